@@ -14,7 +14,7 @@ help:
 	@echo "make test-all      those too that take a minute each"
 	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
-	@echo "make lint          ruff, mypy, and how large everything is"
+	@echo "make lint          ruff and mypy"
 	@echo "make docs          the site of the documents, into build/site"
 	@echo "make venv          only install"
 	@echo "make peers         install what is compared with: PyTorch, Flower, pfl-research"
@@ -65,7 +65,6 @@ lint: venv
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) tools/size.py
 
 # The variable silences what the theme says of its successor.
 docs: venv

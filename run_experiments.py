@@ -4,8 +4,10 @@
 """
 
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import time
 
 if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
@@ -18,12 +20,12 @@ from absl import flags
 
 import leaf_data
 from tff_pmc.experiments.flags import command_line, flag_definitions, plugins
-from tff_pmc.record import files
 from tff_pmc.reports import output
 from tff_pmc.reports.escape import message, printable
 from tff_pmc.settings import SettingError
 
 EXIT_BAD_INPUT = 2
+TEMPORARY_BYTES = 1 << 20
 
 
 def main(argv):
@@ -52,13 +54,23 @@ def main(argv):
             from tff_pmc.runtime import cluster_probe
 
             cluster_probe.check(cluster)
-        files.check_temporary_room()
+        check_temporary_room()
     except BrokenPipeError:
         raise
     except (flags.Error, OSError, ValueError) as error:
         return fail(error, EXIT_BAD_INPUT)
     with output.using(forms):
         return execute(command, runs, table, cluster)
+
+
+def check_temporary_room():
+    """Raises an `OSError` without room for temporary files.
+
+    The import of TensorFlow needs a folder for them, and its tracing writes code there.
+    """
+    place = tempfile.gettempdir()
+    if shutil.disk_usage(place).free < TEMPORARY_BYTES:
+        raise OSError(f"{place}: less than 1 MB is left for temporary files")
 
 
 def execute(command, runs, table, cluster=None):

@@ -19,8 +19,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from tff_pmc import scores
-from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.tables import COHORT
 from tff_pmc.reports import pages
 from tff_pmc.settings import flag_values
 
@@ -29,7 +29,7 @@ NOT_CRITERIA = ("round", "client", "excluded", "weight")
 
 def cohorts(folder):
     """Returns the criteria's codes, and the raw values [clients, m] of each round."""
-    table = read.read_table(folder, "cohort.csv")
+    table = COHORT.read(folder)
     codes = [name for name in table.columns if name not in NOT_CRITERIA]
     table = table[table["excluded"] == 0]
     return codes, [part[codes].to_numpy() for _, part in table.groupby("round")]

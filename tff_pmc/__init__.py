@@ -48,6 +48,8 @@ _PLACES = {
     "pack": "clients",
     "pack_client_data": "clients",
     "pair_packs": "processes",
+    "read_results": "record.results",
+    "results_of_counts": "record.results",
     "with_attributes": "clients",
     "with_client_number": "processes",
     "with_score": "processes",

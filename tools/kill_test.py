@@ -26,8 +26,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROUNDS = 12
-LAST = f"checkpoints/round_{ROUNDS}.state"
-RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", "weights.csv", LAST)
+LAST = f"checkpoints/round_{ROUNDS}.npz"
+RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", LAST)
 FLAGS = (
     *("--experiment=quickstart", "--priority=DS", "--priority=LD"),
     *(f"--rounds={ROUNDS}", "--local_epochs=1", "--batch_size=10", "--num_packs=2"),
@@ -197,7 +197,7 @@ def _last_state(checkpoints: pathlib.Path) -> int:
     rounds = [
         int(name[6:])
         for name, _, end in names
-        if name.startswith("round_") and end == "state"
+        if name.startswith("round_") and end == "npz"
     ]
     return max(rounds, default=0)
 

@@ -122,7 +122,9 @@ def records(folder, states=False):
     for path in sorted(pathlib.Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
         is_table = path.suffix == ".csv" and path.name != "timing.csv"
-        if is_table or (states and path.suffix == ".state"):
+        if is_table or (
+            states and (path.suffix == ".npz" and path.parent.name == "checkpoints")
+        ):
             found[name] = path.read_bytes()
         elif path.name == "run.json":
             found[name] = json.loads(path.read_text())

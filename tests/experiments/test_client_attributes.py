@@ -1,33 +1,16 @@
 """Client attributes on the command line: criteria, and accuracy by group."""
 
-import numpy as np
 import pytest
 from cli import refused, run, table
 
-from tff_pmc.record import rows
+import leaf_data
+from tff_pmc.record.results import read_results
+from tff_pmc.reports.derived import groups
 
 
 def write(path, text):
     path.write_text(text)
     return str(path)
-
-
-def test_accuracy_by_group_by_hand():
-    correct, sizes = np.array([5, 9, 1, 3]), np.array([10, 10, 10, 5])
-    table = {
-        "vip": np.array([1, 0, 1, 0], np.float32),
-        "battery": np.array([0.1, 0.2, 0.3, 0.9], np.float32),
-    }
-    found = {
-        (row["attribute"], row["group"]): row["accuracy"]
-        for row in rows.group_rows(table, correct, sizes)
-    }
-    assert found == {
-        ("vip", "0"): 0.8,  # 12 of 15
-        ("vip", "1"): 0.3,  # 6 of 20
-        ("battery", "below median"): 0.7,  # 14 of 20
-        ("battery", "median or above"): round(4 / 15, 6),
-    }
 
 
 @pytest.fixture
@@ -37,7 +20,7 @@ def table_of_all(tmp_path):
 
 
 def test_from_the_command_line(table_of_all, tmp_path):
-    """Clients that are no VIPs have weight 0, and groups are recorded."""
+    """Clients that are no VIPs have weight 0, and the record gives their groups."""
     folder = tmp_path / "out"
     run(
         "--experiment=quickstart",
@@ -49,11 +32,10 @@ def test_from_the_command_line(table_of_all, tmp_path):
         odd = int(row["client"][-3:]) % 2
         assert float(row["vip"]) == odd
         assert (float(row["weight"]) > 0) == bool(odd)
-    groups = table(folder / "vip-DS" / "groups.csv")
-    assert [(g["attribute"], g["clients"]) for g in groups] == [
-        *(("vip", "50"), ("vip", "50")),
-        *(("battery", "50"), ("battery", "50")),
-    ]
+    attributes = leaf_data.read_client_table(table_of_all)
+    found = groups(read_results(str(folder / "vip-DS")), attributes)
+    assert found["attribute"].tolist() == ["vip", "vip", "battery", "battery"]
+    assert found["clients"].tolist() == [50] * 4
 
 
 def test_inspect_shows_every_orderings_weights_and_trains_nothing(table_of_all):

@@ -9,7 +9,8 @@ import tff_pmc
 from tff_pmc import criteria, scores
 from tff_pmc._lazy import tff
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record.weight_rows import cohort_rows
+from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.round_record import RoundRecord
 
 COHORT, EPOCHS, RATE = (0, 1, 4, 5), 2, 0.1
 WHAT = {"criteria": ("MD", "LD"), "priority": ("MD",), "learning_rate": RATE}
@@ -137,13 +138,30 @@ def test_a_round_equals_numpy(
     ]
     assert max(np.abs(a - b).max() for a, b in zip(found, mean)) > 1e-3
     if packed:  # The record has the same factors.
-        raw = output.metrics["client_work"]["train"]["criteria_by_client"]
-        rows = cohort_rows(
-            *(one, one.system.score(one), toy_examples.client_ids, COHORT),
-            *(np.asarray(raw, float), np.zeros(len(COHORT), bool)),
-        )
-        recorded = [row["weight"] for row in rows]
+        train = output.metrics["client_work"]["train"]
+        recorded = weights_on_record(one, train["criteria_by_client"])
         np.testing.assert_allclose(recorded, factors, rtol=1e-5)
+
+
+def weights_on_record(settings, raw, left_out=False):
+    """The weights that are recorded of a round with these criteria."""
+    train = {
+        "criteria_by_client": raw,
+        "excluded_by_client": np.full(len(raw), left_out),
+    }
+    outcome = types.SimpleNamespace(
+        metrics={"client_work": {"train": train}},
+        in_force=settings.system.score(settings),
+    )
+    return RoundRecord(
+        round_num=1,
+        settings=settings,
+        outcome=outcome,
+        cohort=(),
+        clients=(),
+        sizes=np.zeros(0, int),
+        metric=ACCURACY,
+    ).weights
 
 
 def projection(v):
@@ -267,6 +285,4 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
 def test_a_round_in_which_nobody_counts_has_no_weights(build, system):
     one, _ = build(system, {})
     raw = np.full((2, len(one.columns)), np.nan)
-    score, out = one.system.score(one), np.ones(2, bool)
-    rows = cohort_rows(one, score, ("a", "b"), (0, 1), raw, out)
-    assert [row["weight"] for row in rows] == [0, 0]
+    assert weights_on_record(one, raw, left_out=True).tolist() == [0, 0]

@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 
+import pandas as pd
 import pytest
 from commands import ROOT, python, rows
 
@@ -14,7 +15,8 @@ MODULES = {
     for name in re.findall(r"\(examples/extend/(\w+)\.py\)", PAGE)
     if name != "stripes_paper"  # It imports others, and has files beside it.
 }
-COMMAND, PAPER_COMMANDS = re.findall(r"```\n(CHECKOUT/\.venv/bin/.*?)```", PAGE, re.S)
+COMMANDS = re.findall(r"```\n(CHECKOUT/\.venv/bin/.*?)```", PAGE, re.S)
+COMMAND, PAPER_COMMANDS, CLAIM_COMMAND = COMMANDS
 
 
 def run(folder, *flags):
@@ -91,6 +93,27 @@ def test_the_paper_of_the_page_has_its_table_and_its_verdicts(tmp_path):
     )
     assert wrong.returncode == 2 and len(wrong.stderr.splitlines()) == 1
     assert wrong.stderr.startswith("no paper 'Stripes': there are DA,")
+
+
+def test_a_claim_is_a_function_in_one_file(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    (code,) = (block for block in blocks if "@claim" in block)
+    (tmp_path / "my_claims.py").write_text(code)
+    kept = ROOT / "results" / "reproduced" / "mnist_table4_ld"
+    _, *command = shlex.split(CLAIM_COMMAND)
+    page = python(*command, kept, cwd=tmp_path)
+    assert page.returncode == 0, page.stderr
+    table = pd.read_csv(kept / "rounds.csv.gz")
+    last = table[table["round"] == 30].pivot(
+        index="seed", columns="label", values="accuracy"
+    )
+    lead = 100 * (last["LD"] - last["DS"]).mean()
+    assert "Label diversity ends where the data set size does." in page.stdout
+    lines = python(*command, "--csv", kept, cwd=tmp_path).stdout.splitlines()
+    (row,) = (line for line in lines if "Label diversity ends" in line)
+    assert f",points {lead:+.1f} (noise floor " in row
+    assert "3 seeds; below five nothing is decided" in row
+    assert '"mnist_noniid: 6 runs, seeds 6 to 8"' in row
 
 
 def test_their_flags_are_in_the_help_and_checked(made):

@@ -108,11 +108,7 @@ def test_all_but_the_folders_of_tensorflow_is_imported_without_it(code):
     assert done.returncode == 0, done.stderr or done.stdout[-2000:]
 
 
-def test_modules_are_read_in_one_sitting_and_have_names_of_their_own():
-    for name, path in modules():
-        assert len(path.read_text().splitlines()) <= 300, name
-    for path in (ROOT / "tests").rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 400, path
+def test_modules_have_names_of_their_own():
     names = [path.name for _, path in modules() if path.name != "__init__.py"]
     assert [n for n, count in collections.Counter(names).items() if count > 1] == []
 

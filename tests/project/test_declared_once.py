@@ -10,9 +10,10 @@ from leaf_data.dataset import DATASETS
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 from tff_pmc.models import MODELS
-from tff_pmc.record import read
-from tff_pmc.record.columns import SCHEMAS
-from tff_pmc.reports import REPORTS, SEED_REPORTS, reference_code
+from tff_pmc.record import reference_code
+from tff_pmc.record.results import BASELINE
+from tff_pmc.record.tables import TABLES
+from tff_pmc.reports import REPORTS
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.settings.run_settings import GROUPS
 from tff_pmc.systems import SYSTEMS
@@ -109,15 +110,14 @@ def test_named_experiments_are_settings_that_can_be_run(name):
     for protocol in found.protocols:
         settings(name, {}, protocol)
     assert all(report in REPORTS for report in found.reports)
-    assert all(report in SEED_REPORTS for report in found.seed_reports)
     if found.compares_systems:
         assert found.baseline in {one.system.name for one in made[: len(found.rows)]}
     else:
-        assert settings(name).label == found.baseline == read.BASELINE
+        assert settings(name).label == found.baseline == BASELINE
 
 
 # Named experiments are read before pandas and the reports are imported, so they cannot
-# take these constants from the reports: here the two are held against each other.
+# take these constants from the reports: here the two are compared.
 @pytest.mark.parametrize("experiment", pmc_paper.PAPER)
 def test_pmcs_experiments_have_the_targets_and_orderings_of_its_tables(experiment):
     found, paper = settings(experiment), pmc_paper.PAPER[experiment]
@@ -126,7 +126,7 @@ def test_pmcs_experiments_have_the_targets_and_orderings_of_its_tables(experimen
     assert found.dataset == paper.data_set
 
 
-def test_the_page_on_what_a_run_leaves_names_every_csv_of_a_record():
+def test_the_page_on_what_a_run_leaves_names_every_table_of_a_record():
     page = (ROOT / "docs" / "reproduce.md").read_text()
     section = page.split("\n## What a run leaves\n")[1].split("\n## ")[0]
-    assert [name for name in SCHEMAS if f"`{name}`" not in section] == []
+    assert [name for name in TABLES if f"`{name}.csv`" not in section] == []

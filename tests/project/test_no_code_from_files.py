@@ -1,4 +1,7 @@
-"""Nothing that is read runs: no pickle, no SavedModel, no code from a file of data."""
+"""Nothing that is read runs: no pickle, no SavedModel, no code from a file of data.
+
+`np.load` is allowed where it is told to load no pickles (`allow_pickle=False`).
+"""
 
 import ast
 
@@ -29,7 +32,19 @@ ALLOWED = {
 
 def words(text):
     """The names of a module, wherever they stand, and the modules it imports."""
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    plain = {
+        node.func
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and any(
+            one.arg == "allow_pickle" and ast.unparse(one.value) == "False"
+            for one in node.keywords
+        )
+    }
+    for node in ast.walk(tree):
+        if node in plain:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -50,7 +65,10 @@ def words(text):
 )
 def test_the_search_finds_what_it_looks_for(text):
     assert set(words(text)) & FORBIDDEN
-    assert not set(words("re.compile(x)\nevaluate(x)\nself.np.loaded")) & FORBIDDEN
+    harmless = (
+        "re.compile(x)\nevaluate(x)\nself.np.loaded\nnp.load(f, allow_pickle=False)"
+    )
+    assert not set(words(harmless)) & FORBIDDEN
 
 
 def test_no_module_loads_code_from_a_file():

@@ -55,16 +55,20 @@ def made(tmp_path_factory):
     return folder, ends
 
 
+def figures(path, label):
+    """quantity -> value of a run in `results.csv`."""
+    own = [row for row in rows(path) if row["experiment"] == label]
+    return {row["quantity"]: float(row["value"]) for row in own}
+
+
 def test_the_regression_is_recorded_by_its_loss(made):
     """Against federated averaging of a linear regression in NumPy."""
     folder, ends = made
     text, code = ends[0]
     assert code == "0", text
-    assert "Loss on the clients' test examples" in text
-    assert "no report rounds_to_target" in text
+    assert "Loss over all test examples" in text and "Rounds until" not in text
     out = folder / "out_wells"
     assert (out / "loss.png").read_bytes().startswith(b"\x89PNG")
-    assert not (out / "results.csv").exists()
     x = np.random.default_rng(0)
     inputs = x.normal(size=(60, 2)).astype(np.float32)
     noise = x.normal(scale=0.1, size=60)
@@ -91,11 +95,10 @@ def test_the_regression_is_recorded_by_its_loss(made):
         middle = float(row["loss_p50"])
         assert middle == pytest.approx(np.median(sums) / 4, rel=1e-2, abs=1e-4)
         assert "accuracy" not in row and "correct" not in by_client[0]
-    (last,) = (row for row in rows(out / "losses.csv") if row["run"] == "DS")
-    assert float(last["last"]) == pytest.approx(sum(sums) / 24, rel=1e-3)
-    assert float(last["p90"]) == pytest.approx(
-        np.percentile(np.array(sums) / 4, 90), rel=1e-3
-    )
+    found = figures(out / "results.csv", "DS")
+    assert found["last_test_loss"] == pytest.approx(sum(sums) / 24, rel=1e-3)
+    expected = np.percentile(np.array(sums) / 4, 90)
+    assert found["last_p90"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_next_words_are_learned_and_reported(made):
@@ -120,7 +123,7 @@ def test_what_needs_accuracy_is_refused_by_name(made):
     for (text, code), words in zip(
         ends[2:8],
         [
-            "out_wells/DS has no accuracy, which this needs: its labels are numbers",
+            "out_wells/DS: there is no accuracy, which this needs: labels are numbers",
             "--criteria: LD needs classes, which wells does not have",
             "--adjustment=backtracking compares accuracies, which wells",
             "--predictions records labels of classes, which wells",
@@ -136,23 +139,29 @@ def test_what_needs_accuracy_is_refused_by_name(made):
 def test_its_table_and_plot_are_made_again_and_over_several_seeds(made):
     folder, ends = made
     (text, code), (again, again_code) = ends[8:]
-    assert again_code == "0" and "Loss on the clients' test examples" in again, again
-    for name in ("losses.csv", "loss.png"):
+    assert again_code == "0" and "Loss over all test examples" in again, again
+    for name in ("results.csv", "loss.png"):
         first, second = (folder / where / name for where in ("out_wells", "again"))
         assert first.read_bytes() == second.read_bytes()
-    assert code == "0" and "no accuracy to compare over seeds" in text, text
+    assert code == "0" and "Each ordering minus DS" in text, text
+    seeds = folder / "seeds"
     (last,) = (
         row
-        for row in rows(folder / "seeds" / "seeds.csv")
-        if (row["experiment"], row["quantity"]) == ("MD", "last_loss")
+        for row in rows(seeds / "seeds.csv")
+        if (row["experiment"], row["quantity"]) == ("MD", "last_test_loss")
     )
-    found = [
-        float(row["last"])
-        for seed in (0, 1)
-        for row in rows(folder / "seeds" / f"seed_{seed}" / "losses.csv")
-        if row["run"] == "MD"
-    ]
-    assert float(last["mean"]) == pytest.approx(sum(found) / 2, rel=1e-5)
+    found = {
+        label: [
+            figures(seeds / f"seed_{seed}" / "results.csv", label)["last_test_loss"]
+            for seed in (0, 1)
+        ]
+        for label in ("DS", "MD")
+    }
+    assert float(last["mean"]) == pytest.approx(np.mean(found["MD"]), rel=1e-5)
+    effect = {row["measure"]: float(row["mean"]) for row in rows(seeds / "effect.csv")}
+    # Of one round the second half is the last.
+    difference = np.mean(found["MD"]) - np.mean(found["DS"])
+    assert effect["test_loss"] == pytest.approx(difference, abs=2e-6)
 
 
 def test_the_model_fn_of_the_page_learns():

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tff_pmc.record import run_json
+from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.same_run import check_same
 
 
 def run_of(**settings):
     return {
-        "format": run_json.FORMAT,
+        "format": files.FORMAT,
         "settings": {"training": {"rounds": 3, "learning_rate": 0.1}, **settings},
         "data": {"clients": 4},
     }

@@ -4,11 +4,9 @@ import functools
 import shutil
 
 import numpy as np
-import pandas as pd
 import pytest
 from folders import ANNA, BERT, CARL, MNIST_LINES, write_folder
 
-from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
 
 WRONG = 3  # A label that none of the clients has.
@@ -65,8 +63,7 @@ def write_ours():
             for counts in rounds
         ]
         y, splits = np.concatenate(clients), np.cumsum([0, *map(len, clients)])
-        columns = {"accuracy": 0.5, "p10": 0.4, "p90": 0.6}
-        write_folder(folder, info, y, splits, predicted, **columns)
+        write_folder(folder, info, y, splits, predicted, p10=0.4, p90=0.6)
         if not predictions:
             shutil.rmtree(folder / "predictions")
         return folder
@@ -92,45 +89,5 @@ def write_run():
 
 @pytest.fixture
 def fails(assert_one_line):
-    """A function that holds a call to a `RecordError` of one line with some parts."""
+    """A function that checks that a call is a `RecordError` of one line with words."""
     return functools.partial(assert_one_line, RecordError)
-
-
-@pytest.fixture
-def run_of():
-    """A function that makes a run without a folder.
-
-    The devices of `correct`, [rounds, devices], have `examples` test examples each.
-    """
-
-    def make(label, correct, examples, path="", **info):
-        correct, examples = np.array(correct), np.array(examples)
-        rounds = pd.DataFrame({"round": range(1, len(correct) + 1)})
-        accuracy = correct.sum(axis=1) / examples.sum()
-        rounds = rounds.assign(accuracy=accuracy, p10=0.1, p90=0.9)
-        info = {"data": {"name": "mnist"}, "settings": {}, **info}
-        empty = pd.DataFrame()
-        options = {"path": path, "reach": info["settings"].get("reach", "at_least")}
-        return read.Run(label, info, rounds, empty, correct, examples, **options)
-
-    return make
-
-
-@pytest.fixture
-def system_run():
-    """A function that makes what pages on systems read of a run."""
-
-    def make(system, accuracy, share=0.0, note=None, experiment="adafed_3"):
-        settings = {"system": system, "mislabeled_fraction": share, "model": "cnn"}
-        settings.update(client_optimizer="adam", learning_rate=0.001, local_epochs=5)
-        settings.update(batch_size=100, rounds=len(accuracy), batch_seed=0)
-        settings["experiment"] = experiment
-        data = {"name": "m", "clients": 8, "options": {}}
-        numbers = range(1, len(accuracy) + 1)
-        rounds = pd.DataFrame({"round": numbers, "accuracy": accuracy})
-        note = note or (f"{share:.0%} mislabeled" if share else "")
-        label = f"{system}, {note}" if note else system
-        info = {"settings": settings, "data": data, "system": system, "note": note}
-        return read.Run(label, info, rounds, rounds, None, None)
-
-    return make

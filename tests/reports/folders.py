@@ -30,15 +30,19 @@ def write_folder(folder, info, y, splits, predicted, names=None, **columns):
     record = folder / "predictions"
     record.mkdir(parents=True)
     np.savez(record / "labels.npz", y=y, row_splits=splits, client_ids=names)
-    rows = ["round,client,correct,examples"]
+    rows, totals = ["round,client,correct,examples"], []
     for number, answers in enumerate(np.array(predicted, np.uint8), start=1):
         np.savez(record / f"round_{number:04d}.npz", predicted=answers)
+        totals.append((answers == y).sum())
         for name, start, end in zip(names, splits, splits[1:]):
             right = (answers == y)[start:end].sum()
             rows.append(f"{number},{name},{right},{end - start}")
     (folder / "clients.csv").write_text("\n".join(rows) + "\n")
-    table = pd.DataFrame({"round": range(1, len(predicted) + 1), **columns})
+    counts = {"correct": totals, "examples": len(y)}
+    accuracy = {"accuracy": np.array(totals) / len(y)}
+    table = pd.DataFrame(
+        {"round": range(1, len(predicted) + 1), **accuracy, **columns, **counts}
+    )
     table.to_csv(folder / "rounds.csv", index=False)
-    (folder / "weights.csv").write_text("round,ordering\n")
     (folder / "run.json").write_text(json.dumps(info))
     return folder

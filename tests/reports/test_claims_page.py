@@ -2,102 +2,119 @@
 
 import pathlib
 
+import pandas as pd
 import pytest
+from papers.claim_runs import read_once, reproduced
 
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import Results
 from tff_pmc.reports import claims_page
-from tff_pmc.reports.kept import kept_runs
-from tff_pmc.reports.papers import claim_tables
-from tff_pmc.reports.papers.claim_tables import Claim
-from tff_pmc.reports.papers.judging import Answer
+from tff_pmc.reports.papers import evidence
+from tff_pmc.reports.papers.catalog import Claim
+from tff_pmc.reports.papers.evidence import KeptResults, command
+from tff_pmc.reports.papers.judging import Difference, Differences
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-IID = {"experiment": "mnist_iid"}
 HOW = (
     ". To decide it: .venv/bin/python run_experiments.py "
-    "--flagfile=experiments/pmc_table2.flags --seeds=0,1,2,3,4 --data_dir=DIR"
+    "--flagfile=experiments/pmc_table2.flags --seeds=0,1,2,3,4 --data_dir=DIR "
+    "(about 22 hours of one core)"
 )
 SHORT, UNTESTABLE = "not run far enough", "cannot be tested here"
 
 
-def claim(answer=None, paper="PMC", place="section 1", **parts):
-    def judge(by_experiment):
-        assert answer, "it was judged"
-        if isinstance(answer, Exception):
-            raise answer
-        runs = by_experiment["mnist_iid"]
-        used = [run for run in runs if run.label == "DS"]
-        return Answer(f"{len(used)} runs (noise floor 1)", *answer, used, ("a", "b"), 7)
-
-    return Claim(paper, place, "a | b (Here: c.)", ("mnist_iid",), judge, **parts)
+def differences(results):
+    """DS, which is 4 under each seed, minus 1."""
+    runs = [named["DS"] for named in results.mnist_iid.by_seed(["DS"]).values()]
+    count = [4.0] * len(runs)
+    return Differences([Difference("a", count, [1.0] * len(runs), runs=runs)])
 
 
-@pytest.fixture
-def judged(run_of):
-    """A function that judges a claim by DS under seeds: the row.
-
-    A run of LD, under another seed, is there and is not judged.
-    """
-
-    def make(own, *seeds, **settings):
-        runs = [
-            run_of("DS", [[1]], [2], settings={**IID, "batch_seed": seed, **settings})
-            for seed in seeds
-        ]
-        more = {**IID, "batch_seed": 9, **settings}
-        runs += [run_of("LD", [[1]], [2], settings=more)] if seeds else []
-        (row,) = claims_page.judged([own], runs)
-        return row[3:]
-
-    return make
+def of_celeba(results):
+    """What nobody can get."""
+    return Differences([Difference("a", [1.0], [0.0], runs=results.celeba.runs)])
 
 
-TWO = "mnist_iid: 2 runs, seeds 3, 4"
-THREE = "mnist_iid: 3 runs, seeds 3, 4, 9"
-OURS = "2 runs (noise floor 1)"
-# By which numbers it is decided, and with how many seeds.
-BY, NO = ("a; b", "7"), ("", "")
+def lacks(results):
+    """A claim whose runs are not there."""
+    raise RecordError(f"no LD under {len(results.mnist_iid.runs)} runs")
+
+
+def judged(differences, seeds, experiment="mnist_iid", **row):
+    """A claim's row, judged by DS under seeds; LD, under another seed, is there."""
+    own = {"data_name": "", "data_source": "", "data_clients": 7, "versions": {}}
+    own.update(data_options={}, experiment=experiment, **row)
+    runs = [{**own, "label": "DS", "seed": seed} for seed in seeds]
+    runs += [{**own, "label": "LD", "seed": 9}] if seeds else []
+    rounds = pd.DataFrame([{k: run[k] for k in ("seed", "label")} for run in runs])
+    results = Results(pd.DataFrame(runs), {"rounds": rounds.assign(round=1)}.get)
+    claim = Claim("PMC", "section 1", "a | b (Here: c.)", differences)
+    (found,) = claims_page.judged([claim], KeptResults([results]))
+    return found[3:]
+
+
+FIVE = (4, 3, 5, 6, 7)
+BELOW = "2 seeds; below five nothing is decided"
 
 
 @pytest.mark.parametrize(
-    ("own", "seeds", "row"),
+    ("of", "seeds", "row"),
     [
         (
-            claim(("not reproduced", "why")),
-            (4, 3),
-            (OURS, TWO, "not reproduced", "why", *BY),
+            differences,
+            FIVE,
+            ("a +3.0 ± 0.0", "mnist_iid: 5 runs, seeds 3 to 7", "reproduced", ""),
         ),
-        (claim((SHORT, "3 rounds")), (4, 3), (OURS, TWO, SHORT, f"3 rounds{HOW}", *BY)),
-        (claim(RecordError("no LD")), (4, 3), ("", THREE, SHORT, f"no LD{HOW}", *NO)),
+        (
+            differences,
+            (4, 3),
+            ("a +3.0", "mnist_iid: 2 runs, seeds 3, 4", SHORT, BELOW + HOW),
+        ),
+        (
+            lacks,
+            (4, 3),
+            (
+                *("", "mnist_iid: 3 runs, seeds 3, 4, 9", SHORT),
+                f"no LD under 3 runs{HOW}",
+            ),
+        ),
         # Without runs nothing is judged, and what nobody can get comes before all.
-        (claim(), (), ("", "", SHORT, f"no run is kept{HOW}", *NO)),
-        (claim(needs="X"), (4, 3), ("", THREE, UNTESTABLE, f"it takes X{HOW}", *NO)),
-        (claim(needs="X"), (), ("", "", UNTESTABLE, f"it takes X{HOW}", *NO)),
+        (differences, (), ("", "", SHORT, f"no run is kept{HOW}")),
+        (
+            of_celeba,
+            (),
+            ("", "", UNTESTABLE, f"it takes CelebA's photographs, which could n{HOW}"),
+        ),
     ],
 )
-def test_a_claim_has_its_number_its_runs_its_verdict_and_why(judged, own, seeds, row):
-    assert judged(own, *seeds) == row
+def test_a_claim_has_its_number_its_runs_its_verdict_and_why(of, seeds, row):
+    ours, kept, verdict, why, *_ = judged(of, seeds)
+    assert (ours, kept, verdict) == row[:3]
+    if of is of_celeba:
+        assert why.startswith("it takes CelebA's photographs") and "table6" in why
+    else:
+        assert why == row[3]
+
+
+def test_what_nobody_can_get_is_not_tested_though_there_are_runs():
+    ours, kept, verdict, *_ = judged(of_celeba, (4, 3), "celeba")
+    assert (ours, kept) == ("", "celeba: 3 runs, seeds 3, 4, 9")
+    assert verdict == UNTESTABLE
 
 
 @pytest.mark.parametrize(
     "other", [{"normalization": "max"}, {"protocol": "x"}, {"dataset": "digits5k"}]
 )
-def test_a_run_of_another_method_is_no_run_of_the_papers(judged, other):
-    own = claim(("open", ""), settings={"mnist_iid": {"dataset": "mnist"}})
-    assert judged(own, 3, **other)[:3] == ("", "", SHORT)
-    assert judged(own, 3, dataset="mnist")[2] == judged(own, 3)[2] == "open"
+def test_a_run_of_another_method_is_no_run_of_the_papers(other):
+    assert judged(differences, FIVE, **other)[:3] == ("", "", SHORT)
+    for same in ({"dataset": "mnist"}, {}):
+        assert judged(differences, FIVE, **same)[2] == "reproduced"
 
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
-    assert "da_table1.flags" in claim_tables.command("femnist")  # The other: 40 rounds.
-    assert "--experiment=drawn_faces" in claim_tables.command("drawn_faces")
-    assert claim_tables.command("femnist", "--seeds=5,6").count("--seeds=") == 1
-
-
-@pytest.fixture(scope="module")
-def kept():
-    """What is kept, read once."""
-    return kept_runs(claims_page.RESULTS)
+    assert "da_table1.flags" in command("femnist")  # The other: 40 rounds.
+    assert "--experiment=drawn_faces" in command("drawn_faces")
+    assert command("femnist", "--seeds=5,6").count("--seeds=") == 1
 
 
 @pytest.mark.parametrize(
@@ -105,30 +122,51 @@ def kept():
     [("docs/claims.md", []), ("results/reproduced/claims.csv", ["--csv"])],
 )
 def test_the_committed_files_are_what_the_command_makes(
-    path, options, kept, capsys, monkeypatch
+    path, options, capsys, monkeypatch
 ):
-    monkeypatch.setattr(claims_page, "kept_runs", {claims_page.RESULTS: kept}.get)
+    read_once(monkeypatch, claims_page)
     claims_page.main(options)
     command = " ".join(["python -m tff_pmc.reports.claims_page", *options])
     committed = (ROOT / path).read_text(encoding="utf-8")
     assert committed == capsys.readouterr().out, f"run: {command} > {path}"
 
 
-def test_the_page_shows_the_numbers_that_decide_and_how_many_more_there_are():
-    def cells(ours, by, verdict="open"):
-        row = claims_page.Judged("PMC", "1", "x", ours, "", verdict, "why", by, "7")
-        return claims_page.page([row]).split("\n")[-2].split(" | ")
+def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
+    kept, _ = reproduced()
+    assert {"quickstart", "adafed_2", "when_it_helps"} <= {*kept}
+    one = evidence.read_kept(kept["quickstart"].path)
+    assert [*one] == ["quickstart"] and one["quickstart"].labels == ["DS", "LD,DS,MD"]
+    for path, words in ((tmp_path, "holds no run"), (tmp_path / "x", "is no folder")):
+        with pytest.raises(RecordError, match=words):
+            evidence.read_kept(str(path))
 
-    def shown(ours, by=""):
-        return cells(ours, by)[-3]
 
-    parts = [f"a,{k} at 9 %, 1 of 2 columns +{k}" for k in range(1, 6)]
-    assert shown("; ".join(parts[:3])) == "; ".join(parts[:3])
-    assert shown("; ".join(parts)) == "; ".join([*parts[:2], "3 more"])
-    names = "a,2 at 9 %; a,4 at 9 %"
-    assert shown("; ".join(parts), names) == "; ".join([*parts[1:4:2], "3 more"])
-    assert shown("a +1 (noise floor 2); a over b -1", "a") == "a +1; 1 more"
-    assert shown("a +1; b +2", "one that lacks runs") == "a +1; b +2"
-    assert shown("a +1; b +2 (7 or 8 clients)", "a") == "a +1; 1 more (7 or 8 clients)"
-    assert cells("a +1", "")[-2:] == ["open: why", "7 |"]
-    assert cells("a +1", "", SHORT) == ["- 1: x [7 seeds]"]
+def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
+    own = "PMC", "1", "x (Here: y.)", "a +1 (noise floor 2); b +2", "runs"
+    row = claims_page.Judged(*own, "open", "why", "b", "7", "b +2; 1 more")
+    assert claims_page.page([row]).split("\n")[-2].split(" | ")[-4:] == [
+        *("x (Here: y.)", "b +2; 1 more", "open: why", "7 |")
+    ]
+    short = row._replace(verdict=SHORT, why="few; seeds. To decide it: run")
+    assert claims_page.page([short]).endswith(
+        "**Not run far enough: few.**\n\n- 1: x [7 seeds]\n"
+    )
+    lacking = row._replace(ours="", shown="")
+    assert " | b | open" in claims_page.page([lacking])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["nowhere"], "nowhere is no folder\n"),
+        (["--plugin=none_such"], "--plugin=none_such: "),
+        (["--paper=Mine"], "no paper 'Mine': there are DA, PMC"),
+    ],
+)
+def test_what_cannot_be_ends_with_one_line(options, message, capsys):
+    folder = [] if "nowhere" in options else [f"{claims_page.RESULTS}/quickstart"]
+    with pytest.raises(SystemExit) as error:
+        claims_page.main([*options, *folder])
+    assert error.value.code == 2
+    text = capsys.readouterr().err
+    assert text.startswith(message) and text.count("\n") == 1

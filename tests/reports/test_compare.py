@@ -1,24 +1,64 @@
-"""Two runs, or two folders of runs, side by side.
+"""Two runs, or two folders of runs, compared; and our runs in the published form.
 
 The expected tables are worked out by hand.
 """
 
+import json
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
-from folders import CLIENTS, MNIST_LINES
+from published_code import CLIENTS, WRONG, write_theirs
 
-from tff_pmc.reports import compare, read_folder
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import read_results
+from tff_pmc.reports import compare, reference_export
+
+SETTINGS = dict(partition="noniid", clients_per_round=0.1, local_epochs=5)
+SETTINGS.update(batch_size=0, learning_rate=0.1, experiment="mnist_noniid", rounds=3)
+SETTINGS.update(system="prioritized", normalization="sum", priority=["LD", "DS", "MD"])
 
 
-def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours):
+def write_ours(folder, clients, rounds, data="mnist", predictions=True, **settings):
+    """Writes a run of ours: clients are tuples of labels, rounds how many are right."""
+    settings = {**SETTINGS, **settings}
+    info = {"label": ",".join(settings["priority"]), "settings": settings}
+    info["data"] = {"name": data, "clients": len(clients)}
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps(info))
+    y, splits = np.concatenate(clients), np.cumsum([0, *map(len, clients)])
+    rows, totals = ["round,client,correct,examples"], []
+    for number, right in enumerate(rounds, start=1):
+        rows += [
+            f"{number},client_{k},{n},{len(labels)}"
+            for k, (labels, n) in enumerate(zip(clients, right))
+        ]
+        totals.append(f"{number},{sum(right) / len(y)},{sum(right)},{len(y)}")
+        if predictions:
+            place = folder / "predictions"
+            place.mkdir(exist_ok=True)
+            names = [f"client_{k}" for k in range(len(clients))]
+            np.savez(place / "labels.npz", y=y, row_splits=splits, client_ids=names)
+            answers = [
+                label if place < n else WRONG
+                for labels, n in zip(clients, right)
+                for place, label in enumerate(labels)
+            ]
+            np.savez(place / f"round_{number:04d}.npz", predicted=np.uint8(answers))
+    (folder / "clients.csv").write_text("\n".join([*rows, ""]))
+    head = "round,accuracy,correct,examples"
+    (folder / "rounds.csv").write_text("\n".join([head, *totals, ""]))
+    return folder
+
+
+def test_two_folders_row_by_row(tmp_path):
     """Theirs: 50 % at 2 of 4 examples. Ours: LD,DS,MD with MD over the layers, DS."""
     write_theirs(tmp_path / "theirs" / "1")
     md = ["LD", "DS", "MD_layers"]
     counts = [[0, 0, 1], [2, 1, 1], [2, 2, 2]]
     write_ours(tmp_path / "ours" / "1", CLIENTS, counts, priority=md)
     write_ours(tmp_path / "ours" / "2", CLIENTS, [[4, 0, 0]], priority=["DS"])
-    (tmp_path / "ours" / "results.csv").write_text("a file beside the runs")
     table = compare.compare(str(tmp_path / "theirs"), str(tmp_path / "ours"), [50, 95])
     keys = ["experiment", "quantity", "target_accuracy_pct", "devices", "round"]
     assert list(table.columns) == [*keys, "a", "b", "difference", "reach"]
@@ -48,26 +88,22 @@ def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours):
     assert lines[-2:] == [last.split(), "DS only in B".split()]
 
 
-def test_folders_that_cannot_be_compared(tmp_path, write_theirs, fails):
-    (tmp_path / "empty").mkdir()
-    fails(lambda: read_folder.read_runs(str(tmp_path / "empty")), "empty is no run")
-    for name in ("1", "2"):
-        write_theirs(tmp_path / "twice" / name)
-    both = str(tmp_path / "twice")
-    fails(lambda: compare.compare(both, both), "twice/1 and", "both runs of LD,DS,MD")
+def test_two_single_runs_and_two_rules(tmp_path):
+    """50 % is reached by 2 of 4 examples, and not above it."""
+    counts = [[2, 2, 2], [3, 3, 3]]
+    for name, order, reach in (("a", "DS", "at_least"), ("b", "LD", "above")):
+        write_ours(tmp_path / name, CLIENTS, counts, priority=[order], reach=reach)
+    both = [str(tmp_path / name) for name in "ab"]
+    with pytest.raises(RecordError, match="a has reach at_least and .* has reach abov"):
+        compare.compare(*both, [50])
+    for reach, first in (("at_least", 1), ("above", 2)):
+        table = compare.compare(*both, [50], reach=reach)
+        rows = table[table["quantity"] == "rounds"]
+        assert {*rows["experiment"]} == {"DS / LD"} and {*rows["reach"]} == {reach}
+        assert {*rows["a"], *rows["b"]} == {first}
 
 
-def test_published_runs_come_in_the_order_of_their_indices(tmp_path, write_theirs):
-    for name, index in (("a", 8), ("b", 0), ("c", 5)):
-        lines = [*MNIST_LINES[:-1], f"Permutation: {index}"]
-        write_theirs(tmp_path / name, lines)
-    (tmp_path / "notes").mkdir()
-    runs = read_folder.read_runs(str(tmp_path))
-    assert [run.label for run in runs] == ["DS", "LD,DS,MD", "MD,LD,DS"]
-    assert [run.path[-1] for run in runs] == ["b", "c", "a"]
-
-
-def test_the_curves_of_both_sides_are_in_one_panel(tmp_path, write_ours):
+def test_the_curves_of_both_sides_are_in_one_panel(tmp_path):
     for side, accuracies in (("a", [[1], [2]]), ("b", [[3], [4], [2]])):
         write_ours(tmp_path / side / "1", [(0, 1, 2, 4)], accuracies, priority=["LD"])
     write_ours(tmp_path / "b" / "2", [(0, 1, 2, 4)], [[1]], priority=["DS"])
@@ -82,3 +118,71 @@ def test_the_curves_of_both_sides_are_in_one_panel(tmp_path, write_ours):
     assert texts == [r"theirs_\$1\$", "ours"]
     alone = table[table["experiment"] == "DS"]
     assert compare.comparison_plot(alone, "a", "b") is None
+
+
+def test_a_run_of_ours_in_their_form_and_back(tmp_path):
+    counts = [[1, 2, 0], [4, 3, 2], [2, 2, 4]]
+    ours = write_ours(tmp_path / "a" / "ours", CLIENTS, counts)
+    out = tmp_path / "b" / "theirs"
+    reference_export.write(str(ours), str(out))
+    # What evaluation.py reads: the last line, and each client's answers.
+    assert (out / "params.txt").read_bytes() == (
+        b"Local dataset type: non-iid\r\nK (number of clients): 3\r\nPermutation: 5"
+    )
+    text = "y_pred,y_true\n7,7\n3,2\n3,1\n3,0\n"
+    assert (out / "round_1" / "client_1.csv").read_text() == text
+    results = read_results(str(out))
+    assert results.labels == ["LD,DS,MD"]
+    wide = results.clients.pivot(index="round", columns="client", values="correct")
+    # Bert, Carl, Anna.
+    assert wide.to_numpy().tolist() == [[2, 0, 1], [3, 2, 4], [2, 4, 2]]
+    table = compare.compare(str(tmp_path / "a"), str(tmp_path / "b"))
+    pd.testing.assert_series_equal(table["a"], table["b"], check_names=False)
+    celeba = [(0, 1), (0, 1)]
+    ours = write_ours(tmp_path / "c", celeba, [[2, 1]], "celeba", priority=["CB"])
+    reference_export.write(str(ours), str(tmp_path / "d"))
+    text = (tmp_path / "d" / "round_1" / "client_2.csv").read_text()
+    assert text == "y_pred,y_true\n0.0,0\n3.0,1\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "expected"),
+    [
+        ("mnist", {"priority": ("MD_layers",)}, 2),
+        ("digits5k", {"priority": ("LD", "MD_layers", "DS")}, 7),
+        ("celeba", {"priority": ("IS",)}, 2),
+        ("mnist", {"priority": ("DS",), "adjustment": "fixed"}, 0),
+        ("mnist", {"priority": ("DS",), "prox_mu": math.nan}, 0),
+        ("mnist", {"priority": ("DS", "LD")}, "DS>LD has no index"),
+        ("celeba", {"priority": ("LD",)}, "LD has no index"),
+        ("mnist", {"adjustment": "backtracking"}, "always has adjustment=fixed"),
+        ("mnist", {"normalization": "max"}, "normalization=sum, and this run has max"),
+        ("mnist", {"system": "owa"}, "system=prioritized, and this run has owa"),
+        ("mnist", {"clip_norm": 0.5}, "clip_norm=0, and this run has 0.5"),
+        ("mnist", {"evaluate_clients": 2}, "evaluate_clients=0"),
+        ("femnist", {"priority": ("DS",)}, "no data set femnist"),
+    ],
+)
+def test_an_index_by_meaning_or_a_refusal(data, settings, expected):
+    row = {"path": "runs/x", "data_name": data, "priority": ("LD", "DS", "MD")}
+    run = pd.Series({**row, **settings})
+    if isinstance(expected, int):
+        assert reference_export.index_of(run) == expected
+    else:
+        with pytest.raises(RecordError, match=expected):
+            reference_export.index_of(run)
+
+
+def test_exports_that_cannot_be_leave_nothing_behind(tmp_path):
+    out = tmp_path / "new" / "out"
+    ours = write_ours(tmp_path / "a", CLIENTS, [[1, 2, 0]], predictions=False)
+    with pytest.raises(RecordError, match="labels.npz is missing.*--predictions"):
+        reference_export.write(str(ours), str(out))
+    write_ours(tmp_path / "two" / "1", CLIENTS, [[1, 2, 0]])
+    write_ours(tmp_path / "two" / "2", CLIENTS, [[1, 2, 0]], priority=["DS"])
+    with pytest.raises(RecordError, match="two holds several runs"):
+        reference_export.write(str(tmp_path / "two"), str(out))
+    assert not out.parent.exists()
+    out.mkdir(parents=True)
+    with pytest.raises(RecordError, match="there already"):
+        reference_export.write(str(tmp_path / "two" / "1"), str(out))

@@ -1,4 +1,4 @@
-"""The figures of how accuracy is spread over clients, against SciPy and by hand."""
+"""The figures of how accuracy is spread over clients, by SciPy and by hand."""
 
 import heapq
 import math

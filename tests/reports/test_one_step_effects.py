@@ -3,25 +3,35 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made import made
 
-from tff_pmc.record.row_checks import check_weightings
+from tff_pmc import scores
 from tff_pmc.reports import one_step_effects
 
 
-def record(differences, *, rates=None):
-    """A record in which DS has 500 of 1,000 right, and others so many more."""
+def judged(differences, in_force="DS", cohort=None, **settings):
+    """A run in which DS has 500 of 1,000 right, and others so many more."""
     rows = []
     for number, values in enumerate(zip(*differences.values()), 1):
-        for label, more in zip(["DS", *differences], [0, *values]):
-            row = {"round": number, "weighting": label, "rate": 1.0}
-            row |= {"in_force": int(label == "DS"), "correct": 500 + more}
-            row |= {"examples": 1000, "worst_tenth": 0.2 + more / 1000}
-            rows.append({**row, "jain_index": 0.9, "total_variation": 0.1})
-    return pd.DataFrame(rows)
+        for trial, (label, more) in enumerate(zip(differences, values), 1):
+            row = {"round": number, "kind": "counterfactual", "trial": trial}
+            row |= {"ordering": label, "rate": 1.0, "kept": int(label == in_force)}
+            row |= {"correct": 500 + more, "examples": 1000, "jain_index": 0.9}
+            rows.append({**row, "worst_tenth": 0.2 + more / 1000})
+    trial = {**rows[0], "kind": "trial", "correct": 0}  # Of a search: no part of it.
+    tables = {"candidates": pd.DataFrame([trial, *rows])}
+    tables["cohort"] = pd.DataFrame({"client": []}) if cohort is None else cohort
+    return made({in_force: [[1]]}, [2], tables=tables, **settings)
+
+
+def effects(differences):
+    """The effects where DS is in force."""
+    size = len(next(iter(differences.values())))
+    return one_step_effects.effects(judged({"DS": [0] * size, **differences}))
 
 
 def test_means_early_and_late_are_in_points():
-    table = one_step_effects.effects(record({"LD": [10, 10, 10, 20, 20]}))
+    table = effects({"LD": [10, 10, 10, 20, 20]})
     (row,) = table.to_dict("records")
     assert (row["weighting"], row["baseline"], row["rounds"]) == ("LD", "DS", 5)
     for measure in ("accuracy", "worst_tenth"):
@@ -33,7 +43,7 @@ def test_means_early_and_late_are_in_points():
 def test_the_interval_of_independent_rounds_is_students():
     """Long series: blocks or not, the mean varies as sd / sqrt(n)."""
     values = np.random.default_rng(5).normal(3, 20, 600).round()
-    table = one_step_effects.effects(record({"LD": values}))
+    table = effects({"LD": values})
     expected = 1.96 * values.std() / 10 / np.sqrt(600)
     assert table["accuracy_interval"][0] == pytest.approx(expected, rel=0.3)
 
@@ -41,7 +51,7 @@ def test_the_interval_of_independent_rounds_is_students():
 def test_rounds_that_follow_on_one_another_widen_the_interval():
     """Each value held for eight rounds: eight times fewer of them say something."""
     values = np.random.default_rng(6).normal(0, 20, 75).round().repeat(8)
-    table = one_step_effects.effects(record({"LD": values}))
+    table = effects({"LD": values})
     of_independent = 1.96 * values.std() / 10 / np.sqrt(600)
     assert table["accuracy_interval"][0] > 1.8 * of_independent
 
@@ -49,12 +59,12 @@ def test_rounds_that_follow_on_one_another_widen_the_interval():
 def test_what_differs_is_said_and_what_is_alike_has_no_p_below_one():
     noise = np.random.default_rng(8).normal(0, 10, (2, 40)).round()
     found = {"LD": noise[0], "MD": 60 + noise[1], "LD,DS": np.zeros(40)}
-    table = one_step_effects.effects(record(found))
+    table = effects(found)
     p = table.set_index("weighting")["accuracy_p"]
     assert p["MD"] < 0.001 and p["LD"] > 0.05 and p["LD,DS"] == 1
     words = one_step_effects.headline(table)
     assert words.startswith("1 of 3 differ from DS") and "MD (+6." in words
-    alike = one_step_effects.effects(record({"LD": noise[0]}))
+    alike = effects({"LD": noise[0]})
     reach = abs(alike["accuracy_mean"][0]) + alike["accuracy_interval"][0]
     assert f"by more than {reach:.2f} points" in one_step_effects.headline(alike)
 
@@ -67,28 +77,49 @@ def test_holms_rule_by_hand():
 
 
 def test_without_ds_the_weighting_in_force_is_the_baseline():
-    whole = record({"LD": [10, 20], "MD": [0, 0]})
-    part = whole[whole["weighting"] != "DS"].copy()
-    part.loc[part["weighting"] == "MD", "in_force"] = 1
-    table = one_step_effects.effects(part)
+    run = judged({"LD": [10, 20], "MD": [0, 0]}, in_force="MD")
+    table = one_step_effects.effects(run)
     assert table["weighting"].tolist() == ["LD"] and table["baseline"][0] == "MD"
     np.testing.assert_allclose(table["accuracy_mean"], [1.5])
 
 
+def test_the_weight_moved_is_that_from_the_weights_in_force():
+    """DS alone gives 1/4 and 3/4, LD half each; in the second round all are equal."""
+    rows = [(1, "a", 1.0, 2.0, 0, 0.25), (1, "b", 3.0, 2.0, 0, 0.75)]
+    rows += [(1, "c", 9.0, 9.0, 1, 0.0), (2, "a", 4.0, 2.0, 0, 0.5)]
+    rows += [(2, "b", 4.0, 2.0, 0, 0.5)]
+    columns = ["round", "client", "DS", "LD", "excluded", "weight"]
+    names = ("DS", "LD", "average[0.5,0.5]:DS,LD", "Choquet[0.4,0.3]:DS,LD")
+    run = judged(
+        {name: [0, 0] for name in names},
+        cohort=pd.DataFrame(rows, columns=columns),
+        criteria=("DS", "LD"),
+    )
+    report = one_step_effects.report(run)
+    moved = report.tables["counterfactuals"]["total_variation"]
+    np.testing.assert_allclose(moved, [0.125, 0.0625, np.nan])
+    assert "2 judged rounds are too few" in report.text
+    assert [*report.figures] == ["counterfactuals"]
+
+
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "score",
     [
-        (lambda table: table.iloc[:0], "no rows"),
-        (lambda table: table.assign(in_force=1), "round 1 has not one weighting that"),
-        (lambda table: table.assign(in_force=0), "round 1 has not one weighting that"),
-        (lambda table: table.assign(correct=1001), "1001 correct of 1000"),
-        (lambda table: table.assign(correct=0, examples=0), "'DS' has no examples"),
-        (lambda table: table.assign(rate=np.nan), "'DS' has no examples, or no rate"),
-        (lambda table: table.assign(weighting="LD"), "round 1 has 'LD' twice"),
+        scores.prioritized(("LD", "DS"), ("DS", "LD", "MD")),
+        scores.weighted_average((1 / 3, 1 / 3, 1 / 3), ("DS", "LD", "MD")),
+        scores.owa("most", ("DS", "LD", "MD")),
+        scores.owa((0.5, 0.3, 0.2), ("DS", "LD", "MD")),
+        scores.product(("DS", "LD", "MD"), members=("DS", "MD")),
     ],
 )
-def test_a_record_that_no_run_can_have_written_is_refused(change, words):
-    whole = record({"LD": [10, 20]})
-    check_weightings(whole)
-    with pytest.raises(ValueError, match=words):
-        check_weightings(change(whole))
+def test_a_score_is_found_by_its_label(score):
+    from tff_pmc.reports.weight_distances import score_of
+
+    criteria = np.random.default_rng(3).random((20, 3))
+    found = score_of(score.label, ("DS", "LD", "MD"))
+    np.testing.assert_allclose(found(criteria), score(criteria), rtol=1e-3)
+    assert score_of(score.label, ("DS", "CB")) is None
+
+
+def test_runs_that_judged_none_and_several_seeds_have_no_report():
+    assert not one_step_effects.report(made({"DS": [[1]]}, [2])).tables

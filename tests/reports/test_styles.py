@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -70,14 +71,16 @@ def test_orderings_have_one_order_and_systems_keep_theirs():
     assert styles.in_order(systems) == systems
 
 
-def test_a_run_is_of_an_ordering_or_a_system_and_has_words_of_its_own(run_of):
-    def group(label, note=None):
-        info = {"note": note} if note is not None else {}
-        return styles.group_of(run_of(label, [[1]], [2], **info))
-
-    assert group("MD,DS,LD (backtracking)") == ("MD,DS,LD", "backtracking")
-    assert group("Median, 3 clients", "3 clients") == ("Median", "3 clients")
-    assert group("AdaFed, weights only", "") == ("AdaFed, weights only", "")
+@pytest.mark.parametrize(
+    ("label", "note", "group"),
+    [
+        ("MD,DS,LD (backtracking)", "", ("MD,DS,LD", "backtracking")),
+        ("Median, 3 clients", "3 clients", ("Median", "3 clients")),
+        ("AdaFed, weights only", "", ("AdaFed, weights only", "")),
+    ],
+)
+def test_a_run_is_of_an_ordering_or_an_algorithm_and_has_words(label, note, group):
+    assert styles.group_of(pd.Series({"label": label, "note": note})) == group
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """The last and the best round of runs: rows, table, file and plot, by hand."""
 
 import pytest
-from folders import TRAINED
-from reported import write
+from made import join_results, made, of_seeds, with_losses
 
-from tff_pmc.reports import fairness_page, summary
+from tff_pmc.reports import fairness_page, results_table, summary
 
 # Three rounds of four devices, of which the third has no test examples.
 EXAMPLES = [10, 10, 0, 20]
@@ -13,16 +12,12 @@ RISING = [[0, 0, 0, 0], [1, 1, 0, 2], [8, 8, 0, 16]]
 
 
 @pytest.fixture
-def runs(run_of, tmp_path):
-    data = {"name": "m", "clients": 4}
-    return [
-        run_of(label, correct, EXAMPLES, settings=TRAINED, data=data, path=label)
-        for label, correct in (("DS", FALLING), ("LD,DS", RISING))
-    ]
+def results():
+    return made({"DS": FALLING, "LD,DS": RISING}, EXAMPLES)
 
 
-def test_the_table_says_both_rounds_or_that_they_are_one(runs):
-    title, head, *lines, note = summary.text(runs).splitlines()
+def test_the_table_has_both_rounds_or_that_they_are_one(results):
+    title, head, *lines, note = summary.report(results).text.splitlines()
     assert "chosen on the same examples" in note
     assert title.endswith("(3 of 4, who have tests)")
     assert head.split()[0] == "round" and "mean of worst tenth" in head
@@ -34,27 +29,32 @@ def test_the_table_says_both_rounds_or_that_they_are_one(runs):
     assert len(lines) == 3
 
 
-def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
-    text = write("fairness", runs, tmp_path)
-    assert text == summary.text(runs)
-    assert (tmp_path / "fairness.png").read_bytes().startswith(b"\x89PNG")
-    figure = fairness_page.fairness_plot(runs, title="title")
+def test_the_last_round_is_the_last_that_was_tested():
+    """Every third of seven, and the first: the others have no clients."""
+    whole = made({"DS": [[k, k] for k in range(7)]}, [10, 10], evaluate_every=3)
+    tested = whole.clients["round"].isin([1, 3, 6])
+    found = {"rounds": whole.rounds, "clients": whole.clients[tested]}
+    found["rounds"].loc[6, "correct"] = 10  # As in the sixth.
+    results = summary.Results(whole.runs, found.get)
+    assert summary.last_and_best(results)["round"].tolist() == [6, 6]
+
+
+def test_the_plot_has_each_figure_over_the_rounds(results):
+    figure = fairness_page.fairness_plot(results, title="title")
     titles = [axes.get_title() for axes in figure.axes]
-    assert titles == [measure.title for measure in summary.SPREAD.values()]
+    assert titles == [one.title for one in summary.SPREAD.values()]
     worst = figure.axes[1].get_lines()
     assert [line.get_label() for line in worst] == ["DS", "LD≻DS"]
     assert worst[0].get_xydata().tolist() == [[1, 0.1], [2, 0.5], [3, 0.6]]
     assert worst[1].get_xydata().tolist() == [[1, 0.0], [2, 0.1], [3, 0.8]]
 
 
-def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
+def test_of_many_runs_each_has_a_panel_with_the_baseline():
     """By hand: of one client with one right of ten each round, all figures are it."""
     labels = ("DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)")
-    runs = [
-        run_of(label, [[place], [2 * place + 1]], [10])
-        for place, label in enumerate(labels)
-    ]
-    figure = fairness_page.fairness_plot(runs, title="title")
+    counts = {label: [[k], [2 * k + 1]] for k, label in enumerate(labels)}
+    results = made(counts, [10])
+    figure = fairness_page.fairness_plot(results, title="title")
     assert [axes.get_title() for axes in figure.axes] == [
         *("LD", "MD", "LD≻DS≻MD", "LD≻DS≻MD\nbacktracking")
     ]
@@ -69,42 +69,45 @@ def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
     (legend,) = figure.legends
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["10th percentile", "mean of worst tenth", "DS"]
-    alone = fairness_page.fairness_plot([*runs[1:], runs[1]], title="title")
+    without = {"LD,MD": [[1], [3]], **{k: v for k, v in counts.items() if k != "DS"}}
+    alone = fairness_page.fairness_plot(made(without, [10]), title="title")
     (first, _), *_ = (axes.get_lines() for axes in alone.axes)
     assert list(first.get_ydata()) == [0.1, 0.3]  # Without DS as they are.
     assert alone.get_supylabel() == "accuracy"
 
 
-def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):
+def test_over_seeds_a_run_has_its_mean_and_its_spread():
     """Last rounds of .5, .7 and .9; the numbers of the file are in the kept ones."""
-    by_seed = {
-        seed: [run_of("DS", [[0, 0], last], [10, 10])]
-        for seed, last in ((7, [4, 6]), (8, [6, 8]), (9, [9, 9]))
-    }
-    for (run,) in by_seed.values():
-        run.rounds["clients"], run.rounds["excluded"] = 5, [0, 2]
-    report = summary.seeds_report(by_seed)
+    rounds = {"clients": 5, "excluded": [0, 2]}
+    results = of_seeds(
+        {
+            seed: {"DS": [[0, 0], last]}
+            for seed, last in ((7, [4, 6]), (8, [6, 8]), (9, [9, 9]))
+        },
+        [10, 10],
+        rounds=rounds,
+    )
+    report = summary.report(results)
     title, head, ds, out = report.text.splitlines()
     assert out.startswith("DS: 6 of 30 trainings were left out, ")
     assert "over 3 seeds" in title and "last accuracy" in head
     assert ds.split()[:4] == ["DS", "0.7000", "±", "0.2000"]
     assert report.pages["seeds"].blocks[-1].grid[1][1] == "0.700 (0.500 to 0.900)"
-    text = summary.seeds_report({7: by_seed[7]}).text
-    assert text.splitlines()[2].split()[:3] == ["DS", "0.5000", "0.5000"]
+    assert not fairness_page.report(results).figures  # It is of one seed.
+    assert not results_table.report(results).tables
 
 
-def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range(run_of):
+def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range():
     """Of 50, 60, 70, 80, 90: the deviation is 15.81 and t is 2.7764, so 19.63.
 
     Of both devices one counts as half: 60 % is reached in rounds 2 and 1 and so on,
     90 % under one seed alone.
     """
-    settings = {"targets": [60, 90]}
     by_seed = {
-        seed: [run_of("DS", [[first] * 2, [last] * 2], [10, 10], settings=settings)]
+        seed: {"DS": [[first] * 2, [last] * 2]}
         for seed, (first, last) in enumerate([(6, 5), (0, 6), (0, 7), (7, 8), (6, 9)])
     }
-    report = summary.seeds_report(by_seed)
+    report = summary.report(of_seeds(by_seed, [10, 10], targets=(60, 90)))
     rows = report.tables["seeds"].set_index("quantity")
     found = rows.loc["last_accuracy", ["mean", "interval", "lowest", "highest"]]
     assert found.tolist() == pytest.approx([0.7, 0.19632, 0.5, 0.9], abs=1e-5)
@@ -118,3 +121,31 @@ def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range(run_of):
         ["", "60 %", "90 %"],
         ["DS", *("1.4 ± 0.7 (1 to 2)", "1 of 5 seeds (2 to 2)")],
     ]
+
+
+def test_of_losses_the_lowest_is_the_best_and_the_highest_are_the_worst():
+    """Sums of three rounds; the last client has no examples."""
+    sums = {"DS": [[8, 3, 0], [2, 1, 0], [4, 2, 0]]}
+    results = with_losses(sums, [4, 1, 0])
+    found = summary.last_and_best(results)
+    assert found["round"].tolist() == [3, 2]
+    assert found["test_loss"].tolist() == pytest.approx([6 / 5, 3 / 5])
+    # The clients' means are 1 and 2 in the end.
+    assert found["p90"].iloc[0] == pytest.approx(1.9)
+    assert found["worst_tenth"].iloc[0] == 2
+    rows = results_table.report(results).tables["results"]
+    assert "last_test_loss" in set(rows["quantity"])
+    assert "Loss over all test examples" in summary.report(results).text
+    both = join_results([results, with_losses(sums, [4, 1, 0], seed=1)])
+    seeds = summary.report(both).tables["seeds"].set_index("quantity")
+    assert seeds.loc["best_test_loss", "mean"] == pytest.approx(0.6)
+
+
+def test_a_loss_that_is_not_finite_is_no_best_one():
+    results = with_losses({"DS": [[float("inf")], [float("nan")], [6]]}, [5])
+    assert summary.last_and_best(results)["round"].tolist() == [3, 3]
+
+
+def test_accuracies_and_losses_do_not_go_together(fails):
+    both = join_results([made({"LD": [[1]]}, [2]), with_losses({"DS": [[1]]}, [2])])
+    fails(lambda: summary.report(both), "some runs have accuracies and others losses")

@@ -1,11 +1,11 @@
-"""How far orderings' weights are from each other, against the formula and by hand."""
+"""How far orderings' weights are from each other, by the formula and by hand."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
+from made import made
 
 from tff_pmc import scores
 from tff_pmc.reports.weight_distances import (
@@ -74,22 +74,24 @@ def test_distances_against_the_formula():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"criteria_ranges": [], "normalization": "max"},
-        {"criteria_ranges": [["DS", 0, 4], ["LD", 1, 3]], "normalization": "range"},
+        {"criteria_ranges": (), "normalization": "max"},
+        {"criteria_ranges": (("DS", 0, 4), ("LD", 1, 3)), "normalization": "range"},
     ],
     ids=["max", "range by code"],
 )
-def test_what_is_computed_is_what_the_runs_have_on_record(run_of, settings):
+def test_what_is_computed_is_what_the_runs_recorded(settings):
     rows = [[1, "a", 4, 1, 0], [1, "b", 2, 2, 1], [2, "a", 4, 1, 0], [2, "c", 1, 3, 0]]
     names = ["round", "client", "DS", "LD", "excluded"]
-    settings = {"criteria": ["LD", "DS"], **settings}
-    one = run_of("DS", [[1], [2]], [10], settings=settings)
-    one = dataclasses.replace(one, cohort=pd.DataFrame(rows, columns=names))
+    tables = {"cohort": pd.DataFrame(rows, columns=names)}
+    results = made(
+        {"DS": [[1], [2]]}, [10], tables=tables, criteria=("LD", "DS"), **settings
+    )
     labels = ["DS", "LD,DS (backtracking)", "LD,DS", "mean:DS,LD"]
-    cohorts, criteria, orderings, normalization = recorded([one, one], labels)
-    assert [c.tolist() for c in cohorts] == 2 * [[[1, 4]], [[1, 4], [3, 1]]]
+    cohorts, criteria, orderings, normalization = recorded(results, labels)
+    assert [c.tolist() for c in cohorts] == [[[1, 4]], [[1, 4], [3, 1]]]
     expected = scores.Normalization("max")
     if "max" not in str(settings):
         expected = scores.Normalization("range", ((1, 3), (0, 4)))
     assert criteria == ["LD", "DS"] and normalization == expected
     assert orderings == [("DS",), ("LD", "DS")]
+    assert recorded(made({"DS": [[1]]}, [2]), labels)[:3] == ([], [], [])

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from short_runs import run_all, runs_of
 
-from tff_pmc.record import read
+from tff_pmc.record.results import read_results
 
 
 def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, tmp_path):
@@ -19,7 +19,7 @@ def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, tmp_path):
     runs = [dual, *(one for one, _ in others)]
     text = run_all(runs, federation, tmp_path / "dual")
     assert "Dual-Criterion Weighted" in text and "0.8369" in text
-    run = read.read_run(str(tmp_path / "dual" / runs[0].folder))
+    run = read_results(str(tmp_path / "dual" / runs[0].folder))
     assert set(run.candidates["ordering"]) == {
         "lambda=0.00",
         "lambda=0.50",
@@ -47,7 +47,7 @@ def test_dual_may_choose_lambda_on_the_evaluation_set(runtime, federation, tmp_p
         **{"dual_lambda_steps": 3, "judge_on": "server", "rounds": 1},
     )
     text = run_all([dual], federation, tmp_path)
-    run = read.read_run(str(tmp_path / dual.folder))
+    run = read_results(str(tmp_path / dual.folder))
     assert set(run.candidates["examples"]) == {60}
     kept = run.candidates[run.candidates["kept"] == 1]
     assert list(run.rounds["validation_correct"]) == list(kept["correct"])

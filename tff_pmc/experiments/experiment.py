@@ -39,7 +39,7 @@ class Experiment:
         EXPERIMENTS.register("mine", Experiment(
             "Digits with more local epochs.",
             settings={"dataset": "digits5k", "local_epochs": 10},
-            reports=("rounds_to_target",),
+            reports=("rounds_to_target", "ordering_effect"),
         ))
 
     Attributes:
@@ -50,16 +50,13 @@ class Experiment:
             or all of them where the system combines or adjusts them.
         rows: the systems that it compares; empty where it compares orderings.
         on_demand: further systems, which run where `--systems` names them.
-        reports: the names in `reports.REPORTS` of the reports on its runs, in order.
-        seed_reports: the names in `reports.SEED_REPORTS` of the reports on its runs
-            under several seeds.
-        baseline: the name of the system, or the ordering, that effects are held
-            against.
+        reports: the names in `reports.REPORTS` of the reports on its runs, in order,
+            under one seed and under several.
+        baseline: the name of the system, or the ordering, that the others are compared
+            with.
         protocols: values by flag that `--protocol=NAME` sets, by name.
         paper: the short name of the paper that it is of, one of `PAPERS`; by which the
             help groups flags. Empty for one of no paper.
-        cells: the federations of a map, each as values by flag, by its row and column;
-            `running.helps_map` says what is run on each. Empty for no map.
 
     Raises:
         ValueError: (constructor) there is no such paper.
@@ -70,14 +67,10 @@ class Experiment:
     orderings: Sequence[tuple[str, ...]] = ()
     rows: Sequence[Row] = ()
     on_demand: Sequence[Row] = ()
-    reports: Sequence[str] = ("rounds_to_target",)
-    seed_reports: Sequence[str] = ("ordering_effect",)
+    reports: Sequence[str] = ("rounds_to_target", "ordering_effect")
     baseline: str = "DS"
     protocols: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     paper: str = ""
-    cells: Mapping[tuple[str, str], Mapping[str, Any]] = dataclasses.field(
-        default_factory=dict
-    )
 
     def __post_init__(self) -> None:
         if self.paper and self.paper not in PAPERS:

@@ -2,75 +2,61 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Sequence
+from typing import Optional
 
 from tff_pmc.experiments.experiment import Experiment
-from tff_pmc.record.read import Run
+from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import ClientsLeftOutError
+from tff_pmc.record.results import Results
 from tff_pmc.reports import (
+    BEYOND_PAPERS,
     FOR_ALL,
-    FOR_ALL_SEEDS,
     REPORTS,
-    SEED_REPORTS,
-    Report,
     output,
     paired,
     plots,
+    summary,
 )
 
 RESULTS = "rounds_to_target"
 """The report that writes `results.csv`."""
 
 
-def write(found: Experiment, runs: Sequence[Run], folder: str) -> str:
-    """Writes the tables and plots of an experiment's runs, in the order of its rows.
-
-    Files of the same names are replaced. Returns the tables as text for a terminal.
-    """
-    paired.by_label(runs)  # Tables have one row for a label.
-    shown = (*found.reports, *FOR_ALL)
-    # Every experiment has the file, whatever it shows of it.
-    names = shown if RESULTS in shown else (RESULTS, *shown)
-    texts, about = [], plots.title_of(runs)
-    for name in names:
-        text = _written(name, functools.partial(REPORTS[name], runs), folder, about)
-        texts.append(text if name in shown else "")
-    output.write(plots.report(runs, what=label_word(found)), folder)
-    return _joined(texts)
-
-
-def write_seeds(
+def write(
     found: Experiment,
-    by_seed: Mapping[int, Sequence[Run]],
+    results: Results,
     folder: str,
-    baseline: str = "",
+    alone: Optional[Sequence[int]] = None,
 ) -> str:
-    """Does the same with an experiment's runs under several seeds.
+    """Writes the tables and plots of an experiment's runs, under one seed or several.
 
-    They are held against the baseline; by default the experiment's, and the first where
-    that is not among them.
+    Of several seeds the reports over seeds are written, which compare the runs with
+    `results.baseline`; where it is not among them with the experiment's, and else with
+    the first. Files of the same names are replaced.
+
+    Args:
+        found: the experiment, which names its reports.
+        results: the runs.
+        folder: where to; it is made if need be.
+        alone: of several seeds those whose own reports are written, too, into
+            `seed_N/`; by default all.
+
+    Returns:
+        The tables as text for a terminal, of several seeds those over seeds.
+
+    Raises:
+        RecordError: the seeds do not have the same runs.
     """
-    paired.labels(by_seed)  # What is no pair is refused first.
-    first = next(iter(by_seed.values()))
-    rows = [run.system if found.compares_systems else run.label for run in first]
-    held = baseline or found.baseline
-    if held not in rows:
-        held = rows[0]
-    output.write(plots.seeds_report(by_seed, what=label_word(found)), folder)
-    # The baseline alone shows how far seeds move it, and has no effect.
-    alone = all(len(runs) == 1 for runs in by_seed.values())
-    names = () if alone else found.seed_reports
-    about = f"{plots.title_of(first)}, {len(by_seed)} seeds"
-    return _joined(
-        _written(
-            name,
-            functools.partial(SEED_REPORTS[name], by_seed, baseline=held),
-            folder,
-            about,
-        )
-        for name in (*names, *FOR_ALL_SEEDS)
-    )
+    seeds = results.seeds
+    results = _with_baseline(found, results)
+    if len(seeds) > 1:
+        paired.check_paired(results)  # What is no pair is refused first.
+        for seed in seeds if alone is None else alone:
+            place = os.path.join(folder, f"seed_{seed}")
+            _write(found, results.only(seed=seed), place)
+    return _write(found, results, folder)
 
 
 def label_word(found: Experiment) -> str:
@@ -78,13 +64,32 @@ def label_word(found: Experiment) -> str:
     return "system" if found.compares_systems else "priority"
 
 
-def _written(name: str, make: Callable[[], Report], folder: str, about: str) -> str:
-    """Writes a report, or says that it needs the clients that are not on record."""
+def _write(found: Experiment, results: Results, folder: str) -> str:
+    seeds, shown = results.seeds, (*found.reports, *FOR_ALL)
+    about = plots.title_of(results.only(seed=seeds[0]))
+    if len(seeds) > 1:
+        about = f"{about}, {len(seeds)} seeds"
+    output.write(plots.report(results, what=label_word(found)), folder)
+    # Every experiment has the file, whatever it shows of it.
+    if RESULTS not in shown:
+        _written(RESULTS, results, folder, about)
+    texts = [_written(name, results, folder, about) for name in shown]
+    return "\n\n".join(text.rstrip() for text in texts if text)
+
+
+def _with_baseline(found: Experiment, results: Results) -> Results:
+    rows = [*results.runs["algorithm" if found.compares_systems else "label"]]
+    asked = (results.about.get("baseline"), found.baseline, rows[0])
+    chosen = results.only()
+    chosen.about["baseline"] = next(name for name in asked if name in rows)
+    return chosen
+
+
+def _written(name: str, results: Results, folder: str, about: str) -> str:
+    """Writes a report, or returns what it needs and the runs did not record."""
+    if name not in BEYOND_PAPERS and summary.measure_of(results) is not ACCURACY:
+        return f"There is no {name}: the runs have no accuracy, as labels are numbers."
     try:
-        return output.write(make(), folder, about)
+        return output.write(REPORTS[name](results), folder, about)
     except ClientsLeftOutError as error:
         return f"There is no {name}: {error}."
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "\n\n".join(text.rstrip() for text in texts if text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from leaf_data.declare import SettingError
@@ -17,21 +17,12 @@ from tff_pmc.experiments.experiment import (
 )
 from tff_pmc.experiments.flags.command import Command, OfflineOptions
 from tff_pmc.record import files
-from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.schema import has_table
-from tff_pmc.reports import (
-    compare,
-    losses,
-    output,
-    paired,
-    read_folder,
-    reference_export,
-    rounds_to_target,
-)
+from tff_pmc.record.results import Results, read_results
+from tff_pmc.reports import compare, output, reference_export
 from tff_pmc.settings import RunSettings
 
-# Beside `OfflineOptions`, what says how runs on disk are read, and where to write.
+# With `OfflineOptions`, what says how runs on disk are read, and where to write.
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 
@@ -87,45 +78,25 @@ def _names(a: str, b: str) -> list[str]:
 
 
 def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
-    """The tables and figures of a folder of runs; of seeds, their differences, too."""
-    seeds = read_folder.seed_folders(command.tables)
-    if not seeds:
-        if command.baseline:
+    """Writes the tables and figures of a folder of runs; returns their text."""
+    results = read_results(command.tables)
+    found = experiment(_name(command, given, results))
+    if command.baseline:
+        if len(results.seeds) < 2:
             raise SettingError("--baseline goes with the runs of several seeds")
-        return _of_runs(command, given, goal)
-    by_seed = {seed: _by_rule(folder, given) for seed, folder in seeds.items()}
-    first = next(iter(by_seed.values()))
-    found = experiment(_name(command, given, first))
-    names = [run.system if found.compares_systems else run.label for run in first]
-    check_baseline(names, command.baseline)
-    for seed, folder in seeds.items():
-        own = os.path.join(goal, os.path.basename(folder))
-        reporting.write(found, by_seed[seed], own)
-    baseline = command.baseline or read_folder.baseline_of(command.tables)
-    return reporting.write_seeds(found, by_seed, goal, baseline)
+        column = "algorithm" if found.compares_systems else "label"
+        check_baseline([*results.runs[column]], command.baseline)
+        results.about["baseline"] = command.baseline
+    if reach := _reach(given):
+        results.runs["reach"] = reach
+    return reporting.write(found, results, goal)
 
 
-def _of_runs(command: Command, given: Mapping[str, Any], goal: str) -> str:
-    """The tables and figures of a folder of runs."""
-    folders = read_folder.run_folders(command.tables)
-    if all(has_table(f, "clients.csv") and losses.measures_loss(f) for f in folders):
-        lost = [losses.read_loss_run(folder) for folder in folders]
-        paired.by_label(lost)
-        return output.write(losses.of_runs(lost), goal)
-    runs = _by_rule(command.tables, given)
-    return reporting.write(experiment(_name(command, given, runs)), runs, goal)
-
-
-def _by_rule(path: str, given: Mapping[str, Any]) -> Sequence[Run]:
-    """The runs in a folder, by the rule of reaching a target that the flags say."""
-    return rounds_to_target.by_one_rule(read_folder.read_runs(path), _reach(given))
-
-
-def _name(command: Command, given: Mapping[str, Any], runs: Sequence[Run]) -> str:
-    """The experiment that the flags name, else that of all runs, if it has a name."""
-    names = {str(run.settings.get("experiment", "")) for run in runs}
+def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:
+    """Returns the experiment that the flags name, else that of all runs, if known."""
+    names = {*results.runs.get("experiment", [""])}
     if "experiment" not in given and len(names) == 1 and names <= {*EXPERIMENTS}:
-        return names.pop()
+        return str(names.pop())
     return command.experiment
 
 

@@ -1,7 +1,4 @@
-"""The files of a run folder: locked, written in one step, swept of what is left over.
-
-A folder to go on with may come from anybody: no link in it is followed.
-"""
+"""The files of a run's folder: written in one step, locked, and `run.json`."""
 
 from __future__ import annotations
 
@@ -10,70 +7,83 @@ import fcntl
 import json
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, Optional
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
 
-from tff_pmc.record import run_json
-from tff_pmc.record.record_error import InUseError, RecordError
+from leaf_data.errors import one_line, parse_int
+from tff_pmc.record.record_error import InUseError, RecordError, RecordMissingError
 
-WITHIN = ("checkpoints", "predictions")
-"""The folders within a run's."""
+RUN_JSON = "run.json"
+"""The file that describes a run, or the runs of a folder."""
+
+FORMAT = 3
+"""The form of a folder that a run can resume in."""
 
 LOCK = ".lock"
 """The file by which a folder belongs to one process."""
 
-_NEW = ".new"
 # What a killed run may leave of a file; what else is there is its owner's.
-_LEFT = re.compile(
-    r"(run\.json|labels\.npz|round_[0-9]+\.(npz|state)|[0-9a-f]{32})\.new"
-)
+_LEFT = re.compile(r"(run\.json|labels\.npz|round_[0-9]+\.npz|[0-9a-f]{32})\.new")
 
 
-_TEMPORARY_BYTES = 1 << 20
+def read_json(
+    path: str, keys: Sequence[str] = (), missing: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Reads a JSON object that has these keys.
 
+    Args:
+        path: the file.
+        keys: the keys that it must have.
+        missing: what is returned where there is no such file; by default that is an
+            error.
 
-def check_temporary_room() -> None:
-    """Raises an `OSError` without room for temporary files.
-
-    The import of TensorFlow needs a folder for them, and its tracing writes code there.
+    Raises:
+        RecordError: the file is missing (then a `RecordMissingError`), is no JSON
+            object, or lacks a key; one line names it.
     """
-    place = tempfile.gettempdir()
-    if shutil.disk_usage(place).free < _TEMPORARY_BYTES:
-        raise OSError(f"{place}: less than 1 MB is left for temporary files")
-
-
-def read_json(path: str) -> Optional[dict[str, Any]]:
-    """Reads a run folder's `run.json`; returns None when there is none."""
     try:
-        return run_json.read(path)
-    except FileNotFoundError:
-        return None
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file, parse_int=parse_int)
+    except FileNotFoundError as error:
+        if missing is not None:
+            return dict(missing)
+        raise RecordMissingError(f"{path} is missing") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+    if not isinstance(found, dict):
+        raise RecordError(f"{path} must be a JSON object")
+    for key in keys:
+        if key not in found:
+            raise RecordError(f"{path} lacks {key!r}")
+    return found
 
 
-def write_json(path: str, content: Mapping[str, Any]) -> None:
-    """Writes a folder's `run.json` in one step; what none could read is refused."""
-    text = json.dumps({"format": run_json.FORMAT, **content}, indent=2)
-    name, written = os.path.join(path, "run.json"), f"{text}\n".encode()
-    run_json.parse(name, written)
-    with replacing(name) as file:
-        file.write(written)
+def write_json(folder: str, content: Mapping[str, Any]) -> None:
+    """Writes the `run.json` of a folder in one step."""
+    text = json.dumps({"format": FORMAT, **content}, indent=2)
+    with replacing(os.path.join(folder, RUN_JSON)) as file:
+        file.write(f"{text}\n".encode())
+
+
+def by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings of all groups in one table, by flag."""
+    if not isinstance(settings, Mapping):
+        raise RecordError("the settings in run.json must be a JSON object")
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found.update(value if isinstance(value, Mapping) else {name: value})
+    return found
 
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """A new file that takes the place of another when the block has ended well.
+    """Opens a new file that takes the place of another when the block has ended well.
 
-    It is on the disk before it does. A link in its place is replaced, not followed.
+    It is on the disk before it does. Of a block that ends in an error nothing is left.
     """
-    new = path + _NEW
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(new)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = open(os.open(new, flags, 0o666), "wb")
+    new = f"{path}.new"
     try:
-        with naming(path), file:
+        with naming(path), open(new, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -86,19 +96,13 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Makes errors of a file, such as those of a full disk, say which it is."""
+    """Makes errors of a file, such as those of a full disk, name it."""
     try:
         yield
     except OSError as error:
         if error.filename is None:
             error.filename = path
         raise
-
-
-def open_to_append(path: str) -> BinaryIO:
-    """Opens a file to be appended to, or makes it; a link is refused."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    return open(os.open(path, flags, 0o666), "ab")
 
 
 def make_empty_folder(path: str, or_else: str = "") -> None:
@@ -115,7 +119,7 @@ def make_empty_folder(path: str, or_else: str = "") -> None:
 
 
 def list_folder(path: str) -> list[str]:
-    """Lists a folder's entries; the folder is made when it is not there."""
+    """Returns the names in a folder, which is made when it is not there."""
     try:
         os.makedirs(path, exist_ok=True)
         return os.listdir(path)
@@ -140,9 +144,8 @@ def put_all(made: str, path: str) -> None:
 
 def take_lock(path: str) -> int:
     """Takes a folder for this process, until the descriptor is closed or it ends."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(os.path.join(path, LOCK), flags, 0o666)
+        descriptor = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise RecordError(f"--output_dir={path}: {error.strerror}") from error
     try:
@@ -155,43 +158,8 @@ def take_lock(path: str) -> int:
     return descriptor
 
 
-def check_plain(path: str) -> None:
-    """Refuses a folder to write into in which anything is no file and no folder.
-
-    What is written would be somewhere else.
-    """
-    for folder, folders, names in os.walk(path):
-        for name in sorted([*folders, *names]):
-            place = os.path.join(folder, name)
-            plain = os.path.isfile(place) or os.path.isdir(place)
-            if (os.path.islink(place) or not plain) and not _LEFT.fullmatch(name):
-                raise RecordError(
-                    f"{place} is a link or a device, and no link is followed: put "
-                    "the file in its place"
-                )
-
-
 def sweep(path: str) -> None:
     """Removes what a killed run had not put in its place yet."""
-    for own in ("", *WITHIN):
-        folder = os.path.join(path, own)
-        for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if _LEFT.fullmatch(name):
-                os.unlink(os.path.join(folder, name))
-
-
-def cut(path: str, size: int) -> None:
-    """Cuts a file to so many bytes; a link is refused."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.ftruncate(descriptor, size)
-    finally:
-        os.close(descriptor)
-
-
-def remove_after(folder: str, round_num: int) -> None:
-    """Removes a folder's files `round_NNNN.npz` of later rounds, if it is there."""
-    for name in os.listdir(folder) if os.path.isdir(folder) else []:
-        number = re.fullmatch(r"round_([0-9]+)\.npz", name)
-        if number and (len(number[1]) > 9 or int(number[1]) > round_num):
-            os.remove(os.path.join(folder, name))
+    for name in os.listdir(path) if os.path.isdir(path) else ():
+        if _LEFT.fullmatch(name):
+            os.unlink(os.path.join(path, name))

@@ -12,34 +12,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import one_line
-from leaf_data.formats import npz
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 FOLDER = "predictions"
-_LARGEST = 1 << 24  # Of a file that is read, bytes.
-_MOST_CLASSES = 256  # A run writes them as uint8.
-_MOST_EXAMPLES = 1 << 22
-
-
-class Limit(NamedTuple):
-    """What an array may be."""
-
-    kinds: str  # `iu` for integers, `U` for text.
-    items: int  # The largest number of them.
-    item_bytes: int = 8  # The largest item.
-
-
-_CLASSES = Limit("iu", _MOST_EXAMPLES)
-_SPLITS = Limit("iu", 1 << 21)
-# Names have at most 256 characters, each of four bytes.
-_NAMES = Limit("U", 1 << 15, 4 * 256)
+"""The folder of the predictions in a run's folder."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,27 +69,27 @@ class Predictions:
 
 
 def read_predictions(run_folder: str, round_num: int) -> Predictions:
-    """Reads the record of one round of one of our runs."""
-    folder = os.path.join(run_folder, FOLDER)
-    labels = os.path.join(folder, "labels.npz")
-    found = _read(labels, y=_CLASSES, row_splits=_SPLITS, client_ids=_NAMES)
-    y = found["y"].astype(np.int64, copy=False)
-    splits = found["row_splits"].astype(np.int64, copy=False)
-    clients = tuple(str(name) for name in found["client_ids"])
+    """Reads the predictions of one round of a run.
+
+    Raises:
+        RecordError: a file is missing (then a `RecordMissingError`) or broken, or the
+            two do not go together; one line names it.
+    """
+    labels = os.path.join(run_folder, FOLDER, "labels.npz")
+    y, splits, clients = _read(labels, "y", "row_splits", "client_ids")
     fits = splits.shape == (len(clients) + 1,) and splits[0] == 0
     if not (fits and splits[-1] == len(y) and (np.diff(splits) >= 0).all()):
         raise RecordError(f"{labels}: row_splits does not split y among the clients")
-    name = path_of(run_folder, round_num)
-    predicted = _read(name, predicted=_CLASSES)["predicted"].astype(np.int64)
+    path = path_of(run_folder, round_num)
+    (predicted,) = _read(path, "predicted")
     if predicted.shape != y.shape:
         raise RecordError(
-            f"{name} has predictions of shape {predicted.shape}, and there are "
+            f"{path} has predictions of shape {predicted.shape}, and there are "
             f"{len(y)} test examples"
         )
-    for path, classes in ((labels, y), (name, predicted)):
-        if ((classes < 0) | (classes >= _MOST_CLASSES)).any():
-            raise RecordError(f"{path} has a class that is not in 0..255")
-    return Predictions(clients, splits, y, predicted)
+    return Predictions(
+        tuple(map(str, clients)), splits, y.astype(np.int64), predicted.astype(np.int64)
+    )
 
 
 def path_of(run_folder: str, round_num: int) -> str:
@@ -114,36 +97,18 @@ def path_of(run_folder: str, round_num: int) -> str:
     return os.path.join(run_folder, FOLDER, f"round_{round_num:04d}.npz")
 
 
-def _read(path: str, **limits: Limit) -> dict[str, npt.NDArray[np.generic]]:
-    """Reads arrays of one dimension, each within its limit; others are passed over."""
+def _read(path: str, *names: str) -> list[npt.NDArray[Any]]:
+    """Reads arrays of one dimension."""
     try:
-        with npz.opened(path, _LARGEST) as found:
-            return {name: _array(found, name, one) for name, one in limits.items()}
+        with np.load(path, allow_pickle=False) as archive:
+            found = [archive[name] for name in names]
     except FileNotFoundError as error:
         raise RecordMissingError(
             f"{path} is missing: was the run made with --predictions?"
         ) from error
     except Exception as error:  # Damaged archives raise nearly anything.
-        reason = getattr(error, "strerror", None) or one_line(error)
-        raise RecordError(f"{path} cannot be read: {reason}") from error
-
-
-def _array(
-    found: Mapping[str, npz.Member], name: str, limit: Limit
-) -> npt.NDArray[np.generic]:
-    header = found.get(name)
-    if header is None or len(header.shape) != 1:
-        raise ValueError(f"there is no array {name} of one dimension")
-    if header.dtype.kind not in limit.kinds or header.dtype.itemsize > limit.item_bytes:
-        raise ValueError(f"{name} is of {header.dtype}")
-    if header.shape[0] > limit.items:
-        raise ValueError(
-            f"{name} has {header.shape[0]:,} items, more than {limit.items:,}"
-        )
-    array = header.read()
-    if header.dtype.kind == "U":
-        # What is no character, or half of one, ends Python's own words for it.
-        codes = np.frombuffer(array.tobytes(), header.dtype.byteorder + "u4")
-        if ((codes > 0x10FFFF) | (codes >> 11 == 0xD800 >> 11)).any():
-            raise ValueError(f"{name} is no text")
-    return array
+        raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+    for name, array in zip(names, found):
+        if array.ndim != 1 or array.dtype.kind not in "iuU":
+            raise RecordError(f"{path}: {name} is no list of classes or names")
+    return found

@@ -1,4 +1,4 @@
-"""Whether a folder holds this run, or these: settings, data, the software."""
+"""The comparison of a run with the one in a folder: settings, data, the software."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any, Optional
 from absl import logging
 
 import tff_pmc
-from tff_pmc.record import files, run_json
+from tff_pmc.record import files
+from tff_pmc.record.files import by_flag
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.run_json import by_flag
 
 PLUGINS: dict[str, str] = {}
 """The modules that `--plugin` names, and the sha256s of their files."""
@@ -28,7 +28,7 @@ _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 
 
 def versions() -> dict[str, Optional[str]]:
-    """The versions of the software that a run's numbers depend on, and the engine."""
+    """Returns the versions of what a run's numbers depend on, the engine among it."""
     from tff_pmc import runtime  # It imports TensorFlow.
 
     found: dict[str, Optional[str]] = {
@@ -46,7 +46,7 @@ def versions() -> dict[str, Optional[str]]:
 
 
 def plugin_sha256(name: str) -> str:
-    """The sha256 of the file of an imported module, or of all those of a package."""
+    """Returns the sha256 of the file of an imported module, or of all of a package."""
     module = sys.modules[name]
     if not module.__file__:  # A folder that is no package.
         return ""
@@ -59,7 +59,7 @@ def plugin_sha256(name: str) -> str:
 def warn_of_other_versions(
     path: str, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> None:
-    """Says what a folder was begun with that is another now."""
+    """Logs the versions that a folder was begun with and that are others now."""
     differing = "; ".join(
         f"{name}: {before.get(name)} there, {now.get(name)} here"
         for name in sorted({*before, *now})
@@ -74,16 +74,16 @@ def warn_of_other_versions(
 
 
 def check_same(
-    path: str, before: Optional[Mapping[str, Any]], description: Mapping[str, Any]
+    path: str, before: Mapping[str, Any], description: Mapping[str, Any]
 ) -> bool:
-    """Refuses to go on with another run, and names what differs.
+    """Refuses to resume another run, by a `RecordError` that names what differs.
 
     More rounds, orderings, seeds or learning rates than before are no other run: what
     is there is the beginning of them. Returns whether there are more.
     """
-    if before is None:
+    if not before:
         raise RecordError(f"--resume: there is no run in {path}")
-    if before.get("format") != run_json.FORMAT:
+    if before.get("format") != files.FORMAT:
         raise RecordError(
             f"--resume: {path} was begun by an earlier version, whose settings and "
             "checkpoints have other names: run into another folder"
@@ -112,14 +112,13 @@ def check_same(
 def folder_of_runs(
     output_dir: str, plan: Mapping[str, Any], *, resume: bool
 ) -> Iterator[None]:
-    """A folder for several runs, held by this process alone."""
+    """Takes a folder for several runs for this process alone, and describes them."""
     to_write, now = True, _of_plugins()
     plan = {**plan, "versions": now} if now else plan
     if resume:
-        before = files.read_json(output_dir)
+        before = files.read_json(os.path.join(output_dir, files.RUN_JSON), missing={})
         to_write = check_same(output_dir, before, plan)
-        warn_of_other_versions(output_dir, (before or {}).get("versions", {}), now)
-        files.check_plain(output_dir)
+        warn_of_other_versions(output_dir, before.get("versions", {}), now)
     else:
         files.make_empty_folder(output_dir, ", or --resume")
     lock = files.take_lock(output_dir)

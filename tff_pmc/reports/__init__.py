@@ -1,10 +1,15 @@
-"""Tables and figures made of run folders; knows nothing of training or TFF.
+"""Tables and figures made of runs' records; knows nothing of training or TFF.
 
-A report is a function of runs that returns a `Report`: tables, pages, figures and a
-text for a terminal. It writes nothing; `output.write` puts it into a folder. The
+    from tff_pmc.reports import REPORTS, output
+
+    results = tff_pmc.read_results("runs/quickstart-20260101-120000")
+    text = output.write(REPORTS["summary"](results), "tables")
+
+A report is a function of `Results` that returns a `Report`: tables, pages, figures and
+a text for a terminal. It writes nothing; `output.write` puts it into a folder. The
 modules of `tff_pmc.reports.papers`, one for each published table or figure, register
-theirs when they are imported; the registries import them when they are first looked
-into. Until then neither pandas nor matplotlib is imported.
+theirs when they are imported; the registry imports them when it is first looked into.
+Until then neither pandas nor matplotlib is imported.
 """
 
 from __future__ import annotations
@@ -12,8 +17,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from leaf_data.declare import Registry
 
@@ -21,19 +26,22 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from tff_pmc.record.read import Run
+    from tff_pmc.record.results import Results
     from tff_pmc.reports.pages import Page
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What a report says, and its files by their names without `.csv`, `.png`, ...
+    """What a report found, and its files by their names without `.csv`, `.png`, ...
+
+    An empty one is of runs that the report is not about: a printed table is of one
+    seed, a paired difference of several.
 
     Attributes:
         text: for a terminal; empty for nothing.
         tables: name -> table, for a CSV. An index of texts is its first column.
         pages: name -> page, for Markdown or LaTeX.
-        figures: name -> figure, for a PNG, or a PDF beside it.
+        figures: name -> figure, for a PNG, and a PDF with it.
         digits: the significant digits of the tables' numbers; all of them if 0.
     """
 
@@ -44,56 +52,34 @@ class Report:
     digits: int = 0
 
 
-class RunsReport(Protocol):
-    """A report on the runs of an experiment."""
+REPORTS: Registry[Callable[[Results], Report]] = Registry(
+    "report", "tff_pmc.reports.papers"
+)
+"""The reports, by name: each takes the runs of one seed, or of several."""
 
-    def __call__(self, runs: Sequence[Run]) -> Report:
-        """Returns the report on runs, which are in the order of the rows."""
-
-
-class SeedReport(Protocol):
-    """A report on runs under several seeds."""
-
-    def __call__(
-        self, by_seed: Mapping[int, Sequence[Run]], *, baseline: str
-    ) -> Report:
-        """Returns the report on the runs of each seed, of the same labels.
-
-        `baseline` is the label of the ordering, or the title of the system, that the
-        others are held against.
-        """
+FOR_ALL = ("summary", "fairness", "counterfactuals")
+"""The names of the reports that every experiment has with those it names."""
 
 
-FOR_ALL = ("fairness", "counterfactuals")
-"""The names of the reports that every experiment has beside its own."""
-
-FOR_ALL_SEEDS = ("seed_table",)
-"""The names of the reports over several seeds that every experiment has."""
-
-_PAPERS = "tff_pmc.reports.papers"
-REPORTS: Registry[RunsReport] = Registry("report", _PAPERS)
-"""The reports on the runs of an experiment, by name."""
-
-SEED_REPORTS: Registry[SeedReport] = Registry("report over several seeds", _PAPERS)
-"""The reports on the runs of an experiment under several seeds, by name."""
-
-
-def _report_of(place: str, *args: Any, **options: Any) -> Any:
-    """Returns what a function of a module here returns, as `effect.report`."""
+def _report_of(place: str, results: Results) -> Report:
+    """Returns the report of a function of a module here, such as `effect.orderings`."""
     module, name = place.split(".")
     of_module = importlib.import_module(f"{__name__}.{module}")
-    return getattr(of_module, name)(*args, **options)
+    found: Report = getattr(of_module, name)(results)
+    return found
 
 
-# These belong to no paper, so that no module of theirs is found by the registries.
-_OF_NO_PAPER: Sequence[tuple[Registry[Any], str, str]] = (
-    (REPORTS, "rounds_to_target", "tables.report"),
-    (REPORTS, "fairness", "fairness_page.report"),
-    (REPORTS, "counterfactuals", "one_step_effects.report"),
-    (SEED_REPORTS, "ordering_effect", "effect.report"),
-    (SEED_REPORTS, "system_effect", "effect.systems_report"),
-    (SEED_REPORTS, "spread_effect", "effect.spread_report"),
-    (SEED_REPORTS, "seed_table", "summary.seeds_report"),
-)
-for _registry, _name, _place in _OF_NO_PAPER:
-    _registry.register(_name, functools.partial(_report_of, _place))
+# The registry looks for modules of papers; these belong to none.
+BEYOND_PAPERS = {
+    "rounds_to_target": "results_table.report",
+    "summary": "summary.report",
+    "fairness": "fairness_page.report",
+    "counterfactuals": "one_step_effects.report",
+    "ordering_effect": "effect.orderings",
+    "system_effect": "effect.systems",
+    "spread_effect": "effect.spread",
+}
+"""The reports of no paper: name -> `module.function`. They take runs with losses."""
+
+for _name, _place in BEYOND_PAPERS.items():
+    REPORTS.register(_name, functools.partial(_report_of, _place))

@@ -7,18 +7,17 @@ hollow.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.read import Run
+from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import figures, styles
 from tff_pmc.reports.papers.published import rounds_of_half
-from tff_pmc.reports.rounds_to_target import HALF, rounds_of
+from tff_pmc.reports.rounds_to_target import HALF, rounds_to_target
 
 MOST_TOGETHER = 3
 """The most orderings or systems in one panel; of more, each has its own."""
@@ -27,47 +26,69 @@ _LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
 _SHAPES = {70: "o", 75: "o", 80: "s", 85: "^", 90: "^"}
 _ADJUSTMENTS = ("backtracking", "best_of_all")
 
-Groups = Mapping[str, Mapping[str, Sequence[Run]]]
-"""Ordering or system -> the words that set its runs apart -> a run a seed."""
+Groups = Mapping[str, Mapping[str, Results]]
+"""Ordering or algorithm -> the words that set its runs apart -> these, a run a seed."""
 
 
 @figures.styled
 def accuracy_plot(
-    runs: Sequence[Run], *, title: str = "", what: str = "priority"
+    results: Results, *, title: str = "", what: str = "priority"
 ) -> Figure:
     """Returns a plot of the accuracy on all clients' test examples, over the rounds.
 
-    Up to three orderings or systems are lines of one panel, and of one seed and at most
-    two of them the band is the clients' 10th to 90th percentile. Of more, each has a
-    panel of its own with the baseline in gray. Of several seeds the line is the mean
+    Up to three orderings or algorithms are lines of one panel, and of one seed and at
+    most two of them the band is the clients' 10th to 90th percentile. Of more, each has
+    a panel of its own with the baseline in gray. Of several seeds the line is the mean
     and the band goes from the lowest to the highest. Marks are the rounds in which half
     of the devices reach a target, filled for these runs and hollow as the papers print
     them; see `mark_rounds`.
 
-        figure = accuracy_plot([read.read_run("runs/mine/DS")])
+        figure = accuracy_plot(read_results("runs/mine"))
 
-    Several runs of one label are the seeds of one line. `what` is the word for what
-    the labels of the runs name.
+    `what` is the word for what the labels of the runs name.
     """
-    groups: dict[str, dict[str, list[Run]]] = {}
-    for run in runs:
-        name, words = styles.group_of(run)
-        groups.setdefault(name, {}).setdefault(words, []).append(run)
-    groups = {name: groups[name] for name in styles.in_order(groups)}
+    groups = _groups(results)
     if len(groups) > MOST_TOGETHER:
         return _in_panels(groups, title)
     return _together(groups, title, what)
 
 
+@figures.styled
+def loss_plot(results: Results, *, title: str = "", what: str = "priority") -> Figure:
+    """Returns the same plot of the mean test loss of a regression, in one panel."""
+    figure, axes = figures.single()
+    groups = _groups(results)
+    shown = _draw(axes, groups, _lines_of(groups), column="test_loss")
+    axes.set_ylim(bottom=0)
+    figures.round_axis(axes, max(int(curve.index.max()) for curve in shown))
+    band = figures.band_words(len(results.seeds))
+    up = "local test loss, all clients"
+    figures.finish(axes, title, up, axes.get_lines(), what, band)
+    return figure
+
+
+def _groups(results: Results) -> Groups:
+    labels: dict[str, dict[str, str]] = {}
+    for _, run in results.runs.iterrows():
+        name, words = styles.group_of(run)
+        labels.setdefault(name, {})[words] = run["label"]
+    return {
+        name: {
+            words: results.only(label=label) for words, label in labels[name].items()
+        }
+        for name in styles.in_order(labels)
+    }
+
+
 def _together(groups: Groups, title: str, what: str) -> Figure:
     figure, axes = figures.single()
     every = _every(groups)
-    seeds = max(map(len, every))
+    seeds = max(len(runs.seeds) for runs in every)
     shown = _draw(axes, groups, _lines_of(groups))
     of_devices = seeds == 1 and len(every) <= 2  # More bands hide each other.
-    for (run,) in every if of_devices else ():
-        color = styles.style_of(styles.group_of(run)[0]).color
-        rounds = run.rounds.set_index("round")
+    for one in every if of_devices else ():
+        color = styles.style_of(styles.group_of(one.runs.iloc[0])[0]).color
+        rounds = one.rounds.set_index("round")
         low, high = rounds["p10"], rounds["p90"]
         axes.fill_between(low.index, low, high, color=color, alpha=0.12, linewidth=0)
         shown += [low, high]
@@ -106,14 +127,15 @@ def _in_panels(groups: Groups, title: str) -> Figure:
         figures.handle(words or "fixed", linestyle=line)
         for words, line in lines.items()
     ]
-    band = figures.band_words(max(map(len, _every(groups)))).replace("; ", "\n")
+    band = figures.band_words(max(len(runs.seeds) for runs in _every(groups)))
+    band = band.replace("; ", "\n")
     handles += [figures.handle(band, "none")] if band else []
     handles += mark_handles(marked)
     figures.name_panels(figure, every, figures.ACCURACY, handles)
     return figure
 
 
-def _every(groups: Groups) -> list[Sequence[Run]]:
+def _every(groups: Groups) -> list[Results]:
     return [runs for variants in groups.values() for runs in variants.values()]
 
 
@@ -128,15 +150,25 @@ def _lines_of(groups: Groups) -> Mapping[str, Any]:
     return {words: _LINES[place % len(_LINES)] for place, words in enumerate(order)}
 
 
+def _curves(results: Results, column: str = "accuracy") -> list[pd.Series[float]]:
+    """Returns a column by round, of each run."""
+    runs = results.rounds.groupby(KEY, sort=False)
+    return [rounds.set_index("round")[column] for _, rounds in runs]
+
+
 def _draw(
-    axes: Any, groups: Groups, lines: Mapping[str, Any], **options: Any
+    axes: Any,
+    groups: Groups,
+    lines: Mapping[str, Any],
+    column: str = "accuracy",
+    **options: Any,
 ) -> list[pd.Series[float]]:
     """Draws the curves of groups; returns what was drawn."""
     drawn = []
     for name, variants in groups.items():
         style = styles.style_of(name)
         for words, runs in variants.items():
-            curves = [run.rounds.set_index("round")["accuracy"] for run in runs]
+            curves = _curves(runs, column)
             line = lines.get(words, style.line)
             label = f"{style.label}, {words}" if words else style.label
             drawn += curves
@@ -149,36 +181,35 @@ def _mark(axes: Any, groups: Groups) -> set[int]:
     marked: set[int] = set()
     for name, variants in groups.items():
         for runs in variants.values():
-            each = [run.rounds.set_index("round")["accuracy"] for run in runs]
-            curve = pd.concat(each, axis=1).mean(axis=1)
+            curve = pd.concat(_curves(runs), axis=1).mean(axis=1)
             marked |= mark_rounds(axes, runs, styles.style_of(name), curve)
     return marked
 
 
 def mark_rounds(
-    axes: Any, runs: Sequence[Run], style: styles.Style, curve: pd.Series[float]
+    axes: Any, results: Results, style: styles.Style, curve: pd.Series[float]
 ) -> set[int]:
     """Marks the mean rounds of a label's runs, one a seed, and those that are printed.
 
     The marks lie on the curve, a shape for each target. What is beyond its rounds is
     left out. Returns the targets that are marked: where no printed round is, as for
-    runs that normalize otherwise than the papers or have no clients on record, ours are
-    not either.
+    runs that normalize otherwise than the papers or recorded no clients, ours are not
+    either.
     """
-    settings = runs[0].settings
-    if settings.get("normalization", "sum") != "sum":
+    run = results.runs.iloc[0]
+    if run.get("normalization", "sum") != "sum" or not len(results.clients):
         return set()
-    if not all(run.examples.size for run in runs):
-        return set()
-    printed = rounds_of_half(settings.get("experiment", ""), runs[0].label)
+    printed = rounds_of_half(str(run.get("experiment", "")), run["label"])
     last = curve.index.max()
     theirs = {target: rounds for target, rounds in printed.items() if rounds <= last}
     if not theirs:
         return set()
-    reached = [rounds_of(run, [*printed], (HALF,)) for run in runs]
-    found = {t: [one[t, HALF] or math.nan for one in reached] for t in printed}
-    means = {target: float(np.mean(rounds)) for target, rounds in found.items()}
-    ours = {target: rounds for target, rounds in means.items() if rounds == rounds}
+    found = rounds_to_target(results, [*printed], [HALF])
+    # A mean of seeds, if all of them reach the target.
+    means = found.groupby("target")["rounds"].agg(
+        lambda rounds: rounds.mean(skipna=False)
+    )
+    ours = means.dropna().to_dict()
     # Theirs are larger, to be seen where ours is in the same round; and a square's
     # circle is drawn into it, where two targets are of one round.
     marks = [(*mark, "white", 30) for mark in sorted(theirs.items(), reverse=True)]

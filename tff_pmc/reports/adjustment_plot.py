@@ -1,7 +1,6 @@
 """What the online adjustment of a run kept and rejected, round by round.
 
-It is a plot of ours, of a real run. DA's Figure 1, an illustration with dummy values of
-the same kind, is drawn in `papers/da_figure1.py`.
+DA's Figure 1 illustrates the same with dummy values; this is drawn of a real run.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from typing import Any, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import Results
 from tff_pmc.reports import figures, styles
 
 _DARK = "#333333"
@@ -20,21 +19,22 @@ _DARK = "#333333"
 
 @figures.styled
 def adjustment_plot(
-    run: Run, *, title: str = "", reference: Optional[Run] = None
+    results: Results, *, title: str = "", reference: Optional[Results] = None
 ) -> Figure:
     """Returns a plot of what an adjusted run kept, and what it tested and rejected.
 
     Above, the accuracy of the model kept in each round, and hollow, in the color of
     its ordering, each candidate that was tested and rejected. Below, a lane an
     ordering: filled where it was kept, a hollow mark where it was rejected. The test
-    accuracy of a `reference` is a thin line. A run whose ordering was fixed is a
-    `RecordError`.
+    accuracy of a `reference` is a thin line. Both are of one run. A run whose
+    ordering was fixed is a `RecordError`.
     """
-    tested = run.candidates
-    if tested is None:
+    tested = results.candidates[results.candidates["kind"] == "trial"]
+    if tested.empty:
         raise RecordError(
-            f"the ordering of the run {run.label} was fixed: no candidates"
+            f"the ordering of the run {results.labels[0]} was fixed: no candidates"
         )
+    tested = tested.assign(accuracy=tested["correct"] / tested["examples"])
     orderings = styles.in_order(sorted(tested["ordering"].unique()))
     colors = {name: styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
@@ -43,7 +43,7 @@ def adjustment_plot(
     curve, lanes = figure.subplots(
         2, sharex=True, gridspec_kw={"height_ratios": [2.3, lane]}
     )
-    _curve(curve, run, tested, colors, reference)
+    _curve(curve, results, tested, colors, reference)
     _lanes(lanes, tested, colors)
     lanes.set_xlim(0.5, last + 0.5)
     figures.number_rounds(lanes, last)
@@ -61,20 +61,20 @@ def _marks(axes: Any, x: Any, y: Any, colors: Any, **options: Any) -> None:
 
 def _curve(
     axes: Any,
-    run: Run,
+    results: Results,
     tested: pd.DataFrame,
     colors: dict[str, str],
-    reference: Optional[Run],
+    reference: Optional[Results],
 ) -> None:
     kept, rejected = tested[tested["kept"] == 1], tested[tested["kept"] == 0]
     size = _marker_size(tested)
-    tests: list[tuple[Run, str, dict[str, Any]]] = []
-    if run.settings.get("judge_on", "test") != "test":
+    tests: list[tuple[Results, str, dict[str, Any]]] = []
+    if results.setting("judge_on", "test") != "test":
         look = {"color": _DARK, "linestyle": ":", "linewidth": 1.2}
-        tests.append((run, "kept", look))
+        tests.append((results, "kept", look))
     if reference is not None:
-        color = styles.style_of(reference.label).color
-        name = styles.label_of(reference)
+        color = styles.style_of(reference.labels[0]).color
+        name = styles.label_of(reference.runs.iloc[0])
         tests.append((reference, name, {"color": color, "linewidth": 0.9}))
     for one, name, look in tests:
         label = f"{name}, on the test examples"

@@ -4,9 +4,9 @@
     python -m tff_pmc.reports.claims_page --csv > results/reproduced/claims.csv
     python -m tff_pmc.reports.claims_page --plugin=my_paper --paper=Mine RUNS
 
-The claims are those of `tff_pmc/reports/papers/claims/PAPER.toml`; the runs are those
-under a folder, `results/reproduced`. The page has the verdicts, and the table what
-they rest on. Both are made of these and of nothing else.
+The claims are those of `tff_pmc/reports/papers/claims`; the runs are those in a folder,
+`results/reproduced`. The page has the verdicts, and the table what they rest on. Both
+are made of these and of nothing else.
 """
 
 from __future__ import annotations
@@ -17,38 +17,30 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Optional
 
 import pandas as pd
 
 from leaf_data.errors import one_line
 from tff_pmc import project_files
-from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.escape import markdown_cell
-from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
-from tff_pmc.reports.papers.claim_tables import Claim, claims, command
-from tff_pmc.reports.papers.headlines import has
-from tff_pmc.reports.papers.judging import (
-    TOO_SHORT,
-    UNTESTABLE,
-    VERDICTS,
-    Answer,
-    seed_of,
+from tff_pmc.reports.papers.catalog import Claim, answer, claims
+from tff_pmc.reports.papers.evidence import (
+    KeptResults,
+    Run,
+    command,
+    declared,
+    read_kept,
 )
-from tff_pmc.reports.papers.own_reading import image_fraction
+from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
 from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))
 
 _HOW = ". To decide it: "
-_SET = ("local_epochs", "batch_size")
 _REMARK = re.compile(r" \([^()]*\.\)$")
-_SIZE = re.compile(r" \([\d or]+ (clients|epochs)\)$")
-_NOISE_FLOOR = re.compile(r" \(noise floor [^()]*\)")
-_AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 
 _HEAD = """\
 # Claims
@@ -86,6 +78,7 @@ class Judged(NamedTuple):
     those that there are where none could be, `verdict` one of `VERDICTS`, `why` the
     reason, or how to run it, `decided_by` the names of the numbers that decide, empty
     for all, and `seeds` how many would decide, were means and deviations those seen.
+    `shown` has the numbers that the page shows; it is no column of the table.
     """
 
     paper: str
@@ -97,12 +90,12 @@ class Judged(NamedTuple):
     why: str
     decided_by: str
     seeds: str
+    shown: str
 
 
-def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
-    """Returns the claims, judged by the kept runs."""
-    own = by_experiment(runs)
-    return [_judged(claim, own) for claim in found]
+def judged(found: Iterable[Claim], results: KeptResults) -> list[Judged]:
+    """Returns the claims, judged by the kept results."""
+    return [_judged(claim, results) for claim in found]
 
 
 def page(found: Sequence[Judged]) -> str:
@@ -119,7 +112,7 @@ def page(found: Sequence[Judged]) -> str:
                 says += f" [{row.seeds} seeds]" if row.seeds else ""
                 others.setdefault(why, {}).setdefault(row.place, []).append(says)
             elif row.paper == paper:
-                ours = _shown(row)
+                ours = row.shown or row.decided_by
                 verdict = ": ".join(filter(None, (row.verdict, row.why)))
                 grid.append([row.place, row.says, ours, verdict, row.seeds])
         if others or grid[1:]:
@@ -131,93 +124,53 @@ def page(found: Sequence[Judged]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _shown(row: Judged) -> str:
-    """Returns the numbers that decide, at most three, and how many more it has."""
-    if not row.ours:
-        return row.decided_by
-    ours = _NOISE_FLOOR.sub("", row.ours)
-    size = _SIZE.search(ours)
-    every = ours[: size.start() if size else None].split("; ")
-    names = "|".join(map(re.escape, row.decided_by.split("; ")))
-    decides = re.compile(rf"({names})(, \d+ of \d+ columns)? [+-]" if names else "")
-    shown = [one for one in every if decides.match(one)] or every
-    shown = shown if len(shown) < 4 else shown[:2]
-    more = len(every) - len(shown)
-    found = "; ".join(shown + [f"{more} more"] * (more > 0))
-    return found + (size[0] if size else "")
-
-
 def counts(verdicts: Iterable[str]) -> str:
     """Returns how many claims have which verdict, in words."""
     found = collections.Counter(verdicts)
     return ", ".join(f"{found[one]} {one}" for one in VERDICTS)
 
 
-def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Returns runs by the names of their experiments.
-
-    Runs of another method than the papers' are left out, whatever their labels:
-    those that normalize otherwise, and those by the published code's protocol.
-    """
-    found: dict[str, list[Run]] = {}
-    for run in runs:
-        if has(run, _AS_PRINTED):
-            found.setdefault(run.settings.get("experiment", ""), []).append(run)
-    return found
-
-
-def _judged(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> Judged:
-    own = {
-        name: [r for r in runs.get(name, []) if has(r, claim.settings.get(name, {}))]
-        for name in claim.experiments
-    }
-    costs = {
-        name: f" (about {n:g} hours of one core)" for name, n in claim.hours.items()
-    }
-    commands = [
-        command(name, claim.flags) + costs.get(name, "") for name in claim.experiments
-    ]
-    kept, how = _runs(own), _HOW + "; ".join(commands)
-
-    def row(answer: Answer) -> Judged:
-        ours, verdict, why, _, by, seeds = answer
-        why += how if verdict in (TOO_SHORT, UNTESTABLE) else ""
-        said = claim.paper, claim.place, claim.says
-        end = verdict, why, "; ".join(by), str(seeds or "")
-        return Judged(*said, ours, kept, *end)
-
-    if claim.needs:
-        return row(Answer("", UNTESTABLE, f"it takes {claim.needs}"))
-    if not kept:
-        return row(Answer("", TOO_SHORT, "no run is kept"))
-    try:
-        answer = claim.judge(own)
-    except RecordError as error:
-        return row(Answer("", TOO_SHORT, str(error)))
-    ids = set(map(id, answer.runs))
-    kept = _runs({name: [r for r in of if id(r) in ids] for name, of in own.items()})
-    return row(answer)
+def _judged(claim: Claim, results: KeptResults) -> Judged:
+    found, asked = answer(claim, results)
+    commands = []
+    for name in asked:
+        hours = claim.hours or declared(name).hours
+        costs = f" (about {hours:g} hours of one core)" if hours else ""
+        commands.append(command(name, claim.flags) + costs)
+    undecided = found.verdict in (TOO_SHORT, UNTESTABLE)
+    kept = {name: [r for r in of.runs if not found.runs] for name, of in asked.items()}
+    for run in found.runs:
+        kept[run.setting("experiment")].append(run)
+    return Judged(
+        claim.paper,
+        claim.place,
+        claim.says,
+        ours=found.number,
+        kept="; ".join(_runs(name, runs) for name, runs in kept.items() if runs),
+        verdict=found.verdict,
+        why=found.why + (_HOW + "; ".join(commands)) * undecided,
+        decided_by="; ".join(found.decisive),
+        seeds=str(found.seeds or ""),
+        shown=found.short,
+    )
 
 
-def _runs(found: Mapping[str, Sequence[Run]]) -> str:
+def _runs(experiment: str, runs: Sequence[Run]) -> str:
     """Returns which runs there are: `mnist_noniid: 3 runs, seeds 0, 1, 2`."""
-    texts = []
-    for name, runs in found.items():
-        if runs:
-            # One run may be in two kept folders.
-            different = {
-                (
-                    r.label,
-                    seed_of(r),
-                    factors_mode(r),
-                    image_fraction(r),
-                    *map(r.settings.get, _SET),
-                )
-                for r in runs
-            }
-            number = count_of(len(different), "run")
-            texts.append(f"{name}: {number}, {seeds_of(runs)}")
-    return "; ".join(texts)
+    # One run may be in two kept folders.
+    different = {
+        (
+            run.label,
+            run.seed,
+            run.factors,
+            run.image_fraction,
+            run.setting("local_epochs"),
+            run.setting("batch_size"),
+        )
+        for run in runs
+    }
+    seeds = seeds_of(run.seed for run in runs)
+    return f"{experiment}: {count_of(len(different), 'run')}, {seeds}"
 
 
 def count_of(number: int, word: str) -> str:
@@ -225,21 +178,12 @@ def count_of(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def seeds_of(runs: Iterable[Run]) -> str:
-    """Returns the seeds of runs: `seed 0`, `seeds 0, 1`, `seeds 0 to 4`."""
-    seeds = sorted(set(map(seed_of, runs)))
+def seeds_of(every: Iterable[int]) -> str:
+    """Returns seeds as words: `seed 0`, `seeds 0, 1`, `seeds 0 to 4`."""
+    seeds = sorted(set(every))
     if len(seeds) > 2 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
         return f"seeds {seeds[0]} to {seeds[-1]}"
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
-
-
-def factors_mode(run: Run) -> Optional[str]:
-    """Returns what the factors of products were rounded to; None for float32."""
-    versions = run.info.get("versions", {})
-    if "gpu" in versions:  # Where oneDNN has no part in the training.
-        return "TF32" if versions.get("gpu_factors") == "tf32" else None
-    mode: Optional[str] = versions.get("onednn_fpmath_mode")
-    return mode
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
@@ -261,10 +205,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     except (Exception, SystemExit) as error:  # Anybody's code, and how it ends.
         parser.exit(2, f"--plugin={given.plugin}: {one_line(error)}\n")
     try:
-        found = judged(claims(given.paper), kept_runs(given.folder))
+        results = KeptResults(read_kept(given.folder).values())
+        found = judged(claims(given.paper), results)
     except ValueError as error:
         parser.exit(2, f"{error}\n")
-    table = pd.DataFrame(found, columns=Judged._fields)
+    table = pd.DataFrame(found, columns=Judged._fields).drop(columns="shown")
     sys.stdout.write(table.to_csv(index=False) if given.csv else page(found))
 
 

@@ -1,4 +1,4 @@
-"""Two runs, or two experiments folders, side by side, row by row.
+"""Two runs, or two folders of runs, compared row by row.
 
 Each side is ours or the authors' published code's; the folder shows which.
 """
@@ -12,24 +12,23 @@ from typing import Any, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record import read
-from tff_pmc.reports import Report, escape, figures, reference_code, styles
+from tff_pmc.record import reference_code
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import Results, read_results
+from tff_pmc.reports import Report, escape, figures, styles
 from tff_pmc.reports.pages import grid_text, number
-from tff_pmc.reports.paired import by_label
-from tff_pmc.reports.read_folder import read_runs
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
-    by_one_rule,
     reach_rule,
-    rounds_of,
-    targets_of,
+    rounds_to_target,
     untested,
 )
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _LINES = {"a": styles.SOLID, "b": styles.DASHED}
 _NAMES = {"a": "A", "b": "B", "difference": "B-A"}
-Pair = tuple[Optional[read.Run], Optional[read.Run]]
+Pair = tuple[Optional[Results], Optional[Results]]
+"""The runs of one label on both sides, of each one or none."""
 
 
 def compare(
@@ -53,30 +52,26 @@ def compare(
     share `devices` reached the target; empty: not reached) or `accuracy` (of each
     round, on all clients' test examples). A row is there if either side has it.
     """
-    runs_a, runs_b = read_runs(path_a), read_runs(path_b)
-    both = by_one_rule([*runs_a, *runs_b], reach)
-    runs_a, runs_b = both[: len(runs_a)], both[len(runs_a) :]
+    sides = [read_results(path) for path in (path_a, path_b)]
+    rule = reach or _common(sides, "reach", "at_least")
     if targets is None:
-        targets = targets_of(both) or reference_code.targets(both)
-    published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
-
-    def label_of(run: read.Run) -> str:  # By the published code if it is on a side.
-        return reference_code.by_meaning(run.label) if published else run.label
-
-    a, b = by_label(runs_a, label_of), by_label(runs_b, label_of)
+        targets = _common(sides, "targets", ()) or _published_targets(sides)
+    published = any(map(_is_published, sides))
+    a, b = (_by_label(side, published) for side in sides)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
         label = " / ".join([*a, *b])
         a, b = ({label: run} for side in (a, b) for run in side.values())
     rows = [
         row
         for label in dict.fromkeys([*a, *b])
-        for row in _rows(label, (a.get(label), b.get(label)), targets)
+        for row in _rows(label, (a.get(label), b.get(label)), targets, rule)
     ]
     types = {"a": float, "b": float, "target_accuracy_pct": "Int64", "round": "Int64"}
     table: pd.DataFrame = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(types)
     table["difference"] = table["b"] - table["a"]
-    table["reach"] = table["quantity"].map({"rounds": both[0].reach}).fillna("")
-    table.attrs["untested"] = untested(both)
+    table["reach"] = table["quantity"].map({"rounds": rule}).fillna("")
+    notes = dict.fromkeys(note for side in sides for note in untested(side))
+    table.attrs["untested"] = list(notes)
     return table
 
 
@@ -123,13 +118,55 @@ def comparison_text(table: pd.DataFrame) -> str:
     return f"{_rounds_text(rounds)}\n{notes}\n\n{_accuracy_text(accuracy)}"
 
 
-def _rows(label: str, pair: Pair, targets: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+def _is_published(results: Results) -> bool:
+    """Returns whether the runs are the published code's, which has no settings."""
+    return "experiment" not in results.runs
+
+
+def _common(sides: Sequence[Results], name: str, default: Any) -> Any:
+    """Returns a setting of all runs of both sides; two values are a `RecordError`."""
+    found = {side.path: side.setting(name) for side in sides}
+    known = {path: value for path, value in found.items() if value is not None}
+    if len(set(known.values())) > 1:
+        words = " and ".join(f"{path} has {name} {v}" for path, v in known.items())
+        flag = "--reach" if name == "reach" else "--experiment"
+        raise RecordError(f"{words}: choose by {flag}")
+    return next(iter(known.values()), default)
+
+
+def _published_targets(sides: Sequence[Results]) -> Sequence[int]:
+    """Returns the published tables' targets: MNIST's unless all runs are of CelebA."""
+    names = {name for side in sides for name in side.runs["data_name"]}
+    return reference_code.TARGETS["celeba" if names == {"celeba"} else "mnist"]
+
+
+def _by_label(results: Results, published: bool) -> dict[str, Results]:
+    """Returns the runs by their labels, as the published code has these if asked."""
+    found: dict[str, Results] = {}
+    for seed, label in results.runs[["seed", "label"]].itertuples(index=False):
+        name = reference_code.by_meaning(label) if published else label
+        if name in found:
+            raise RecordError(
+                f"{results.path} has two runs of {name}: name the folder of one seed"
+            )
+        found[name] = results.only(seed=seed, label=label)
+    return found
+
+
+def _rows(
+    label: str, pair: Pair, targets: Sequence[int], reach: str
+) -> Iterator[tuple[Any, ...]]:
     """Yields the rows of a label, without the difference."""
-    rounds = [{} if run is None else rounds_of(run, targets) for run in pair]
-    for target, share in itertools.product(targets, DEVICES):
-        both = (of.get((target, share)) for of in rounds)
+    cells = [(target, share) for target in targets for share in DEVICES]
+    rounds = [
+        [None] * len(cells)
+        if one is None
+        else rounds_to_target(one, targets, reach=reach)["rounds"]
+        for one in pair
+    ]
+    for (target, share), *both in zip(cells, *rounds):
         yield (label, "rounds", target, f"{share}%", None, *both)
-    lines = [[] if run is None else run.accuracy.tolist() for run in pair]
+    lines = [[] if one is None else one.rounds["accuracy"].tolist() for one in pair]
     for place, values in enumerate(itertools.zip_longest(*lines), start=1):
         yield (label, "accuracy", None, None, place, *values)
 

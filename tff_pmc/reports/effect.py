@@ -1,293 +1,338 @@
-"""The effect of orderings, or systems, on paired seeds, beside the noise floor.
+"""The paired report: how runs differ from a baseline under the same seeds.
 
 A run with one seed proves nothing: seeds alone move the rounds to a target by more than
-orderings do. Here every ordering is held against DS, and every system against its
-baseline, under the same seed (partition, initial weights, cohorts, batches), seed by
-seed, and beside it stands the A/A control: the baseline against itself under other
-seeds.
+orderings do. Here every run is compared with its baseline under the same seed
+(partition, initial weights, cohorts, batches), seed by seed, and with the A/A control:
+the baseline compared with itself under other seeds.
 
-Orderings that begin with the same criterion are also taken together. With normalized
-criteria the second priority counts about 1/m as much as the first in a cohort of m
-(`docs/pmc.md`), so that such orderings are nearly one algorithm. Under one seed their
-runs then differ by little but rounding, which training amplifies. The mean of several
-of them has less of it than a single run, and their spread says how much of it there is.
+There is one report, on orderings, on systems, or on how accuracy is spread over the
+clients; these differ in what they measure. Of orderings there are also the distances of
+their weights. A regression has the test loss in the place of accuracy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Callable, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from tff_pmc.record.read import BASELINE, Run, with_caveat
+from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, effect_page, paired, summary
-from tff_pmc.reports.pages import Block, Page
-from tff_pmc.reports.paired import BySeed
+from tff_pmc.record.results import KEY, Results
+from tff_pmc.reports import Report, measures, paired, summary
+from tff_pmc.reports.conditions import conditions, with_caveat
+from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, number
+from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import (
-    DEVICES,
     HALF,
     reach_of,
-    rounds_of,
+    reach_rule,
     targets_of,
     untested,
 )
-from tff_pmc.reports.weight_distances import (
-    FIGURES,
-    ordering_distances,
-    pairwise_distances,
-    recorded,
-)
+from tff_pmc.reports.weight_distances import FIGURES, ordering_distances, recorded
 
 FIRST_ROUNDS = 5
 """The number of rounds of a system that count as early."""
 
-_WEIGHTS = list(FIGURES)
-COLUMNS = (
-    *("ordering", "measure", *paired.COLUMNS[:-1]),
-    *(*_WEIGHTS, "from_first", "verdict"),
+WEIGHTS = (*FIGURES, "from_first")
+"""The columns on the weights of orderings."""
+
+_LATE = (
+    "accuracy: the mean over the second half of the rounds; for rounds, less is better"
 )
-FIRST_COLUMNS = ("first_criterion", "measure", "orderings", *paired.COLUMNS, "within")
-"""The columns of `effect_first_criterion.csv`."""
+_BEST = "the best round is chosen on the examples that are reported"
 
 
-def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
-    """Returns the effects of orderings at the runs' own targets, as tables and a page.
+class Kind(NamedTuple):
+    """What the paired report is on: its word for runs, and what it measures.
 
-    `effect.csv` has `effect_rows`, `effect_distances.csv` the total variations of each
-    two orderings' weights (the mean over the cohorts of the baseline's runs),
-    `effect_first_criterion.csv` has `first_criterion_rows` (these two are not there
-    where they are empty), and the page `effect.md` all three. Runs of different targets
-    or rules are a `RecordError`.
+    `measures` returns, by their names, series by seed and label of runs whose means are
+    not rounded.
     """
-    runs, labels = paired.every(by_seed), paired.labels(by_seed)
-    reach, targets = reach_of(runs), targets_of(runs)
-    rows = effect_rows(by_seed, targets, baseline=baseline)
-    bases = [run for run in runs if run.label == baseline]
-    apart = pairwise_distances(*recorded(bases, labels))
-    together = first_criterion_rows(by_seed, targets, baseline)
+
+    what: str
+    note: str
+    measures: Callable[[Results], Mapping[str, pd.Series[float]]]
+
+
+def orderings(results: Results) -> Report:
+    """Returns `effect.csv` and `effect.md` of orderings; see `effect_rows`."""
+    return _report(results, ORDERINGS)
+
+
+def systems(results: Results) -> Report:
+    """Returns `effect.csv` and `effect.md` of systems; see `effect_rows`."""
+    return _report(results, SYSTEMS)
+
+
+def spread(results: Results) -> Report:
+    """Returns the same of systems, with how accuracy is spread over the clients."""
+    return _report(results, SPREAD)
+
+
+def effect_rows(results: Results, kind: Kind) -> pd.DataFrame:
+    """Returns the paired differences of every run from its baseline.
+
+    A difference is the run's measure minus that of `results.baseline` under the same
+    seed and, of systems, on the same data. The measures, of the test examples of all
+    clients, are
+
+    - of orderings: `accuracy`, the mean over the second half of the rounds; `best
+      accuracy`, that of the best round; and `rounds to T %`, until half of the devices
+      reach the target;
+    - of systems: the mean over the first five rounds (where there are more), over all
+      rounds, that of the best round and that of the last;
+    - of their spread: `accuracy` as of orderings, that of each round's worst tenth of
+      the clients, Jain's index, and the rounds to the first target.
+
+    A run that never reaches a target has a count of rounds that is only known to be
+    larger than its length: it is censored. Where either side is, under any seed, a mean
+    would depend on when the runs ended, and only the signs are given.
+
+    The columns are the run's label, under the name of the kind; of systems, `baseline`;
+    `measure`; those of `paired.difference` (`more` rounds than DS are worse); and of
+    orderings, before the verdict, `WEIGHTS`: how unequal the weights are, and how far
+    (total variation) from those of the baseline and, `from_first`, from those by the
+    ordering's own first criterion alone, each as the mean over the cohorts of the
+    baseline's runs. Eight orderings and several measures are many comparisons: one in
+    twenty verdicts is chance.
+
+    Raises:
+        RecordError: a run has no baseline, or the seeds do not have the same runs.
+    """
+    return _rows(_values(results, kind), _baselines(results, kind), results, kind)
+
+
+def _report(results: Results, kind: Kind) -> Report:
+    # One seed proves nothing, and the baseline alone has no effect.
+    if len(results.seeds) < 2 or len(results.labels) < 2:
+        return Report()
+    base_of, values = _baselines(results, kind), _values(results, kind)
+    rows = _rows(values, base_of, results, kind)
     blocks = [
-        *effect_page.intro(runs[0], list(by_seed), baseline, reach),
-        *untested(runs),
-        *effect_page.weights(rows, apart, baseline),
-        *effect_page.differences(rows, "ordering", baseline),
-        *effect_page.by_first_criterion(together, baseline),
+        *_intro(results, kind, values),
+        *(untested(results) if kind is not SYSTEMS else ()),
+        *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
+        *_differences(rows, kind.what, results.baseline),
     ]
-    tables = {
-        "effect": rows,
-        "effect_distances": apart,
-        "effect_first_criterion": together,
-    }
-    return _made(runs, blocks, tables)
+    page = Page(f"Is there an effect? {results.setting('experiment', '')}", blocks)
+    marked = with_caveat(rows, results)
+    return Report(page.markdown(), {"effect": marked}, {"effect": page}, digits=6)
 
 
-def systems_report(by_seed: BySeed, *, baseline: str) -> Report:
-    """Returns `effect.csv` and `effect.md` of systems; see `system_rows`."""
-    return _of_systems(by_seed, baseline, _accuracies)
+def _values(results: Results, kind: Kind) -> pd.DataFrame:
+    return paired.values_of(results, kind.measures(summary.unrounded(results)))
 
 
-def spread_report(by_seed: BySeed, *, baseline: str) -> Report:
-    """Returns the same of other measures, but for the last over the second half.
-
-    They are the mean accuracy, that of each round's worst tenth of the clients, Jain's
-    index; and the rounds until half of the clients reach the first target.
-    """
-    return _of_systems(by_seed, baseline, _spread)
-
-
-def _of_systems(by_seed: BySeed, baseline: str, measures: paired.Measures) -> Report:
-    runs = paired.every(by_seed)
-    rows = system_rows(by_seed, baseline, measures)
-    measured = [{"": run.label, **measures(run)} for run in runs]
-    means = pd.DataFrame(measured).groupby("", sort=False).mean()
-    of_accuracy = measures is _accuracies
-    blocks = [
-        *effect_page.intro_of_systems(by_seed, baseline, means, of_accuracy),
-        *effect_page.differences(rows, "system", baseline),
-        *([] if of_accuracy else untested(runs)),
-    ]
-    return _made(runs, blocks, {"effect": rows})
-
-
-def _made(
-    runs: Sequence[Run], blocks: Sequence[Block], tables: Mapping[str, pd.DataFrame]
-) -> Report:
-    page = Page(f"Is there an effect? {runs[0].settings['experiment']}", blocks)
-    marked = {
-        name: with_caveat(table, runs)
-        for name, table in tables.items()
-        if len(table) or name == "effect"
-    }
-    return Report(page.markdown(), marked, {"effect": page}, digits=6)
-
-
-def effect_rows(
-    by_seed: BySeed, targets: Sequence[int], *, baseline: str = BASELINE
+def _rows(
+    values: pd.DataFrame, base_of: Mapping[str, str], results: Results, kind: Kind
 ) -> pd.DataFrame:
-    """Returns the paired differences of every ordering from the baseline.
-
-    The measures, on all clients' test examples, are `accuracy`, the mean over the
-    second half of the rounds, and `best accuracy`, that of the best round; and `rounds
-    to T %`, until half of the devices reach the target. A difference is the ordering's
-    minus that of the baseline under the same seed. A run that never reaches the target
-    has a count of rounds that is only known to be larger than its length: it is
-    censored. Where either side is, under any seed, a mean would depend on when the runs
-    ended, and only the signs are given.
-
-    The columns `COLUMNS` are those of `paired.difference` (`more` rounds than DS are
-    worse), and of the weights: how unequal they are, how far (total variation) from
-    those of DS and, `from_first`, from those by the ordering's own first criterion
-    alone, as the mean over the cohorts of the runs of DS. Eight orderings and several
-    measures are many comparisons: one in twenty verdicts is chance.
-
-    Runs without the baseline, or of other orderings or rounds under one of the seeds,
-    are a `RecordError`.
-    """
-    labels = paired.labels(by_seed)
-    if baseline not in labels:
-        raise RecordError(f"no run is of {baseline}: there are {', '.join(labels)}")
-    first, *others = next(iter(by_seed.values()))
-    length = len(first.rounds)
-    for run in others:
-        if (own := len(run.rounds)) != length:
-            raise RecordError(f"{run.path} has {own} rounds, {first.path} {length}")
-
-    def measures(run: Run) -> dict[str, float]:
-        best = float(run.accuracy.max())
-        rounds = rounds_to(run, targets, [HALF])
-        return {"accuracy": run.late_accuracy, "best accuracy": best, **rounds}
-
-    bases = [run for run in paired.every(by_seed) if run.label == baseline]
-    tables = pd.concat([run.weights for run in bases])
-    weights = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
-    cohorts = recorded(bases, labels)
-    base = tuple(paired.ordering_of(baseline).split(","))
-    distances = ordering_distances(*cohorts, base)
-    # An ordering of some of the criteria has no row in the file.
-    if cohorts[2] and {*base} <= {*cohorts[1]}:
-        named = distances.rename(columns={"from_baseline": "total_variation"})
-        weights = weights.combine_first(named[_WEIGHTS])
-    weights["from_first"] = distances["from_first"]
-    rows = paired.table(by_seed, measures, dict.fromkeys(labels, baseline))
-    rows = rows.sort_values(
-        "label", key=lambda of: of.map(labels.index), kind="stable", ignore_index=True
-    )
-    of_rows = weights.reindex(rows["label"].map(paired.ordering_of))
-    table = pd.concat([rows, of_rows.reset_index(drop=True)], axis=1)
-    return table.rename(columns={"label": "ordering"})[list(COLUMNS)]
+    table = paired.differences(values, base_of)
+    if kind is ORDERINGS:
+        of_rows = _weights_of(results).reindex(table["label"].map(paired.ordering_of))
+        for name in WEIGHTS:
+            table.insert(len(table.columns) - 1, name, of_rows[name].to_numpy())
+    else:
+        table.insert(1, "baseline", table["label"].map(base_of))
+    return table.rename(columns={"label": kind.what})
 
 
-def groups(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Returns first criterion -> the orderings that begin with it.
-
-    Empty unless two or more first criteria have equally many orderings, more than one
-    each, and no label is more than an ordering (of an adjusted run, say), but for what
-    all labels end in.
-    """
-    by_first: dict[str, list[str]] = {}
-    for label in labels:
-        by_first.setdefault(label.split(",")[0], []).append(label)
-    sizes = {len(members) for members in by_first.values()}
-    comparable = len(by_first) > 1 and len(sizes) == 1 and min(sizes) > 1
-    # What sets runs apart, such as the server's optimizer, is that of all.
-    rest = {label.removeprefix(paired.ordering_of(label)) for label in labels}
-    alike = len(rest) == 1 and not {*rest}.pop().startswith(" ")
-    return by_first if comparable and alike else {}
-
-
-def first_criterion_rows(
-    by_seed: BySeed, targets: Sequence[int], baseline: str = BASELINE
-) -> pd.DataFrame:
-    """Returns each first criterion's differences from that of the baseline.
-
-    The measures are `accuracy`, the mean over the second half of the rounds, and
-    `rounds to T %`, the mean of the rounds until 10, 20, ..., 90 % of the devices reach
-    the target, which moves less than the round of a single share. A run counts with its
-    group's mean under its seed. `within` is the standard deviation of runs of one group
-    under one seed (root mean square over groups and seeds). Empty where `groups` is.
-    """
-    found = groups(paired.labels(by_seed))
-    base = baseline.split(",")[0]
-    if base not in found:
-        return pd.DataFrame(columns=list(FIRST_COLUMNS))
-    values = paired.by_measure(
-        by_seed,
-        lambda run: {"accuracy": run.late_accuracy, **rounds_to(run, targets, DEVICES)},
-    )
-    lines = []
-    for measure in dict.fromkeys(measure for measure, _ in values):
-        runs = {
-            first: np.array([values[measure, label] for label in members])
-            for first, members in found.items()
-        }
-        every = np.stack(list(runs.values()))  # [groups, orderings, seeds]
-        within = math.nan
-        if np.isfinite(every).all():
-            within = float(np.sqrt(every.var(axis=1, ddof=1).mean()))
-        for first in (one for one in runs if one != base):
-            own = runs[first]
-            differs = paired.difference(own.mean(axis=0), runs[base].mean(axis=0))
-            lines.append((first, measure, len(own), *differs.values(), within))
-    return pd.DataFrame(lines, columns=list(FIRST_COLUMNS))
-
-
-def system_rows(
-    by_seed: BySeed, baseline: str, measures: paired.Measures | None = None
-) -> pd.DataFrame:
-    """Returns the paired differences of every system from the baseline on its data.
-
-    The measures are by default of the accuracy on the reported images: the mean over
-    the first five rounds (where there are more), over all rounds, that of the best
-    round (chosen on these images) and that of the last. The columns are `system`,
-    `baseline`, `measure` and `paired.COLUMNS`.
-    """
-    paired.labels(by_seed)
-    first = next(iter(by_seed.values()))
+def _baselines(results: Results, kind: Kind) -> dict[str, str]:
+    """Returns label -> the label of its baseline: of systems, that on its data."""
+    labels, baseline = paired.check_paired(results), results.baseline
+    if kind is ORDERINGS:
+        if baseline not in labels:
+            raise RecordError(f"no run is of {baseline}: there are {', '.join(labels)}")
+        length = results.length.groupby("label", sort=False).first()
+        for label in labels:
+            if length[label] != length[labels[0]]:
+                raise RecordError(
+                    f"{label} has {length[label]} rounds, and {labels[0]} has "
+                    f"{length[labels[0]]}"
+                )
+        return dict.fromkeys(labels, baseline)
+    runs = results.runs.drop_duplicates("label")
     # The plain baseline comes first: not that with another server's optimizer, say.
-    plain = [run for run in reversed(first) if run.system == baseline]
-    on_data = {run.note: run.label for run in plain}
-    for run in first:
-        if run.note not in on_data:
-            raise RecordError(f"{run.label}: there is no run of {baseline} on its data")
-    base_of = {run.label: on_data[run.note] for run in first}
-    table = paired.table(by_seed, measures or _accuracies, base_of)
-    table.insert(1, "baseline", table["label"].map(base_of))
-    return table.rename(columns={"label": "system"})
+    plain = runs[(runs["algorithm"] == baseline) | (runs["label"] == baseline)]
+    on_data = dict(zip(plain["note"][::-1], plain["label"][::-1]))
+    for label, note in zip(runs["label"], runs["note"]):
+        if note not in on_data:
+            raise RecordError(f"{label}: there is no run of {baseline} on its data")
+    return {label: on_data[note] for label, note in zip(runs["label"], runs["note"])}
 
 
-def _spread(run: Run) -> dict[str, float]:
-    late = run.correct[len(run.correct) // 2 :]
-    figures = summary.measured(late, run.examples)
+def _weights_of(results: Results) -> pd.DataFrame:
+    """Returns `WEIGHTS` by ordering, on the cohorts of the baseline's runs."""
+    bases = results.only(label=results.baseline)
+    base = tuple(paired.ordering_of(results.baseline).split(","))
+    distances = ordering_distances(*recorded(bases, results.labels), base)
+    return distances.rename(columns={"from_baseline": "total_variation"})
+
+
+def _of_orderings(results: Results) -> dict[str, pd.Series[float]]:
+    name = summary.measure_of(results).mean
     return {
-        "accuracy": run.late_accuracy,
-        "worst tenth": float(figures["worst_tenth"].mean()),
-        "Jain's index": float(figures["jain_index"].mean()),
-        **rounds_to(run, run.targets[:1], [HALF]),
+        name: measures.second_half(results, name),
+        f"best {name.replace('_', ' ')}": _best(results),
+        **_rounds_to(results, _targets(results)),
     }
 
 
-def _accuracies(run: Run) -> dict[str, float]:
-    accuracy = run.rounds["accuracy"]
-    first = accuracy[:FIRST_ROUNDS]
-    early = {f"rounds 1 to {FIRST_ROUNDS}": float(first.mean())}
+def _of_systems(results: Results) -> dict[str, pd.Series[float]]:
+    name, found = summary.measure_of(results).mean, {}
+    if (results.length > FIRST_ROUNDS).any():
+        early = measures.mean_of_rounds(results, 1, FIRST_ROUNDS, name)
+        found[f"rounds 1 to {FIRST_ROUNDS}"] = early
     return {
-        **(early if len(first) < len(accuracy) else {}),
-        "all rounds": float(accuracy.mean()),
-        "best round": float(accuracy.max()),
-        "last round": float(accuracy.iloc[-1]),
+        **found,
+        "all rounds": measures.mean_of_rounds(results, 1, column=name),
+        "best round": _best(results),
+        "last round": measures.last_round(results, name),
     }
 
 
-def rounds_to(
-    run: Run, targets: Sequence[int], shares: Sequence[int]
-) -> dict[str, float]:
-    """Returns the mean rounds to the targets; infinite where a share is not there."""
-    reached = rounds_of(run, targets, shares)
+def _of_spread(results: Results) -> dict[str, pd.Series[float]]:
+    name = summary.measure_of(results).mean
+    figures = summary.spread_by_round(results)
+    # Rounds without a test have the values of the last one that was tested.
+    index = pd.MultiIndex.from_frame(results.rounds[[*KEY, "round"]])
+    figures = figures.reindex(index).groupby(level=KEY, sort=False).ffill()
+    half = results.length.reindex(figures.index.droplevel("round")).to_numpy() // 2
+    late = figures[figures.index.get_level_values("round") > half]
+    means = late.groupby(level=KEY, sort=False).mean()
+    shown = {"worst tenth": "worst_tenth", "Jain's index": "jain_index"}
     return {
-        f"rounds to {target} %": float(
-            np.mean([reached[target, share] or math.inf for share in shares])
-        )
+        name: measures.second_half(results, name),
+        **{words: means[one] for words, one in shown.items() if one in means},
+        **_rounds_to(results, _targets(results)[:1]),
+    }
+
+
+ORDERINGS = Kind("ordering", _LATE, _of_orderings)
+SYSTEMS = Kind("system", _BEST, _of_systems)
+SPREAD = Kind("system", _LATE, _of_spread)
+
+
+def _best(results: Results) -> pd.Series[float]:
+    measure = summary.measure_of(results)
+    by_run = results.rounds.groupby(KEY, sort=False)[measure.mean]
+    return by_run.max() if measure is ACCURACY else by_run.min()
+
+
+def _targets(results: Results) -> tuple[int, ...]:
+    return targets_of(results) if summary.measure_of(results) is ACCURACY else ()
+
+
+def _rounds_to(results: Results, targets: Sequence[int]) -> dict[str, pd.Series[float]]:
+    """Returns the rounds until half of the devices reach each target, or infinity."""
+    return {
+        f"rounds to {target} %": measures.mean_rounds_to(results, target, [HALF])
         for target in targets
     }
+
+
+def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
+    """Returns what is compared and how the numbers are read, and the runs' means."""
+    what, baseline = kind.what, results.baseline
+    data = "" if kind is ORDERINGS else "on the same data and "
+    of_rounds = any(name.startswith("rounds to") for name in values["measure"])
+    rule = f" {reach_rule(reach_of(results))}" if of_rounds else ""
+    note = kind.note[0].upper() + kind.note[1:]
+    wide = values.groupby(["label", "measure"], sort=False)["value"].mean().unstack()
+    means = wide.reindex(results.labels)[list(dict.fromkeys(values["measure"]))]
+    lines = [
+        [str(label), *(_plain(value, name) for name, value in row.items())]
+        for label, row in means.iterrows()
+    ]
+    return [
+        f"Each {what} minus {baseline} {data}under the same seed: mean ± half the 95 % "
+        f"interval. The noise floor is the standard deviation of {baseline} minus "
+        f"{baseline} under another seed: of one such difference, and of the mean of "
+        f"{len(results.seeds)}, to compare the means with. A seed decides the initial "
+        "weights, the cohorts, the batches and what of the data is drawn at random. "
+        f"{note}.{rule}",
+        f"Seeds: {', '.join(map(str, results.seeds))}; under the first:",
+        Items(conditions(results.only(seed=results.seeds[0]))),
+        "Means over the seeds:",
+        Table([["", *means], *lines]),
+    ]
+
+
+def _plain(value: float, measure: Hashable) -> str:
+    return f"{value:.{_digits(measure)}f}" if math.isfinite(value) else "–"
+
+
+def _digits(measure: Hashable) -> int:
+    return 1 if str(measure).startswith("rounds to") else 4
+
+
+def _weights(rows: pd.DataFrame, baseline: str) -> list[Block]:
+    """Returns how unequal the weights of orderings are, and their distances."""
+    head = ["ordering", "coefficient of variation", "effective clients"]
+    head += [f"total variation from {baseline}", "from its own first criterion"]
+    grid = [head]
+    for row in rows.drop_duplicates("ordering").to_dict("records"):
+        figures = zip((row[name] for name in WEIGHTS), (".4f", ".2f", ".4f", ".4f"))
+        cells = [number(value, form) or "–" for value, form in figures]
+        grid.append([str(row["ordering"]), *cells])
+    found: list[Block] = [
+        f"How far apart the weights are, on the cohorts of the runs of {baseline} "
+        f"(total variation: the share of weight that moves away from {baseline}, or "
+        "from the ordering's own first criterion alone):",
+        Table(grid),
+    ]
+    if rows["total_variation"].isna().any():
+        found.append(f"–: no ordering of the criteria of {baseline}'s runs.")
+    return found
+
+
+def _differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
+    """Returns a table for each measure, and below them what was found."""
+    made: list[Block] = []
+    for measure, part in rows.groupby("measure", sort=False):
+        digits = _digits(measure)
+        grid = [[what, f"minus {baseline}", "noise floor", "of the mean", "effect"]]
+        for row in part.to_dict("records"):
+            names = ("noise_floor", "noise_floor_of_mean")
+            floors = [number(row[name], f".{digits}f") for name in names]
+            cells = [str(row[what]), _mean(row, digits), *floors, str(row["verdict"])]
+            grid.append(cells)
+        made += [Heading(str(measure)), Table(grid)]
+    made += _closing(rows)
+    if rows["mean"].isna().any():
+        made.append(
+            f"Censored: under some seed the {what} or {baseline} did not reach the "
+            "target before the runs ended. How much later it would have is not known, "
+            "so there is no mean, only who came later, and where neither came, not "
+            f"even that; and no noise floor where a run of {baseline} did not come."
+        )
+    return made
+
+
+def _closing(rows: pd.DataFrame) -> list[str]:
+    """Returns sentences on the number of differences found, and expected by chance."""
+    counts, lines = rows["verdict"].value_counts(), []
+    found = int(counts.reindex(["more", "less"]).sum())
+    decided = found + int(counts.get("not shown", 0))
+    if decided:
+        lines.append(
+            f"{found} of {decided} comparisons lie outside their interval; about "
+            f"{decided / 20:.1f} would by chance."
+        )
+    if (rows["seeds"] < MIN_SEEDS).any():
+        lines.append(f"Under {MIN_SEEDS} seeds nothing is claimed.")
+    return lines
+
+
+def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
+    """Returns the mean and its interval; of censored rounds, the signs alone."""
+    if math.isnan(row["mean"]):
+        return (
+            f"later in {row['more_in']} and earlier in {row['less_in']} of "
+            f"{row['seeds']} seeds"
+        )
+    interval = number(row["interval"], f".{digits}f")
+    return f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"

@@ -2,68 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.measures import client_means
-from tff_pmc.record.read import Run
+from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import Report, figures, plots, styles, summary
 
 MOST_TOGETHER = 4
 """The most runs that are lines of common panels; of more, each has its own."""
 
-_IN_PANELS = {
-    summary.SPREAD["p10"]: styles.SOLID,
-    summary.SPREAD["worst_tenth"]: styles.DOTTED,
-}
+_PANEL_LINES = (styles.SOLID, styles.DOTTED)
+"""The lines of the two figures of a panel of one run."""
 
 
-def report(runs: Sequence[Run]) -> Report:
-    """Returns the table of `summary` as text, and `fairness.png`."""
-    figure = fairness_plot(runs, title=plots.title_of(runs))
-    return Report(summary.text(runs), figures={"fairness": figure})
+class _Run(NamedTuple):
+    """What is drawn of a run: its names, and each figure by round."""
+
+    name: str
+    words: str
+    label: str
+    curves: Mapping[str, pd.Series[float]]
+
+    @property
+    def style(self) -> styles.Style:
+        """How it is drawn."""
+        return styles.style_of(self.name)
+
+
+def report(results: Results) -> Report:
+    """Returns `fairness.png`; nothing of several seeds."""
+    if len(results.seeds) > 1:
+        return Report()
+    figure = fairness_plot(results, title=plots.title_of(results))
+    return Report(figures={"fairness": figure})
 
 
 @figures.styled
-def fairness_plot(runs: Sequence[Run], *, title: str = "") -> Figure:
-    """Draws how accuracy is spread over the clients, over the rounds.
+def fairness_plot(results: Results, *, title: str = "") -> Figure:
+    """Draws how accuracy is spread over the clients, over the rounds of one seed.
 
-    Up to four runs are lines of four panels, one for each of `summary.SPREAD`; a
-    run whose ordering was adjusted is dashed, in the color of the ordering that it
-    began with. Of more, each has a panel of its own, with the 10th percentile and the
-    mean of the worst tenth: their differences from the baseline, which is the line at
-    0. Without a baseline they are as they are.
+    Up to four runs are lines of panels, one for each of `summary.SPREAD`; a run whose
+    ordering was adjusted is dashed, in the color of the ordering that it began with. Of
+    more, each has a panel of its own, with the 10th percentile and the mean of the
+    worst tenth: their differences from the baseline, which is the line at 0. Without a
+    baseline they are as they are.
     """
-    names = styles.in_order(styles.group_of(run)[0] for run in runs)
-    kinds = list(dict.fromkeys(["", *(styles.group_of(run)[1] for run in runs)]))
-
-    def place(run: Run) -> tuple[int, int]:
-        name, words = styles.group_of(run)
-        return kinds.index(words), names.index(name)
-
+    measure = summary.measure_of(results)
+    spread = dict(list(summary.spread_by_round(results).groupby(level=KEY, sort=False)))
+    length = results.length
+    runs = []
+    for _, row in results.runs.iterrows():
+        key = row["seed"], row["label"]
+        # Rounds without a test have the values of the last one that was tested.
+        table = spread[key].droplevel(KEY).reindex(range(1, length[key] + 1)).ffill()
+        curves = {str(name): table[name] for name in table}
+        runs.append(_Run(*styles.group_of(row), styles.label_of(row), curves))
+    names = styles.in_order(run.name for run in runs)
+    kinds = list(dict.fromkeys(["", *(run.words for run in runs)]))
+    runs.sort(key=lambda run: (kinds.index(run.words), names.index(run.name)))
+    word = "accuracy" if measure is ACCURACY else "loss"
+    titles = {name: one.title for name, one in summary.spread_of(measure).items()}
     draw = _by_measure if len(runs) <= MOST_TOGETHER else _by_run
-    figure, every = draw(sorted(runs, key=place))
-    figures.round_axis(every[0], max(len(run.rounds) for run in runs))  # All share it.
-    figures.entitle(figure, f"Local test accuracy over the clients\n{title}")
+    figure, every = draw(runs, titles, word)
+    figures.round_axis(every[0], int(length.max()))  # All share it.
+    figures.entitle(figure, f"Local test {word} over the clients\n{title}")
     return figure
 
 
-def _by_measure(runs: Sequence[Run]) -> tuple[Figure, Sequence[Any]]:
+def _by_measure(
+    runs: Sequence[_Run], titles: Mapping[str, str], word: str
+) -> tuple[Figure, Sequence[Any]]:
     figure = figures.blank(4.6)
     grid: Any = figure.subplots(2, 2, sharex=True)
-    for axes, measure in zip(grid.flat, summary.SPREAD.values()):
+    for axes, (name, title) in zip(grid.flat, titles.items()):
         shown: list[float] = []
         for run in runs:
-            line = {"linestyle": "--"} if styles.group_of(run)[1] else {}
-            curve = _curve(run, measure)
-            style = styles.style_of(styles.group_of(run)[0])
-            figures.curve(axes, [curve], style, label=styles.label_of(run), **line)
-            shown += curve.tolist()
-        figures.share_limits(axes, shown)
-        axes.set_title(measure.title)
+            line = {"linestyle": "--"} if run.words else {}
+            figures.curve(axes, [run.curves[name]], run.style, label=run.label, **line)
+            shown += run.curves[name].tolist()
+        if word == "accuracy":
+            figures.share_limits(axes, shown)
+        axes.set_title(title)
+    for axes in grid.flat[len(titles) :]:
+        axes.set_axis_off()
     for axes in grid[-1]:
         axes.set_xlabel(figures.ROUNDS)
     handles, labels = grid.flat[0].get_legend_handles_labels()
@@ -71,49 +96,40 @@ def _by_measure(runs: Sequence[Run]) -> tuple[Figure, Sequence[Any]]:
     return figure, list(grid.flat)
 
 
-def _by_run(runs: Sequence[Run]) -> tuple[Figure, Sequence[Any]]:
-    bases = {
-        styles.group_of(run)[1]: run
-        for run in reversed(runs)
-        if styles.group_of(run)[0] in styles.BASELINES
-    }
+def _by_run(
+    runs: Sequence[_Run], titles: Mapping[str, str], word: str
+) -> tuple[Figure, Sequence[Any]]:
+    bases = {run.words: run for run in reversed(runs) if run.name in styles.BASELINES}
     others = [run for run in runs if not any(run is base for base in bases.values())]
     figure, every = figures.panels(len(others))
+    of_panels = dict(zip(titles, _PANEL_LINES))
     shown: list[float] = []
     for axes, run in zip(every, others):
-        name, words = styles.group_of(run)
-        base = bases.get(words, bases.get("")) if bases else None
+        base = bases.get(run.words, bases.get("")) if bases else None
         if base is not None:
-            style = styles.style_of(styles.group_of(base)[0])
-            axes.axhline(0, color=style.color, **styles.BEHIND)
-        for measure, line in _IN_PANELS.items():
-            curve = _curve(run, measure)
+            axes.axhline(0, color=base.style.color, **styles.BEHIND)
+        for name, line in of_panels.items():
+            curve = run.curves[name]
             if base is not None:
-                curve = 100 * (curve - _curve(base, measure)).dropna()
-            figures.curve(axes, [curve], styles.style_of(name), linestyle=line)
+                factor = 100 if word == "accuracy" else 1
+                curve = factor * (curve - base.curves[name]).dropna()
+            figures.curve(axes, [curve], run.style, linestyle=line)
             shown += curve.tolist()
-        figures.name_panel(axes, f"{styles.style_of(name).label}\n{words}")
+        figures.name_panel(axes, f"{run.style.label}\n{run.words}")
     handles = [
-        figures.handle(measure.title, linestyle=line)
-        for measure, line in _IN_PANELS.items()
+        figures.handle(titles[name], linestyle=line) for name, line in of_panels.items()
     ]
-    labels = [styles.style_of(styles.group_of(base)[0]) for base in bases.values()]
     handles += [
         figures.handle(style.label, style.color, **styles.BEHIND)
-        for style in dict.fromkeys(labels)
+        for style in dict.fromkeys(base.style for base in bases.values())
     ]
+    up = word
     if bases:
         margin = max(0.05 * (max(shown) - min(shown)), 0.1)
         every[0].set_ylim(min(0, *shown) - margin, max(0, *shown) + margin)
-        up = f"accuracy, points from {handles[-1].get_label()}"
-    else:
+        points = ", points" if word == "accuracy" else ""
+        up = f"{word}{points} from {handles[-1].get_label()}"
+    elif word == "accuracy":
         figures.share_limits(every[0], shown)
-        up = "accuracy"
     figures.name_panels(figure, every, up, handles)
     return figure, every
-
-
-def _curve(run: Run, measure: summary.Measure) -> pd.Series[float]:
-    """Returns a measure of a run by round."""
-    found = measure.of(client_means(run.correct, run.examples))
-    return pd.Series(found, range(1, len(found) + 1))

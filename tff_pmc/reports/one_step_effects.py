@@ -1,6 +1,6 @@
 """What one step with another weighting would have changed: a first, paired answer.
 
-In a run with `--counterfactuals` the models of other weightings were judged beside, on
+In a run with `--counterfactuals` the models of other weightings were judged, too, on
 the same sums of the same clients. A difference of two of them is of that one round; how
 they vary over the rounds says how large their mean is. Rounds follow on one another, so
 that its error is that of the means of moving blocks (Meketon and Schmeiser, Overlapping
@@ -10,8 +10,6 @@ what differs is said by Holm's rule (Scandinavian Journal of Statistics 6, 1979)
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +18,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import special
 
-from tff_pmc.record.read import BASELINE, Run, conditions_of, read_table
-from tff_pmc.record.schema import has_table
+from tff_pmc import scores
+from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, figures, plots, styles
+from tff_pmc.reports.conditions import conditions
 from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, grid_text, number
+from tff_pmc.reports.weight_distances import normalization_of, score_of
 
-RECORD = "weightings.csv"
+JUDGED = "counterfactual"
+"""The kind of the rows of `Results.candidates` that are used here."""
+
 FEWEST = 10
 """The fewest judged rounds of which an interval is given."""
 
@@ -36,7 +38,7 @@ _LIMITS = (
     "Each row is one step: the model that a round's sums give with this weighting, "
     "minus that of the baseline, in points; then the run went on with its own. The "
     "weight moved is counted from the run's own weighting. A step is no trajectory: "
-    "what a weighting would do over many rounds, a run of its own says (`--seeds`, "
+    "what a weighting would do over many rounds, a run with it shows (`--seeds`, "
     "`effect.md`).",
     "± is half of the 95 % interval of the mean over the judged rounds, by moving "
     "blocks; of few rounds that follow closely on one another it covers somewhat less. "
@@ -46,32 +48,33 @@ _LIMITS = (
 )
 
 
-def of_run(run: Run) -> pd.DataFrame:
-    """Returns `effects` of what a run's record has."""
-    return effects(read_table(run.path, RECORD))
+def report(results: Results) -> Report:
+    """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any.
 
-
-def report(runs: Sequence[Run]) -> Report:
-    """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any."""
-    judged = [run for run in runs if run.path and has_table(run.path, RECORD)]
-    found = {run.path: of_run(run) for run in judged}
-    if not judged:
+    Nothing of several seeds.
+    """
+    candidates = results.candidates
+    labels = dict.fromkeys(candidates[candidates["kind"] == JUDGED]["label"])
+    if not labels or len(results.seeds) > 1:
         return Report()
-    notes = [*_LIMITS, _judges(judged[0].settings), *conditions_of(judged)]
-    blocks: list[Block] = [Items(notes)]
-    texts, drawn = [], {}
-    for run in judged:
-        table = found[run.path]
+    judged = results.only(label=[*labels])
+    blocks: list[Block] = [Items([*_LIMITS, _judges(judged), *conditions(judged)])]
+    texts, tables = [], []
+    drawn: dict[str, Figure] = {}
+    for label in labels:
+        run = judged.only(label=label)
+        table = effects(run)
+        tables.append(table.assign(run=label))
         sentence, grid = headline(table), _grid(table)
-        blocks += [Heading(f"The run {run.label}"), sentence, Table(grid)]
+        blocks += [Heading(f"The run {label}"), sentence, Table(grid)]
         short = len(grid) <= _MOST_SHOWN  # For a terminal.
         more = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
-        texts.append(f"{run.label}: {sentence}{more}")
-        title = f"One step with another weighting, in the run {styles.label_of(run)}"
-        own = "" if run is judged[0] else f"_{os.path.basename(run.path)}"
-        title = f"{title}\n{plots.title_of([run])}"
-        drawn[f"counterfactuals{own}"] = effects_plot(table, title=title)
-    tables = [found[run.path].assign(run=run.label) for run in judged]
+        texts.append(f"{label}: {sentence}{more}")
+        name = styles.label_of(run.runs.iloc[0])
+        title = f"One step with another weighting, in the run {name}"
+        drawn[f"counterfactuals{f'_{len(drawn) + 1}' if drawn else ''}"] = effects_plot(
+            table, title=f"{title}\n{plots.title_of(run)}"
+        )
     page = Page("Would another weighting have helped, for one step?", blocks)
     return Report(
         "\n\n".join(texts),
@@ -82,37 +85,39 @@ def report(runs: Sequence[Run]) -> Report:
     )
 
 
-def _judges(settings: Mapping[str, Any]) -> str:
-    """The sentence of who judged, on what and when."""
-    count = settings.get("counterfactual_clients", 0)
-    every = settings.get("counterfactual_every", 1)
-    who = f"{count} clients" if count else "all clients"
+def _judges(results: Results) -> str:
+    """Returns the sentence of who judged, on what and when."""
+    count = results.setting("counterfactual_clients", 0)
+    every = results.setting("counterfactual_every", 1)
+    who = f"{count:.0f} clients" if count else "all clients"
     examples = {"test": "their test examples", "server": "the server's examples"}
-    on = settings.get("judge_on", "test")
+    on = results.setting("judge_on", "test")
     what = examples.get(on, "training examples that were held out")
-    when = f"every {every} rounds" if every > 1 else "every round"
+    when = f"every {every:.0f} rounds" if every > 1 else "every round"
     return f"Judged by {who} on {what}, after {when}."
 
 
-def effects(record: pd.DataFrame) -> pd.DataFrame:
+def effects(run: Results) -> pd.DataFrame:
     """Returns each weighting's mean difference from the baseline's, in points.
 
-    The baseline is DS where it was judged, else the weighting in force in the first
-    round, both with the run's own server rate. Columns: `weighting` (with its server
-    rate where it is another), `baseline`, `rounds`, and of `accuracy` and
-    `worst_tenth` each `_mean`, `_interval` (half of the 95 % interval; empty below
-    `FEWEST` rounds), `_p` (by Holm over all weightings), `_early` and `_late` (the
-    means of the first and the second half of the rounds); and `total_variation`, the
-    mean share of weight that it moves away from the weighting in force.
+    `run` is one run. The baseline is DS where it was judged, else the weighting in
+    force in the first judged round, both with the run's own server rate. Columns:
+    `weighting` (with its server rate where it is another), `baseline`, `rounds`, and of
+    `accuracy` and `worst_tenth` each `_mean`, `_interval` (half of the 95 % interval;
+    empty below `FEWEST` rounds), `_p` (by Holm over all weightings), `_early` and
+    `_late` (the means of the first and the second half of the rounds); and
+    `total_variation`, the mean share of weight that it moves away from the weighting in
+    force, empty where the run does not have all criteria of the weighting.
     """
-    first = record[(record["round"] == 1) & (record["in_force"] == 1)].iloc[0]
+    record = run.candidates[run.candidates["kind"] == JUDGED]
+    first = record[record["kept"] == 1].iloc[0]
     own_rate = float(first["rate"])
-    names = record["weighting"].astype(str)
+    names = record["ordering"].astype(str)
     other = record["rate"] != own_rate
     names = names.where(~other, names + " at rate " + record["rate"].map("{:g}".format))
-    record = record.assign(name=names)
+    record = record.assign(name=names, total_variation=_moved(run, record))
     in_order = list(dict.fromkeys(names))
-    baseline = BASELINE if BASELINE in in_order else str(first["weighting"])
+    baseline = BASELINE if BASELINE in in_order else str(first["ordering"])
     points = {
         "accuracy": 100 * record["correct"] / record["examples"],
         "worst_tenth": 100 * record["worst_tenth"].astype(float),
@@ -132,8 +137,30 @@ def effects(record: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def _moved(run: Results, record: pd.DataFrame) -> list[float]:
+    """Returns the share of weight that each weighting moves from that in force."""
+    criteria = list(run.setting("criteria", ()))
+    if not criteria or not {*criteria} <= {*run.cohort}:
+        return [np.nan] * len(record)
+    normalization = normalization_of(run)
+    named = {label: score_of(label, criteria) for label in record["ordering"].unique()}
+    cohorts = dict(list(run.cohort[run.cohort["excluded"] == 0].groupby("round")))
+
+    def moved(label: str, number_of_round: int) -> float:
+        score, cohort = named[label], cohorts.get(number_of_round)
+        if score is None or cohort is None:
+            return np.nan
+        raw = cohort[criteria].to_numpy(float)
+        weights = scores.participant_weights(raw, score, normalization)
+        return scores.total_variation(
+            weights, cohort["weight"] / cohort["weight"].sum()
+        )
+
+    return [moved(*judged) for judged in zip(record["ordering"], record["round"])]
+
+
 def _summary(differences: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """The figures of differences, [rounds, weightings]."""
+    """Returns the figures of differences, [rounds, weightings]."""
     count = len(differences)
     mean = differences.mean(axis=0)
     half = -(-count // 2)
@@ -153,7 +180,7 @@ def _summary(differences: npt.NDArray[np.float64]) -> dict[str, Any]:
 def error_of_mean(
     values: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.float64], float]:
-    """The standard error of means over rounds, [rounds, ...], and its freedom.
+    """Returns the standard error of means over rounds, [rounds, ...], and its freedom.
 
     It is by the means of moving blocks as long as the root of the number of rounds,
     with 1.5 (n / length - 1) degrees of freedom. For rounds that are correlated by .5
@@ -171,7 +198,7 @@ def error_of_mean(
 
 
 def holm(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The p-values corrected for their number by Holm's step-down rule."""
+    """Returns p-values corrected for their number by Holm's step-down rule."""
     order = np.argsort(p, kind="stable")
     factors = len(p) - np.arange(len(p))
     stepped = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)

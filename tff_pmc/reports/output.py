@@ -1,7 +1,7 @@
 """The one writer of reports, and the forms in which it writes tables and figures.
 
     with output.using(output.Output(tables="latex", figures="pdf")):
-        text = output.write(REPORTS["pmc_table4"](runs), folder)
+        text = output.write(REPORTS["pmc_table4"](results), folder)
 
 A report itself writes no file.
 """
@@ -15,15 +15,13 @@ import os
 from collections.abc import Iterator
 
 from tff_pmc.reports import Report
-from tff_pmc.reports.escape import write_csv, write_page
 from tff_pmc.reports.latex import latex
 
 TABLES = ("markdown", "csv", "latex")
-"""The forms of tables. The numbers are always written as CSV; `csv` writes no page
-beside them."""
+"""The forms of tables. The numbers are always written as CSV; `csv` writes no page."""
 
 FIGURES = ("png", "pdf")
-"""The forms of figures; `pdf` writes a vector PDF beside the PNG."""
+"""The forms of figures; `pdf` writes a vector PDF, too."""
 
 NO_FIGURES = "none"
 """No file of a figure is written, where tables alone are wanted."""
@@ -67,20 +65,19 @@ def write(report: Report, folder: str, about: str = "") -> str:
     """Writes the files of a report in the forms that are in force; returns its text.
 
     The folder is made if need be, and files of the same names are replaced. `about`
-    says in the captions of LaTeX what the report is of; see `latex.latex`.
+    is what the captions of LaTeX say that the report is of; see `latex.latex`.
     """
     os.makedirs(folder, exist_ok=True)
     forms = current()
     options = {"float_format": f"%.{report.digits}g"} if report.digits else {}
     for name, table in report.tables.items():
-        path = os.path.join(folder, f"{name}.csv")
-        write_csv(table, path, index=table.index.dtype.kind == "O", **options)
+        text = table.to_csv(index=table.index.dtype.kind == "O", **options)
+        _write(os.path.join(folder, f"{name}.csv"), text)
     for name, page in report.pages.items():
         if forms.tables == "markdown":
-            write_page(os.path.join(folder, f"{name}.md"), page.markdown())
+            _write(os.path.join(folder, f"{name}.md"), page.markdown())
         elif forms.tables == "latex":
-            text = latex(page, name, about)
-            write_page(os.path.join(folder, f"{name}.tex"), text)
+            _write(os.path.join(folder, f"{name}.tex"), latex(page, name, about))
     if report.figures and forms.figures != NO_FIGURES:
         from tff_pmc.reports import figures
 
@@ -88,3 +85,8 @@ def write(report: Report, folder: str, about: str = "") -> str:
             stem = os.path.join(folder, name)
             figures.save(figure, stem, pdf=forms.figures == "pdf")
     return report.text
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(text)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from tff_pmc.reports import Report
-from tff_pmc.reports.escape import markdown_cell, markdown_text
+from tff_pmc.reports.escape import markdown_cell, one_line, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class Page(NamedTuple):
     def markdown(self) -> str:
         """Returns the page as Markdown."""
         parts = [f"# {self.title}", *map(_markdown, self.blocks)]
-        return "\n\n".join(filter(None, parts)) + "\n"
+        return printable("\n\n".join(filter(None, parts)) + "\n")
 
 
 def report(
@@ -68,7 +68,7 @@ def report(
     table: pd.DataFrame,
     digits: int = 10,
 ) -> Report:
-    """Returns grids and notes, as text and as the page NAME, beside the table NAME."""
+    """Returns grids and notes, as text and as the page NAME, with the table NAME."""
     blocks: list[Block] = [Items(notes)]
     for head, grid in parts.items():
         blocks += [Heading(head), Table(grid, left=2)]
@@ -105,9 +105,9 @@ def markdown_table(grid: Grid, left: int = 1) -> str:
 
 def _markdown(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"## {markdown_text(block.text)}"
+        return f"## {one_line(block.text)}"
     if isinstance(block, Table):
         return markdown_table(block.grid, block.left)
     if isinstance(block, Items):
-        return "\n".join(f"- {markdown_text(text)}" for text in block.texts)
+        return "\n".join(f"- {one_line(text)}" for text in block.texts)
     return block

@@ -1,18 +1,21 @@
-"""Differences seed by seed, beside those of seeds alone (the A/A control)."""
+"""Differences between runs under the same seeds, and the noise of seeds alone.
+
+Numbers in, numbers out: nothing here knows where they came from.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import KEY, Results
 
 MIN_SEEDS = 5
 """The fewest seeds from which a verdict is given."""
@@ -21,17 +24,6 @@ COLUMNS = (
     *("seeds", "mean", "deviation", "interval", "noise_floor"),
     *("noise_floor_of_mean", "more_in", "less_in", "verdict"),
 )
-
-BySeed = Mapping[int, Sequence[Run]]
-"""The runs of each seed, of the same labels."""
-
-Measures = Callable[[Run], Mapping[str, float]]
-"""What gives the measures of a run by their names."""
-
-
-def every(by_seed: BySeed) -> list[Run]:
-    """Returns the runs of all seeds."""
-    return [run for runs in by_seed.values() for run in runs]
 
 
 def ordering_of(label: str) -> str:
@@ -42,76 +34,54 @@ def ordering_of(label: str) -> str:
     return label.split(" ")[0].rstrip(",")
 
 
-def by_label(
-    runs: Iterable[Run], label_of: Callable[[Run], str] = lambda run: run.label
-) -> dict[str, Run]:
-    """Returns runs by their labels; two of one label are a `RecordError`."""
-    found: dict[str, Run] = {}
-    for run in runs:
-        other = found.setdefault(label_of(run), run)
-        if other is not run:
-            raise RecordError(
-                f"{other.path} and {run.path} are both runs of {label_of(run)}: give "
-                "one of each"
-            )
-    return found
+def check_paired(results: Results) -> list[str]:
+    """Returns the labels of runs under several seeds.
 
-
-def labels(by_seed: BySeed) -> list[str]:
-    """Returns the labels that the runs of each seed have.
-
-    What is no pair is a `RecordError`: another label, seed, setting or number of
-    rounds on record.
+    Raises:
+        RecordError: a seed lacks a run that another has; or runs of one label differ in
+            their number of rounds, or in a setting that is no seed.
     """
-    firsts = [*next(iter(by_seed.values()))]
-    first = [run.label for run in firsts]
-    for seed, runs in by_seed.items():
-        found = [run.label for run in runs]
-        if found != first:
+    labels, length = results.labels, results.length
+    for label, runs in results.runs.groupby("label", sort=False):
+        there = sorted(runs["seed"])
+        if there != results.seeds:
+            lacking = sorted(set(results.seeds) - set(there))[0]
             raise RecordError(
-                f"seed {seed} has the runs {', '.join(found)}; each seed needs the "
-                f"same, {', '.join(first)}"
+                f"seed {lacking} has no run of {label}; each seed needs the same "
+                f"runs, {'; '.join(labels)}"
             )
-        for run, other in zip(runs, firsts):
-            own = run.settings.get("batch_seed", seed)
-            if own != seed:
-                raise RecordError(f"{run.path} is of seed {own}, and not of {seed}")
-            length, others = len(run.rounds), len(other.rounds)
-            if length != others:
+        lengths = {seed: int(length[seed, label]) for seed in there}
+        first = there[0]
+        for seed, rounds in lengths.items():
+            if rounds != lengths[first]:
                 raise RecordError(
-                    f"{run.path} has {length} rounds and {other.path} {others}: finish "
-                    "the shorter with --resume, or leave its seed out"
+                    f"{label} has {rounds} rounds under seed {seed} and "
+                    f"{lengths[first]} under seed {first}: finish the shorter with "
+                    "--resume, or leave its seed out"
                 )
-            # What an older record lacks was not there to be set.
-            for name in sorted(run.settings.keys() & other.settings.keys()):
-                pair = other.settings[name], run.settings[name]
-                if pair[0] != pair[1] and not name.endswith("_seed"):
-                    raise RecordError(
-                        f"{other.path} and {run.path} differ in {name}: {pair[0]} and "
-                        f"{pair[1]}"
-                    )
-    return first
+        results.only(label=label).check_settings()
+    return labels
 
 
-def by_measure(
-    by_seed: BySeed, measures: Measures
-) -> dict[tuple[str, str], list[float]]:
-    """Returns the measures under each seed, by (measure, label)."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for run in every(by_seed):
-        for measure, value in measures(run).items():
-            values.setdefault((measure, run.label), []).append(value)
-    return values
+def differences(values: pd.DataFrame, base_of: Mapping[str, str]) -> pd.DataFrame:
+    """Returns how runs differ from their baselines, seed by seed.
 
+    Args:
+        values: a row a run and measure, with the columns `seed`, `label`, `measure` and
+            `value` (infinite where it is censored).
+        base_of: label -> the label of its baseline.
 
-def table(
-    by_seed: BySeed, measures: Measures, base_of: Mapping[str, str]
-) -> pd.DataFrame:
-    """Returns `label`, `measure` and `COLUMNS` of what is no baseline of its own."""
-    values = by_measure(by_seed, measures)
+    Returns:
+        `label`, `measure` and `COLUMNS` of each label that is no baseline of its own,
+        in the order of `values`.
+    """
+    of_seeds = {
+        key: part.sort_values("seed")["value"].to_numpy(float)
+        for key, part in values.groupby(["measure", "label"], sort=False)
+    }
     rows = [
-        (label, measure, *difference(own, values[measure, base_of[label]]).values())
-        for (measure, label), own in values.items()
+        (label, measure, *difference(own, of_seeds[measure, base_of[label]]).values())
+        for (measure, label), own in of_seeds.items()
         if label != base_of[label]
     ]
     return pd.DataFrame(rows, columns=["label", "measure", *COLUMNS])
@@ -128,7 +98,7 @@ def half_interval(deviation: Any, count: int) -> Any:
 
 
 def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
-    """Returns the differences of a run's measure from the baseline's, seed by seed.
+    """Returns the differences of a measure from the baseline's, seed by seed.
 
     Both have the measure under each seed, infinite where it is censored. Of `COLUMNS`,
     `mean` and `deviation` are of the differences, `interval` is half the width of the
@@ -157,3 +127,15 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     floors = (floor, floor / math.sqrt(count))
     found = (count, mean, deviation, interval, *floors, more, less, verdict)
     return dict(zip(COLUMNS, found))
+
+
+def values_of(
+    results: Results, measures: Mapping[str, pd.Series[float]]
+) -> pd.DataFrame:
+    """Returns measures, each a series by seed and label, as a row a run and measure."""
+    rows = [
+        (seed, label, measure, float(values[seed, label]))
+        for seed, label in results.runs[KEY].itertuples(index=False)
+        for measure, values in measures.items()
+    ]
+    return pd.DataFrame(rows, columns=[*KEY, "measure", "value"])

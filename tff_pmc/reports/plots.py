@@ -2,63 +2,78 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+import re
 
-from tff_pmc.record.read import BASELINE, Run, data_caveat
-from tff_pmc.record.record_error import RecordError
+import pandas as pd
+
+from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, styles
-from tff_pmc.reports.accuracy_plot import accuracy_plot
+from tff_pmc.reports.accuracy_plot import accuracy_plot, loss_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
-from tff_pmc.reports.paired import BySeed, every, ordering_of
+from tff_pmc.reports.conditions import data_caveat
+from tff_pmc.reports.paired import ordering_of
 
 
-def report(runs: Sequence[Run], what: str = "priority") -> Report:
+def report(results: Results, what: str = "priority") -> Report:
     """Returns `accuracy.png`, and `adjustment_RUN.png` for each run that was adjusted.
 
-    `what` is the word for what the labels of the runs name.
+    Of a regression it is `loss.png`. Of several seeds the curves are means, in bands,
+    and no adjustment is drawn, which is a single run's. `what` is the word for what the
+    labels of the runs name.
     """
-    drawn = {"accuracy": accuracy_plot(runs, title=title_of(runs), what=what)}
-    baseline = next((run for run in runs if ordering_of(run.label) == BASELINE), None)
-    for run in runs:
-        if run.candidates is not None:
-            title = f"{styles.label_of(run)}. {title_of([run])}"
-            figure = adjustment_plot(run, title=title, reference=baseline)
-            drawn[f"adjustment_{os.path.basename(run.path)}"] = figure
+    title = title_of(results)
+    if "accuracy" not in results.rounds:
+        return Report(figures={"loss": loss_plot(results, title=title, what=what)})
+    drawn = {"accuracy": accuracy_plot(results, title=title, what=what)}
+    if len(results.seeds) > 1:
+        return Report(figures=drawn)
+    reference = next((x for x in results.labels if ordering_of(x) == BASELINE), "")
+    trials = results.candidates[results.candidates["kind"] == "trial"]
+    for label in dict.fromkeys(trials["label"]):
+        one = results.only(label=label)
+        figure = adjustment_plot(
+            one,
+            title=f"{styles.label_of(one.runs.iloc[0])}. {title_of(one)}",
+            reference=results.only(label=reference) if reference else None,
+        )
+        drawn[f"adjustment_{_file_name(label)}"] = figure
     return Report(figures=drawn)
 
 
-def seeds_report(by_seed: BySeed, what: str = "priority") -> Report:
-    """Returns `accuracy.png` of the runs of each seed: means, in bands."""
-    runs = every(by_seed)
-    figure = accuracy_plot(runs, title=title_of(runs), what=what)
-    return Report(figures={"accuracy": figure})
-
-
-def title_of(runs: Sequence[Run]) -> str:
+def title_of(results: Results) -> str:
     """Returns a title for runs of one experiment: their data and how they trained.
 
-    The published code's runs, and those that were made by hand, do not have our
-    settings: of them it is the data alone.
+    Of runs that do not have our settings, the published code's and those in memory, it
+    is the data alone.
     """
-    caveat = data_caveat(runs)
-    settings, data = runs[0].settings, runs[0].data
-    try:
-        experiment, epochs = settings["experiment"], settings["local_epochs"]
-        size, rate = settings["batch_size"], settings["learning_rate"]
-        clients = dict.fromkeys(str(run.data["clients"]) for run in runs)
-        own = str(data["name"])
-    except RecordError:
-        return ", ".join(filter(None, [str(data.get("name", "")), caveat]))
-    dealt = data.get("options", {}).get("partition", "")
+    caveat, first = data_caveat(results), results.runs.iloc[0]
+    own = str(first["data_name"])
+    if pd.isna(first.get("experiment")) or pd.isna(first.get("local_epochs")):
+        return ", ".join(filter(None, [own, caveat]))
+    options = first["data_options"]
+    clients = " or ".join(dict.fromkeys(map(str, results.runs["data_clients"])))
+    dealt = options.get("partition", "")
     partition = f"{dealt}, " if dealt else ""
-    name = "" if own == experiment else f"{own}, "
-    fraction = float(data.get("options", {}).get("image_fraction", 1))
+    name = "" if own == first["experiment"] else f"{own}, "
+    fraction = float(options.get("image_fraction", 1))
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
-    normalization = settings.get("normalization", "sum")
+    normalization = first.get("normalization", "sum")
     other = "" if normalization == "sum" else f", normalization {normalization}"
+    size = f"{first['batch_size']:.0f}" if first["batch_size"] else "all"
     return (
-        f"{experiment}: {name}{part}{' or '.join(clients)} clients, "
-        f"{partition}E = {epochs}, B = {size or 'all'}, rate {rate:g}{other}"
-        + (f"\n({caveat})" if caveat else "")
+        f"{first['experiment']}: {name}{part}{clients} clients, {partition}"
+        f"E = {first['local_epochs']:.0f}, B = {size}, "
+        f"rate {first['learning_rate']:g}{other}" + (f"\n({caveat})" if caveat else "")
     )
+
+
+def _file_name(label: str) -> str:
+    """Returns the part of a file's name that a label makes.
+
+    `MD-DS-LD_backtracking` of `MD,DS,LD (backtracking)`, and `dual_criterion_3_clients`
+    of an algorithm.
+    """
+    if label.split(",")[0].isupper():
+        label = label.replace(",", "-")
+        return re.sub(r"[^A-Za-z0-9-]+", "_", label).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")

@@ -2,28 +2,27 @@
 
     .venv/bin/python -m tff_pmc.reports.results_page > results/README.md
 
-It is made of the kept records, of `kept.json` beside them and of the claims, and of
-nothing else.
+It is made of the kept results and of the claims, and of nothing else.
 """
 
 from __future__ import annotations
 
+import collections
+import math
 import os
+import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
-from tff_pmc.record import read
-from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import Results
 from tff_pmc.reports import claims_page
-from tff_pmc.reports.claims_page import count_of, factors_mode, seeds_of
+from tff_pmc.reports.claims_page import count_of, seeds_of
 from tff_pmc.reports.escape import printable
-from tff_pmc.reports.kept import KeptFolder, kept_folders
 from tff_pmc.reports.pages import markdown_table
-from tff_pmc.reports.papers.claim_tables import claims, headline_numbers
-from tff_pmc.reports.papers.headlines import numbers
+from tff_pmc.reports.papers.catalog import Headline, claims, headlines
+from tff_pmc.reports.papers.evidence import KeptResults, Measured, Run, read_kept
 from tff_pmc.reports.papers.judging import VERDICTS
-from tff_pmc.reports.papers.own_reading import image_fraction, other_reading
 from tff_pmc.settings.papers import PAPERS
 
 _HEAD = """\
@@ -41,104 +40,114 @@ _AGAIN = """\
 ## Make them again
 
     PYTHON=.venv/bin/python
-    $PYTHON -m tff_pmc.experiments.remake results/reproduced
-    $PYTHON -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
+    $PYTHON -m tff_pmc.experiments.kept remake results/reproduced
 
 makes every table and figure below from its records, without training; a test holds the
 tables to it."""
 
 _KEPT = """\
-Each folder has the records, tables and plots of one command. `reproduced/kept.json` has
-the command, and which files are as the run made them, and why. Hours are of training
-and testing, added up over runs, of which several may have run at a time."""
+Each folder has the records, tables and plots of one command, which stands in its
+`experiment.json`, with which files are as the run made them, and why. Hours are of
+training and testing, added up over runs, of which several may have run at a time."""
 
 
 def page(folder: str) -> str:
     """Returns the page of the kept results in a folder, of the name that links need."""
-    folders = kept_folders(folder)
-    runs = {kept.name: kept.runs() for kept in folders}
-    every = [run for of_folder in runs.values() for run in of_folder]
-    verdicts = [(one.paper, one.verdict) for one in claims_page.judged(claims(), every)]
+    kept = read_kept(folder)
+    results = KeptResults(kept.values())
     name = os.path.basename(os.path.normpath(folder))
     parts = [
         _HEAD,
-        markdown_table(_papers(verdicts), left=1),
-        markdown_table(_headlines(claims_page.by_experiment(every)), left=3),
+        markdown_table(_papers(results), left=1),
+        markdown_table([_TITLES, *(_row(one, results) for one in headlines())], left=3),
         _AGAIN,
         "## The kept results",
         _KEPT,
-        "\n".join(_line(kept, runs[kept.name], name) for kept in folders),
+        "\n".join(f"- [{one}]({name}/{one}): {_line(kept[one])}" for one in kept),
     ]
     return printable("\n\n".join(parts)) + "\n"
 
 
-def _papers(verdicts: Sequence[tuple[str, str]]) -> list[list[str]]:
+def _papers(results: KeptResults) -> list[list[str]]:
     """Returns the counts of the verdicts on each paper's claims."""
     grid = [["paper", "claims", *VERDICTS]]
     for paper, (title, year, _) in PAPERS.items():
-        own = [verdict for of, verdict in verdicts if of == paper]
-        counts = [str(own.count(word)) for word in VERDICTS]
-        grid.append([f"{paper}, {title} ({year})", str(len(own)), *counts])
+        judged = claims_page.judged(claims(paper), results)
+        counts = collections.Counter(one.verdict for one in judged)
+        numbers = [str(counts[word]) for word in VERDICTS]
+        grid.append([f"{paper}, {title} ({year})", str(len(judged)), *numbers])
     return grid
 
 
-def _headlines(every: Mapping[str, Sequence[Run]]) -> list[list[str]]:
-    grid = [["paper", "where", "number", "printed", "here"]]
-    for headline in headline_numbers():
-        here, used = numbers(headline, every.get(headline.experiment, []))
-        ours = f"{here or 'not run'}{_part(used) if used else ''}"
-        said = (headline.paper, headline.place, headline.says)
-        grid.append([*said, headline.printed, ours])
-    return grid
+_TITLES = ["paper", "where", "number", "printed", "here"]
 
 
-def _part(runs: Sequence[Run]) -> str:
-    """Says where the runs are not the paper's experiment, but a part of it."""
-    fractions = {image_fraction(run) for run in runs}
-    sizes = sorted({int(run.data.get("clients", 0)) for run in runs} - {0})
-    texts = [_rounds(runs), f"{' or '.join(map(str, sizes))} clients"]
-    if read.data_caveat(runs):
-        texts.append("data incomplete")
+def _row(headline: Headline, results: KeptResults) -> list[str]:
+    """Returns a number of a paper and ours, with what the runs are of."""
+    ours, runs = numbers(headline, results)
+    here = f"{ours} ({', '.join(_conditions(runs))})" if runs else "not run"
+    return [headline.paper, headline.place, headline.says, headline.printed, here]
+
+
+def numbers(headline: Headline, results: KeptResults) -> tuple[str, Sequence[Run]]:
+    """Returns our number; of several seeds the median, the lowest and the highest.
+
+    Where it is not reached under a seed it counts as later than all others. Text, and
+    the runs that it is of, are empty where no seed has them.
+    """
+    try:
+        values, runs = headline.numbers(results)
+    except RecordError:
+        return "", []
+    if not values:
+        return "", []
+
+    def text(value: float) -> str:
+        return headline.form.format(value) if value < math.inf else "not reached"
+
+    middle = text(statistics.median(values))
+    if len(values) > 1:
+        span = f"{text(min(values))} to {text(max(values))}"
+        middle += f" ({span}, {len(values)} seeds)"
+    return middle, runs
+
+
+def _conditions(runs: Sequence[Run]) -> list[str]:
+    """Returns how long the runs are, and what sets them apart from the paper's."""
+    clients = sorted({run.clients for run in runs})
+    texts = [_rounds(runs), f"{' or '.join(map(str, clients))} clients"]
+    texts += ["data incomplete"] * any(run.data_caveat for run in runs)
+    fractions = {run.image_fraction for run in runs}
     texts += [f"{fraction:g} of the images" for fraction in fractions if fraction < 1]
-    texts += sorted({other_reading(run).partition(",")[0] for run in runs} - {""})
-    texts += [f"{word} factors" for word in _factors(runs)]
-    return f" ({', '.join(texts)})"
+    texts += sorted({run.other_reading for run in runs} - {""})
+    return texts + _factors(runs)
 
 
 def _rounds(runs: Sequence[Run]) -> str:
-    lengths = sorted({len(run.rounds) for run in runs})
+    lengths = sorted({run.length for run in runs})
     least = f"{lengths[0]} to " if len(lengths) > 1 else ""
     return least + count_of(lengths[-1], "round")
 
 
-def _line(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
-    """Returns the item of a kept folder: what ran, for how long, and its remark."""
-    facts = "The runs are not kept"
+def _factors(runs: Sequence[Run]) -> list[str]:
+    """Returns the types of the products' factors, where they are not float32."""
+    modes = {run.factors for run in runs} - {None}
+    return sorted(f"{'bfloat16' if m == 'BF16' else m} factors" for m in modes)
+
+
+def _line(results: Results) -> str:
+    """Returns what ran in a kept folder, for how long, and its remark."""
+    facts, folder = ["The runs are not kept"], Measured(results)
+    runs = [Run(folder, row) for row in results.runs.to_dict("records")]
     if runs:
-        rounds = f"{count_of(len(runs), 'run')} of {_rounds(runs)}"
-        told = [rounds, seeds_of(runs)]
-        told += [f"{word} factors" for word in _factors(runs)]
-        gpus = {str(run.info.get("versions", {}).get("gpu") or "") for run in runs}
-        told += [f"on {gpu}" for gpu in sorted(gpus - {""})]
-        facts = ", ".join([*told, _hours(runs)])
-    return f"- [{kept.name}]({link}/{kept.name}): {facts}. {kept.remark}".rstrip()
-
-
-def _factors(runs: Iterable[Run]) -> list[str]:
-    """The types of the products' factors, where they are not float32."""
-    modes = set(map(factors_mode, runs))
-    return sorted({"BF16": "bfloat16"}.get(mode, mode) for mode in modes if mode)
-
-
-def _hours(runs: Sequence[Run]) -> str:
-    """The hours of training and testing, added up: pauses are none of them."""
-    try:
-        tables = [read.read_table(run.path, "timing.csv") for run in runs]
-    except RecordMissingError:
-        return "hours not recorded"
-    seconds = sum(float(table["train"].sum() + table["test"].sum()) for table in tables)
-    hours = float(f"{seconds / 3600:.2g}")
-    return f"{hours:g} hours"
+        number = f"{count_of(len(runs), 'run')} of {_rounds(runs)}"
+        facts = [number, seeds_of(results.seeds), *_factors(runs)]
+        gpus = {str(run.row["versions"].get("gpu") or "") for run in runs}
+        facts += [f"on {gpu}" for gpu in sorted(gpus - {""})]
+        seconds = results.timing[["train", "test"]].sum().sum()
+        hours = f"{float(f'{seconds / 3600:.2g}'):g} hours"
+        facts.append(hours if len(results.timing) else "hours not recorded")
+    return f"{', '.join(facts)}. {results.about.get('remark', '')}".rstrip()
 
 
 def main() -> None:

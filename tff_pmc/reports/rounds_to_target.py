@@ -1,21 +1,19 @@
 """Rounds until a share of the devices reaches a target (PMC Tables 2, 4, 6).
 
-The targets, and the rule by which one is reached, are those that the runs have on
-record.
+The targets, and the rule by which one is reached, are settings of the runs.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
-from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
+from tff_pmc.record.results import KEY, Results
 
 DEVICES = tuple(range(10, 100, 10))
 """The shares of the devices in the papers' columns, percent."""
@@ -23,97 +21,93 @@ DEVICES = tuple(range(10, 100, 10))
 HALF = 50
 """The share whose rounds are compared, and marked in plots, percent."""
 
-Rounds = dict[tuple[int, int], Optional[int]]
-"""The first rounds by (target, devices), both in percent; None if not reached."""
+COLUMNS = (*KEY, "target", "devices", "rounds")
 
 
 def rounds_to_target(
-    correct: npt.NDArray[np.int64],
-    examples: npt.NDArray[np.int64],
+    results: Results,
     targets: Sequence[int],
     devices: Sequence[int] = DEVICES,
-    reach: str = "at_least",
-) -> Rounds:
+    reach: str = "",
+) -> pd.DataFrame:
     """Returns the first round in which enough devices reach each target.
 
-    A device reaches a target of t % when its local test accuracy is at least
-    t %; a share p is reached at `ceil(p * K)` of the K devices.
+    A device reaches a target of t % when its local test accuracy is at least t %; a
+    share p is reached at `ceil(p * K)` of the K devices.
 
     Args:
-        correct: correctly classified test examples, int [rounds, K].
-        examples: test examples of each device, int [K]; devices without any
-            never reach a target.
+        results: the runs. Devices without test examples never reach a target.
         targets: target accuracies, percent.
         devices: shares of the devices, percent.
-        reach: `above` for devices that reach a target only above it, as the published
-            code's evaluation script has it.
+        reach: `at_least`, or `above` for devices that reach a target only above it, as
+            the published code's evaluation script has it; by default the rule of the
+            runs.
 
     Returns:
-        The round, from 1, for each target and share.
+        A row for each run, target and share, in this order, with the columns `COLUMNS`:
+        `rounds` from 1, NaN where the run did not reach it.
 
     Raises:
-        ClientsLeftOutError: no client is on record.
+        ClientsLeftOutError: the runs recorded no clients.
+        RecordError: the runs have different rules, and `reach` names none; or they
+            have losses in the place of accuracy.
     """
-    if not len(examples):
+    rule = reach or reach_of(results)
+    clients = results.clients
+    if not len(clients):
         raise ClientsLeftOutError
-    result: Rounds = {}
-    num_devices = len(examples)
+    if "correct" not in clients:
+        raise RecordError(
+            f"{results.path or 'the runs'}: there is no accuracy, which this needs: "
+            "labels are numbers, and the record has losses"
+        )
+    runs = [tuple(row) for row in results.runs[KEY].itertuples(index=False)]
+    by_run = clients.groupby(KEY, sort=False)
+    number = by_run["client"].nunique()
+    found: dict[tuple[Any, ...], float] = {}
     for target in targets:
-        reached = reaches(correct, examples, target, reach)
-        counts = (reached & (examples > 0)).sum(axis=1)
-        for share in devices:
-            enough = counts >= math.ceil(share * num_devices / 100)
-            result[target, share] = int(enough.argmax()) + 1 if enough.any() else None
-    return result
+        # The count of the devices that reach the target, by run and round.
+        counts = (
+            reaches(clients["correct"], clients["examples"], target, rule)
+            .mul(clients["examples"] > 0)
+            .groupby([clients[name] for name in (*KEY, "round")], sort=False)
+            .sum()
+            .groupby(level=KEY, sort=False)
+        )
+        for run, count in counts:
+            rounds = count.index.get_level_values("round").to_numpy()
+            for share in devices:
+                enough = count.to_numpy() >= math.ceil(share * number[run] / 100)
+                first = rounds[enough.argmax()] if enough.any() else math.nan
+                found[(*run, target, share)] = first
+    rows = [
+        (*run, target, share, found.get((*run, target, share), math.nan))
+        for run in runs
+        for target in targets
+        for share in devices
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def reaches(
-    correct: npt.NDArray[np.int64],
-    examples: npt.NDArray[np.int64] | int,
-    target: int,
-    reach: str,
-) -> npt.NDArray[np.bool_]:
+def reaches(correct: Any, examples: Any, target: int, reach: str) -> Any:
     """Returns a mask of the correct counts that reach a target, percent."""
     # In integers: 7 of 10 is 70 %, whatever a float division makes of it.
     hundredths, needed = correct * 100, target * examples
     return hundredths > needed if reach == "above" else hundredths >= needed
 
 
-def rounds_of(
-    run: Run, targets: Sequence[int], devices: Sequence[int] = DEVICES
-) -> Rounds:
-    """Returns the rounds to targets of a run, by its rule; all are percent."""
-    return rounds_to_target(run.correct, run.examples, targets, devices, run.reach)
+def average(gains: pd.Series[float]) -> float:
+    """Returns PMC's "Avg." of a row, as its tables compute it: the sum / 9.
 
-
-def gains(run: Rounds, baseline: Rounds) -> Rounds:
-    """Returns the rounds saved over the baseline; None where either did not reach."""
-    both = {key: (rounds, baseline[key]) for key, rounds in run.items()}
-    return {
-        key: None if rounds is None or base is None else base - rounds
-        for key, (rounds, base) in both.items()
-    }
-
-
-def average(values: Mapping[tuple[int, int], int | None], target: int) -> float:
-    """Returns PMC's "Avg." as its tables compute it: the sum over all columns / 9.
-
-    Columns that were not reached (a dash) count as 0, and the divisor stays the
-    number of columns.
+    Columns that were not reached (a dash) count as 0, and the divisor stays the number
+    of columns.
     """
-    return sum(values[target, share] or 0 for share in DEVICES) / len(DEVICES)
+    return float(np.nansum(gains.to_numpy(float))) / len(DEVICES)
 
 
-def reach_of(runs: Iterable[Run]) -> str:
-    """Returns the rule of all runs that have one; `at_least` where none has."""
-    found = {run.path: run.reach for run in runs if run.reach}
-    return str(_common(found, "reach", "--reach") or "at_least")
-
-
-def by_one_rule(runs: Sequence[Run], reach: str = "") -> list[Run]:
-    """Returns the runs with one rule of reaching a target: this, or their own."""
-    rule = reach or reach_of(runs)
-    return [dataclasses.replace(run, reach=rule) for run in runs]
+def reach_of(results: Results) -> str:
+    """Returns the rule by which all runs reach a target; `at_least` if none has one."""
+    return str(results.setting("reach", "at_least"))
 
 
 def reach_rule(reach: str) -> str:
@@ -122,36 +116,18 @@ def reach_rule(reach: str) -> str:
     return f"A target is reached by an accuracy {rule} (--reach={reach})."
 
 
-def untested(runs: Iterable[Run]) -> list[str]:
+def untested(results: Results) -> list[str]:
     """Returns how many devices of runs have no tests, in words; nothing of none."""
-    counts = dict.fromkeys(int((run.examples == 0).sum()) for run in runs)
-    if not any(counts):
+    sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
+    counts = sizes.eq(0).groupby(level=KEY, sort=False).sum()
+    if not counts.any():
         return []
     return [
-        f"Clients without test examples: {' or '.join(map(str, counts))}. They count "
-        "among the devices and never reach a target."
+        f"Clients without test examples: {' or '.join(map(str, counts.unique()))}. "
+        "They count among the devices and never reach a target."
     ]
 
 
-def targets_of(runs: Iterable[Run]) -> tuple[int, ...]:
-    """Returns the target accuracies that the runs have on record, percent.
-
-    Runs without any do not count; where no run has any, there are none.
-    """
-    found = {run.path: run.targets for run in runs if run.targets}
-    return tuple(_common(found, "targets", "--experiment") or ())
-
-
-def _common(found: Mapping[str, Any], name: str, flag: str) -> Any:
-    """Returns the value that all folders have; None where there are no folders."""
-    for folder, other in found.items():
-        first, value = next(iter(found.items()))
-        if other != value:
-            one, another = (
-                text if isinstance(text, str) else ",".join(map(str, text))
-                for text in (value, other)
-            )
-            raise RecordError(
-                f"{first} has {name} {one} and {folder} has {another}: choose by {flag}"
-            )
-    return next(iter(found.values()), None)
+def targets_of(results: Results) -> tuple[int, ...]:
+    """Returns the target accuracies of all runs, percent; none where none has any."""
+    return tuple(results.setting("targets", ()))

@@ -12,18 +12,18 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.results import BASELINE
 from tff_pmc.reports.escape import figure_text
 
 BASELINES = (BASELINE, "FedAvg", "Weighted mean")
-"""What others are held against: averaging by size, under its three names."""
+"""The baselines: averaging by size, under its three names."""
 
 LAMBDA = "lambda="
 """How the candidates of Dual's search begin; their colors go from dark to light."""
@@ -130,19 +130,23 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(known, key=lambda name: (len(places[name]) > 1, places[name]))
 
 
-def label_of(run: Run) -> str:
-    """Returns a run's name for a figure, such as `LD≻DS≻MD, backtracking`."""
+def label_of(run: pd.Series[Any]) -> str:
+    """Returns the name for a figure of a row of `Results.runs`.
+
+    Such as `LD≻DS≻MD, backtracking`.
+    """
     name, words = group_of(run)
     return ", ".join(filter(None, [style_of(name).label, figure_text(words)]))
 
 
-def group_of(run: Run) -> tuple[str, str]:
+def group_of(run: pd.Series[Any]) -> tuple[str, str]:
     """Returns the ordering or system of a run, and the words that set it apart.
 
     `MD,DS,LD (backtracking)` is `MD,DS,LD` and `backtracking`; `Median, 3 clients` is
     `Median` and `3 clients`. A run without such words has an empty text.
     """
-    if run.note and run.label.endswith(f", {run.note}"):
-        return run.label[: -len(run.note) - 2], run.note
-    name, _, words = run.label.partition(" (")
+    label, note = str(run["label"]), str(run["note"])
+    if note and label.endswith(f", {note}"):
+        return label[: -len(note) - 2], note
+    name, _, words = label.partition(" (")
     return name, words.rstrip(")")

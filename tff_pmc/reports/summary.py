@@ -1,30 +1,35 @@
-"""What every run says in a few numbers: its last and its best round.
+"""What runs arrive at, in a few numbers: the last and the best round of each.
 
 They are the accuracy over all clients' test examples (PMC eq. 10), and `SPREAD`, how it
 is spread over the clients. The best round is the first with the highest accuracy: it is
-chosen on the test examples that it is reported on.
+chosen on the test examples that it is reported on. A regression has the test loss in
+the place of accuracy, and the lowest is the best.
 """
 
 from __future__ import annotations
 
 import math
-import types
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Callable, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.measures import (
+from tff_pmc.record.metrics import (
+    ACCURACY,
+    LOSS,
     Floats,
+    Measure,
     client_means,
     jain_index,
     percentile,
     worst_tenth,
 )
-from tff_pmc.record.read import Run, with_caveat
+from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
+from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import Report, paired
+from tff_pmc.reports.conditions import with_caveat
 from tff_pmc.reports.pages import (
     Block,
     Heading,
@@ -34,26 +39,32 @@ from tff_pmc.reports.pages import (
     grid_text,
     number,
 )
-from tff_pmc.reports.paired import BySeed
-from tff_pmc.reports.rounds_to_target import HALF, rounds_of, targets_of, untested
+from tff_pmc.reports.rounds_to_target import (
+    HALF,
+    rounds_to_target,
+    targets_of,
+    untested,
+)
 
 
-class Measure(NamedTuple):
+class Spread(NamedTuple):
     """A figure of how accuracy is spread over clients, and its name for a reader.
 
-    `of` takes accuracies from 0 to 1, [..., clients], and returns [...].
+    `of` takes the means of clients, [..., clients], and returns [...].
     """
 
     title: str
     of: Callable[[Floats], Floats]
 
 
-SPREAD: Mapping[str, Measure] = {
-    "p10": Measure("10th percentile", lambda found: percentile(found, 10)),
-    "worst_tenth": Measure("mean of worst tenth", worst_tenth),
+_DEVIATION = Spread("standard deviation", lambda found: found.std(axis=-1))
+
+SPREAD: Mapping[str, Spread] = {
+    "p10": Spread("10th percentile", lambda found: percentile(found, 10)),
+    "worst_tenth": Spread("mean of worst tenth", worst_tenth),
     # The clients are all, and no sample.
-    "standard_deviation": Measure("standard deviation", lambda x: x.std(axis=-1)),
-    "jain_index": Measure("Jain's index", jain_index),
+    "standard_deviation": _DEVIATION,
+    "jain_index": Spread("Jain's index", jain_index),
 }
 """The figures by their names in files, of the clients that have test examples.
 
@@ -62,57 +73,146 @@ Resource Allocation in Federated Learning" (ICLR 2020), compare the worst tenth 
 devices and the variance; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 1984).
 """
 
+LOSS_SPREAD: Mapping[str, Spread] = {
+    "p90": Spread("90th percentile", lambda found: percentile(found, 90)),
+    "worst_tenth": Spread("mean of worst tenth", lambda found: -worst_tenth(-found)),
+    "standard_deviation": _DEVIATION,
+}
+"""The same of losses, of which the highest are the worst."""
+
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
 
-_TITLE = "Accuracy over all test examples, and how it is spread over the clients"
-_NOTE = "best: the round of the highest accuracy, which is chosen on the same examples"
 _TITLES = {
-    "accuracy": "accuracy",
-    **{name: measure.title for name, measure in SPREAD.items()},
+    ACCURACY.mean: "Accuracy over all test examples, and how it is spread over the "
+    "clients",
+    LOSS.mean: "Loss over all test examples, and how it is spread over the clients",
 }
-_LAST = "The last round, where nothing else is said"
-_ROUNDS = "Rounds until half of the devices reach the target"
+_NOTES = {
+    ACCURACY.mean: "best: the round of the highest accuracy, which is chosen on the "
+    "same examples",
+    LOSS.mean: "best: the round of the lowest loss, which is chosen on the same "
+    "examples",
+}
+_WORDS = {ACCURACY.mean: "accuracy", LOSS.mean: "loss"}
 _CELLS = (
     f"Mean ± half of its 95 % interval (from {paired.MIN_SEEDS} seeds on), and in "
     "brackets the lowest and the highest seed. Where some seeds do not reach a target "
     "there is no mean."
 )
-_OVER_SEEDS = {
-    "last_accuracy": "last accuracy",
-    "best_accuracy": "best accuracy",
-    **{f"last_{name}": one.title for name, one in SPREAD.items()},
-}
+
+
+def measure_of(results: Results) -> Measure:
+    """Returns what the models of runs are measured by: accuracy, or the loss.
+
+    Raises:
+        RecordError: it is the one of some runs, and the other of others.
+    """
+    found = [one for one in (ACCURACY, LOSS) if one.mean in results.rounds]
+    if len(found) != 1:
+        raise RecordError(
+            "some runs have accuracies and others losses"
+            if found
+            else "the runs have neither accuracies nor losses"
+        )
+    return found[0]
+
+
+def spread_of(measure: Measure) -> Mapping[str, Spread]:
+    """Returns `SPREAD`, or that of losses."""
+    return SPREAD if measure is ACCURACY else LOSS_SPREAD
+
+
+def unrounded(results: Results) -> Results:
+    """Returns runs whose means over all test examples are not rounded.
+
+    They are the sums over the examples; a record has six decimals of the means.
+    """
+    measure = measure_of(results)
+    mean = results.rounds[measure.total] / results.rounds["examples"]
+    rounds = results.rounds.assign(**{measure.mean: mean})
+
+    def read(name: str) -> Optional[pd.DataFrame]:
+        return rounds if name == "rounds" else getattr(results, name)
+
+    return Results(results.runs, read, path=results.path, about=results.about)
 
 
 def measured(
-    correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
+    sums: npt.NDArray[Any],
+    examples: npt.NDArray[np.int64],
+    spread: Mapping[str, Spread] = SPREAD,
 ) -> dict[str, Floats]:
     """Returns the figures of `SPREAD`, [...], of correct examples, int [..., K]."""
-    found = client_means(correct, examples)
-    return {name: measure.of(found) for name, measure in SPREAD.items()}
+    found = client_means(sums, examples)
+    return {name: one.of(found) for name, one in spread.items()}
 
 
-def rounds(run: Run) -> dict[str, dict[str, float]]:
-    """The figures of a run's `last` and `best` round.
+def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
+    """Returns the figures of `SPREAD` by seed, label and tested round.
 
-    They are the `round`, from 1, its `accuracy`, and those of `SPREAD`. The last round
-    is the last that was tested.
+    Args:
+        results: the runs.
+        rounds: an index of the seeds, labels and rounds that are wanted; by default
+            all that were tested.
+
+    Raises:
+        ClientsLeftOutError: a run recorded no clients.
     """
-    accuracy, found = run.accuracy, {}
-    every = int(run.settings.get("evaluate_every", 1))
-    last = max(len(accuracy) // every * every, 1) - 1
-    places = {"last": last, "best": int(accuracy.argmax())}
-    for which, place in places.items():
-        spread = measured(run.correct[place], run.examples)
-        values = {"accuracy": accuracy[place], **spread}
-        own = {name: float(value) for name, value in values.items()}
-        found[which] = {"round": place + 1, **own}
-    return found
+    measure, clients = measure_of(results), results.clients
+    keys = pd.MultiIndex.from_frame(results.runs[KEY])
+    if not keys.isin(pd.MultiIndex.from_frame(clients[KEY])).all():
+        raise ClientsLeftOutError
+    if rounds is not None:
+        clients = clients[
+            pd.MultiIndex.from_frame(clients[[*KEY, "round"]]).isin(rounds)
+        ]
+    found = {}
+    for key, part in clients.groupby(KEY, sort=False):
+        wide = part.pivot(index="round", columns="client")
+        sums, examples = wide[measure.total].to_numpy(), wide["examples"].to_numpy()
+        figures = measured(sums, examples[0], spread_of(measure))
+        found[key] = pd.DataFrame(figures, index=wide.index)
+    return pd.concat(found, names=KEY)
 
 
-def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
-    """Returns the figures of `rounds` in the form of `results.csv`.
+def last_and_best(results: Results) -> pd.DataFrame:
+    """Returns the figures of the `last` and the `best` round of each run.
+
+    The index is the seed, the label, and which of the two it is. The columns are the
+    `round`, from 1, its `accuracy` (or `test_loss`), and those of `SPREAD`. The last
+    round is the last that was tested.
+    """
+    measure, places = measure_of(results), {}
+    groups = dict(list(unrounded(results).rounds.groupby(KEY, sort=False)))
+    for _, run in results.runs.iterrows():
+        means = groups[run["seed"], run["label"]].set_index("round")[measure.mean]
+        every = run.get("evaluate_every", 1)
+        every = 1 if every != every else int(every)
+        last = max(len(means) // every * every, 1)
+        # Losses that are not finite are no best ones.
+        best = means.idxmax() if measure is ACCURACY else _lowest(means)
+        for which, number_of_round in (("last", last), ("best", int(best))):
+            key = (run["seed"], run["label"], which)
+            places[key] = number_of_round, means[number_of_round]
+    table = pd.DataFrame.from_dict(
+        places, orient="index", columns=["round", measure.mean]
+    )
+    table.index = pd.MultiIndex.from_tuples(table.index, names=[*KEY, "which"])
+    rounds = pd.MultiIndex.from_arrays(
+        [table.index.get_level_values(name) for name in KEY] + [table["round"]]
+    )
+    spread = spread_by_round(results, rounds).reindex(rounds)
+    return pd.concat([table, spread.set_index(table.index)], axis=1)
+
+
+def _lowest(means: pd.Series[float]) -> int:
+    finite = means.where(np.isfinite(means), math.inf).to_numpy()
+    return int(means.index[finite.argmin()])
+
+
+def tidy_rows(results: Results) -> pd.DataFrame:
+    """Returns the figures of `last_and_best` in the form of `results.csv`.
 
     The quantities are `last_round`, `last_accuracy`, `last_p10`, `last_worst_tenth`,
     `last_standard_deviation` and `last_jain_index`, and the same of the `best`; they
@@ -120,9 +220,8 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     """
     return table_of(
         [
-            (run.label, f"{which}_{name}", None, "all", round(value, 6))
-            for run in runs
-            for which, figures in rounds(run).items()
+            (label, f"{which}_{name}", None, "all", round(float(value), 6))
+            for (_, label, which), figures in last_and_best(results).iterrows()
             for name, value in figures.items()
         ]
     )
@@ -135,113 +234,136 @@ def table_of(rows: Sequence[Any]) -> pd.DataFrame:
     return table.astype({"target_accuracy_pct": "Int64", "value": float})
 
 
-def text(runs: Sequence[Run]) -> str:
-    """Returns the figures of `rounds` as a table for a terminal.
+def report(results: Results) -> Report:
+    """Returns the last and the best round of runs as text; of several seeds a table.
+
+    This is `seeds.csv` with its page: see `over_seeds`. It shows how good each run is,
+    and how much of that is the seed's. Nothing is compared with the baseline here:
+    whether two runs differ is the question of `effect`.
+    """
+    if len(results.seeds) > 1:
+        return over_seeds(results)
+    return Report(text(results))
+
+
+def text(results: Results) -> str:
+    """Returns the figures of `last_and_best` as a table for a terminal.
 
     A run whose last round is its best has one line, the others have two.
     """
-    lines = [["", "", "round", *_TITLES.values()]]
-    for run in runs:
-        found = rounds(run)
-        if found["last"]["round"] == found["best"]["round"]:
-            found = {"last and best": found["last"]}
-        for which, figures in found.items():
-            cells = [f"{figures[name]:.4f}" for name in _TITLES]
-            lines.append([run.label, which, f"{figures['round']}", *cells])
+    measure = measure_of(results)
+    spread = {name: one.title for name, one in spread_of(measure).items()}
+    titles = {measure.mean: _WORDS[measure.mean], **spread}
+    lines = [["", "", "round", *titles.values()]]
+    for (_, label), part in last_and_best(results).groupby(level=KEY, sort=False):
+        found = part.droplevel(KEY)
+        if found["round"].nunique() == 1:
+            found = found.iloc[:1].rename({"last": "last and best"})
+        for which, figures in found.iterrows():
+            cells = [f"{figures[name]:.4f}" for name in titles]
+            lines.append([str(label), str(which), f"{figures['round']:.0f}", *cells])
+    sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
     clients: dict[str, None] = {}
-    for run in runs:
-        tested, every = int((run.examples > 0).sum()), len(run.examples)
+    for _, of_run in sizes.groupby(level=KEY, sort=False):
+        tested, every = int((of_run > 0).sum()), len(of_run)
         few = f" of {every}, who have tests" if tested < every else ""
         clients[f"{tested}{few}"] = None
-    title = f"{_TITLE} ({' or '.join(clients)})"
-    return "\n".join([title, grid_text(lines, 2), _NOTE]) + left_out(runs)
+    title = f"{_TITLES[measure.mean]} ({' or '.join(clients)})"
+    parts = [title, grid_text(lines, 2), _NOTES[measure.mean]]
+    return "\n".join(parts) + left_out(results)
 
 
-def left_out(
-    runs: Iterable[Run], name_of: Callable[[Run], str] = lambda run: run.label
-) -> str:
-    """Returns a line for each name whose runs left trainings out; or nothing."""
-    found: dict[str, tuple[int, int]] = {}
-    for run in runs:
-        if "excluded" in run.rounds:
-            out, of = found.get(name_of(run), (0, 0))
-            counts = run.rounds["excluded"].sum(), run.rounds["clients"].sum()
-            found[name_of(run)] = out + counts[0], of + counts[1]
+def left_out(results: Results, name: str = "") -> str:
+    """Returns a line for each label whose runs left trainings out; or nothing.
+
+    With a `name` there is one line, of all runs.
+    """
+    if "excluded" not in results.rounds:
+        return ""
+    rounds = results.rounds.assign(label=name) if name else results.rounds
+    counts = rounds.groupby("label", sort=False)[["excluded", "clients"]].sum()
     return "".join(
-        f"\n{name}: {out} of {of} trainings were left out, as not finite or above "
-        "--max_update_norm"
-        for name, (out, of) in found.items()
+        f"\n{label}: {out:.0f} of {of:.0f} trainings were left out, as not finite or "
+        "above --max_update_norm"
+        for label, out, of in counts.itertuples()
         if out
     )
 
 
-def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:
+def over_seeds(results: Results) -> Report:
     """Returns `seeds.csv` and its page: figures of runs over the seeds.
 
     They are those of `tidy_rows`, and the rounds until half of the devices reach each
-    target. They say how good each run is, and how much of that is the seed's. Nothing
-    is held against the baseline here: whether two runs differ is `effect`'s question.
+    target. The table has a row a run and quantity: `experiment`, `quantity`, `seeds`
+    (of those that have the figure), `mean`, `standard_deviation` (of a sample: divided
+    by the number of seeds less one; empty for one seed), `interval` (half the 95 % one
+    of the mean, by Student's t; empty below `paired.MIN_SEEDS`), `lowest` and
+    `highest`. Where some seeds do not have a figure, as a target that they do not
+    reach, there is no mean.
     """
-    runs = paired.every(by_seed)
-    targets = targets_of(runs)
-    rounds = [
-        (run.label, f"rounds_to_{target}", target, f"{HALF}%", found)
-        for run in runs
-        for (target, _), found in rounds_of(run, targets, [HALF]).items()
-    ]
-    figures = tidy_rows(runs)
-    figures = pd.concat([figures, table_of(rounds)]) if rounds else figures
-    goals = {f"rounds_to_{target}": f"{target} %" for target in targets}
-    return over_seeds(by_seed, figures, _OVER_SEEDS, {_ROUNDS: goals})
+    measure, count = measure_of(results), len(results.seeds)
+    goals, figures = {}, tidy_rows(results)
+    targets = targets_of(results) if measure is ACCURACY else ()
+    if targets:
+        goals = {f"rounds_to_{target}": f"{target} %" for target in targets}
+        rounds = [
+            (row.label, f"rounds_to_{row.target}", row.target, f"{HALF}%", row.rounds)
+            for row in rounds_to_target(results, targets, [HALF]).itertuples()
+        ]
+        figures = pd.concat([figures, table_of(rounds)])
+    table = _statistics(figures, count)
+    word = _WORDS[measure.mean]
+    shown = {
+        f"last_{measure.mean}": f"last {word}",
+        f"best_{measure.mean}": f"best {word}",
+        **{f"last_{name}": one.title for name, one in spread_of(measure).items()},
+    }
+    notes = untested(results) if targets else []
+    blocks: list[Block] = [Items([_CELLS, *notes])]
+    parts = {
+        f"The last round; best {word}: the best round": shown,
+        "Rounds until half of the devices reach the target": goals,
+    }
+    for heading, names in parts.items():
+        grid = [["", *names.values()]]
+        for label in results.labels:
+            rows = [table.loc[(label, name)] for name in names]
+            grid.append([label, *(_over_seeds(row, count) for row in rows)])
+        blocks += [Heading(heading), Table(grid)] if names else []
+    marked = with_caveat(table.reset_index(), results)
+    return Report(
+        _text_over_seeds(results, table, shown),
+        {"seeds": marked},
+        {"seeds": Page(f"Over {count} seeds", blocks)},
+        digits=6,
+    )
 
 
-def over_seeds(
-    by_seed: BySeed,
-    figures: pd.DataFrame,
-    shown: Mapping[str, str],
-    more: Mapping[str, Mapping[str, str]] = types.MappingProxyType({}),
-) -> Report:
-    """Returns `seeds.csv` of figures under each seed, and its page.
-
-    The table has a row a run and quantity: `experiment`, `quantity`, `seeds` (of those
-    that have the figure), `mean`, `standard_deviation` (of a sample: divided by the
-    number of seeds less one; empty for one seed), `interval` (half the 95 % one of the
-    mean, by Student's t; empty below `paired.MIN_SEEDS`), `lowest` and `highest`. Where
-    some seeds do not have a figure, as a target that they do not reach, there is no
-    mean. The text has the quantities that are `shown`, by their headings; the page has
-    `more`, too, under headings of their own.
-    """
-    labels, count = paired.labels(by_seed), len(by_seed)
+def _statistics(figures: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Returns the mean and the spread of each quantity over so many seeds."""
     values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
     spread = {"standard_deviation": "std", "lowest": "min", "highest": "max"}
     table = values.agg(seeds="count", mean="mean", **spread)
     table.loc[table["seeds"] < count, ["mean", "standard_deviation"]] = math.nan
     interval = paired.half_interval(table["standard_deviation"], count)
     table.insert(3, "interval", interval)
+    return table
 
+
+def _text_over_seeds(
+    results: Results, table: pd.DataFrame, shown: Mapping[str, str]
+) -> str:
     def cell(label: str, quantity: str) -> str:
         row = table.loc[(label, quantity)]
         deviation = number(row["standard_deviation"], ".4f")
         return f"{row['mean']:.4f}" + (f" ± {deviation}" if deviation else "")
 
     lines = [["", *shown.values()]]
-    lines += [[label, *(cell(label, name) for name in shown)] for label in labels]
-    text = (
-        f"Mean ± standard deviation over {count} seeds; of the last round, "
-        f"where nothing else is said\n{grid_text(lines)}"
-        f"{left_out(paired.every(by_seed))}"
+    lines += [[label, *(cell(label, one) for one in shown)] for label in results.labels]
+    return (
+        f"Mean ± standard deviation over {len(results.seeds)} seeds; of the last "
+        f"round, but for the best\n{grid_text(lines)}{left_out(results)}"
     )
-    notes = untested(paired.every(by_seed)) if more else []
-    blocks: list[Block] = [Items([_CELLS, *notes])]
-    for heading, names in {_LAST: shown, **more}.items():
-        grid = [["", *names.values()]]
-        for label in labels:
-            rows = [table.loc[(label, name)] for name in names]
-            grid.append([label, *(_over_seeds(row, count) for row in rows)])
-        blocks += [Heading(heading), Table(grid)] if names else []
-    page = Page(f"Over {count} seeds", blocks)
-    marked = with_caveat(table.reset_index(), paired.every(by_seed))
-    return Report(text, {"seeds": marked}, {"seeds": page}, digits=6)
 
 
 def _over_seeds(row: pd.Series[float], count: int) -> str:

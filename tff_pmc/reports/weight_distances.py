@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Optional
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc import scores
-from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.results import BASELINE, KEY, Results
 from tff_pmc.reports.paired import ordering_of
 
 FIGURES = ("coefficient_of_variation", "effective_clients", "total_variation")
-"""How unequal weights are, and how far from others, as `weights.csv` names it."""
+"""How unequal weights are, and how far from those of the baseline."""
 
 COLUMNS = ("from_uniform", "from_baseline", "from_first", "among_first")
 
@@ -88,7 +90,7 @@ def pairwise_distances(
 
 
 def recorded(
-    runs: Sequence[Run], labels: Iterable[str]
+    results: Results, labels: Iterable[str]
 ) -> tuple[
     list[npt.NDArray[np.float64]],
     list[str],
@@ -99,22 +101,50 @@ def recorded(
 
     Each round of each run is a cohort. A label that is no ordering (another score) is
     left out; of an adjusted ordering it is the initial one. There is no cohort and no
-    ordering where a run has no raw criteria on record.
+    ordering where the runs recorded no raw criteria.
     """
-    settings, cohorts = runs[0].settings, []
-    for run in runs:
-        if run.cohort is None:
-            return [], [], [], scores.SUM
-        counted = run.cohort[run.cohort["excluded"] == 0]
-        columns = counted.groupby("round")[settings["criteria"]]
-        cohorts += [part.to_numpy(float) for _, part in columns]
-    criteria = list(settings["criteria"])
+    criteria = list(results.setting("criteria", ()))
+    if not criteria or not {*criteria} <= {*results.cohort}:
+        return [], [], [], scores.SUM
+    counted = results.cohort[results.cohort["excluded"] == 0]
+    by_round = counted.groupby([*KEY, "round"], sort=False)[criteria]
+    cohorts = [part.to_numpy(float) for _, part in by_round]
     orders = [tuple(ordering_of(label).split(",")) for label in labels]
     known = [order for order in dict.fromkeys(orders) if {*order} <= {*criteria}]
-    bounds = {code: pair for code, *pair in settings.get("criteria_ranges", ())}
+    return cohorts, criteria, known, normalization_of(results)
+
+
+def normalization_of(results: Results) -> scores.Normalization:
+    """Returns how the runs normalized their criteria."""
+    bounds = {code: pair for code, *pair in results.setting("criteria_ranges", ())}
+    criteria = results.setting("criteria", ())
     ranges = tuple((bounds[code][0], bounds[code][1]) for code in criteria if bounds)
-    normalization = scores.Normalization(settings.get("normalization", "sum"), ranges)
-    return cohorts, criteria, known, normalization
+    return scores.Normalization(results.setting("normalization", "sum"), ranges)
+
+
+def score_of(label: str, criteria: Sequence[str]) -> Optional[scores.Score]:
+    """Returns the score that a label names, such as `LD,DS` or `OWA[most]:DS,LD`.
+
+    None for a label that does not determine it, as that of a Choquet integral, whose
+    numbers are rounded.
+    """
+    name, _, members = label.rpartition(":")
+    codes = members.split(",")
+    if not {*codes} <= {*criteria}:
+        return None
+    kind, _, values = name.rstrip("]").partition("[")
+    if kind == "":
+        return scores.prioritized(codes, criteria)
+    if kind == "product":
+        return scores.product(criteria, members=codes)
+    if kind == "OWA" and values in scores.QUANTIFIERS:
+        return scores.owa(values, criteria, members=codes)
+    if kind in ("OWA", "average") and re.fullmatch(r"[\d.,e-]+", values):
+        weights = np.array(values.split(","), float)
+        make = scores.owa if kind == "OWA" else scores.weighted_average
+        # A label has four digits of each, whose sum may miss 1.
+        return make(tuple(weights / weights.sum()), criteria, members=codes)
+    return None
 
 
 def _weights(

@@ -1,7 +1,7 @@
 """Systems whose step has a length of its own: a weighted mean, times powers of totals.
 
 The factors of the clients' updates do not sum to 1. `cohort.csv` has the factors that
-were used as weights, and `weights.csv` compares them as shares of their sum.
+were used as weights, and `weight_figures` compares them as shares of their sum.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A paper, which is made up: its name, its experiment and its table."""
+"""A paper, which is made up: its name, its experiment, its table and its claims."""
 
 import pathlib
 
@@ -9,7 +9,10 @@ import stripes  # noqa: F401
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.reports import REPORTS, Report
+from tff_pmc.reports.measures import last_round
 from tff_pmc.reports.papers import published
+from tff_pmc.reports.papers.catalog import claim
+from tff_pmc.reports.papers.comparisons import LAST_ROUND, compare
 from tff_pmc.settings.papers import PAPERS, Paper
 
 PAPERS.register(
@@ -18,11 +21,13 @@ PAPERS.register(
 )
 
 
-def table1(runs):
-    rows = [(run.label, run.accuracy[-1]) for run in runs]
-    ours = pd.DataFrame(rows, columns=["ordering", "value"])
+def table1(results):
+    """Returns Table 1 of one seed, with the published one."""
+    if len(results.seeds) > 1:
+        return Report()
+    ours = last_round(results).rename("value").rename_axis(["seed", "ordering"])
     theirs = published.table("stripes_table1")
-    table = published.beside(ours, theirs, ["ordering"])
+    table = published.beside(pd.DataFrame(ours).reset_index(), theirs, ["ordering"])
     return Report(f"Table 1\n{table}", tables={"stripes_table1": table})
 
 
@@ -44,3 +49,21 @@ EXPERIMENTS.register(
         paper="Stripes",
     ),
 )
+
+
+def points(results):
+    """Returns the lead of EV,DS over DS in the last round."""
+    name = "{run} minus {base}, points"
+    return compare(results.stripes_table1, "EV,DS", LAST_ROUND, "DS", name=name)
+
+
+@claim("Stripes", "2, Table 1")
+def even_labels_end_above(results):
+    """Even labels first end above the data set size."""
+    return points(results).is_more(printed=10)
+
+
+@claim("Stripes", "3")
+def ordering_moves_little(results):
+    """The ordering moves the accuracy by less than ten points."""
+    return points(results).is_between(-10, 10)

@@ -2,14 +2,12 @@
 
 from matplotlib.figure import Figure
 
-from tff_pmc.reports.read_folder import read_runs
+import tff_pmc
 
 figure = Figure()
 axes = figure.subplots()
-for run in read_runs("out"):
-    axes.plot(
-        run.rounds["round"], run.rounds["p50"] - run.rounds["p10"], label=run.label
-    )
+for label, rounds in tff_pmc.read_results("out").rounds.groupby("label", sort=False):
+    axes.plot(rounds["round"], rounds["p50"] - rounds["p10"], label=label)
 axes.set_xlabel("communication round")
 axes.locator_params(axis="x", integer=True)
 axes.set_ylabel("median accuracy minus 10th percentile")

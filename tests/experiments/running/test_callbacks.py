@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import sys
+import types
 
 import numpy as np
 import pytest
 from cli import QUICK, run, table
 
 import leaf_data
-from tff_pmc.record.measures import ACCURACY
+from tff_pmc.record.metrics import ACCURACY
 
 
 @pytest.mark.parametrize(("most", "rounds"), [(3, 3), (2, 2), (0, 4)])
@@ -64,7 +65,7 @@ def test_which_rounds_are_lost(before, then, says):
 
     lost = callbacks.LostRounds("DS", 3, before)
     done = [
-        callbacks.RoundDone(number, {"rounds": [one]}, None, None, None, {})
+        types.SimpleNamespace(round_num=number, row=one)
         for number, one in enumerate(then, len(before) + 1)
     ]
     for one in done[:-1]:
@@ -111,8 +112,8 @@ def test_a_log_has_some_ten_lines_a_run(monkeypatch, rounds, said):
     bar = callbacks.ProgressBar("run 1 of 2: DS\x1b", ACCURACY, 0, rounds)
     for number in range(1, rounds + 1):
         row = {"accuracy": 0.5, "testing_rounds": 0, "p10": 0.1, "p50": 0.5, "p90": 0.9}
-        tables, seconds = {"rounds": [row]}, {"train": 1.0}
-        done = callbacks.RoundDone(number, tables, None, None, None, seconds)
+        record = types.SimpleNamespace(seconds={"train": 1.0})
+        done = types.SimpleNamespace(round_num=number, row=row, record=record)
         bar.after_round(done)
     bar.close()
     text = sys.stderr.getvalue()
@@ -121,20 +122,22 @@ def test_a_log_has_some_ten_lines_a_run(monkeypatch, rounds, said):
     assert f"round {rounds} of {rounds}, accuracy 0.500, p10/50/90 0.10/0.50" in last
 
 
-def test_predictions_that_are_removed_end_the_run(tmp_path):
+def test_predictions_are_written_with_their_labels(tmp_path):
+    """The labels are written again where somebody has removed them."""
     from tff_pmc.experiments.running import callbacks
-    from tff_pmc.record.run_folder import FolderLostError
 
     data = leaf_data.load("digits5k").test_examples
     right = np.zeros(len(data.y), int)
-
-    def told(listener, number):
-        listener(callbacks.RoundDone(number, {}, None, None, right, {}))
-
-    for number in (1, 2):  # The second goes on in the folder of the first.
-        listener = callbacks.predictions(str(tmp_path), data)
-        told(listener, number)
-    shutil.rmtree(tmp_path / "predictions")
-    with pytest.raises(FolderLostError, match="labels.npz was removed"):
-        told(listener, 3)
-    assert not os.listdir(tmp_path)
+    listener = callbacks.predictions(str(tmp_path), data)
+    folder = tmp_path / "predictions"
+    for number in (1, 2):
+        done = callbacks.RoundDone(types.SimpleNamespace(round_num=number), None, right)
+        listener(done)
+        names = ["labels.npz", *(f"round_000{n}.npz" for n in range(1, number + 1))]
+        assert sorted(os.listdir(folder)) == names
+        (folder / "labels.npz").unlink()
+    listener(callbacks.RoundDone(types.SimpleNamespace(round_num=3), None, None))
+    assert not (folder / "round_0003.npz").exists()
+    shutil.rmtree(tmp_path)
+    with pytest.raises(FileNotFoundError, match="predictions"):
+        listener(done)

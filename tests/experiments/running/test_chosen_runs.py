@@ -79,7 +79,7 @@ def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name
     run(tmp_path / "cut", **{**CASES[name], "rounds": 1})
     cut = run(tmp_path / "cut", **CASES[name])
     assert records(cut) == records(whole(name))
-    last = "checkpoints/round_3.state"
+    last = "checkpoints/round_3.npz"
     assert (cut / last).read_bytes() == (whole(name) / last).read_bytes()
     assert len({*map(tuple, cohorts(cut))}) == 3
 

@@ -5,7 +5,7 @@ from cli import SHORT, table
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import experiment as experiments
-from tff_pmc.record import read
+from tff_pmc.record.results import read_results
 from tff_pmc.reports import REPORTS
 
 ASKED = {
@@ -53,58 +53,53 @@ def folders(tmp_path_factory):
 )
 def test_the_record_is_that_of_the_run_without(folders, name, other):
     names = {path.name for path in folders[other].glob("*.csv")} - {"timing.csv"}
-    assert {path.name for path in folders[name].glob("*.csv")} == {
-        *names,
-        "timing.csv",
-        "weightings.csv",
-    }
+    found = {path.name for path in folders[name].glob("*.csv")}
+    assert found == {*names, "timing.csv", "candidates.csv"}
     for file in names:
-        assert (folders[name] / file).read_bytes() == (
-            folders[other] / file
-        ).read_bytes()
+        one, whole = (table(folders[n] / file) for n in (name, other))
+        assert whole == [row for row in one if row.get("kind") != "counterfactual"]
 
 
 def test_who_is_judged_when_and_on_what(folders):
-    found, run = (
-        table(folders["asked"] / "weightings.csv"),
-        read.read_run(str(folders["asked"])),
-    )
+    def judged(name, kind="counterfactual"):
+        every = results(name).candidates
+        return every[every["kind"] == kind]
+
+    def results(name):
+        return read_results(str(folders[name]))
+
+    found, correct = judged("asked"), results("asked").rounds["correct"]
     # Nine orderings, three averages that are none of them, and two rates.
-    assert [row["round"] for row in found] == ["1"] * 24 + ["2"] * 24
-    labels = dict.fromkeys(row["weighting"] for row in found)
+    assert found["round"].tolist() == [1] * 24 + [2] * 24
+    assert found["trial"].tolist() == 2 * [*range(1, 25)]
+    labels = [*found["ordering"].unique()]
     assert len(labels) == 12 and "average[0.5,0.5,0]:DS,LD,MD" in labels
-    assert [row["rate"] for row in found[:4]] == ["1.0", "0.5"] * 2
-    for row in found:
-        if row["in_force"] == "1":
-            assert (row["weighting"], row["rate"]) == ("DS", "1.0")
-            assert int(row["correct"]) == run.correct[int(row["round"]) - 1].sum()
-            assert float(row["total_variation"]) == 0
-    assert sum(row["in_force"] == "1" for row in found) == 2
-    few = table(folders["few judge"] / "weightings.csv")
-    assert {int(row["examples"]) for row in few} == {70}
-    assert {int(row["examples"]) for row in found} == {1000}
-    searched = table(folders["searched, asked"] / "weightings.csv")
-    own = read.read_run(str(folders["searched, asked"]))
-    tested = own.candidates.set_index(["round", "ordering"])["correct"]
-    for row in searched:
-        if (key := (int(row["round"]), row["weighting"])) in tested.index:
-            assert tested[key] == int(row["correct"])
+    assert found["rate"].tolist()[:4] == [1.0, 0.5] * 2
+    in_force = found[found["kept"] == 1]
+    assert in_force["ordering"].tolist() == ["DS"] * 2
+    assert in_force["rate"].tolist() == [1.0] * 2
+    assert in_force["correct"].tolist() == correct.tolist()[:2]
+    assert {*judged("few judge")["examples"]} == {70}
+    assert {*found["examples"]} == {1000}
+    searched = judged("searched, asked")
+    tested = judged("searched, asked", "trial").set_index(["round", "ordering"])
+    for _, row in searched.iterrows():
+        if (key := (row["round"], row["ordering"])) in tested.index:
+            assert tested["correct"][key] == row["correct"]
     # Six orderings in each round, whichever the search takes.
     assert len(searched) == 3 * (6 + 6)
-    assert len(table(folders["two stages"] / "weightings.csv")) == 1 + 9
-    in_force, *others = table(folders["a step"] / "weightings.csv")
-    assert (in_force["weighting"], in_force["in_force"]) == ("FedNova", "1")
-    stepped = read.read_run(str(folders["a step"]))
-    assert int(in_force["correct"]) == stepped.correct[0].sum() and len(others) == 9
+    assert len(judged("two stages")) == 1 + 9
+    first, *others = judged("a step").to_dict("records")
+    assert (first["ordering"], first["kept"]) == ("FedNova", 1) and len(others) == 9
+    assert first["correct"] == results("a step").rounds["correct"][0]
 
 
 def test_the_report_is_of_all_runs_that_asked(folders):
-    runs = [read.read_run(str(folders[name])) for name in ("plain", "asked")]
-    report = REPORTS["counterfactuals"](runs)
-    made = report.tables["counterfactuals"]
-    assert set(made["run"]) == {"DS"} and len(made) == 23
+    plain, asked = (read_results(str(folders[name])) for name in ("plain", "asked"))
+    report = REPORTS["counterfactuals"](asked)
+    assert len(report.tables["counterfactuals"]) == 23
     assert "too few" in report.text and list(report.figures) == ["counterfactuals"]
-    assert not REPORTS["counterfactuals"](runs[:1]).tables
+    assert not REPORTS["counterfactuals"](plain).tables
 
 
 REFUSED = {

@@ -5,6 +5,8 @@ import pytest
 from cli import QUICK, run, table
 
 from tff_pmc.experiments.experiment import settings
+from tff_pmc.record.results import read_results
+from tff_pmc.reports.derived import weight_figures
 
 CODES = ("DS", "LD", "MD")
 CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"
@@ -40,8 +42,8 @@ def test_a_run_records_the_scores_weights(
     s = np.array([choquet_by_sorting(values, worth) for values in raw / scale])
     recorded = [float(row["weight"]) for row in cohort]
     np.testing.assert_allclose(recorded, s / s.sum(), rtol=1e-5)
-    weights = table(folder / "weights.csv")
-    assert [row["ordering"] for row in weights if row["in_force"] == "1"] == [label]
+    weights = weight_figures(read_results(str(folder)))
+    assert weights["ordering"][weights["in_force"] == 1].tolist() == [label]
     assert len(weights) == 10
 
 

@@ -8,6 +8,12 @@ import numpy as np
 import pytest
 from cli import SMALL, restarted, run, table
 
+from tff_pmc.experiments import experiment as experiments
+from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.results import read_results
+from tff_pmc.record.round_record import RoundRecord
+from tff_pmc.reports.derived import weight_figures
+
 FLAGS = [
     *SMALL,
     "--priority=LD,DS,MD",
@@ -44,10 +50,9 @@ def test_the_scalars_are_the_records_numbers(made):
         for name in ("accuracy", "train_loss", "p10", "clients", "excluded"):
             (value,) = found[f"rounds/{name}", step]
             assert value == np.float32(row[name]), name
-    for row in table(folder / "weights.csv"):
-        tag = f"weights_effective_clients/{row['ordering']}", int(row["round"])
-        (value,) = found[tag]
-        assert value == np.float32(row["effective_clients"])
+    for _, row in weight_figures(read_results(str(folder))).iterrows():
+        (value,) = found[f"weights_effective_clients/{row['ordering']}", row["round"]]
+        assert value == pytest.approx(row["effective_clients"], rel=1e-6)
     rows = table(made / "results.csv")
     results = {row["quantity"]: row["value"] for row in rows}
     for name in ("p10", "worst_tenth", "standard_deviation", "jain_index"):
@@ -78,7 +83,7 @@ def test_a_resumed_run_goes_on(made):
     folder = made / "LD-DS-MD"
     before = events(folder)
     restarted(folder)
-    (folder / "checkpoints" / "round_2.state").unlink()
+    (folder / "checkpoints" / "round_2.npz").unlink()
     run(*FLAGS, f"--output_dir={made}", "--resume")
     after = events(folder)
     assert after.keys() == before.keys()
@@ -90,38 +95,50 @@ def test_a_resumed_run_goes_on(made):
 
 @pytest.fixture
 def of_a_round():
-    """The rows of a round of two clients, one of whom was left out, and a model."""
-    tables = {
-        "rounds": [{"round": 3, "accuracy": 0.5, "ordering": "DS"}],
-        "clients": [{"correct": 1, "examples": 2}, {"correct": 0, "examples": 0}],
-        "cohort": [
-            {"round": 3, "client": "a", "DS": 4.0, "excluded": 0, "weight": 1.0},
-            {"round": 3, "client": "b", "DS": 5.0, "excluded": 1, "weight": np.nan},
-        ],
-        "weights": [],
+    """A round of two clients, one of whom was left out, and its model."""
+    settings = experiments.settings("quickstart")
+    reported = {
+        "criteria_by_client": np.array([[4.0, 1, 1], [5.0, 1, 1]]),
+        "excluded_by_client": np.array([0, 1]),
+        **{"clients": 2, "excluded": 1, "examples": 4, "loss_sum": 2.0},
     }
-    return tables, types.SimpleNamespace(trainable=[np.zeros((2, 3))])
+    outcome = types.SimpleNamespace(
+        in_force=settings.system.score(settings),
+        tested=(),
+        metrics={
+            "client_work": {"train": reported},
+            "finalizer": {"update_rejected": 0},
+        },
+    )
+    record = RoundRecord(
+        round_num=3,
+        settings=settings,
+        outcome=outcome,
+        cohort="ab",
+        clients="ab",
+        sizes=np.array([2, 0]),
+        metric=ACCURACY,
+        measured=np.array([1, 0]),
+    )
+    return record, types.SimpleNamespace(trainable=[np.zeros((2, 3))])
 
 
 def test_a_rounds_events_are_on_disk_when_it_is_released(tmp_path, of_a_round):
-    """And from a thread that runs an event loop, as that of a notebook does.
-
-    A client that was left out has no weight.
-    """
+    """And from a thread that runs an event loop, as that of a notebook does."""
     from tff_pmc.experiments.running import callbacks, tensorboard_events
 
     open_ones = tensorboard_events.TensorBoardEvents(str(tmp_path))
 
     async def cell():
-        open_ones.after_round(callbacks.RoundDone(3, *of_a_round, None, None, {}))
+        open_ones.after_round(callbacks.RoundDone(*of_a_round))
 
     asyncio.run(cell())
     assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
     found = tensorboard_events.values(*of_a_round)
-    assert found["cohort"]["weight"].tolist() == [1.0]
+    assert found["cohort"]["weight"].tolist() == [1.0, 0.0]
     assert found["cohort"]["DS"].tolist() == [4.0, 5.0]
     assert found["clients"]["accuracy"].tolist() == [0.5]
-    assert found["rounds"] == {"accuracy": 0.5}
+    assert found["rounds"]["train_loss"] == 0.5 and "ordering" not in found["rounds"]
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "tensorboard").write_text("no folder")
     with pytest.raises(OSError, match=f"{tmp_path}/b/tensorboard"):

@@ -6,10 +6,8 @@ import pathlib
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
-
-from tff_pmc.record.read import Run
+from made import made
 
 FOLDER = pathlib.Path(__file__).parents[3] / "results" / "paper"
 SHARES = [f"{share}%" for share in range(10, 100, 10)]
@@ -77,88 +75,35 @@ def page():
 
 
 @pytest.fixture
-def says_of_five():
-    """A function that gives the verdict on five differences: the rule in NumPy."""
+def arriving():
+    """A function that makes runs of ten devices from the rounds of their arrivals.
 
-    def verdict(differences, sign, tolerance=0, within=(), printed=(), part=False):
-        half = 2.7764451 * np.std(differences, ddof=1) / np.sqrt(5)
-        low, high = np.mean(differences) - half, np.mean(differences) + half
-        least, most = {
-            "more": (0, np.inf),
-            "less": (-np.inf, 0),
-            "none": (-tolerance, tolerance),
-            "not more": (-np.inf, tolerance),
-            "not less": (-tolerance, np.inf),
-            "within": within,
-        }[sign]
-        holds = low >= least and high <= most
-        if sign in ("more", "less"):
-            holds &= 0 not in (low - least, high - most)
-        if part and len(printed) and not any(least < p < most for p in printed):
-            return "not run far enough"
-        if sign not in ("none", "within") and len(printed):
-            if not holds and (max(printed) < low or min(printed) > high):
-                return "not reproduced"
-        fails = low > most or high < least
-        rest = "not run far enough" if part else "open"
-        return "reproduced" if holds else "not reproduced" if fails else rest
-
-    return verdict
-
-
-class Given(Run):
-    """A run whose accuracies are those of its table of rounds."""
-
-    @property
-    def accuracy(self):
-        return self.rounds["accuracy"].to_numpy(float)
-
-
-@pytest.fixture
-def kept(monkeypatch):
-    """A function that makes a run of which the rounds to targets are given."""
-
-    def given(reached, examples, targets, devices, reach):
-        return {(t, s): reached[t, s] for t in targets for s in devices}
-
-    def make(label, seed, experiment="", reached=None, rounds=60, **parts):
-        own = {name: parts.pop(name) for name in ("cohort",) if name in parts}
-        info = {"settings": {"batch_seed": seed, "experiment": experiment, **parts}}
-        info["data"] = {"name": "mnist", "clients": 7}
-        table = pd.DataFrame({"round": range(1, rounds + 1)})
-        path = f"{experiment}/{seed}/{label}"
-        return Given(label, info, table, table, reached, None, path=path, **own)
-
-    monkeypatch.setattr("tff_pmc.reports.rounds_to_target.rounds_to_target", given)
-    return make
-
-
-@pytest.fixture
-def from_rounds(run_of):
-    """A function that makes a run of ten devices from the rounds of their arrivals.
-
-    The k-th has `target` % from round `arrivals[k]` on, else nothing; NaN: never.
+    By label: the k-th device has `target` % from round `line[k]` on, else nothing; NaN:
+    never.
     """
 
-    def make(label, arrivals, target, rounds):
-        line = np.array([*arrivals, np.nan])
-        hits = np.arange(1, rounds + 1)[:, np.newaxis] >= line
-        return run_of(label, hits * target, [100] * 10)
+    def make(lines, target, rounds, **options):
+        number = np.arange(1, rounds + 1)[:, np.newaxis]
+        hits = {
+            label: number >= np.array([*line, np.nan]) for label, line in lines.items()
+        }
+        correct = {label: of * target for label, of in hits.items()}
+        return made(correct, [100] * 10, **options)
 
     return make
 
 
 @pytest.fixture
-def published_as_runs(from_rounds):
+def published_as_runs(arriving):
     """A function that makes the runs that a published table describes.
 
     A dash, or a censored run, never arrives.
     """
 
-    def make(number, target, rounds, labels=str):
+    def make(number, target, rounds, labels=str, **options):
         cells = Page.by_line(number)
         base = cells["DS (baseline)", target]
-        runs = [from_rounds("DS", _line(base, rounds), target, rounds)]
+        runs = {"DS": _line(base, rounds)}
         for (name, goal), gains in cells.items():
             if goal != target or name == "DS (baseline)" or name in CB_BEFORE:
                 continue
@@ -170,8 +115,8 @@ def published_as_runs(from_rounds):
                 if share in SHARES
             }
             label = labels(name.replace("≻", ",").replace("MW", "MD"))
-            runs.append(from_rounds(label, _line(arrivals, rounds), target, rounds))
-        return runs
+            runs[label] = _line(arrivals, rounds)
+        return arriving(runs, target, rounds, **options)
 
     return make
 
@@ -181,11 +126,11 @@ def _line(by_share, rounds):
     return np.where(line >= rounds, np.nan, line)  # Censored: it never arrived.
 
 
+CELEBA = {"DS": 9 * [3], "CB": 9 * [1], "CB,DS,IS": 9 * [np.nan]}
+"""DS, a faster run, and one that never arrives, by their rounds to 85 %."""
+
+
 @pytest.fixture
-def celeba_runs(from_rounds):
-    """Three runs with CelebA's criteria: DS, a faster one, one that never arrives."""
-    return [
-        from_rounds("DS", 9 * [3], 85, 5),
-        from_rounds("CB", 9 * [1], 85, 5),
-        from_rounds("CB,DS,IS", 9 * [np.nan], 85, 5),
-    ]
+def celeba_runs(arriving):
+    """Three runs with CelebA's criteria, as `CELEBA` has them, of five rounds."""
+    return arriving(CELEBA, 85, 5)

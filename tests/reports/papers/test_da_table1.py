@@ -2,10 +2,13 @@
 
 import math
 
+import pandas as pd
 import pytest
+from made import made
 from reported import write
 
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import join_results
 from tff_pmc.reports.papers import da_table1
 
 # Of 20 test examples 15 are 75 % and 16 are 80 %. Ten devices: the columns 20, 30,
@@ -20,26 +23,24 @@ AT_80 = [2, 3, 2.5, 4, 5, 4.5, 6, None, None]
 ORDERINGS = ["DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD", "MD,LD,DS"]
 
 
-@pytest.fixture
-def make_run(run_of):
-    """A function that makes a run; `late`: rounds with no device before."""
-
-    def make(label, late=0, untested=0, counts=ROUNDS):
-        rows = [
-            [REACHES_80] * at_80 + [REACHES_75] * (at_75 - at_80)
-            + [MISS] * (10 - at_75) + [0] * untested
-            for at_75, at_80 in [(0, 0)] * late + counts
-        ]  # fmt: skip
-        sizes = [20] * 10 + [0] * untested
-        return run_of(label, rows, sizes, data={"name": "toy writers"})
-
-    return make
+def counts(late=0, untested=0, reached=ROUNDS):
+    """Correct counts of a run, with rounds before in which no device is there."""
+    return [
+        [REACHES_80] * at_80
+        + [REACHES_75] * (at_75 - at_80)
+        + [MISS] * (10 - at_75)
+        + [0] * untested
+        for at_75, at_80 in [(0, 0)] * late + reached
+    ]
 
 
-@pytest.fixture
-def make_runs(make_run):
-    """A function that makes several; late: label -> rounds."""
-    return lambda late: [make_run(label, rounds) for label, rounds in late.items()]
+def make(runs, untested=0):
+    """Runs from label -> correct counts, or -> rounds that they are late."""
+    correct = {
+        label: counts(of, untested) if isinstance(of, int) else of
+        for label, of in runs.items()
+    }
+    return made(correct, [20] * 10 + [0] * untested)
 
 
 def adjusted(label, policy="backtracking"):
@@ -47,7 +48,7 @@ def adjusted(label, policy="backtracking"):
 
 
 def the_fifteen(final=(3, 1, 4, 1, 5, 9)):
-    """Ind 0, 1, 2 rounds late, MCA 0 to 5, Final as said."""
+    """Label -> rounds late: Ind 0, 1, 2, MCA 0 to 5, Final as given."""
     late = {name: n for n, name in enumerate(("DS", "MD", "LD"))}
     late.update({name: n for n, name in enumerate(ORDERINGS)})
     return {**late, **dict(zip(map(adjusted, ORDERINGS), final))}
@@ -68,45 +69,60 @@ def later(values, rounds):
     return [None if value is None else value + rounds for value in values]
 
 
-def test_a_mean_is_not_reached_where_one_of_the_six_is_not(make_run, make_runs):
-    runs = make_runs({name: 0 for name in ORDERINGS[:5]})
-    runs.append(make_run(ORDERINGS[5], counts=ROUNDS[:5]))
-    table = da_table1.tidy_rows(runs)
+def test_a_mean_is_not_reached_where_one_of_the_six_is_not():
+    runs = {name: 0 for name in ORDERINGS[:5]}
+    table = da_table1.tidy_rows(
+        make({**runs, ORDERINGS[5]: counts(reached=ROUNDS[:5])})
+    )
     # Five rounds: 75 % of the devices are not there yet at 75 %, nor 70 % at 80 %.
     assert cells(table, 75, "MCA", "Mean") == [*AT_75[:7], None, None]
     assert cells(table, 80, "MCA", "Mean") == [*AT_80[:6], None, None, None]
 
 
-def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(
-    make_run, make_runs, tmp_path
-):
-    runs = make_runs(the_fifteen())
+def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(tmp_path):
+    runs = make(the_fifteen())
     best = cells(da_table1.tidy_rows(runs), 75, "Final", "Best")
     assert best == later(AT_75, 1)
     text = write("da_table1", runs, tmp_path)
     assert "ours Ds≻Md≻Ld, the paper's Md≻Ds≻Ld" in text  # Ld≻Md≻Ds equals it.
-    late = make_runs({adjusted(name): 30 for name in ORDERINGS[1:]})
-    fast = make_run(adjusted(ORDERINGS[0]), counts=ROUNDS[:5])
-    table = da_table1.tidy_rows([fast, *late])
+    late = {adjusted(name): 30 for name in ORDERINGS[1:]}
+    fast = {adjusted(ORDERINGS[0]): counts(reached=ROUNDS[:5])}
+    table = da_table1.tidy_rows(make({**fast, **late}))
     assert cells(table, 75, "Final", "Best") == later(AT_75, 30)
 
 
-def test_devices_without_test_examples_count_and_never_reach(make_run, tmp_path):
+def test_each_row_has_its_run_and_the_published_number(tmp_path):
+    """Against the rounds of `AT_75` and `AT_80`, each so many later."""
+    write("da_table1", make(the_fifteen()), tmp_path)
+    table = pd.read_csv(tmp_path / "table1.csv").rename(columns={"ours": "value"})
+    mean = (0 + 1 + 2 + 3 + 4 + 5) / 6
+    for target, values in ((75, AT_75), (80, AT_80)):
+        late = {"Dataset size (base)": 0, "Model divergence": 1, "Label diversity": 2}
+        for row, rounds in late.items():
+            assert cells(table, target, "Ind", row) == later(values, rounds)
+        assert cells(table, target, "MCA", "Ld≻Ds≻Md") == later(values, 2)
+        found = cells(table, target, "MCA", "Mean")
+        assert found == pytest.approx(later(values, mean))
+        found = cells(table, target, "Final", "Mean")
+        assert found == pytest.approx(later(values, 23 / 6))
+    for row in ("Best", "Md≻Ds≻Ld"):
+        part = table[(table["study"] == "Final") & (table["row"] == row)]
+        published = part["printed"].head(3).tolist()
+        assert published == ["12", "19", "15.5"]
+
+
+def test_devices_without_test_examples_count_and_never_reach(tmp_path):
     """Of twelve devices 20 % are 3, 30 % 4, 40 % 5, 50 % 6, 70 % 9, 75 % 9."""
-    run = make_run("DS", untested=2)
-    row = cells(da_table1.tidy_rows([run]), 75, "Ind", "Dataset size (base)")
+    run = make({"DS": 0}, untested=2)
+    row = cells(da_table1.tidy_rows(run), 75, "Ind", "Dataset size (base)")
     assert row == [2, 4, 3, 4, 5, 4.5, None, None, None]
-    text = write("da_table1", [run], tmp_path)
+    text = write("da_table1", run, tmp_path)
     assert "Clients without test examples: 2." in text
 
 
-def test_what_makes_no_table_is_refused_by_name_or_empty(make_run, tmp_path):
-    ds = make_run("DS")
-    with pytest.raises(RecordError, match="both runs of DS"):
-        write("da_table1", [ds, make_run("DS", late=1)], tmp_path)
-    other = make_run("LD", untested=1)
-    with pytest.raises(RecordError, match="DS and LD have other clients"):
-        write("da_table1", [ds, other], tmp_path)
-    assert write("da_table1", [make_run("DS,MD")], tmp_path) == ""
-    assert write("da_table1", [], tmp_path) == ""
+def test_what_makes_no_table_is_refused_by_name_or_empty(tmp_path):
+    both = join_results([make({"DS": 0}), make({"LD": 0}, untested=1)])
+    with pytest.raises(RecordError, match="DS and LD were tested on other clients"):
+        write("da_table1", both, tmp_path)
+    assert write("da_table1", make({"DS,MD": 0}), tmp_path) == ""
     assert not (tmp_path / "table1.md").exists()

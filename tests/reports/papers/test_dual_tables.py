@@ -1,57 +1,78 @@
-"""Dual's Tables IV and V from made-up run folders; their figures by scikit-learn."""
+"""Dual's Tables IV and V from made-up runs; their measures by scikit-learn."""
 
-import dataclasses
-import json
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
-from folders import write_folder
+from made import RECORDED
 from reported import write
 
-from tff_pmc.record import read
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.predictions import Predictions
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.results import Results
 from tff_pmc.reports.papers import dual_cells
 
 LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2, 2, 0])
 
 
-def make_run(folder, system, wrong, validation=None, name="ten", title=None):
-    """A run in whose round r the first `wrong[r]` examples are answered wrongly.
+def make(system, wrong, *, seed=0, label="", path="", tables=(), y=LABELS, **row):
+    """A run in whose epoch r the first `wrong[r]` examples are answered wrongly.
 
-    With three clients, of whom two have test examples.
+    With three clients, of whom two have test examples. `tables` are more of these.
     """
-    settings = {"system": system, "model": "cnn", "client_optimizer": "sgd"}
-    settings.update(learning_rate=0.1, local_epochs=1, batch_size=8)
-    settings.update(rounds=3, batch_seed=0)
-    data = {"name": name, "clients": 3, "options": {"image_fraction": 0.1}}
-    data["origin"] = {"source": "somewhere"}
-    info = {"label": f"{title or system}, 3 clients", "system": title or system}
-    info.update(note="3 clients", settings=settings, data=data)
-    columns = {"correct": 10 - np.array(wrong)}
-    if validation is not None:
-        columns["validation_correct"] = validation
-    at = np.arange(10)
-    predicted = [np.where(at < n, (LABELS + 1) % 3, LABELS) for n in wrong]
-    write_folder(folder, info, LABELS, [0, 4, 10], predicted, ["a", "b"], **columns)
-    return read.read_run(str(folder))
+    at = np.arange(len(y))
+    answers = [np.where(at < n, (y + 1) % 3, y) for n in wrong]
+    validation = row.pop("validation", None)
+    key = {"seed": seed, "label": label or f"{system}, 3 clients"}
+    own = {
+        **RECORDED,
+        **key,
+        "system": system,
+        "algorithm": system,
+        "rounds": len(wrong),
+    }
+    own.update(note="3 clients", data_name="ten", data_clients=3, data_source="a test")
+    own.update(data_options={"image_fraction": 0.1})
+    rounds = {"round": range(1, len(wrong) + 1), "examples": len(y)}
+    rounds["correct"] = [int((one == y).sum()) for one in answers]
+    rounds.update({"validation_correct": validation} if validation else {})
+    found = {name: table.assign(**key) for name, table in dict(tables).items()}
+    found["rounds"] = pd.DataFrame(rounds).assign(**key)
+
+    def predictions(seed, label, epoch):
+        if path:  # Kept without them.
+            raise RecordMissingError("no predictions")
+        return Predictions(("a", "b"), np.array([0, 3, len(y)]), y, answers[epoch - 1])
+
+    runs = pd.DataFrame([{**own, **row}])
+    return Results(runs, found.get, path=str(path), predictions=predictions)
 
 
-@pytest.fixture
-def runs(tmp_path):
-    return [
-        make_run(tmp_path / "w", "weighted_mean", [9, 4, 1, 1, 3], [1, 9, 5, 5, 5]),
-        make_run(tmp_path / "s", "simple_average", [2, 2, 5]),
-    ]
+def together(*every):
+    """Several runs as one."""
+    of = {(one.seeds[0], one.labels[0]): one for one in every}
+
+    def read(name):
+        found = [table for one in every if (table := one._read(name)) is not None]
+        return pd.concat(found, ignore_index=True) if found else None
+
+    return Results(
+        pd.concat([one.runs for one in every]),
+        read,
+        path=every[0].path,
+        predictions=lambda seed, *which: of[seed, which[0]].predictions(seed, *which),
+    )
 
 
-def table(runs, folder, number=4):
-    return write(f"dual_table{number}", runs, folder)
+WEIGHTED = {"wrong": [9, 4, 1, 1, 3], "validation": [1, 9, 5, 5, 5]}
 
 
-def over_seeds(by_seed, folder, number=4):
-    name = f"dual_table{number}_seeds"
-    return write(name, by_seed, folder, baseline="Weighted mean")
+def two(seed=0, **options):
+    return (
+        make("weighted_mean", **WEIGHTED, seed=seed, **options),
+        make("simple_average", [2, 2, 5], seed=seed, **options),
+    )
 
 
 def accuracy(cells, algorithm):
@@ -59,35 +80,64 @@ def accuracy(cells, algorithm):
     return rows.iloc[0]
 
 
-def test_the_epoch_is_chosen_in_three_ways(runs):
+def test_the_epoch_is_chosen_in_three_ways():
     """Right answers 1, 6, 9, 9, 7: best 3 (the first), last 5, validated 2."""
-    cells = dual_cells.tidy_rows(runs, 4)
+    cells = dual_cells.tidy_rows(together(*two()))
     row = accuracy(cells, "Weighted Mean")
     chosen = ["best_epoch", "last", "validated"]
     assert [row[f"ours_{name}"] for name in chosen] == [0.9, 0.7, 0.6]
     assert [row[f"{name}_at"] for name in chosen] == [3, 5, 2]
+    assert (row.seed, row.clients, row.published) == (0, "C1&C2&C3", float(row.printed))
     row = accuracy(cells, "Simple Average")
     assert (row.ours_best_epoch, row.best_epoch_at) == (0.8, 1)
     assert np.isnan(row.ours_validated) and row.validated_at is pd.NA
 
 
-def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
-    run = make_run(tmp_path / "run", "dual", [0], name="drawn_obstacles")
-    for make, of in ((table, [run]), (over_seeds, {0: [run]})):
-        assert "Stand-in data" in make(of, tmp_path, 5)
-        cells = pd.read_csv(tmp_path / "dual_table5.csv")
-        assert cells["difference"].isna().all() and cells["published"].notna().all()
+def test_of_several_seeds_there_is_a_mean_and_its_spread(tmp_path):
+    """Best accuracies .9 and .5; kept without predictions, their cells are read."""
+    runs = together(*two(), make("weighted_mean", [5], seed=1))
+    write("dual_table4", runs, tmp_path)
+    row = accuracy(pd.read_csv(tmp_path / "dual_table4.csv"), "Weighted Mean")
+    assert (row["mean"], row.lowest, row.highest) == (0.7, 0.5, 0.9)
+    assert row.deviation == pytest.approx(0.4 / np.sqrt(2), rel=1e-5)
+    assert row.difference == pytest.approx(0.7 - row.published)
+    first = tmp_path / "first"
+    write("dual_table4", runs.only(seed=0), first)
+
+    kept = together(*two(path=tmp_path), make("weighted_mean", [5], seed=1))
+    cells, again = dual_cells.tidy_rows(runs), dual_cells.tidy_rows(kept)
+    known = {"validated_at": "float64"}  # In one NaN, in the other NA.
+    again, cells = again.astype(known), cells.astype(known)
+    pd.testing.assert_frame_equal(again, cells, check_dtype=False, atol=1e-9)
+    for of, made in ((kept, tmp_path), (kept.only(seed=0), first)):
+        write("dual_table4", of, tmp_path / "again")
+        for path in (tmp_path / "again").glob("*4*"):
+            assert path.read_bytes() == (made / path.name).read_bytes()
+        shutil.rmtree(tmp_path / "again")
+
+    # Of one seed the table itself has the cells.
+    alone = together(*two(path=first))
+    write("dual_table4", alone, tmp_path / "again")
+    for name in ("dual_table4.csv", "dual_table4.md"):
+        assert (tmp_path / "again" / name).read_bytes() == (first / name).read_bytes()
+    lacking = together(*two(path=first), make("median", [1], path=first))
+    with pytest.raises(RecordError, match="no predictions"):
+        dual_cells.tidy_rows(lacking)
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_drawn_pictures_are_not_compared_with_the_papers(tmp_path, seeds):
+    of = {"data_name": "drawn_obstacles", "data_source": "drawn"}
+    runs = together(*(make("dual", [0], seed=seed, **of) for seed in range(seeds)))
+    assert "Stand-in data" in write("dual_table5", runs, tmp_path)
+    cells = pd.read_csv(tmp_path / "dual_table5.csv")
+    assert cells["difference"].isna().all() and cells["published"].notna().all()
 
 
 def test_table_5_is_of_the_positive_class(tmp_path):
     """Two of three zeros right, one answered 1: precision 1/2 and F1 2/3 of class 1."""
-    run = make_run(tmp_path / "run", "median", [0])
-    record = tmp_path / "run" / "predictions"
-    splits = {"row_splits": [0, 2, 4], "client_ids": ["a", "b"]}
-    np.savez(record / "labels.npz", y=[0, 0, 0, 1], **splits)
-    np.savez(record / "round_0001.npz", predicted=[0, 0, 1, 1])
-    counts = {"correct": np.array([[2, 1]]), "examples": np.array([2, 2])}
-    text = table([dataclasses.replace(run, **counts)], tmp_path, 5)
+    run = make("median", [1], y=np.array([0, 0, 0, 1]))
+    text = write("dual_table5", run, tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table5.csv").set_index("metric")
     assert cells.ours_best_epoch["Precision"] == 0.5
     assert cells.ours_best_epoch["F1 Score"] == pytest.approx(2 / 3)
@@ -95,67 +145,68 @@ def test_table_5_is_of_the_positive_class(tmp_path):
     assert "Noise" not in text  # Its three places are not of one size.
 
 
-def test_what_the_paper_does_not_have_is_left_out_and_named(runs, tmp_path):
-    """A new aggregator does not come into the paper's table by being run."""
-    other = make_run(tmp_path / "t", "trimmed", [3], title="Trimmed mean")
-    text = table([*runs, other], tmp_path)
+@pytest.mark.parametrize(
+    ("system", "row"), [("trimmed", {}), ("quantized", {"quantized_levels": 256})]
+)
+def test_what_the_paper_does_not_have_is_left_out_and_named(tmp_path, system, row):
+    """A new aggregator, or quantized updates of before, do not come into its table."""
+    other = make(system, [3], **row)
+    text = write("dual_table4", together(*two(), other), tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table4.csv")
-    assert set(cells.algorithm) == {"Simple Average", "Weighted Mean"}
-    note = "Runs that are no row of this table: Trimmed mean, 3 clients."
+    assert [*cells.algorithm[::4]] == ["Simple Average", "Weighted Mean"]
+    note = f"Runs that are no row of this table: {system}, 3 clients."
     assert note in text and note in (tmp_path / "dual_table4.md").read_text()
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    text = table([other], alone)
-    assert text == "Dual Table IV (CIFAR-10) is left out: no run of its algorithms."
-    assert over_seeds({0: [other]}, alone) == text
-    assert list(alone.iterdir()) == []
+    for runs in (other, together(other, make(system, [3], seed=1, **row))):
+        text = write("dual_table4", runs, tmp_path / "alone")
+        assert text == "Dual Table IV (CIFAR-10) is left out: no run of its algorithms."
+        assert list((tmp_path / "alone").iterdir()) == []
 
 
-@pytest.fixture
-def searched(tmp_path):
+def test_two_runs_of_one_row_are_refused(tmp_path):
+    runs = together(make("median", [3], label="a"), make("median", [3], label="b"))
+    with pytest.raises(RecordError, match="a and b are both runs of Median with C1&"):
+        write("dual_table4", runs, tmp_path)
+
+
+def searched(judge_on, seed=0):
     """Dual with lambda 0, .5 and 1 in two epochs; 60 pictures judged."""
-    make_run(tmp_path / "dual", "dual", [5, 2])
-    lines = ["round,trial,ordering,correct,examples,accuracy,kept"]
-    for epoch, kept, correct in ((1, 1, (30, 36, 36)), (2, 2, (33, 30, 42))):
-        for trial, (label, right) in enumerate(zip(("0.00", "0.50", "1.00"), correct)):
-            row = (epoch, trial + 1, f"lambda={label}", right, 60, right / 60)
-            lines.append(",".join(map(str, (*row, int(trial == kept)))))
-    (tmp_path / "dual" / "candidates.csv").write_text("\n".join([*lines, ""]))
-    return lambda judge_on: _judged_on(tmp_path / "dual", judge_on)
+    rows = [
+        (epoch, trial, f"lambda={label}", right, 60, int(trial == kept))
+        for epoch, kept, correct in ((1, 1, (30, 36, 36)), (2, 2, (33, 30, 42)))
+        for trial, (label, right) in enumerate(zip(("0.00", "0.50", "1.00"), correct))
+    ]
+    columns = ["round", "trial", "ordering", "correct", "examples", "kept"]
+    table = pd.DataFrame(rows, columns=columns).assign(kind="trial")
+    return make(
+        "dual", [5, 2], seed=seed, tables={"candidates": table}, judge_on=judge_on
+    )
 
 
-def _judged_on(folder, judge_on):
-    info = json.loads((folder / "run.json").read_text())
-    info["settings"].update(judge_on=judge_on, adjustment="best_of_all")
-    (folder / "run.json").write_text(json.dumps(info))
-    return read.read_run(str(folder))
-
-
-def test_the_lambda_chosen_in_each_epoch_is_shown(searched, runs, tmp_path):
-    text = table([searched("test"), *runs], tmp_path)
-    lambdas = pd.read_csv(tmp_path / "dual_table4_lambda.csv")  # A kept one is larger.
-    assert list(lambdas["lambda"]) == [0.5, 1.0] and list(lambdas["epoch"]) == [1, 2]
+def test_the_lambda_chosen_in_each_epoch_is_shown(tmp_path):
+    text = write("dual_table4", together(searched("test"), *two()), tmp_path)
+    lambdas = pd.read_csv(tmp_path / "dual_table4_lambda.csv")
+    expected = {
+        "epoch": [1, 2],
+        "lambda": [0.5, 1.0],
+        "equally_good": [2, 1],
+        "chosen": [0.6, 0.7],
+        "lambda_0": [0.5, 0.55],
+        "mean": [0.566667, 0.583333],
+        "lowest": [0.5, 0.5],
+    }
+    assert lambdas.drop(columns="clients").to_dict("list") == expected
     assert (tmp_path / "dual_table4_lambda.png").stat().st_size > 0
     # ((.6 - .56667) + (.7 - .58333)) / 2.
     assert "the highest of 3 models', and that of every other" in text
     assert "it is 0.0750 above the mean of the lambdas" in text
     assert "on the reported examples, as printed (--judge_on=test)" in text
-    text = over_seeds({0: [searched("server"), *runs]}, tmp_path)
+    seeds = together(searched("server"), searched("server", seed=1))
+    text = write("dual_table4", seeds, tmp_path)
     assert "on the evaluation set, which is not reported (--judge_on=server)" in text
     assert "above the mean of the lambdas" not in text
-    assert "lambda was chosen" not in table(runs, tmp_path / "without")
+    without = write("dual_table4", together(*two()), tmp_path / "without")
+    assert "lambda was chosen" not in without
     assert not list((tmp_path / "without").glob("*lambda*"))
-
-
-def test_what_is_missing_is_named(tmp_path):
-    assert "is left out: no run of its algorithms" in table([], tmp_path)
-    run = make_run(tmp_path / "run", "median", [3])
-    (tmp_path / "run" / "predictions" / "round_0001.npz").unlink()
-    with pytest.raises(RecordError, match="round_0001.npz is missing"):
-        table([run], tmp_path)
-    runs = [make_run(tmp_path / name, "median", [3]) for name in ("a", "b")]
-    with pytest.raises(RecordError, match="a and .*b are both runs of Median with C1&"):
-        table(runs, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -1,13 +1,14 @@
 """PMC's Tables 3, 5, 7: right and wrong against DS, on pairs counted by hand."""
 
 import random
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 from reported import write
 
-from tff_pmc.reports import read_folder
+from tff_pmc.record.results import read_results
 from tff_pmc.reports.papers import pmc_joint
 
 Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
@@ -18,7 +19,7 @@ def cells(rows, experiment):
 
 
 def joint(path, pairing="aligned"):
-    return pmc_joint.joint_rows(read_folder.read_runs(str(path)), pairing)
+    return pmc_joint.joint_rows(read_results(str(path)), pairing)
 
 
 def test_each_run_at_its_best_round_example_by_example(tmp_path, write_run):
@@ -73,6 +74,17 @@ ALIKE = [FIRST, ((0, 1), (0, 1))]
 LONG, SHORT = ((0, 0, 1), (0, 0, 0)), ((1,), (1,))
 
 
+def write_published(folder, lines, clients):
+    """A run of one round of the published code: (predictions, labels) of each file."""
+    place = folder / "round_1"
+    place.mkdir(parents=True)
+    (folder / "params.txt").write_text("\n".join(lines))
+    for number, pair in enumerate(clients, start=1):
+        rows = [f"{predicted},{y}" for predicted, y in zip(*pair)]
+        text = "\n".join(["y_pred,y_true", *rows, ""])
+        (place / f"client_{number}.csv").write_text(text)
+
+
 @pytest.mark.parametrize(
     ("of_ds", "of_other", "label", "aligned", "shuffled"),
     [
@@ -82,13 +94,12 @@ LONG, SHORT = ((0, 0, 1), (0, 0, 0)), ((1,), (1,))
     ],
 )
 def test_published_runs_are_aligned_by_labels_or_paired_by_file(
-    tmp_path, write_theirs, fails, of_ds, of_other, label, aligned, shuffled
+    tmp_path, fails, of_ds, of_other, label, aligned, shuffled
 ):
     kind = ["Local dataset type: iid"] * (label == "LD")
     for index, files in enumerate((of_ds, of_other)):
         lines = [*kind, "K (number of clients): 2", f"Permutation: {index}"]
-        round_1 = [(labels, predicted) for predicted, labels in files]
-        write_theirs(tmp_path / f"{index}", lines, [round_1])
+        write_published(tmp_path / f"{index}", lines, files)
     if aligned:
         assert cells(joint(tmp_path), label) == aligned
     else:
@@ -97,22 +108,25 @@ def test_published_runs_are_aligned_by_labels_or_paired_by_file(
     assert cells(joint(tmp_path, "shuffled"), label) == shuffled
 
 
-def test_what_cannot_be_joined_is_refused_by_name(tmp_path, fails, write_run):
+@pytest.mark.parametrize(
+    ("changes", "pairing"),
+    [
+        ({"clients": ["x", "y", "z"]}, "aligned"),
+        ({"y": [1, *Y[1:]]}, "aligned"),
+        ({"splits": [0, 1, 4, 6]}, "aligned"),
+        ({"splits": [0, 2, 4, 5], "y": Y[:5]}, "aligned"),
+        ({"splits": [0, 2, 4, 5], "y": Y[:5]}, "shuffled"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused_by_name(
+    tmp_path, fails, write_run, changes, pairing
+):
     right = [[1, 1, 1, 0, 0, 0]]
-    write_run(tmp_path / "a" / "LD", "LD", right)
-    fails(lambda: joint(tmp_path / "a"), "the joint tables need a run of DS")
-
-    for name, changes in [
-        ("ids", {"clients": ["x", "y", "z"]}),
-        ("labels", {"y": [1, *Y[1:]]}),
-        ("splits", {"splits": [0, 1, 4, 6]}),
-        ("sizes", {"splits": [0, 2, 4, 5], "y": Y[:5]}),
-    ]:
-        write_run(tmp_path / name / "DS", "DS", right)
-        short = [right[0][: len(changes.get("y", Y))]]
-        write_run(tmp_path / name / "LD", "LD", short, **changes)
-        fails(lambda name=name: joint(tmp_path / name), f"{name}/DS and", f"{name}/LD")
-    fails(lambda: joint(tmp_path / "sizes", "shuffled"), "sizes/DS and")
+    write_run(tmp_path / "DS", "DS", right)
+    write_run(tmp_path / "LD", "LD", [right[0][: len(changes.get("y", Y))]], **changes)
+    fails(lambda: joint(tmp_path, pairing), "DS and LD were tested on other")
+    alone = read_results(str(tmp_path / "LD"))
+    fails(lambda: pmc_joint.joint_rows(alone, pairing), "need a run of DS")
 
 
 # Two clients with 2 and 3 test examples.
@@ -125,11 +139,11 @@ def test_independence_by_hand():
     np.testing.assert_allclose(found, [1.2, 2.8, 1.8, 4.2, 5, 5, 5, 5])
 
 
-def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
+def test_the_joint_table_with_the_published_one(tmp_path, write_run):
     write_run(tmp_path / "runs" / "DS", "DS", [[1, 0, 1, 0, 0]], FIVE, TWO_CLIENTS)
     write_run(tmp_path / "runs" / "MD", "MD", [[1, 1, 0, 0, 0]], FIVE, TWO_CLIENTS)
-    runs = read_folder.read_runs(str(tmp_path / "runs"))
-    text = write("pmc_table3", runs[:1], tmp_path)
+    runs = read_results(str(tmp_path / "runs"))
+    text = write("pmc_table3", runs.only(label="DS"), tmp_path)
     assert text == "PMC Table 3 is left out: there are no two runs, DS and another"
     text = write("pmc_table3", runs, tmp_path)
     cells = pd.read_csv(tmp_path / "table3.csv")
@@ -144,6 +158,16 @@ def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
     assert aligned["difference"].tolist() == [2, -97, -106, -9794]
     shuffled = cells[cells["pairing"] == "shuffled"]["ours"].tolist()
     assert shuffled[2] + shuffled[3] == 2 and shuffled[1] + shuffled[3] == 2
+    page = (tmp_path / "table3.md").read_text()
+
+    # Without predictions, the page is made of the CSV that was kept, or there is none.
+    for label in runs.labels:
+        shutil.rmtree(tmp_path / "runs" / label / "predictions")
+    text = write("pmc_table3", runs, tmp_path / "none")
+    assert text.startswith("PMC Table 3 is left out: ") and "--predictions" in text
+    shutil.copy(tmp_path / "table3.csv", tmp_path / "runs")
+    write("pmc_table3", runs, tmp_path / "again")
+    assert (tmp_path / "again" / "table3.md").read_text() == page
 
 
 @pytest.mark.parametrize(
@@ -154,12 +178,11 @@ def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
         {"name": "celeba", "origin": {"source": "all of CelebA"}},
     ],
 )
-def test_a_stand_in_is_said_to_be_one_in_every_table_and_figure(
-    tmp_path, data, write_run
-):
+def test_a_stand_in_is_named_in_every_table_and_figure(tmp_path, data, write_run):
     for name, right in (("DS", [1, 0, 1, 0, 0]), ("IS", [1, 1, 0, 0, 0])):
-        write_run(tmp_path / "runs" / name, name, [right], FIVE, TWO_CLIENTS, data=data)
-    runs = read_folder.read_runs(str(tmp_path / "runs"))
+        of = {"y": FIVE, "splits": TWO_CLIENTS, "data": {**data, "clients": 2}}
+        write_run(tmp_path / "runs" / name, name, [right], **of)
+    runs = read_results(str(tmp_path / "runs"))
     for report in ("pmc_table6", "pmc_table7", "pmc_figure3"):
         write(report, runs, tmp_path)
     source = data["origin"]["source"]

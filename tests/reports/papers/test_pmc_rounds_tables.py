@@ -1,63 +1,76 @@
 """PMC's Tables 2, 4 and 6: what the paper printed, fed back, and cases by hand."""
 
-import dataclasses
 import pathlib
 
 import numpy as np
 import pandas as pd
 import pytest
+from made import made
 from reported import write
 
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import join_results
 from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+NEVER = np.nan
 
 
-def gains(runs):
-    """column -> (gain, bound) of the one ordering beside DS, at 70 %."""
+@pytest.mark.parametrize(
+    ("base", "own", "expected"),
+    [
+        # The share of 20 % is there when two devices are: LD in round 2, by its third.
+        # 30 % of DS is never there, nor of LD.
+        (
+            [2, 3, *7 * [NEVER]],
+            [1, NEVER, 2, *6 * [NEVER]],
+            {"10%": (1, ""), "20%": (1, ""), "30%": (NEVER, "")}
+            | {"Avg.": (2 / 9, ""), "Avg. (text)": (1, "")},
+        ),
+        (
+            [1, NEVER, 2, *6 * [NEVER]],
+            [3, *8 * [NEVER]],
+            {"10%": (-2, ""), "20%": (-2, "at most")},
+        ),
+        (
+            [3, *8 * [NEVER]],
+            [1, NEVER, 2, *6 * [NEVER]],
+            {"10%": (2, ""), "20%": (2, "at least")},
+        ),
+        (9 * [NEVER], 9 * [NEVER], {"Avg.": (NEVER, ""), "Avg. (text)": (NEVER, "")}),
+    ],
+)
+def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(
+    arriving, base, own, expected
+):
+    """Gains of four rounds, in which 70 % is reached by the devices one by one."""
+    runs = arriving({"DS": base, "LD": own}, 70, 4)
     rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
-    return dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
+    found = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
+    for column, (gain, bound) in expected.items():
+        assert found[column] == (pytest.approx(gain, nan_ok=True), bound), column
 
 
-def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(from_rounds):
-    # 70 % reached by the devices one by one, in four rounds.
-    never = np.nan
-    first = from_rounds("DS", [2, 3, never] + 6 * [never], 70, 4)
-    # The share of 20 % is there when two devices are: LD in round 2, by its third.
-    # 30 % of DS is never there, nor of LD.
-    other = from_rounds("LD", [1, never, 2] + 6 * [never], 70, 4)
-    found = gains({"DS": first, "LD": other})
-    assert found["10%"] == (1, "") and found["20%"] == (1, "")
-    assert np.isnan(found["30%"][0]) and found["30%"][1] == ""
-    assert found["Avg."][0] == pytest.approx(2 / 9, abs=0.001)
-    assert found["Avg. (text)"][0] == 1
-
-    slow = from_rounds("LD", [3] + 8 * [never], 70, 4)
-    found = gains({"DS": other, "LD": slow})
-    assert found["10%"] == (-2, "") and found["20%"] == (-2, "at most")
-    assert gains({"DS": slow, "LD": other})["20%"] == (2, "at least")
+def swapped(label):
+    return label.replace("IS", "?").replace("CB", "IS").replace("?", "CB")
 
 
-def test_the_label_note_measures_both_readings(published_as_runs):
-    def swapped(label):
-        return label.replace("IS", "?").replace("CB", "IS").replace("?", "CB")
-
-    theirs = pmc_paper.published_rows(6)
-    for labels, sentence in (
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
         (str, "differs by 0.0 rounds on average"),
         (swapped, "by 0.0 from the one with IS and CB exchanged"),
-    ):
-        runs = {run.label: run for run in published_as_runs(6, 80, 100, labels)}
-        ours = pmc_rounds_tables.tidy_rows(runs, (80,))
-        (note,) = pmc_paper.exchanged_labels(ours, theirs)
-        assert sentence in note and note.count("0.0") == 1
+    ],
+)
+def test_the_label_note_measures_both_readings(published_as_runs, labels, sentence):
+    ours = pmc_rounds_tables.tidy_rows(published_as_runs(6, 80, 100, labels), (80,))
+    (note,) = pmc_paper.exchanged_labels(ours, pmc_paper.published_rows(6))
+    assert sentence in note and note.count("0.0") == 1
 
 
-def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_runs):
-    # Neither is a row, so they may be alike, and have other rounds.
-    more = [run_of("DS,CB", [[0] * 10], [100] * 10) for _ in range(2)]
-    text = write("pmc_table6", [*celeba_runs, *more], tmp_path)
+def test_the_table_marks_differences_bounds_and_misprints(tmp_path, celeba_runs):
+    more = made({"DS,CB": [[0] * 9]}, [100] * 9)  # No row: of other clients and rounds.
+    text = write("pmc_table6", join_results([celeba_runs, more]), tmp_path)
     cells = pd.read_csv(tmp_path / "table6.csv")
     where = "experiment == 'CB≻DS≻IS' and target_accuracy_pct == 70"
     cell = cells.query(f"{where} and devices == '50%'").iloc[0]
@@ -70,64 +83,77 @@ def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_r
         for part in ("≤-2", "6†", "-8", "8.62", "8.6, 11.5 and 13", "exchanged"):
             assert part in shown
     assert "No run, so no row: IS; DS,CB,IS; DS,IS,CB; IS,DS,CB; " in text
-    assert "Runs that are no row of this table: DS,CB; DS,CB." in text
+    assert "Runs that are no row of this table: DS,CB." in text
     assert "| DS (baseline) | rounds, ours | 3 |" in markdown
-    text = write("pmc_table7", celeba_runs, tmp_path)
-    assert "PMC Table 7 is left out: " in text and "--predictions" in text
-    assert not (tmp_path / "table7.csv").exists()
 
 
-@pytest.mark.parametrize("report", ["pmc_table6", "pmc_table7", "pmc_figure3"])
+REPORTS = ("pmc_table6", "pmc_table7", "pmc_figure3")
+
+
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize(
+    ("correct", "sizes", "words"),
+    [
+        (np.zeros((5, 10), int), [100] * 9 + [99], "DS and IS were .* other clients"),
+        (np.zeros((6, 10), int), [100] * 10, "DS has 5 rounds and IS has 6"),
+    ],
+)
 def test_runs_that_cannot_be_compared_are_refused(
-    report, tmp_path, celeba_runs, from_rounds, run_of
+    report, tmp_path, celeba_runs, correct, sizes, words
 ):
-    for other, words in (
-        (from_rounds("DS", 9 * [1], 70, 5), "both runs of DS"),
-        (run_of("IS", np.zeros((5, 10), int), [100] * 9 + [99]), "other clients"),
-        (from_rounds("IS", 9 * [1], 70, 6), "has 5 rounds and odd has 6"),
-    ):
-        runs = [*celeba_runs, dataclasses.replace(other, path="odd")]
-        with pytest.raises(RecordError, match=words) as error:
-            write(report, runs, tmp_path)
-        assert "odd" in str(error.value) and "\n" not in str(error.value)
+    both = join_results([celeba_runs, made({"IS": correct}, sizes)])
+    with pytest.raises(RecordError, match=words) as error:
+        write(report, both, tmp_path)
+    assert "\n" not in str(error.value) and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("report", [*REPORTS, "pmc_variance", "da_table1"])
+def test_a_printed_row_is_one_run_and_several_seeds_have_none(
+    report, tmp_path, arriving
+):
+    seeds = [arriving({"DS": 9 * [3]}, 85, 5, seed=seed) for seed in (0, 1)]
+    assert write(report, join_results(seeds), tmp_path) == ""
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("rounds", "source", "measured"),
+    [(100, "", True), (100, "drawn, no photographs", False), (81, "", False)],
+)
 def test_the_label_question_is_not_put_to_runs_that_cannot_answer_it(
-    tmp_path, published_as_runs, celeba_runs
+    tmp_path, published_as_runs, rounds, source, measured
 ):
     """Of the paper's length, and on the whole data, or not."""
-    full = published_as_runs(6, 80, 100)
-    data = {"name": "drawn_faces", "origin": {"source": "drawn, no photographs"}}
-    drawn = [dataclasses.replace(r, info={**r.info, "data": data}) for r in full]
-    for runs, measured, other_length in (
-        (full, True, False),
-        (drawn, False, False),
-        (celeba_runs, False, True),
-    ):
-        text = write("pmc_table6", runs, tmp_path)
-        assert "IS and CB are probably exchanged here" in text
-        assert ("A gain of ours differs by" in text) == measured
-        said = "Ours end in round 5, the paper's in round 100" in text
-        assert said == other_length
+    name = "drawn_faces" if source else "celeba"
+    runs = published_as_runs(
+        6, 80, rounds, runs={"data_name": name, "data_source": source}
+    )
+    text = write("pmc_table6", runs, tmp_path)
+    assert "IS and CB are probably exchanged here" in text
+    assert ("A gain of ours differs by" in text) == measured
+    other_length = "Ours end in round 81, the paper's in round 100" in text
+    assert other_length == (rounds == 81)
     # MNIST's tables have no run that did not arrive in its 1,000 rounds.
-    assert "Ours end" not in write("pmc_table2", full[:1], tmp_path)
+    assert "Ours end" not in write("pmc_table2", runs.only(label="DS"), tmp_path)
 
 
 @pytest.mark.parametrize(
-    "number, experiment", [(2, "mnist_iid"), (4, "mnist_noniid"), (6, "celeba")]
+    ("number", "experiment"), [(2, "mnist_iid"), (4, "mnist_noniid"), (6, "celeba")]
 )
 def test_a_flag_file_runs_what_the_tables_need(number, experiment, page):
     path = ROOT / "experiments" / f"pmc_table{number}.flags"
     flags = [line for line in path.read_text().split("\n") if line[:1] == "-"]
     assert {f"--experiment={experiment}", "--priority=all", "--predictions"} < {*flags}
-    paper = pmc_paper.PAPER[experiment]
-    assert paper.rounds_table == number
+    assert pmc_paper.PAPER[experiment].rounds_table == number
     (rounds,) = [int(f.split("=")[1]) for f in flags if f.startswith("--rounds=")]
     # Long enough for the latest round of the published table.
-    latest = 0.0
-    for (name, target), gains in page.by_line(number).items():
-        base = page.by_line(number)["DS (baseline)", target]
-        if name != "DS (baseline)":
-            latest = np.nanmax([latest, *(base[s] - gains[s] for s in base)])
+    cells = page.by_line(number)
+    latest = max(
+        np.nanmax(
+            [cells["DS (baseline)", target][s] - gains[s] for s in gains if s in base]
+        )
+        for (name, target), gains in cells.items()
+        for base in [cells["DS (baseline)", target]]
+        if name != "DS (baseline)"
+    )
     assert 80 < latest <= rounds

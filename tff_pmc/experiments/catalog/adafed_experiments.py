@@ -36,8 +36,10 @@ def _simulation(
             {**_SETTINGS, "simulation": number, **more},
             rows=list(map(Row, ("fedavg", *systems))),
             on_demand=[Row(name) for name in _SYSTEMS if name not in systems],
-            reports=(*(f"adafed_figure{n}" for n in figures), "adafed_page"),
-            seed_reports=("adafed_figures", "system_effect"),
+            reports=(
+                *(f"adafed_figure{n}" for n in figures),
+                *("adafed_page", "system_effect"),
+            ),
             baseline="FedAvg",
             paper="AdaFed",
         ),

@@ -38,7 +38,7 @@ _OF_FACES = {
 
 def _reports(*own: str) -> tuple[str, ...]:
     """The reports of a table of rounds, one of classes, and a figure."""
-    return ("rounds_to_target", *own, f"{own[-1]}_script", "pmc_variance")
+    return ("rounds_to_target", *own, "pmc_variance", "ordering_effect")
 
 
 EXPERIMENTS.register(

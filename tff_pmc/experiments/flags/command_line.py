@@ -58,8 +58,7 @@ def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
                 f"--engine={command.engine}"
             )
     options = ClusterOptions.of_flags(given)
-    in_turn = command.experiment == LR_SEARCH or experiment(command.experiment).cells
-    if in_turn and options.spread == "runs":
+    if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
             f"--spread=runs does not go with --experiment={command.experiment}, whose "
             "runs depend on those before them: take --spread=clients"

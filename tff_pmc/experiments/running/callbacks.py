@@ -6,6 +6,7 @@ listener has written is there when a run goes on after the round.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,9 +18,10 @@ from tqdm import tqdm
 
 import leaf_data
 from tff_pmc.record import files
-from tff_pmc.record.measures import PERCENTILES, Measure
+from tff_pmc.record.metrics import PERCENTILES, Measure
 from tff_pmc.record.predictions import FOLDER
-from tff_pmc.record.run_folder import FolderLostError
+from tff_pmc.record.round_record import RoundRecord
+from tff_pmc.record.tables import COHORT, ROUNDS
 from tff_pmc.reports import escape
 from tff_pmc.runtime import lost_rounds
 
@@ -27,14 +29,19 @@ from tff_pmc.runtime import lost_rounds
 class RoundDone(NamedTuple):
     """A round that was trained, tested and recorded."""
 
-    round_num: int  # From 1.
-    tables: Mapping[str, Sequence[Mapping[str, Any]]]  # The record's rows by the table.
+    record: RoundRecord  # What it came to.
     weights: Any  # The model's `ModelWeights` after the round.
-    # Of each client that tests, [E]: its correct test examples, or the sum of their
-    # losses. None where the model was not tested after this round.
-    measured: Optional[np.ndarray]
-    predicted: Optional[np.ndarray]  # Each test example's label, [N], if recorded.
-    seconds: Mapping[str, float]  # Of the training, `train`, and the tests, `test`.
+    predicted: Optional[np.ndarray] = None  # The label of each test example, if known.
+
+    @property
+    def round_num(self) -> int:
+        """The round, from 1."""
+        return self.record.round_num
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its row of `rounds.csv`."""
+        return ROUNDS.rows(self.record)[0]
 
 
 Listener = Callable[[RoundDone], Optional[bool]]
@@ -42,30 +49,26 @@ Listener = Callable[[RoundDone], Optional[bool]]
 
 
 def predictions(folder: str, examples: leaf_data.Examples) -> Listener:
-    """Writes `predictions/round_NNNN.npz`, and the labels before the first."""
+    """Writes `predictions/round_NNNN.npz`, and the labels where they are not there."""
     folder = os.path.join(folder, FOLDER)
     labels = os.path.join(folder, "labels.npz")
-    begun = False
 
     def write(name: str, **arrays: np.ndarray) -> None:
         with files.replacing(os.path.join(folder, name)) as file:
             np.savez_compressed(file, **arrays)
 
     def after_round(done: RoundDone) -> None:
-        nonlocal begun
         if done.predicted is None:
             return
         if not os.path.exists(labels):
-            if begun:
-                raise FolderLostError(f"{labels} was removed during the run")
-            os.makedirs(folder, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
             write(
                 "labels.npz",
                 y=examples.y.astype(np.uint8),
                 row_splits=examples.row_splits,
                 client_ids=np.array(examples.client_ids),
             )
-        begun = True
         # `Setup.of` refuses more classes than a byte has.
         predicted = done.predicted.astype(np.uint8)
         write(f"round_{done.round_num:04d}.npz", predicted=predicted)
@@ -93,8 +96,7 @@ class LostRounds:
 
     def after_round(self, done: RoundDone) -> None:
         """Counts the round, or not."""
-        (row,) = done.tables["rounds"]
-        self._count(row, done.tables.get("cohort", ()))
+        self._count(done.row, COHORT.rows(done.record))
         if self._lost == 1:
             logging.warning("%s: round %d: %s", self._label, done.round_num, self._why)
         self.check()
@@ -145,8 +147,7 @@ class ProgressBar:
 
     def after_round(self, done: RoundDone) -> None:
         """Shows the round."""
-        (row,) = done.tables["rounds"]
-        words = words_of(row, sum(done.seconds.values()), self._measure)
+        words = words_of(done.row, sum(done.record.seconds.values()), self._measure)
         words, often = escape.printable(words), -(-self._rounds // 10)
         if not self._bar.disable:
             self._bar.set_postfix_str(words, refresh=False)
@@ -158,7 +159,7 @@ class ProgressBar:
 
 def words_of(row: Mapping[str, Any], seconds: float, measure: Measure) -> str:
     """A round in the words of the progress bar."""
-    if measure.mean not in row:
+    if row[measure.mean] == "":
         return f"not tested, {seconds:.1f} s"
     percentiles = "/".join(f"{row[f'{measure.prefix}p{p}']:.2f}" for p in PERCENTILES)
     name = measure.mean.replace("_", " ")

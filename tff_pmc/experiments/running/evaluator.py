@@ -8,7 +8,7 @@ import numpy as np
 
 from tff_pmc import processes
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
-from tff_pmc.record import measures
+from tff_pmc.record import metrics
 from tff_pmc.systems.setup import Setup, drawn_clients, traced
 
 
@@ -20,7 +20,7 @@ class TestEvaluator:
     Attributes:
         clients: the numbers of the clients that test, [E].
         examples: the test examples of these.
-        measure: what they are measured by.
+        metric: what they are measured by.
     """
 
     __test__ = False  # No test of pytest's, whatever its name begins with.
@@ -33,7 +33,7 @@ class TestEvaluator:
         self.examples, self._sizes = data.test_examples, data.test_examples.sizes
         if len(self.clients) < self.examples.num_clients:
             self.examples = self.examples.subset(self.clients)
-        self.measure = measures.measure_of(data)
+        self.metric = metrics.measure_of(data)
         self._single = settings.record.predictions
         self._own = settings.system.own_answers(setup)
         if self._single or self._own:
@@ -43,7 +43,7 @@ class TestEvaluator:
             packs = processes.prediction_packs
         else:
             build = processes.build_correct_counts
-            if self.measure is measures.LOSS:
+            if self.metric is metrics.LOSS:
                 build = processes.build_loss_sums
             self._compute = traced(build, setup.model, self.examples.num_clients)
             packs = processes.evaluation_packs
@@ -56,21 +56,18 @@ class TestEvaluator:
             # Accuracy is reported on the very images that the server has.
             self._reported = np.array_equal(server.x, data.test_examples.x)
 
-    def at_server(self, weights: Any) -> tuple[dict[str, float], np.ndarray]:
-        """Columns of `rounds.csv`, and each class's F1; empty without server examples.
+    def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
+        """Judges a model on the examples of the server, where it has some.
 
-        `macro_f1` is the mean of the classes' F1. Where accuracy is reported on other
-        examples, the best round can be chosen by `validation_correct`, what the model
-        gets right at the server.
+        Returns the F1 of each class, empty without such examples. Where accuracy is
+        reported on other examples, the best round can be chosen by what the model gets
+        right at the server: that is the second, else None.
         """
         if self._confusion is None:
-            return {}, np.empty(0)
+            return np.empty(0), None
         confusion = self._confusion(weights)
         f1 = np.asarray(f1_of_classes(confusion), float)
-        columns = {"macro_f1": round(float(f1.mean()), 6)}
-        if not self._reported:
-            columns["validation_correct"] = int(np.trace(np.asarray(confusion)))
-        return columns, f1
+        return f1, None if self._reported else int(np.trace(np.asarray(confusion)))
 
     def of(
         self, weights: Any, known: Optional[np.ndarray] = None
@@ -88,7 +85,7 @@ class TestEvaluator:
             tests = np.isin(owner, self.clients)
             result = self._own.answer(weights)[tests]
         else:
-            kind = np.int64 if self.measure.counted else np.float64
+            kind = np.int64 if self.metric.counted else np.float64
             result = np.asarray(self._compute(weights, self._packs), kind)
         if not self._single and self._own is None:
             return result, None

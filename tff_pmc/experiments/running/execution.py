@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import leaf_data
-from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import (
-    helps_map,
     inspection,
     rate_search,
     spread_runs,
@@ -102,8 +100,6 @@ def execute(
         if command.experiment == LR_SEARCH:
             held_out = command.held_out
             text = rate_search.search(runs, data, output_dir, held_out=held_out, **how)
-        elif EXPERIMENTS[command.experiment].cells:
-            text = helps_map.run(runs, load, output_dir, seeds=command.seeds, **how)
         else:
             spread, number = None, len(runs) * (len(command.seeds) or 1)
             if cluster is not None and cluster.spreads_runs(

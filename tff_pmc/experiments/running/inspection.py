@@ -14,8 +14,10 @@ from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.processes.arguments import failure_named, initial_weights, probe_criteria
-from tff_pmc.record.weight_rows import weight_rows, without
+from tff_pmc.record.round_record import shares_in_force, without
+from tff_pmc.reports.derived import figures_of_round
 from tff_pmc.runtime import Runtime
+from tff_pmc.scores import participant_weights
 from tff_pmc.selections import LOSS
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
@@ -59,8 +61,23 @@ def inspect(
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
     measured = _measure(setup, chosen, engine)
+    aggregation = settings.aggregation
+    normalization = aggregation.scores_normalization
     weights = pd.DataFrame(
-        row for raw in measured for row in weight_rows(settings, in_force, raw, others)
+        row
+        for raw in measured
+        for row in figures_of_round(
+            raw,
+            aggregation.criteria,
+            normalization,
+            in_force=in_force.label,
+            shares=shares_in_force(settings, in_force, raw),
+            others={
+                one.label: participant_weights(raw, one, normalization)
+                for one in others
+                if one.label != in_force.label
+            },
+        )
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
     first = [data.client_ids[client] for client in chosen[0][:MOST_SHOWN]]

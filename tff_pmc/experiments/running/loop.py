@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Optional
 
+import numpy as np
+
 import leaf_data
 from tff_pmc.experiments.running import callbacks
 from tff_pmc.experiments.running.evaluator import TestEvaluator
-from tff_pmc.record import read, rows
 from tff_pmc.record.checkpoints import Checkpoints
+from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
+from tff_pmc.record.tables import ROUNDS
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
 
@@ -47,9 +49,9 @@ def run(
         process = settings.system.build(setup)
         evaluator = TestEvaluator(setup)
         state = process.initialize()
-        checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"), state)
-        last = checkpoints.load_last(folder.check, folder.has_rows)
-        folder.go_on_after(last.round_num, last.lengths)
+        checkpoints = Checkpoints(folder.path, state)
+        last = checkpoints.load_last(folder.lengths())
+        folder.resume_after(last.round_num, last.lengths)
         if last.round_num:
             state = last.state
         else:
@@ -60,7 +62,7 @@ def run(
         told = [callbacks.predictions(folder.path, evaluator.examples), *listeners]
         before: list[dict[Any, Any]] = []
         if last.round_num:
-            before = read.read_table(folder.path, "rounds.csv").to_dict("records")
+            before = ROUNDS.read(folder.path).to_dict("records")
         most_lost = settings.training.most_lost_rounds
         lost = callbacks.LostRounds(settings.label, most_lost, before)
         lost.check()
@@ -70,15 +72,13 @@ def run(
             told.append(tensorboard_events.TensorBoardEvents(folder.path).after_round)
         if title is not None:
             bar = callbacks.ProgressBar(
-                title or settings.label, evaluator.measure, last.round_num, rounds
+                title or settings.label, evaluator.metric, last.round_num, rounds
             )
             at_the_end.callback(bar.close)
             told.append(bar.after_round)
         for round_num in range(last.round_num + 1, rounds + 1):
             state, done = _round(setup, process, evaluator, state, round_num)
-            folder.release(done.tables)
-            seconds = {name: round(value, 3) for name, value in done.seconds.items()}
-            folder.append("timing", [{"round": round_num, **seconds}])
+            folder.write(done.record)
             # Each of them is told of the round that one of them ends the run after.
             ends = [after_round(done) for after_round in told]
             # Last: a checkpoint says that the rows up to its round are on disk.
@@ -128,15 +128,21 @@ def _round(
         "train": train_seconds,
         "test": time.perf_counter() - start - train_seconds,
     }
-    at_server, f1 = evaluator.at_server(weights)
-    columns = {
-        "train_bytes": len(chosen) * process.traffic.per_client_training,
-        "test_bytes": (len(outcome.tested) * process.num_judges + num_asked)
-        * process.traffic.per_client_testing,
-        **at_server,
-    }
-    tested = rows.ClientTests(evaluator.clients, evaluator.examples, measured)
-    tables = rows.tables_of(setup, round_num, chosen, outcome, tested, columns, f1)
-    return outcome.state, callbacks.RoundDone(
-        round_num, tables, weights, measured, predicted, seconds
+    f1, validation_correct = evaluator.at_server(weights)
+    num_tests = len(outcome.tested) * process.num_judges + num_asked
+    record = RoundRecord(
+        round_num=round_num,
+        settings=setup.settings,
+        outcome=outcome,
+        cohort=[setup.data.client_ids[k] for k in chosen],
+        clients=evaluator.examples.client_ids,
+        sizes=np.asarray(evaluator.examples.sizes, np.int64),
+        metric=evaluator.metric,
+        measured=measured,
+        f1=f1,
+        validation_correct=validation_correct,
+        train_bytes=len(chosen) * process.traffic.per_client_training,
+        test_bytes=num_tests * process.traffic.per_client_testing,
+        seconds=seconds,
     )
+    return outcome.state, callbacks.RoundDone(record, weights, predicted)

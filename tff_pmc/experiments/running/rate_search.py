@@ -14,10 +14,11 @@ import pandas as pd
 import leaf_data
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.callbacks import LostRunError, RoundDone
-from tff_pmc.record import read
+from tff_pmc.record.record_error import ClientsLeftOutError
+from tff_pmc.record.results import Results, read_results
 from tff_pmc.record.same_run import folder_of_runs
-from tff_pmc.reports import Report, output, summary
-from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.reports import Report, output
+from tff_pmc.reports.rounds_to_target import reaches
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.systems.setup import Setup
 
@@ -59,12 +60,15 @@ def search(
     target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
     able = sizes > 0  # A device of few examples has none to be judged on.
 
-    def first_round(correct: Any) -> Any:
-        found = rounds_to_target(correct[:, able], sizes[able], [target], [_SHARE])
-        return found[target, _SHARE]
+    def first_round(correct: Any) -> Optional[int]:
+        """Returns the first of the rounds in which enough devices reach the target."""
+        # As `rounds_to_target`, without the devices that have no examples.
+        count = reaches(correct[:, able], sizes[able], target, "at_least").sum(axis=1)
+        enough = count >= math.ceil(_SHARE * able.sum() / 100)
+        return int(enough.argmax()) + 1 if enough.any() else None
 
     def reached(done: RoundDone) -> bool:
-        tested = done.measured
+        tested = done.record.measured
         return tested is not None and first_round(tested[np.newaxis]) is not None
 
     Setup.of(first, data)  # Refused before a folder is made.
@@ -73,7 +77,7 @@ def search(
     rates = [settings.training.learning_rate for settings in runs]
     plan["settings"]["learning_rates"] = rates
     plan["settings"]["held_out"] = held_out
-    rows, made = [], []
+    rows, left_out = [], []
     how = {"resume": resume, "tensorboard": tensorboard, "listeners": [reached]}
     with folder_of_runs(output_dir, plan, resume=resume):
         for number, (rate, settings) in enumerate(zip(rates, runs), 1):
@@ -85,15 +89,21 @@ def search(
                 loop.run(settings, data, folder, title=title, **how)
             except LostRunError as error:
                 lost = error
-            run = read.read_run(folder)
-            made.append(run)
+            results = read_results(folder)
+            if results.clients.empty:
+                raise ClientsLeftOutError
+            clients, accuracy = results.clients, results.rounds["accuracy"]
+            correct = clients.pivot(index="round", columns="client", values="correct")
+            by_round = correct.reindex(results.rounds["round"]).ffill()
+            ordered = by_round[list(data.test_examples.client_ids)].to_numpy(int)
+            left_out.append(_left_out(f"rate_{rate:g}", results))
             rows.append(
                 {
                     "learning_rate": rate,
-                    "rounds": first_round(run.correct),
-                    "rounds_run": len(run.correct),
+                    "rounds": first_round(ordered),
+                    "rounds_run": len(accuracy),
                     # Of a lost one, that of a model that nobody trained any more.
-                    "best_accuracy": math.nan if lost else run.accuracy.max(),
+                    "best_accuracy": math.nan if lost else accuracy.max(),
                 }
             )
         if lost and all(math.isnan(row["best_accuracy"]) for row in rows):
@@ -110,6 +120,17 @@ def search(
         f"Rounds of DS until {_SHARE} % of the devices reach {target} % on "
         f"{adjustment.validation_fraction:.0%} of {_WHOSE[held_out]} training "
         f"examples\n{text}"
-        f"{summary.left_out(made, lambda run: os.path.basename(run.path))}\n"
+        f"{''.join(left_out)}\n"
         f"First: {found}"
+    )
+
+
+def _left_out(name: str, results: Results) -> str:
+    """Returns a line on a run that left trainings out; else nothing."""
+    out, of = results.rounds["excluded"].sum(), results.rounds["clients"].sum()
+    if not out:
+        return ""
+    return (
+        f"\n{name}: {out} of {of} trainings were left out, as not finite or above "
+        "--max_update_norm"
     )

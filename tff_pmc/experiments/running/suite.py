@@ -14,10 +14,10 @@ from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.callbacks import LostRunError
-from tff_pmc.record import files, read, run_json
+from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import read_results
 from tff_pmc.record.same_run import check_same, folder_of_runs
-from tff_pmc.reports import losses, output
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
 
@@ -79,7 +79,7 @@ def run_all(
         number = 0
         for place, (folder, own) in enumerate(by_folder.items()):
             # Of several seeds some may not have been begun.
-            begun = resume and (not seeds or files.read_json(folder) is not None)
+            begun = resume and (not seeds or bool(_read_plan(folder)))
             data = load(own[0])
             plan = _plan(own, data)
             held.enter_context(folder_of_runs(folder, plan, resume=begun))
@@ -112,9 +112,7 @@ def run_all(
                 text = report(job.output_dir, made)
         if lost:
             raise LostRunError("; ".join(lost))
-        if not seeds:
-            return text
-        return _report_seeds(seeds, by_folder, output_dir, baseline)
+        return report(output_dir, runs) if seeds else text
 
 
 def _into_its_seed(
@@ -127,8 +125,8 @@ def _into_its_seed(
 
     What was killed in its middle goes on: `run.json` is the last that changes.
     """
-    before = files.read_json(output_dir)
-    if before is None or "seeds" in run_json.by_flag(before.get("settings", {})):
+    before = _read_plan(output_dir)
+    if not before or "seeds" in files.by_flag(before.get("settings", {})):
         return
 
     def may_be(runs: Sequence[RunSettings]) -> bool:
@@ -141,11 +139,10 @@ def _into_its_seed(
     folder = next((place for place, runs in by_folder.items() if may_be(runs)), "")
     if not folder:
         return
-    files.check_plain(output_dir)
     lock = files.take_lock(output_dir)
     try:
         os.makedirs(folder, exist_ok=True)
-        stay = {"run.json", files.LOCK, os.path.basename(folder)}
+        stay = {files.RUN_JSON, files.LOCK, os.path.basename(folder)}
         for name in set(os.listdir(output_dir)) - stay:
             os.rename(os.path.join(output_dir, name), os.path.join(folder, name))
         files.write_json(folder, before)
@@ -165,36 +162,20 @@ def _in_turn(jobs: Iterable[Job], load: Load) -> Iterator[Done]:
 
 
 def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
-    """Writes the tables and plots of a folder of runs; returns the tables as text."""
+    """Writes the tables and plots of a folder of runs; returns the tables as text.
+
+    `runs` are those whose reports are written, where some ended early.
+    """
+    folders = {settings.folder for settings in runs}
+    results = read_results(output_dir)
+    made = [os.path.basename(path) in folders for path in results.runs["path"]]
     experiment = EXPERIMENTS[runs[0].experiment]
-    folders = [os.path.join(output_dir, settings.folder) for settings in runs]
-    if losses.measures_loss(folders[0]):
-        what = reporting.label_word(experiment)
-        lost = list(map(losses.read_loss_run, folders))
-        return output.write(losses.of_runs(lost, what, experiment.reports), output_dir)
-    made = [read.read_run(folder) for folder in folders]
-    return reporting.write(experiment, made, output_dir)
+    return reporting.write(experiment, results.only(made), output_dir)
 
 
-def _report_seeds(
-    seeds: Sequence[int],
-    by_folder: Mapping[str, Sequence[RunSettings]],
-    goal: str,
-    baseline: str,
-) -> str:
-    """Writes the tables and plots over several seeds; returns the tables as text."""
-    paths = {
-        seed: [os.path.join(folder, settings.folder) for settings in runs]
-        for seed, (folder, runs) in zip(seeds, by_folder.items())
-    }
-    (first, *_), *_ = by_folder.values()
-    experiment = EXPERIMENTS[first.experiment]
-    if losses.measures_loss(paths[seeds[0]][0]):
-        lost = {s: list(map(losses.read_loss_run, p)) for s, p in paths.items()}
-        what = reporting.label_word(experiment)
-        return output.write(losses.of_seeds(lost, what), goal)
-    by_seed = {seed: list(map(read.read_run, p)) for seed, p in paths.items()}
-    return reporting.write_seeds(experiment, by_seed, goal, baseline)
+def _read_plan(folder: str) -> dict[str, Any]:
+    """Returns the `run.json` of a folder; nothing where there is none."""
+    return files.read_json(os.path.join(folder, files.RUN_JSON), missing={})
 
 
 def _plan(

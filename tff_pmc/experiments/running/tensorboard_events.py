@@ -1,4 +1,4 @@
-"""`--tensorboard`: what the record says of a round, as TensorBoard shows it."""
+"""`--tensorboard`: the record of a round, as TensorBoard shows it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import concurrent.futures
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,13 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.experiments.running.callbacks import RoundDone
-from tff_pmc.record.measures import client_means
-from tff_pmc.reports import summary
+from tff_pmc.record.metrics import client_means, jain_index, percentile, worst_tenth
+from tff_pmc.record.round_record import RoundRecord
+from tff_pmc.record.tables import ROUNDS
+from tff_pmc.reports.derived import FIGURES, figures_of_round
 
 FOLDER = "tensorboard"
 """The subfolder of a run's folder with its event files."""
-
-Row = Mapping[str, Any]
-_OF_WEIGHTS = ("coefficient_of_variation", "effective_clients", "total_variation")
-_NO_VALUES = ("round", "client", "excluded")
 
 
 class TensorBoardEvents:
@@ -43,7 +40,7 @@ class TensorBoardEvents:
 
     def after_round(self, done: RoundDone) -> None:
         """Releases a round, whose events are on disk when this returns."""
-        found = values(done.tables, done.weights)
+        found = values(done.record, done.weights)
         released = self._manager.release(found, done.round_num)
         # A thread of its own, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -53,13 +50,13 @@ class TensorBoardEvents:
                 raise OSError(f"{self._path}: {error.message}") from error
 
 
-def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
-    """The values of a round, in the structure whose paths are TensorBoard's tags.
+def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
+    """Returns the values of a round, in the structure of TensorBoard's tags.
 
     Numbers are its scalars, arrays its distributions and histograms:
 
         rounds/COLUMN         each number of `rounds.csv`
-        fairness/NAME         the figures of `summary.SPREAD`, of accuracies
+        fairness/NAME         how the accuracies are spread over the clients
         clients/accuracy      of every client's test set: an array; clients/loss where
                               the record has losses
         cohort/COLUMN         the weights and the raw criteria of the round's clients
@@ -67,43 +64,51 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
-    (of_round,) = tables["rounds"]
+    (of_round,) = ROUNDS.rows(record)
+    aggregation = record.settings.aggregation
+    figures = figures_of_round(
+        record.counted,
+        aggregation.criteria,
+        aggregation.scores_normalization,
+        in_force=record.outcome.in_force.label,
+        shares=record.shares,
+    )
+    columns = {**dict(zip(record.codes, record.raw.T)), "weight": record.weights}
     model = [np.asarray(tensor) for tensor in weights.trainable]
     return {
         "rounds": {
             name: value
             for name, value in of_round.items()
-            if name != "round" and not isinstance(value, str)
+            if name != "round" and isinstance(value, (int, float))
         },
-        **_of_clients(tables["clients"]),
+        **_of_clients(record),
         "cohort": {
             name: column[np.isfinite(column)]  # Who was left out has no weight.
-            for name in tables["cohort"][0]
-            if name not in _NO_VALUES
-            for column in [np.array([row[name] for row in tables["cohort"]], float)]
+            for name, column in columns.items()
         },
         **{
-            f"weights_{figure}": {
-                row["ordering"]: row[figure] for row in tables["weights"]
-            }
-            for figure in _OF_WEIGHTS
+            f"weights_{figure}": {row["ordering"]: row[figure] for row in figures}
+            for figure in FIGURES
         },
         "model": {f"{number:02d}": tensor for number, tensor in enumerate(model)},
     }
 
 
-def _of_clients(rows: Sequence[Row]) -> dict[str, Any]:
-    if not rows:  # Not tested, or not recorded.
+def _of_clients(record: RoundRecord) -> dict[str, Any]:
+    if not record.client_totals:  # Not tested, or not recorded.
         return {}
-    examples = np.array([row["examples"] for row in rows], np.int64)
-    if "correct" not in rows[0]:
-        losses = np.array([row["loss_sum"] for row in rows], float)
-        return {"clients": {"loss": client_means(losses, examples)}}
-    correct = np.array([row["correct"] for row in rows], np.int64)
-    spread = summary.measured(correct, examples)
+    local = client_means(np.array(record.client_totals), record.sizes)
+    if not record.metric.counted:
+        return {"clients": {"loss": local}}
+    spread = {
+        "p10": percentile(local, 10),
+        "worst_tenth": worst_tenth(local),
+        "standard_deviation": local.std(),
+        "jain_index": jain_index(local),
+    }
     return {
         "fairness": {name: float(value) for name, value in spread.items()},
-        "clients": {"accuracy": client_means(correct, examples)},
+        "clients": {"accuracy": local},
     }
 
 

@@ -1,36 +1,26 @@
 """AdaFed's six figures, and a page of numbers read off their curves.
 
-The paper's curves have no numbers beside what its text says of them, which
-`claims/adafed.toml` has; so each figure has ours alone, under the paper's number and
-claims.
+The paper's curves have no numbers but those that its text names, which are in
+`claims/adafed.py`; so each figure has ours alone, under the paper's number and claims.
 """
 
 from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.read import Run, conditions_of
-from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import (
-    REPORTS,
-    SEED_REPORTS,
-    Report,
-    figures,
-    pages,
-    paired,
-    styles,
-)
-from tff_pmc.reports.paired import BySeed
-from tff_pmc.reports.papers.claim_tables import claims
-from tff_pmc.reports.papers.judging import TOO_SHORT, Answer
-from tff_pmc.reports.papers.quantities import FEDAVG, class_f1, round_of_accuracy
+from tff_pmc.record.results import KEY, Results
+from tff_pmc.reports import REPORTS, Report, figures, pages, styles
+from tff_pmc.reports.conditions import conditions
+from tff_pmc.reports.papers.catalog import answer, claims
+from tff_pmc.reports.papers.evidence import KeptResults
+from tff_pmc.reports.papers.published import of_one_seed
 
+FEDAVG = "FedAvg"
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
 TARGETS = (80, 90, 95)
 
@@ -38,7 +28,7 @@ TARGETS = (80, 90, 95)
 class Published(NamedTuple):
     """A figure of the paper: its experiment, what it shows, and its curves' column.
 
-    The column of `rounds.csv` is empty for the curves of each class.
+    The column of `Results.rounds` is empty for the curves of each class.
     """
 
     experiment: str
@@ -57,38 +47,23 @@ FIGURES = {
 """AdaFed's figures by their numbers."""
 
 
-def report(runs: Sequence[Run], *, numbers: Sequence[int]) -> Report:
-    """Returns figures as `figureN.png`; the text names those without F1 on record.
+def report(results: Results, *, number: int) -> Report:
+    """Returns a figure as `figureN.png`; the text names one without recorded F1.
 
-    Of several runs of one label (under several seeds) the mean is drawn, and the lowest
-    and highest of each round as a band.
+    Of several seeds the mean is drawn, and the lowest and highest of each round as a
+    band.
     """
-    drawn = {number: draw(runs, number) for number in numbers}
-    missing = [
-        f"AdaFed's Figure {number} is not drawn: the runs have no F1 on record"
-        for number, figure in drawn.items()
-        if figure is None
-    ]
-    found = {f"figure{number}": figure for number, figure in drawn.items() if figure}
-    return Report("\n".join(missing), figures=found)
-
-
-def seeds_report(by_seed: BySeed, *, baseline: str) -> Report:
-    """Returns the experiment's figures of the runs, the baseline's among them."""
-    runs = paired.every(by_seed)
-    return report(runs, numbers=numbers_of(runs[0].settings["experiment"]))
-
-
-def numbers_of(experiment: str) -> list[int]:
-    """Returns the numbers of the figures of an experiment."""
-    return [n for n, published in FIGURES.items() if published.experiment == experiment]
+    figure = draw(results, number)
+    if figure is None:
+        return Report(f"AdaFed's Figure {number} is not drawn: no F1 was recorded.")
+    return Report(figures={f"figure{number}": figure})
 
 
 @figures.styled
-def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
-    """Returns a figure; None where the runs have no F1 on record."""
+def draw(results: Results, number: int) -> Optional[Figure]:
+    """Returns a figure; None where the runs recorded no F1."""
     published = FIGURES[number]
-    panels = _panels(runs, published.column)
+    panels = _panels(results, published.column)
     if panels is None:
         return None
     of_classes = not published.column
@@ -115,66 +90,64 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
     place = {"loc": "outside lower center", "ncols": columns}
     band = figures.band_words(count) or None
     figure.legend(handles, labels, title=band, **place)
-    said = [
+    says = [
         claim.says.partition(" (Here")[0]
         for claim in claims("AdaFed")
         if str(number) in claim.place.split()
     ]
-    words = textwrap.fill(" ".join(["The paper:", *said]), letters)
-    figure.suptitle(f"{_title(runs[0], number)}\n{words}", fontsize=7)
+    words = textwrap.fill(" ".join(["The paper:", *says]), letters)
+    figure.suptitle(f"{_title(results, number)}\n{words}", fontsize=7)
     return figure
 
 
-def _title(run: Run, number: int) -> str:
-    published, settings = FIGURES[number], run.settings
+def _title(results: Results, number: int) -> str:
+    published, run = FIGURES[number], results.runs.iloc[0]
     return (
         f"AdaFed Figure {number}, simulation {published.experiment[-1]}: "
         f"{published.shows} of the server's model\n"
-        f"{run.data['clients']} clients, {settings['model']}, "
-        f"{settings['client_optimizer']} {settings['learning_rate']:g}, "
-        f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "
-        f"{settings['rounds']} rounds"
+        f"{run['data_clients']} clients, {run['model']}, "
+        f"{run['client_optimizer']} {run['learning_rate']:g}, "
+        f"E = {run['local_epochs']}, B = {run['batch_size']}, "
+        f"{run['rounds']} rounds"
     )
 
 
 Curves = dict[str, list[pd.Series]]
 
 
-def _panels(runs: Sequence[Run], column: str) -> Optional[dict[str, Curves]]:
-    """The curves of each panel by the runs' labels, one a seed."""
+def _panels(results: Results, column: str) -> Optional[dict[str, Curves]]:
+    """Returns the curves of each panel by the runs' labels, one a seed."""
+    # Records without `macro_f1` have the F1 of the model that a round began with.
+    needed = column or "macro_f1"
+    if needed not in results.rounds or results.rounds[needed].isna().any():
+        return None
+    table = results.rounds.assign(panel="")
+    if not column:
+        panel = "class " + results.class_f1["class"].astype(str)
+        table, column = results.class_f1.assign(panel=panel), "f1"
     panels: dict[str, Curves] = {}
-    for run in runs:
-        rounds = run.rounds.set_index("round")
-        table = rounds.get([column]) if column else class_f1(run)
-        if table is None:
-            return None
-        for name, curve in table.items():
-            title = "" if column else f"class {name}"
-            panels.setdefault(title, {}).setdefault(run.label, []).append(curve)
+    for (title, _, label), curve in table.groupby(["panel", *KEY], sort=False):
+        by_round = curve.set_index("round")[column]
+        panels.setdefault(title, {}).setdefault(label, []).append(by_round)
     return panels
 
 
-for _number in FIGURES:
-    REPORTS.register(
-        f"adafed_figure{_number}", functools.partial(report, numbers=[_number])
-    )
-SEED_REPORTS.register("adafed_figures", seeds_report)
-
-
-def page(runs: Sequence[Run]) -> Report:
+@of_one_seed
+def page(results: Results) -> Report:
     """Returns `adafed.csv` and `adafed.md`; FedAvg is the baseline of the others."""
-    experiment = runs[0].settings["experiment"]
-    table = pd.DataFrame(_rows(runs))
-    numbers = [[*table], *([str(v) for v in row] for row in table.to_numpy())]
+    experiment = str(results.setting("experiment"))
+    table = _rows(results)
+    numbers = [[*table], *([str(v) for v in row] for row in table.to_numpy(object))]
     drawn = [
-        f"`figure{number}.png` is Figure {number}: {FIGURES[number].shows} of the "
-        "server's model after each round"
-        for number in numbers_of(experiment)
+        f"`figure{number}.png` is Figure {number}: {of.shows} of the server's model "
+        "after each round"
+        for number, of in FIGURES.items()
+        if of.experiment == experiment
     ]
     notes = [
         f"AdaFed's simulation {experiment[-1]}. {'; '.join(drawn)}. Of the paper's "
         "curves there are no numbers but those in its claims.",
-        *conditions_of(runs),
+        *conditions(results),
         f"`lead`: the mean difference to {FEDAVG} over rounds 1 to 5, and over all, "
         "in points of accuracy. One run each and no noise floor: a lead of a point or "
         "two shows nothing; --seeds shows what does.",
@@ -183,44 +156,48 @@ def page(runs: Sequence[Run]) -> Report:
     ]
     title = f"{experiment}: accuracy on the reported images"
     parts: dict[str, pages.Grid] = {"Round by round": numbers}
-    said = _claims(runs, experiment)
-    if len(said) > 1:
-        parts["What the paper claims of this simulation"] = said
+    judged = _claims(results, experiment)
+    if len(judged) > 1:
+        parts["What the paper claims of this simulation"] = judged
     return pages.report("adafed", title, notes, parts, table, digits=0)
 
 
-def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:
-    """The claims that this experiment's runs alone can judge."""
+def _claims(results: Results, experiment: str) -> list[list[str]]:
+    """Returns the claims that this experiment's runs alone can judge, and verdicts."""
     lines = [["place", "claim", "here", "verdict", "why"]]
     for claim in claims("AdaFed"):
-        if claim.experiments == (experiment,):
-            try:
-                answer = claim.judge({experiment: runs})
-            except RecordError as error:
-                answer = Answer("", TOO_SHORT, str(error))
-            lines.append([claim.place, claim.says, *answer[:3]])
+        found, needed = answer(claim, KeptResults([results]))
+        if {*needed} == {experiment}:
+            lines.append([claim.place, claim.says, *found[:3]])
     return lines
 
 
-def _rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    base_of = {run.note: run.rounds["accuracy"] for run in runs if run.system == FEDAVG}
+def _rows(results: Results) -> pd.DataFrame:
+    """Returns a row for each run under one seed: accuracies, rounds to them, leads."""
+    accuracy = results.rounds.pivot(index="label", columns="round", values="accuracy")
+    baselines = results.only(algorithm=FEDAVG).runs.set_index("note")["label"]
+    macro_f1 = results.rounds.get("macro_f1")
     rows = []
-    for run in runs:
-        accuracy = run.rounds["accuracy"]
-        row: dict[str, Any] = {"system": run.label}
-        known = [number for number in ROUNDS if number <= len(accuracy)]
-        row |= {f"round {n}": round(float(accuracy[n - 1]), 4) for n in known}
+    for _, run in results.runs.iterrows():
+        own = accuracy.loc[run["label"]].dropna()
+        row: dict[str, Any] = {"system": run["label"]}
+        row |= {f"round {n}": round(own[n], 4) for n in ROUNDS if n in own}
         for target in TARGETS:
-            reached = round_of_accuracy(run, target)
-            row[f"to {target} %"] = str(reached or "-")
-        if run.note in base_of:
-            lead = 100 * (accuracy - base_of[run.note]).dropna()
+            reached = own[own >= target / 100]
+            row[f"to {target} %"] = str(reached.index[0]) if len(reached) else "-"
+        if run["note"] in baselines:
+            lead = 100 * (own - accuracy.loc[baselines[run["note"]]]).dropna()
             row["lead 1-5"] = round(float(lead[:5].mean()), 2)
             row["lead"] = round(float(lead.mean()), 2)
-        if "macro_f1" in run.rounds:
-            row["macro F1"] = round(float(run.rounds["macro_f1"].iloc[-1]), 4)
+        if macro_f1 is not None:
+            last = macro_f1[results.rounds["label"] == run["label"]].iloc[-1]
+            row["macro F1"] = round(float(last), 4)
         rows.append(row)
-    return rows
+    return pd.DataFrame(rows)
 
 
+for _number in FIGURES:
+    REPORTS.register(
+        f"adafed_figure{_number}", functools.partial(report, number=_number)
+    )
 REPORTS.register("adafed_page", page)

@@ -1,17 +1,11 @@
-"""Table 1 of the device-aware paper (DA), ours beside the published numbers."""
+"""Table 1 of the device-aware paper (DA), ours with the published numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, pages, paired
+from tff_pmc.record.results import Results
+from tff_pmc.reports import REPORTS, Report, pages
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.published import DA_STUDIES
 from tff_pmc.reports.rounds_to_target import rounds_to_target, untested
@@ -39,11 +33,10 @@ BEST, MEAN = "Best", "Mean"
 PUBLISHED_BEST = "Md≻Ds≻Ld"
 """The initial ordering of the one row the paper prints of Final, its best."""
 
-_SINGLE = np.array([len(shares) == 1 for shares in COLUMNS.values()])
 _SHARES = sorted({share for part in COLUMNS.values() for share in part})
 
 
-def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
+def tidy_rows(results: Results) -> pd.DataFrame:
     """Returns the table from runs: the columns `KEYS` and `value` (NaN: not reached).
 
     Three studies: `Ind` (one criterion), `MCA` (an ordering of three, fixed, and the
@@ -52,84 +45,88 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     that reached the most cells over both targets, then the one with the fewest rounds
     over these cells, then the first. A mean is exact, and not reached where one of its
     parts is not: a mean of the rest would look better than it is. Rows whose run is
-    missing are left out, `Best` and `Mean` where one of the six is. Two runs of one
-    label, or of other clients, are a `RecordError`.
+    missing are left out, `Best` and `Mean` where one of the six is. Runs of other
+    clients are a `RecordError`.
     """
-    for label, run in paired.by_label(runs).items():
-        if not np.array_equal(run.examples, runs[0].examples):
-            raise RecordError(
-                f"Table 1: the runs {runs[0].label} and {label} have other clients"
-            )
-    rows: list[tuple[Any, ...]] = []
+    rounds = _rounds(results)
+    parts = []
     for study, names in DA_STUDIES.items():
-        part = _rows_of(study, runs)
+        part = _rows_of(study, rounds)
         if study != "Ind" and len(part) == len(names):
-            mean = np.mean(list(part.values()), axis=0)
-            best = {BEST: part[_best(part)]} if study == "Final" else {}
-            part = {**part, **best, MEAN: mean}
-        rows += [
-            (target, study, row, column, value)
-            for row, values in part.items()
-            for target, line in zip(TARGETS, values)
-            for column, value in zip(COLUMNS, line)
-        ]
-    rows.sort(key=lambda row: row[0])  # Stable: by target, then as above.
-    return pd.DataFrame(rows, columns=[*KEYS, "value"])
+            mean = part.mean(skipna=False)
+            if study == "Final":
+                part.loc[BEST] = part.loc[_best(part)]
+            part.loc[MEAN] = mean
+        parts.append(pd.concat({study: part}, names=["study", "row"]))
+    cells = pd.concat(parts).stack([0, 1], future_stack=True)
+    tidy = cells.rename("value").reset_index()[[*KEYS, "value"]]
+    return tidy.sort_values(KEYS[0], kind="stable", ignore_index=True)
 
 
-def report(runs: Sequence[Run]) -> Report:
+@published.of_one_seed
+def report(results: Results) -> Report:
     """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
 
     The rule of reaching a target is the paper's, at least the target.
     """
-    ours = tidy_rows(runs)
+    ours = tidy_rows(results)
     if ours.empty:
         return Report()
     theirs = published.table("da_table1")
-    # The one row that is printed of Final is its best: it stands beside ours, too.
+    # The one row that is printed of Final is its best: it stands with ours, too.
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     theirs = pd.concat([theirs, best.assign(row=BEST)])
     cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
-    return pages.report("table1", head, _notes(runs), _grids(cells), cells)
+    return pages.report("table1", head, _notes(results), _grids(cells), cells)
 
 
-def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float64]]:
-    """Returns row -> rounds, [targets, columns], of the study's rows with a run."""
-    by_label, found = {run.label: run for run in runs}, {}
-    for label, row in DA_STUDIES[study].items():
-        if label in by_label:
-            run = by_label[label]
-            reached = rounds_to_target(run.correct, run.examples, TARGETS, _SHARES)
-            rounds = {key: value or np.nan for key, value in reached.items()}
-            found[row] = np.array(
-                [
-                    [np.mean([rounds[t, p] for p in part]) for part in COLUMNS.values()]
-                    for t in TARGETS
-                ]
-            )
-    return found
-
-
-def _best(part: Mapping[str, npt.NDArray[np.float64]]) -> str:
-    """Returns the row with the most cells reached, then the fewest rounds."""
-    cells = {row: rounds[:, _SINGLE] for row, rounds in part.items()}
-    return min(
-        part, key=lambda row: (np.isnan(cells[row]).sum(), np.nansum(cells[row]))
+def _rounds(results: Results) -> pd.DataFrame:
+    """Returns the rounds of each run that is a row, by (target, column)."""
+    runs = results.only(label=[label for rows in DA_STUDIES.values() for label in rows])
+    columns = pd.MultiIndex.from_product([TARGETS, COLUMNS], names=[KEYS[0], "column"])
+    if not runs.labels:
+        return pd.DataFrame(columns=columns, dtype=float)
+    published.check_clients(runs)
+    reached = rounds_to_target(runs, TARGETS, _SHARES, reach="at_least").pivot(
+        index="label", columns=["target", "devices"], values="rounds"
     )
+    means = {
+        (target, column): reached[[(target, share) for share in COLUMNS[column]]].mean(
+            axis=1, skipna=False
+        )
+        for target, column in columns
+    }
+    return pd.DataFrame(means).set_axis(columns, axis=1)
 
 
-def _notes(runs: Sequence[Run]) -> list[str]:
-    examples, rounds = runs[0].examples, [len(run.accuracy) for run in runs]
-    span = f"{min(rounds)} to " if min(rounds) < max(rounds) else ""
+def _rows_of(study: str, rounds: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rounds of the study's rows with a run, named as in the paper."""
+    names = DA_STUDIES[study]
+    return rounds.loc[[label for label in names if label in rounds.index]].rename(names)
+
+
+def _best(part: pd.DataFrame) -> str:
+    """Returns the row with the most cells reached, then the fewest rounds."""
+    single = [column for column, shares in COLUMNS.items() if len(shares) == 1]
+    cells = part.loc[:, (slice(None), single)]
+    missed, rounds = cells.isna().sum(axis=1), cells.sum(axis=1)
+    return str(min(part.index, key=lambda row: (missed[row], rounds[row])))
+
+
+def _notes(results: Results) -> list[str]:
+    length, first = results.length, results.runs.iloc[0]
+    clients = results.clients[results.clients["label"] == first["label"]]
+    examples = clients.drop_duplicates("client")["examples"]
+    span = f"{length.min()} to " if length.min() < length.max() else ""
     notes = [
-        f"Runs: {runs[0].data['name']}, {len(examples)} clients, "
-        f"{span}{max(rounds)} rounds.",
+        f"Runs: {first['data_name']}, {len(examples)} clients, "
+        f"{span}{length.max()} rounds.",
         f"{published.DASH}: not reached, and a mean with a part not reached. Our means "
         "are exact; the paper cuts its decimals.",
     ]
-    notes += untested(runs[:1])
-    starts = _rows_of("Final", runs)
+    notes += untested(results.only(label=first["label"]))
+    starts = _rows_of("Final", _rounds(results))
     if len(starts) == len(DA_STUDIES["Final"]):
         notes.append(
             f"{BEST}: of the six initial orderings, the most cells reached, then the "
@@ -137,7 +134,7 @@ def _notes(runs: Sequence[Run]) -> list[str]:
         )
     needed = [label for names in DA_STUDIES.values() for label in names]
     what = f"No run, so no row (nor {MEAN} and {BEST} of its six)"
-    return [*notes, *published.rows_notes(runs, needed, what)]
+    return [*notes, *published.rows_notes(results, needed, what)]
 
 
 def _grids(cells: pd.DataFrame) -> dict[str, pages.Grid]:

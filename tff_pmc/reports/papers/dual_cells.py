@@ -1,6 +1,6 @@
 """The cells of Dual's Tables IV and V from runs.
 
-A run's answers on its test set (the record of predictions) give accuracy, precision,
+A run's answers on its test set (the recorded predictions) give accuracy, precision,
 F1 and MCC. Of which epoch (round) is a choice:
 
 * `ours_best_epoch`: the epoch with the most right answers on the very test set that is
@@ -19,16 +19,14 @@ model's right answers on the examples that it was judged on.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.read import Run
-from tff_pmc.reports.kept import cells_beside
-from tff_pmc.reports.paired import by_label
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.papers import published
 
 ALGORITHMS = {
@@ -41,7 +39,7 @@ ALGORITHMS = {
     "laplace": "Differential Privacy",
     "quantized": "Quantization",
 }
-"""The names of the systems that are rows, and those the paper prints, in its order."""
+"""The algorithms that are rows, by their names, and as the paper prints them."""
 
 METRICS = ("Accuracy", "Precision", "F1 Score", "MCC")
 """The paper's columns."""
@@ -53,76 +51,107 @@ POSITIVE = 1
 CHOICES = ("best_epoch", "last", "validated")
 """The names of the choices of an epoch."""
 
-
-def rows_of(runs: Sequence[Run]) -> list[Run]:
-    """Returns the runs that are rows, each once, in the paper's order of algorithms."""
-    order, rows = list(ALGORITHMS), filter(is_row, runs)
-    found = by_label(rows, lambda run: " with ".join(_key(run))).values()
-    return sorted(found, key=lambda run: order.index(run.settings["system"]))
+_OURS = (*(f"ours_{one}" for one in CHOICES), *(f"{one}_at" for one in CHOICES))
 
 
-def clients_of(run: Run) -> str:
-    """Returns the clients of a run as the paper prints them, `C1&C2&C3`."""
-    return "&".join(f"C{number + 1}" for number in range(run.data["clients"]))
+def rows_of(results: Results) -> Results:
+    """Returns the runs that are rows, by seed and in the paper's order of algorithms.
 
-
-def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
-    """Returns the cells from runs with predictions on record, or from the CSV beside.
-
-    The columns are `KEYS` (the algorithm as the paper prints it), `ours_best_epoch`,
-    `ours_last`, `ours_validated` (NaN where nothing was validated), and their epochs,
-    `best_epoch_at`, `last_at`, `validated_at`. Cells of a CSV have their `difference`
-    from the published ones, too, which was computed before rounding.
+    In their `runs`, `algorithm` is as the paper prints it, and so is `clients`, such as
+    `C1&C2&C3`. Two runs of one row and seed are a `RecordError`.
     """
-    members = rows_of(runs)
-    needed = (*KEYS, "ours_best_epoch", "ours_last")
-    kept = cells_beside(members, f"dual_table{table}.csv", needed)
-    if kept is not None:
-        there = kept.set_index(KEYS[:2]).index.isin([*map(_key, members)])
-        found: pd.DataFrame = kept[there].drop(columns=["printed", "published"])
-        return found
+    # Runs of before that quantized updates have the name of the paper's quantization.
+    runs = results.runs
+    of_before = runs["system"] == "quantized"
+    of_before &= runs.reindex(columns=["quantized_levels"]).notna().any(axis=1)
+    found = results.only(runs["system"].isin(ALGORITHMS) & ~of_before)
+    places = {system: place for place, system in enumerate(ALGORITHMS)}
+    found.runs = found.runs.assign(
+        algorithm=found.runs["system"].map(ALGORITHMS),
+        clients=[
+            "&".join(f"C{number + 1}" for number in range(count))
+            for count in found.runs["data_clients"]
+        ],
+    )
+    order = np.lexsort((found.runs["system"].map(places), found.runs["seed"]))
+    found.runs = found.runs.iloc[order].reset_index(drop=True)
+    twice = found.runs[found.runs.duplicated(["seed", *KEYS[:2]], keep=False)]
+    if len(twice):
+        first, second = twice.iloc[0], twice.iloc[1]
+        raise RecordError(
+            f"{first['label']} and {second['label']} are both runs of "
+            f"{first['algorithm']} with {first['clients']}"
+        )
+    return found
+
+
+def tidy_rows(results: Results, table: int = 4) -> pd.DataFrame:
+    """Returns the cells of the runs that are rows, with the published ones.
+
+    They are computed from predictions; where the runs have none, they are those that
+    were kept, in `dual_tableN_seeds.csv` or, of one seed, `dual_tableN.csv`.
+
+    The columns are `seed`, `KEYS` (the algorithm as the paper prints it),
+    `ours_best_epoch`, `ours_last`, `ours_validated` (NaN where nothing was validated),
+    their epochs `best_epoch_at`, `last_at`, `validated_at`, `printed`, `published`, and
+    `difference` (best epoch minus published). All are shares from 0 to 1.
+    """
+    rows = rows_of(results)
+    try:
+        return _computed(rows, table)
+    except RecordMissingError:
+        kept = _kept(rows, table)
+        if kept is None:
+            raise
+        return kept
+
+
+def _computed(rows: Results, table: int) -> pd.DataFrame:
     positive = None if table == 4 else POSITIVE
-    rows: list[dict[str, Any]] = []
-    for run in members:
-        epochs = _epochs(run)
+    lines: list[dict[str, Any]] = []
+    for _, run in rows.runs.iterrows():
+        seed, label = run["seed"], run["label"]
+        epochs = _epochs(rows.only(seed=seed, label=label))
         at = {f"{choice}_at": epochs.get(choice) for choice in CHOICES}
-        answers = {choice: run.predictions(epoch) for choice, epoch in epochs.items()}
-        of = {c: measures(a.y, a.predicted, positive) for c, a in answers.items()}
+        of = {}
+        for choice, epoch in epochs.items():
+            found = rows.predictions(seed, label, epoch)
+            of[choice] = measures(found.y, found.predicted, positive)
         for metric in METRICS:
             ours = {f"ours_{c}": of.get(c, {}).get(metric, math.nan) for c in CHOICES}
-            rows.append({**dict(zip(KEYS, (*_key(run), metric))), **ours, **at})
-    tidy: pd.DataFrame = pd.DataFrame(rows).astype({"validated_at": "Int64"})
-    return tidy
+            where = dict(zip(KEYS, (run["algorithm"], run["clients"], metric)))
+            lines.append({"seed": seed, **where, **ours, **at})
+    cells = pd.DataFrame(lines, columns=["seed", *KEYS, *_OURS])
+    cells = cells.astype({"validated_at": "Int64"})
+    theirs = published.table(f"dualcriterion_table{table}")
+    theirs = theirs.rename(columns={"value": "published"})
+    cells = pd.merge(cells, theirs, how="left", on=KEYS).fillna({"printed": ""})
+    difference = cells["ours_best_epoch"] - cells["published"]
+    return cells.assign(difference=difference)
 
 
-def printed(label: str, name: str, clients: str, metric: str) -> float:
-    """Returns a cell of a published table in points; NaN where there is none."""
-    cells = published.table(name).set_index(KEYS)["value"]
-    key = ALGORITHMS.get(label.partition(" (")[0]), clients, metric
-    return 100 * float(cells[key]) if key in cells.index else math.nan
+def _kept(rows: Results, table: int) -> Optional[pd.DataFrame]:
+    """Returns the kept cells of the runs; None where some of them were not kept."""
+    needed = (*KEYS, "ours_best_epoch", "ours_last")
+    found = published.kept_table(rows, f"dual_table{table}_seeds.csv", needed)
+    if found is None and len(rows.seeds) == 1:
+        found = published.kept_table(rows, f"dual_table{table}.csv", needed)
+        if found is not None:
+            found.insert(0, "seed", rows.seeds[0])
+    if found is None:
+        return None
+    where = ["seed", *KEYS[:2]]
+    cells = pd.merge(rows.runs[where], found, on=where)
+    return cells if len(cells) == len(METRICS) * len(rows.runs) else None
 
 
-def is_row(run: Run) -> bool:
-    """Returns whether the paper has the system of a run.
-
-    Runs of before that quantized updates have the name of the paper's quantization.
-    """
-    system = run.settings["system"]
-    of_before = system == "quantized" and "quantized_levels" in run.settings
-    return system in ALGORITHMS and not of_before
-
-
-def _key(run: Run) -> tuple[str, str]:
-    """Returns the algorithm and the clients of a run, as the paper prints them."""
-    return ALGORITHMS[run.settings["system"]], clients_of(run)
-
-
-def _epochs(run: Run) -> dict[str, int]:
-    """Returns the epoch of each choice."""
-    number, key = run.rounds["round"], "validation_correct"
-    chosen = [number[run.rounds["correct"].idxmax()], number.iloc[-1]]
-    if key in run.rounds and run.rounds[key].notna().any():
-        chosen.append(number[run.rounds[key].idxmax()])
+def _epochs(run: Results) -> dict[str, int]:
+    """Returns the epoch of each choice of one run."""
+    rounds = run.rounds.set_index("round")
+    chosen = [rounds["correct"].idxmax(), rounds.index[-1]]
+    validated = rounds.get("validation_correct")
+    if validated is not None and validated.notna().any():
+        chosen.append(validated.idxmax())
     return dict(zip(CHOICES, map(int, chosen)))
 
 
@@ -162,39 +191,33 @@ def measures(
     return dict(zip(METRICS, map(float, values)))
 
 
-def searches(runs: Sequence[Run]) -> list[Run]:
-    """Returns the runs whose lambda was searched."""
-    return [
-        run
-        for run in runs
-        if run.settings.get("system") == "dual" and run.candidates is not None
-    ]
+def chosen(rows: Results) -> pd.DataFrame:
+    """Returns a row for each run and epoch in which lambda was searched.
 
-
-def chosen(run: Run) -> pd.DataFrame:
-    """Returns a row for each epoch of a run whose lambda was searched.
-
-    The columns are `clients`, `epoch`, `lambda` (chosen), `equally_good` (how many
-    lambdas had as many right answers), and accuracies on the judged examples: `chosen`,
-    `lambda_0` (the quantity alone; NaN where 0 was not tested), `mean` and `lowest`.
+    The columns are `seed`, `clients`, `epoch`, `lambda` (chosen), `equally_good` (how
+    many lambdas had as many right answers), and accuracies on the judged examples:
+    `chosen`, `lambda_0` (the quantity alone; NaN where 0 was not tested), `mean` and
+    `lowest`. `rows` are those of `rows_of`.
     """
-    assert run.candidates is not None
-    tested = run.candidates.assign(
-        value=run.candidates["ordering"].str.removeprefix("lambda=").astype(float),
-        accuracy=run.candidates["correct"] / run.candidates["examples"],
+    runs = rows.runs[rows.runs["system"] == "dual"]
+    tested = pd.merge(runs[[*KEY, "clients"]], rows.candidates, on=KEY)
+    tested = tested[tested["kind"] == "trial"]
+    tested = tested.assign(
+        value=tested["ordering"].str.removeprefix("lambda=").astype(float),
+        accuracy=tested["correct"] / tested["examples"],
     )
-    by_epoch = tested.groupby("round")
-    best = tested[tested["kept"] == 1].groupby("round").first()
-    as_good = tested["correct"] == tested["round"].map(best["correct"])
-    zero = tested[tested["value"] == 0].groupby("round")["accuracy"].first()
+    where = ["seed", "clients", "round"]
+    best = tested[tested["kept"] == 1].groupby(where, sort=False).first()
+    most = tested.join(best["correct"].rename("most"), on=where)
     columns = {
-        "clients": clients_of(run),
-        "epoch": best.index,
         "lambda": best["value"],
-        "equally_good": as_good.groupby(tested["round"]).sum(),
+        "equally_good": (most["correct"] == most["most"])
+        .groupby([most[name] for name in where])
+        .sum(),
         "chosen": best["accuracy"],
-        "lambda_0": zero.reindex(best.index),
-        "mean": by_epoch["accuracy"].mean(),
-        "lowest": by_epoch["accuracy"].min(),
+        "lambda_0": tested[tested["value"] == 0].groupby(where)["accuracy"].first(),
+        "mean": tested.groupby(where)["accuracy"].mean(),
+        "lowest": tested.groupby(where)["accuracy"].min(),
     }
-    return pd.DataFrame(columns).reset_index(drop=True)
+    table = pd.DataFrame(columns).loc[best.index].reset_index()
+    return table.rename(columns={"round": "epoch"})

@@ -1,6 +1,6 @@
-"""Dual's Tables IV and V, ours beside the published numbers; see `dual_cells`.
+"""Dual's Tables IV and V, ours with the published numbers; see `dual_cells`.
 
-Of several seeds ours are a mean and its spread, beside the one run that is published.
+Of several seeds ours are a mean and its spread, with the one run that is published.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.read import Run, conditions_of
-from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages
-from tff_pmc.reports.paired import BySeed
+from tff_pmc.record.results import Results
+from tff_pmc.reports import REPORTS, Report, figures, pages
+from tff_pmc.reports.conditions import conditions, data_caveat
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.dual_cells import (
     CHOICES,
@@ -22,12 +22,9 @@ from tff_pmc.reports.papers.dual_cells import (
     METRICS,
     POSITIVE,
     chosen,
-    clients_of,
     rows_of,
-    searches,
     tidy_rows,
 )
-from tff_pmc.reports.papers.own_reading import image_fraction
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
@@ -58,116 +55,110 @@ _NOISE: Mapping[int, Sequence[str]] = {
     ],
     5: [],
 }
-_LEFT_OUT = "{} is left out: no run of its algorithms."
+_OF_CLIENTS = (
+    "Lambda chosen in each epoch, {}; accuracies of the examples it was chosen on"
+)
 _OF_LAMBDA = ("epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest")
 _STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))
 
 
-def report(runs: Sequence[Run], *, table: int) -> Report:
-    """Returns the table, and the lambda that the dual criterion's search chose.
+def report(results: Results, *, table: int) -> Report:
+    """Returns `dual_tableN.csv` and `dual_tableN.md`, a row for each cell of the paper.
 
-    `dual_tableN.csv` and `dual_tableN.md`: a row for each algorithm, set of clients and
-    metric. `dual_tableN_lambda.csv` and `.png`: the lambda of each epoch, where there
-    was a search; see `chosen`. Table 5 has two classes, whose precision and F1 are
-    those of `POSITIVE`. Where none of the runs is a row, the text says so.
+    Of one seed they have ours in the epochs of `CHOICES`, and with them comes
+    `dual_tableN_lambda.csv` and `.png`, the lambda of each epoch, where there was a
+    search; see `chosen`. Of several they have `mean`, `deviation` (standard), `lowest`
+    and `highest` of our best epochs, from 0 to 1, `published`, and `difference`, mean
+    minus published; `dual_tableN_seeds.csv` has the cells of each seed. Table 5 has two
+    classes, whose precision and F1 are those of `POSITIVE`. Where none of the runs is a
+    row, the text says so.
     """
-    members = rows_of(runs)
-    if not members:
-        return Report(_LEFT_OUT.format(TITLES[table]))
-    caveats = _caveats(members)
+    rows = rows_of(results)
+    if not len(rows.runs):
+        return Report(f"{TITLES[table]} is left out: no run of its algorithms.")
+    cells = tidy_rows(results, table)
+    if data_caveat(rows):
+        cells["difference"] = float("nan")
+    of_seeds = _of_one_seed if len(results.seeds) == 1 else _of_seeds
+    return of_seeds(results, rows, cells, table)
+
+
+def _of_one_seed(
+    results: Results, rows: Results, cells: pd.DataFrame, table: int
+) -> Report:
+    caveats, lambdas = _caveats(rows), chosen(rows)
     of_class = f"of the class {POSITIVE} (obstacles: blocked)."
     notes = [
         *caveats,
-        *conditions_of(runs),
+        *conditions(results),
         "best epoch: chosen on the reported test set, as printed (Algorithm 2). last: "
         "the last. validated: the best one on the evaluation set, where a run recorded "
         "that. difference: best epoch minus published.",
-        *_lambda_notes(members),
+        *_lambda_notes(rows, lambdas),
         f"Precision and F1 are {'macro averages.' if table == 4 else of_class}",
         *_NOISE[table],
-        *published.rows_notes(runs, [run.label for run in members]),
+        *published.rows_notes(results, rows.labels),
     ]
-    cells = _beside(runs, table)
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = _grids(cells, columns)
-    name, searched = f"dual_table{table}", searches(members)
-    if not searched:
-        return pages.report(name, TITLES[table], notes, parts, cells)
-    lambdas = pd.concat(map(chosen, searched))
-    head = (
-        "Lambda chosen in each epoch, {}; accuracies of the examples it was chosen on"
-    )
-    for clients, rows in lambdas.groupby("clients", sort=False):
-        grid = parts[head.format(clients)] = [[*_OF_LAMBDA]]
-        for _, epoch, value, equal, *accuracies in rows.itertuples(index=False):
+    name, shown = f"dual_table{table}", cells.drop(columns="seed")
+    lambdas = lambdas.drop(columns="seed")
+    for clients, epochs in lambdas.groupby("clients", sort=False):
+        grid = parts[_OF_CLIENTS.format(clients)] = [[*_OF_LAMBDA]]
+        for _, epoch, value, equal, *accuracies in epochs.itertuples(index=False):
             texts = [pages.number(one, ".4f") for one in accuracies]
             grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
-    made = pages.report(name, TITLES[table], notes, parts, cells)
-    numbers = lambdas.select_dtypes("float").columns
-    shown = {n: [float(f"{value:.6g}") for value in lambdas[n]] for n in numbers}
-    tables = {**made.tables, f"{name}_lambda": lambdas.assign(**shown)}
+    made = pages.report(name, TITLES[table], notes, parts, shown)
+    if lambdas.empty:
+        return made
+    tables = {**made.tables, f"{name}_lambda": _of_six_digits(lambdas)}
     less = [note.partition(":")[0] for note in caveats]
     title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
     figure = {f"{name}_lambda": _plot(lambdas, title)}
     return dataclasses.replace(made, tables=tables, figures=figure)
 
 
-def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
-    """Returns `dual_tableN.csv` and `dual_tableN.md`.
-
-    A row for each algorithm, set of clients and metric: `mean`, `deviation` (standard),
-    `lowest` and `highest` of our best epochs, from 0 to 1, `published`, and
-    `difference`, mean minus published; empty where there is none. `baseline` is not
-    used: the published table is what the runs are held against.
-    """
-    first = next(iter(by_seed.values()))
-    members = rows_of(first)
-    if not members:
-        return Report(_LEFT_OUT.format(TITLES[table]))
-    cells = pd.concat(_beside(runs, table) for runs in by_seed.values())
+def _of_seeds(
+    results: Results, rows: Results, cells: pd.DataFrame, table: int
+) -> Report:
+    name, first = f"dual_table{table}", rows.only(seed=rows.seeds[0])
     by_cell = cells.groupby(KEYS, sort=False)
     spread = {"deviation": "std", "lowest": "min", "highest": "max"}
-    rows = by_cell["ours_best_epoch"].agg(mean="mean", **spread)
+    lines = by_cell["ours_best_epoch"].agg(mean="mean", **spread)
     # The published number is the same under every seed.
-    rows = rows.join(by_cell[["published", "difference"]].mean()).reset_index()
+    lines = lines.join(by_cell[["published", "difference"]].mean()).reset_index()
     notes = [
-        *conditions_of(first),
+        *conditions(results.only(seed=rows.seeds[0])),
         "That was the first seed; the others differ from it in the seed alone.",
         f"Best epoch on the reported set, as printed; mean, standard deviation, lowest "
-        f"and highest over the seeds {', '.join(map(str, by_seed))}. difference: mean "
-        "minus published, which is one run. Each seed's own table is in its folder.",
-        *_lambda_notes(members),
+        f"and highest over the seeds {', '.join(map(str, results.seeds))}. difference: "
+        "mean minus published, which is one run. The cells of each seed are in "
+        f"{name}_seeds.csv.",
+        *_lambda_notes(first, chosen(first)),
         *_NOISE[table],
-        *_caveats(members),
+        *_caveats(first),
     ]
-    parts = _grids(rows, [name for name in rows if name not in KEYS])
-    title = f"{TITLES[table]}, seeds"
-    return pages.report(f"dual_table{table}", title, notes, parts, rows, digits=6)
+    parts = _grids(lines, [name for name in lines if name not in KEYS])
+    title, lines = f"{TITLES[table]}, seeds", _of_six_digits(lines)
+    made = pages.report(name, title, notes, parts, lines)
+    return dataclasses.replace(made, tables={**made.tables, f"{name}_seeds": cells})
 
 
-def _beside(runs: Sequence[Run], table: int) -> pd.DataFrame:
-    """Returns our cells with the published ones; no differences of stand-in data."""
-    ours = tidy_rows(runs, table)
-    theirs = published.table(f"dualcriterion_table{table}")
-    compared = ours.assign(value=ours["ours_best_epoch"])
-    columns = published.beside(compared, theirs, KEYS).drop(columns="ours")
-    # Those of a CSV were computed before rounding.
-    known = columns.drop(columns="difference") if "difference" in ours else columns
-    cells = pd.merge(ours, known, on=KEYS)
-    cells["difference"] = cells.pop("difference")
-    comparable = not any(run.data_caveat for run in rows_of(runs))
-    return cells if comparable else cells.assign(difference=float("nan"))
+def _of_six_digits(table: pd.DataFrame) -> pd.DataFrame:
+    numbers = table.select_dtypes("float").columns
+    shown = {n: [float(f"{value:.6g}") for value in table[n]] for n in numbers}
+    return table.assign(**shown)
 
 
-def _caveats(runs: Sequence[Run]) -> list[str]:
+def _caveats(rows: Results) -> list[str]:
     """Returns the reasons why runs are no comparison with the paper."""
-    notes = [STAND_IN] if any(run.data_caveat for run in runs) else []
-    fraction = min(map(image_fraction, runs))
+    notes = [STAND_IN] if data_caveat(rows) else []
+    options = rows.runs["data_options"]
+    fraction = min(float(one.get("image_fraction", 1)) for one in options)
     if fraction < 1:
-        epochs = max(len(run.rounds) for run in runs)
         notes.append(
-            f"On {fraction:g} of the images, {epochs} epochs: the differences are no "
-            "comparison with the paper, which had all of them."
+            f"On {fraction:g} of the images, {rows.length.max()} epochs: the "
+            "differences are no comparison with the paper, which had all of them."
         )
     return notes
 
@@ -187,17 +178,20 @@ def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, pages.Grid]
     return parts
 
 
-def _lambda_notes(runs: Sequence[Run]) -> list[str]:
+def _lambda_notes(rows: Results, lambdas: pd.DataFrame) -> list[str]:
     """Returns sentences on where lambda was chosen, and what that means for a table."""
     found = []
-    for run in searches(runs):
-        assert run.candidates is not None
-        table, count = chosen(run), run.candidates["ordering"].nunique()
-        gain = (table["chosen"] - table["mean"]).mean()
-        where = JUDGED_ON[str(run.settings.get("judge_on", "test"))]
+    for clients, epochs in lambdas.groupby("clients", sort=False):
+        runs = rows.runs[(rows.runs["clients"] == clients)]
+        run = runs[runs["system"] == "dual"].iloc[0]
+        tried = rows.candidates[rows.candidates["label"] == run["label"]]
+        gain = (epochs["chosen"] - epochs["mean"]).mean()
+        where = JUDGED_ON[run["judge_on"]].format(
+            count=tried["ordering"].nunique(), gain=gain
+        )
         found.append(
-            f"Dual-Criterion Weighted, {clients_of(run)}: lambda was chosen in each "
-            f"epoch on {where.format(count=count, gain=gain)}"
+            f"Dual-Criterion Weighted, {clients}: lambda was chosen in each epoch on "
+            f"{where}"
         )
     return found
 
@@ -222,6 +216,3 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
 
 for _table in TITLES:
     REPORTS.register(f"dual_table{_table}", functools.partial(report, table=_table))
-    SEED_REPORTS.register(
-        f"dual_table{_table}_seeds", functools.partial(seeds_report, table=_table)
-    )

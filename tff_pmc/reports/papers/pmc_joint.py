@@ -9,33 +9,31 @@ model of the ordering classify it correctly. The two are paired in two ways:
   of clients that it shuffles in place every round, so the answer for one client
   meets that for another, and the cells are what independence would give. The
   published tables look like this: in 3 and 5, at most 4 of 10,000 examples are
-  wrong in both. (The script that made them is not published. In a folder that
-  `reference_export` wrote, the order is fixed, and the two pairings are the same.)
+  wrong in both. (The script that made them is not published.)
 
 The margins, each model's own counts of right and wrong, are the same in both.
 
-Beside each count stands what it would be if the two models' errors had nothing to do
+With each count stands what it would be if the two models' errors had nothing to do
 with each other, and the published one.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tff_pmc.record import reference_code
 from tff_pmc.record.predictions import Predictions
-from tff_pmc.record.read import BASELINE, Run, with_caveat
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, pages
-from tff_pmc.reports.kept import cells_beside
+from tff_pmc.reports.conditions import with_caveat
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
-from tff_pmc.reports.reference_code import ReferenceRun
 
 PAIRINGS = ("aligned", "shuffled")
 WRONG, RIGHT = "X", "✓"
@@ -59,25 +57,23 @@ _NOTES = (
 )
 
 
-def report(runs: Sequence[Run], *, experiment: str) -> Report:
+def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7.
 
     The CSV has a column `data` where the data has a caveat. A table that cannot be made
-    (no run of DS or beside it, no predictions on record) is left out, and the text says
-    why. Where runs are kept without their predictions, the page is made of the CSV
-    beside them. Rows without a run, and runs without a row, are named in the notes.
+    (no run of DS or no other, no predictions) is left out, and the text says why. Where
+    runs are kept without their predictions, the page is made of the CSV that was kept
+    with them. Rows without a run, and runs without a row, are named in the notes.
     """
     paper = PAPER[experiment]
-    number, rows = paper.joint_table, list(paper.rows(runs).values())
+    number, rows = paper.joint_table, paper.rows(results)
     try:
-        if len(rows) < 2:
+        if len(rows.labels) < 2:
             raise RecordError(f"there are no two runs, {BASELINE} and another")
-        cells = cells_beside(rows, f"table{number}.csv", _NEEDED)
-        if cells is None:
-            cells = compare(rows, published.table(f"pmc_table{number}"))
+        cells = _cells(rows, number)
     except RecordError as error:
         return Report(f"PMC Table {number} is left out: {error}")
-    notes = [*paper.notes(runs), *_NOTES]
+    notes = [*paper.notes(results), *_NOTES]
     ours, printed = (cells[name].iloc[:4].sum() for name in ("ours", "published"))
     if printed and ours != printed:
         notes.append(
@@ -92,15 +88,26 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     return pages.report(f"table{number}", title, notes, parts, table)
 
 
-def compare(runs: Sequence[Run], theirs: pd.DataFrame) -> pd.DataFrame:
-    """Returns counts in both pairings, each beside the published one.
+def _cells(results: Results, number: int) -> pd.DataFrame:
+    """Returns the cells from predictions, or kept ones where there are none."""
+    try:
+        return compare(results, published.table(f"pmc_table{number}"))
+    except RecordMissingError:
+        kept = published.kept_table(results, f"table{number}.csv", _NEEDED)
+        if kept is None:
+            raise
+        return kept
+
+
+def compare(results: Results, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Returns counts in both pairings, each with the published one.
 
     `independent` is what our totals alone would give, and `published_independent`
     theirs.
     """
     parts = []
     for pairing in PAIRINGS:
-        rows = joint_rows(runs, pairing)
+        rows = joint_rows(results, pairing)
         rows["experiment"] = rows["experiment"].map(published.pmc_experiment)
         cells = published.beside(rows, theirs, KEYS).fillna({"printed": ""})
         cells["independent"] = independent(cells["ours"])
@@ -141,59 +148,58 @@ def _grid(cells: pd.DataFrame) -> pages.Grid:
     return grid
 
 
-def best_round(run: Run) -> int:
-    """Returns the first round of the highest accuracy over all test examples."""
-    return int(run.accuracy.argmax()) + 1
-
-
-def joint_rows(runs: Sequence[Run], pairing: str) -> pd.DataFrame:
+def joint_rows(results: Results, pairing: str) -> pd.DataFrame:
     """Counts test examples by the outcomes of DS and of each other ordering.
 
     The columns are those of the published tables' CSV (X is wrong, ✓ right; `value` in
-    examples), and pairing, ds_round and experiment_round. Clients of published runs
-    that cannot be told apart, which `aligned` needs, are a `RecordError`.
+    examples), and pairing, ds_round and experiment_round, the first rounds of the
+    highest accuracy. Clients of published runs that cannot be told apart, which
+    `aligned` needs, are a `RecordError`.
     """
-    baseline = next((run for run in runs if run.label == BASELINE), None)
-    if baseline is None:
+    if BASELINE not in results.labels:
         raise RecordError(f"the joint tables need a run of {BASELINE}")
-    base = _at_best_round(baseline, pairing)
+    rounds = results.rounds.set_index("round")
+    best = rounds.groupby("label", sort=False)["correct"].idxmax()
+    found = {
+        label: _predictions(results, label, best[label], pairing)
+        for label in results.labels
+    }
+    base = found.pop(BASELINE)
     needed = ("client_ids", "row_splits", "y")
     rows: list[tuple[Any, ...]] = []
-    for run in runs:
-        if run is baseline:
-            continue
-        other = _at_best_round(run, pairing)
+    for label, other in found.items():
         same = len(base.y) == len(other.y)
         if pairing == "aligned":
             pairs = ((getattr(base, name), getattr(other, name)) for name in needed)
             same = all(np.array_equal(*pair) for pair in pairs)
         if not same:
             raise RecordError(
-                f"{baseline.path} and {run.path} were tested on other clients or "
-                "examples"
+                f"{BASELINE} and {label} were tested on other clients or examples"
             )
         cells = 2 * base.right.astype(np.int64) + other.right
         counts = np.bincount(cells, minlength=4).tolist()
-        where = pairing, best_round(baseline), best_round(run)
+        where = pairing, best[BASELINE], best[label]
         both = zip(OUTCOMES, counts)
-        rows += [(run.label, *outcome, count, *where) for outcome, count in both]
+        rows += [(label, *outcome, count, *where) for outcome, count in both]
     return pd.DataFrame(rows, columns=[*KEYS, "value", *_OF_RUNS])
 
 
-def _at_best_round(run: Run, pairing: str) -> Predictions:
+def _predictions(
+    results: Results, label: str, round_num: int, pairing: str
+) -> Predictions:
     """Returns the answers of a run; shuffled ones in the order of a shuffled list."""
-    number = best_round(run)
-    if isinstance(run, ReferenceRun) and pairing != "aligned":
-        return run.listed(number)
-    predictions = run.predictions(number)
+    run = results.only(label=label).runs.iloc[0]
     if pairing == "aligned":
-        return predictions
+        return results.predictions(run["seed"], label, round_num)
+    if run["path"] and reference_code.holds_runs(run["path"]):
+        return reference_code.listed(run["path"], round_num)
     # Ours have no such list: theirs begins in the federation's order.
-    places = list(range(len(predictions.client_ids)))
-    generator = random.Random(f"0/{run.label}")
-    for _ in range(number):
+    found = results.predictions(run["seed"], label, round_num)
+    places = list(range(len(found.client_ids)))
+    generator = random.Random(f"0/{label}")
+    for _ in range(round_num):
         generator.shuffle(places)
-    return predictions.reordered(places)
+    return found.reordered(places)
 
 
 pmc_paper.register("pmc_table{joint_table}", report)

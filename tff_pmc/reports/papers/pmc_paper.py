@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Callable, Optional
 
 import numpy as np
 import pandas as pd
 
-from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, paired, reference_code
+from tff_pmc.record.reference_code import TARGETS, orderings
+from tff_pmc.record.results import Results
+from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.tables import AVERAGE
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
+AVERAGE = "Avg."
+"""The average over nine columns, where a dash counts as 0."""
+
 TEXT_AVERAGE = "Avg. (text)"
 """The average over the columns with a gain, which the paper's text has in places."""
 
@@ -44,7 +47,7 @@ class PaperResults:
 
     Attributes:
         title: the experiment in the paper's words.
-        data_set: whose orderings these are, as `reference_code.orderings` has it.
+        data_set: `mnist` or `celeba`, whose orderings and targets these are.
         rounds_table: of rounds and gains.
         joint_table: of right and wrong.
         figure: of accuracies.
@@ -67,45 +70,45 @@ class PaperResults:
     @property
     def targets(self) -> tuple[int, ...]:
         """The target accuracies of the table of rounds, percent."""
-        return reference_code.TARGETS[self.data_set]
+        return TARGETS[self.data_set]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the nine runs, DS first."""
-        return tuple(map(",".join, reference_code.orderings(self.data_set)))
+        return tuple(map(",".join, orderings(self.data_set)))
 
-    def rows(self, runs: Sequence[Run]) -> dict[str, Run]:
-        """Returns label -> run of the runs that are rows, in the order of the rows.
+    def rows(self, results: Results) -> Results:
+        """Returns the runs that are rows, in the order of the rows.
 
-        Two of one ordering are a `RecordError`, and so are other clients or another
-        number of rounds, on which what counts as not reached depends.
+        Other clients, or another number of rounds, on which what counts as not reached
+        depends, are a `RecordError`.
         """
-        known = paired.by_label(run for run in runs if run.label in self.labels)
-        rows = {name: known[name] for name in self.labels if name in known}
-        for run in rows.values():
-            first = rows[next(iter(rows))]
-            if not np.array_equal(run.examples, first.examples):
+        found = results.only(label=self.labels)
+        found.runs = found.runs.sort_values(
+            "label", key=lambda one: one.map(self.labels.index), ignore_index=True
+        )
+        published.check_clients(found)
+        length = found.length.droplevel("seed")
+        for label in found.labels:
+            first = found.labels[0]
+            if length[label] != length[first]:
                 raise RecordError(
-                    f"{first.path} and {run.path} were tested on other clients"
+                    f"{first} has {length[first]} rounds and {label} has "
+                    f"{length[label]}: PMC's tables compare equally long runs"
                 )
-            if len(run.correct) != len(first.correct):
-                raise RecordError(
-                    f"{first.path} has {len(first.correct)} rounds and {run.path} has "
-                    f"{len(run.correct)}: PMC's tables compare equally long runs"
-                )
-        return rows
+        return found
 
-    def notes(self, runs: Sequence[Run]) -> list[str]:
+    def notes(self, results: Results) -> list[str]:
         """Returns the notes on the runs: which they are, and which rows have none."""
-        first = next(iter(self.rows(runs).values()))
-        source = f" ({first.source})" if first.source else ""
-        clients = first.data.get("clients", len(first.examples))
+        rows = self.rows(results)
+        first = rows.runs.iloc[0]
+        source = f" ({first['data_source']})" if first.get("data_source") else ""
         notes = [
-            f"Runs: {first.data['name']}{source}, {clients} clients, "
-            f"{len(first.correct)} rounds; one run a row, so without the spread over "
+            f"Runs: {first['data_name']}{source}, {first['data_clients']} clients, "
+            f"{rows.length.max()} rounds; one run a row, so without the spread over "
             "seeds."
         ]
-        return [*notes, *published.rows_notes(runs, self.labels)]
+        return [*notes, *published.rows_notes(results, self.labels)]
 
 
 PAPER = {
@@ -149,10 +152,12 @@ PAPER = {
 
 
 def register(name: str, report: Callable[..., Report]) -> None:
-    """Registers a report for each experiment; `name` is filled from its results."""
+    """Registers a report for each experiment; `name` is filled from what it shows."""
     for experiment, paper in PAPER.items():
-        filled = name.format(**vars(paper))
-        REPORTS.register(filled, functools.partial(report, experiment=experiment))
+        REPORTS.register(
+            name.format(**vars(paper)),
+            functools.partial(published.of_one_seed(report), experiment=experiment),
+        )
 
 
 def published_rows(number: int) -> pd.DataFrame:

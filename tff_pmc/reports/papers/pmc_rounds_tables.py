@@ -15,31 +15,29 @@ Two rules of the paper, recomputed from its printed cells:
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
+from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, pages
+from tff_pmc.reports.conditions import data_caveat, with_caveat
 from tff_pmc.reports.papers import pmc_paper, published
-from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
+from tff_pmc.reports.papers.pmc_paper import AVERAGE, KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     reach_of,
     reach_rule,
-    rounds_of,
+    rounds_to_target,
     untested,
 )
-from tff_pmc.reports.tables import AVERAGE
 
 AT_MOST, AT_LEAST = "at most", "at least"
 AVERAGES = (AVERAGE, TEXT_AVERAGE)
 _WRONG = "†"
 _TEXT_TITLE = "Averages that the paper's text names"
-Cell = tuple[Optional[float], str]
 _MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
 _RULES = (
     "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
@@ -52,7 +50,7 @@ _RULES = (
 )
 
 
-def report(runs: Sequence[Run], *, experiment: str) -> Report:
+def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
     Without a run of DS the table is left out, and the text says so. Rows without a run,
@@ -60,15 +58,19 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     `RecordError`.
     """
     paper = PAPER[experiment]
-    rows, number = paper.rows(runs), paper.rounds_table
-    if BASELINE not in rows:
+    rows, number = paper.rows(results), paper.rounds_table
+    if BASELINE not in rows.labels:
         why = f"no run of {BASELINE}, its baseline"
         return Report(f"PMC Table {number} is left out: {why}.")
-    reach = reach_of(runs)
     ours = tidy_rows(rows, paper.targets)
     theirs = pmc_paper.published_rows(number)
-    notes = [*paper.notes(runs), reach_rule(reach), *untested(rows.values()), *_RULES]
-    length, caveat = len(rows[BASELINE].accuracy), data_caveat(rows.values())
+    notes = [
+        *paper.notes(results),
+        reach_rule(reach_of(rows)),
+        *untested(rows),
+        *_RULES,
+    ]
+    length, caveat = rows.length.max(), data_caveat(rows)
     other_length = paper.rounds is not None and length != paper.rounds
     if other_length:
         notes.append(
@@ -104,43 +106,44 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
-    table = with_caveat(cells, rows.values())
+    table = with_caveat(cells, rows)
     return pages.report(f"table{number}", title, notes, parts, table)
 
 
-def tidy_rows(runs: Mapping[str, Run], targets: Sequence[int]) -> pd.DataFrame:
-    """Returns the cells from runs by their labels, DS among them, all equally long.
+def tidy_rows(results: Results, targets: Sequence[int]) -> pd.DataFrame:
+    """Returns the cells of equally long runs under one seed, that of DS among them.
 
     The columns are `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
     and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached), and
     `bound`: `at most` where the run did not arrive, `at least` where DS did not.
     """
-    reached = {label: rounds_of(run, targets) for label, run in runs.items()}
-    base, last = reached[BASELINE], len(runs[BASELINE].accuracy)
-    rows: list[tuple[Any, ...]] = []
-    shares = [f"{share}%" for share in DEVICES]
-    for target, (label, own) in itertools.product(targets, reached.items()):
-        name = published.pmc_experiment(label)
-        pairs = [(base[target, share], own[target, share]) for share in DEVICES]
-        cells: list[Cell] = [(rounds, "") for rounds, _ in pairs]
-        if label != BASELINE:
-            cells = [_gain(*pair, last) for pair in pairs]
-            known = [gain for gain, _ in cells if gain is not None]
-            counts = (len(DEVICES), len(known))
-            cells += [(sum(known) / n if known else None, "") for n in counts]
-        quantity = "rounds" if label == BASELINE else "gain"
-        both = zip([*shares, *AVERAGES], cells)
-        rows += [(name, quantity, target, column, *cell) for column, cell in both]
-    tidy = pd.DataFrame(rows, columns=[*KEYS, "value", "bound"])
-    return tidy.astype({"value": float})
-
-
-def _gain(base: Optional[int], own: Optional[int], last: int) -> Cell:
-    """Returns the rounds saved, and whether that is a bound."""
-    if base is None and own is None:
-        return None, ""
-    gain = (base or last) - (own or last)
-    return gain, AT_MOST if own is None else AT_LEAST if base is None else ""
+    reached = rounds_to_target(results, targets).pivot(
+        index=["target", "label"], columns="devices", values="rounds"
+    )
+    last = results.length.max()
+    parts = []
+    for target in targets:
+        base = reached.loc[target, BASELINE]
+        for label in results.labels:
+            own = reached.loc[target, label]
+            cells = pd.DataFrame({"value": base, "bound": ""})
+            if label != BASELINE:
+                cells["value"] = base.fillna(last) - own.fillna(last)
+                cells.loc[own.isna(), "bound"] = AT_MOST
+                cells.loc[base.isna(), "bound"] = AT_LEAST
+                cells.loc[base.isna() & own.isna()] = np.nan, ""
+            cells.index = [f"{share}%" for share in cells.index]
+            if label != BASELINE:
+                known = cells["value"].dropna()
+                total = known.sum() if len(known) else np.nan
+                cells.loc[AVERAGE] = total / len(DEVICES), ""
+                cells.loc[TEXT_AVERAGE] = known.mean(), ""
+            name = published.pmc_experiment(label)
+            quantity = "rounds" if label == BASELINE else "gain"
+            where = dict(zip(KEYS, (name, quantity, target, cells.index)))
+            parts.append(cells.assign(**where))
+    tidy = pd.concat(parts, ignore_index=True)
+    return tidy[[*KEYS, "value", "bound"]]
 
 
 def _grid(cells: pd.DataFrame) -> pages.Grid:

@@ -2,32 +2,41 @@
 
 The paper's advice is to take criteria whose scores differ most between clients. Here
 each of the nine orderings has the coefficient of variation of the weights by its first
-criterion alone, the mean over the rounds and runs that have `weights.csv`, and beside
-it the rounds that it gained and its best accuracy. Spearman's rank correlation of the
-two says whether they go together. Nine orderings are three first criteria: the ranks
-have ties, and a correlation of them is no test by itself.
+criterion alone, the mean over the cohorts of all runs, and with it the rounds that it
+gained and its best accuracy. Spearman's rank correlation of the two says whether they
+go together. Nine orderings are three first criteria: the ranks have ties, and a
+correlation of them is no test by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
 import numpy as np
 import pandas as pd
 
-from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
+from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import BASELINE, KEY, Results
 from tff_pmc.reports import REPORTS, Report, pages
-from tff_pmc.reports.rounds_to_target import average, rounds_of, targets_of, untested
+from tff_pmc.reports.conditions import conditions, with_caveat
+from tff_pmc.reports.papers.published import of_one_seed
+from tff_pmc.reports.rounds_to_target import (
+    average,
+    rounds_to_target,
+    targets_of,
+    untested,
+)
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
 
 
-def report(runs: Sequence[Run]) -> Report:
+@of_one_seed
+def report(results: Results) -> Report:
     """Returns `variance.csv` and `variance.md` of orderings under one seed."""
     try:
-        table = orderings(runs)
+        table = orderings(results)
     except RecordError as error:
         return Report(f"The variance of section 4.2 is left out: {error}")
     found = correlations(table)
@@ -36,47 +45,43 @@ def report(runs: Sequence[Run]) -> Report:
         + ("not known for every ordering." if np.isnan(rho) else f"{rho:+.2f}.")
         for name, rho in found.items()
     ]
-    notes = [*conditions_of(runs[:1]), *untested(runs[:1]), *words]
-    notes.append(
+    notes = [
+        *conditions(results.only(label=results.labels[0])),
+        *untested(results.only(label=results.labels[0])),
+        *words,
         "Orderings that share their first criterion have tied ranks, and each ran "
-        "once. This shows how the numbers lie, not that one is the cause of the other."
-    )
+        "once. This shows how the numbers lie, not that one is the cause of the other.",
+    ]
     grid = [["ordering", "first criterion", "its coefficient of variation", *found]]
     for label, row in table.iterrows():
         values = [row["first"], f"{row[VARIATION]:.4f}"]
-        values += ["" if np.isnan(row[name]) else f"{row[name]:.4g}" for name in found]
+        values += [pages.number(row[name], ".4g") for name in found]
         grid.append([str(label), *values])
-    parts, marked = {"Orderings": grid}, with_caveat(table, runs)
+    parts, marked = {"Orderings": grid}, with_caveat(table, results)
     return pages.report("variance", TITLE, notes, parts, marked, digits=6)
 
 
-def orderings(runs: Sequence[Run]) -> pd.DataFrame:
-    """Returns a row for each run whose label is an ordering.
+def orderings(results: Results) -> pd.DataFrame:
+    """Returns a row for each run under one seed whose label is an ordering.
 
     The columns are `first` (criterion), `coefficient_of_variation`, `gain at T %` for
     each target that all devices' columns of DS reach (rounds saved over DS, the mean of
-    nine columns), and `best_accuracy`. Fewer than three orderings are a `RecordError`.
+    nine columns), and `best_accuracy`. Fewer than three first criteria are a
+    `RecordError`.
     """
-    tables = [run.weights for run in runs if VARIATION in run.weights]
-    if not tables:
-        raise RecordError("no run has its weights.csv")
-    both = pd.concat(tables)
-    # The weights by one criterion alone.
-    single = both[~both["ordering"].str.contains("[,:]")]
-    variation = single.groupby("ordering")[VARIATION].mean()
-    rows = {}
-    for run in runs:
-        first = run.label.split(",")[0]
-        if run.adjustment == "fixed" and first in variation:
-            rows[run.label] = {
-                "first": first,
-                VARIATION: variation[first],
-                **_gains(run, runs),
-                BEST: float(np.max(run.accuracy)),
-            }
-    if len({row["first"] for row in rows.values()}) < 3:
+    variation = _variations(results)
+    orders = {label: label.split(",") for label in results.labels}
+    first = {label: of[0] for label, of in orders.items() if {*of} <= {*variation}}
+    if len({*first.values()}) < 3:
         raise RecordError("it needs runs of orderings with three first criteria")
-    return pd.DataFrame.from_dict(rows, orient="index")
+    rounds = results.rounds.assign(
+        accuracy=results.rounds["correct"] / results.rounds["examples"]
+    )
+    table = pd.DataFrame({"first": first})
+    table[VARIATION] = table["first"].map(variation)
+    table = table.join(_gains(results))
+    table[BEST] = rounds.groupby("label")["accuracy"].max()
+    return table
 
 
 def correlations(table: pd.DataFrame) -> dict[str, float]:
@@ -88,23 +93,54 @@ def correlations(table: pd.DataFrame) -> dict[str, float]:
     return {
         name: float(variation.corr(values.rank()))
         if values.notna().all() and values.nunique() > 1
-        else float("nan")
+        else math.nan
         for name, values in table.iloc[:, 2:].items()
     }
 
 
-def _gains(run: Run, runs: Sequence[Run]) -> dict[str, float]:
-    base = next((other for other in runs if other.label == BASELINE), None)
-    if base is None:
-        return {}
+def _variations(results: Results) -> dict[str, float]:
+    """Returns criterion -> the coefficient of variation of weights by it alone.
+
+    It is the mean over all cohorts; clients that were left out have no weight.
+    """
+    if not len(results.cohort):
+        raise RecordError("no run has its cohort.csv")
+    criteria = list(results.setting("criteria"))
+    bounds = results.setting("criteria_ranges", ())
+    ranges = {code: (low, high) for code, low, high in bounds}
+    normalization = scores.Normalization.declared(
+        str(results.setting("normalization", "sum")), criteria, ranges
+    )
+    counted = results.cohort[results.cohort["excluded"] == 0]
+    cohorts = [
+        cohort[criteria].to_numpy(float)
+        for _, cohort in counted.groupby([*KEY, "round"], sort=False)
+    ]
+
+    def variation(code: str) -> float:
+        score = scores.prioritized((code,), criteria)
+        weights = (scores.participant_weights(c, score, normalization) for c in cohorts)
+        return float(np.mean([scores.coefficient_of_variation(w) for w in weights]))
+
+    return {code: variation(code) for code in criteria}
+
+
+def _gains(results: Results) -> pd.DataFrame:
+    """Returns the mean gain over DS of each run, a column a target that DS reaches."""
+    if BASELINE not in results.labels:
+        return pd.DataFrame(index=results.labels)
+    reached = rounds_to_target(results, targets_of(results)).pivot(
+        index=["target", "label"], columns="devices", values="rounds"
+    )
+    last = results.length.droplevel("seed")
     found = {}
-    for target in targets_of(runs):
-        own, start = (rounds_of(one, (target,)) for one in (run, base))
-        if None not in start.values():
-            last = len(run.rounds)
-            gains = {key: (start[key] or 0) - (own[key] or last) for key in start}
-            found[f"gain at {target} %"] = average(gains, target)
-    return found
+    for target in targets_of(results):
+        rounds = reached.loc[target]
+        base = rounds.loc[BASELINE]
+        if base.notna().all():
+            own = rounds.apply(lambda run: run.fillna(last[run.name]), axis=1)
+            found[f"gain at {target} %"] = (base - own).apply(average, axis=1)
+    return pd.DataFrame(found, index=results.labels)
 
 
 REPORTS.register("pmc_variance", report)

@@ -1,4 +1,4 @@
-"""The papers' published tables as data, and ours beside them.
+"""The papers' published tables as data, and ours with them.
 
 The tables are the files of `results/paper`, which a wheel has inside.
 """
@@ -8,13 +8,17 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import os
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Optional
 
 import pandas as pd
 
 from tff_pmc import project_files
-from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import BASELINE, Results
+from tff_pmc.reports import Report
 from tff_pmc.reports.rounds_to_target import HALF
 from tff_pmc.settings.papers import folders
 
@@ -23,7 +27,6 @@ FOLDER = project_files.folder("results/paper")
 
 DASH = "—"
 """Not reached, as the papers print it."""
-
 
 _ORDERINGS = {
     ",".join(order): "≻".join(order).title()
@@ -75,14 +78,53 @@ def table(name: str) -> pd.DataFrame:
 
 
 def rows_notes(
-    runs: Iterable[Run], rows: Sequence[str], what: str = "No run, so no row"
+    results: Results, rows: Sequence[str], what: str = "No run, so no row"
 ) -> list[str]:
     """Returns notes that name the rows without a run, and the runs without a row."""
-    labels = [run.label for run in runs]
+    labels = results.labels
     missing = [label for label in rows if label not in labels]
     others = [label for label in labels if label not in rows]
     named = {what: missing, "Runs that are no row of this table": others}
     return [f"{words}: {'; '.join(of)}." for words, of in named.items() if of]
+
+
+def check_clients(results: Results) -> None:
+    """Refuses runs under one seed of other clients or sizes, by a `RecordError`."""
+    sizes = results.clients.drop_duplicates(["label", "client"]).set_index("client")
+    for label in results.labels:
+        first = results.labels[0]
+        own, other = (sizes[sizes["label"] == one] for one in (label, first))
+        if not own["examples"].equals(other["examples"]):
+            raise RecordError(f"{first} and {label} were tested on other clients")
+
+
+def of_one_seed(report: Callable[..., Report]) -> Callable[..., Report]:
+    """Makes a report empty for several seeds: a row of the papers' is one run."""
+
+    @functools.wraps(report)
+    def of_runs(results: Results, **options: Any) -> Report:
+        return Report() if len(results.seeds) > 1 else report(results, **options)
+
+    return of_runs
+
+
+def kept_table(
+    results: Results, name: str, needed: Sequence[str]
+) -> Optional[pd.DataFrame]:
+    """Returns a table of ours that was made when the runs still had predictions.
+
+    Kept results have no predictions, which are large. It is the CSV `name` in their
+    folder, or in that of their seed; None where none has the columns `needed`.
+    """
+    of_seed = [f"seed_{seed}" for seed in results.seeds if len(results.seeds) == 1]
+    for place in [*of_seed, ""] if results.path else []:
+        path = os.path.join(results.path, place, name)
+        if os.path.exists(path):
+            found = pd.read_csv(path, dtype={"printed": str})
+            if {*needed} <= {*found}:
+                found = found.drop(columns="data", errors="ignore")
+                return found.fillna({"printed": ""})
+    return None
 
 
 def beside(

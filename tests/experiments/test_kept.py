@@ -1,0 +1,125 @@
+"""Every kept table is what its kept records give, to the byte."""
+
+import json
+import pathlib
+import shutil
+
+import pytest
+from cli import refused, run
+
+from tff_pmc.experiments import kept
+from tff_pmc.record.results import EXPERIMENT, TABLES, read_results
+from tff_pmc.reports import output
+
+RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
+FOLDERS = [pathlib.Path(folder) for folder in kept.kept_folders(str(RESULTS))]
+RECORDS = {EXPERIMENT, *(f"{name}.csv.gz" for name in TABLES)}
+TABLES_ALONE = output.Output(figures=output.NO_FIGURES)
+
+
+def products(folder):
+    """The tables and pages of a kept folder, as paths within it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*.*")
+        if path.name not in RECORDS and path.suffix != ".png"
+    }
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A function that copies a kept folder."""
+    return lambda name: pathlib.Path(shutil.copytree(RESULTS / name, tmp_path / name))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_kept_table_is_made_again_to_the_byte(folder, copy):
+    """What is emptied first is there again, but for what `as_made` names."""
+    about = json.loads((folder / EXPERIMENT).read_text())
+    as_made = about.get("as_made", {})
+    assert about["command"], "the command that made the runs is missing"
+    assert as_made.keys() <= {str(p.relative_to(folder)) for p in folder.rglob("*.*")}
+    before, own = products(folder), copy(folder.name)
+    for name in before.keys() - as_made.keys():
+        (own / name).write_text("")
+    with output.using(TABLES_ALONE):
+        kept.remake(str(own))
+    assert products(own) == before, f"run: {kept.__doc__.splitlines()[3].strip()}"
+
+
+def test_the_kept_results_are_small():
+    files = [path for path in RESULTS.rglob("*") if path.is_file()]
+    assert len(files) <= 300 and sum(p.stat().st_size for p in files) < 9e6
+    assert max(p.stat().st_size for p in files if p.suffix == ".png") < 80_000
+    assert {path.name for path in RESULTS.iterdir() if path.is_dir()} == (
+        {folder.name for folder in FOLDERS}
+    )
+
+
+def test_runs_are_kept_as_tables_and_read_the_same(copy, tmp_path):
+    """Kept runs are runs, too: keeping them again gives the same files."""
+    folder, goal = copy("quickstart"), tmp_path / "again"
+    options = ["--command=the command", "--remark=A remark."]
+    assert kept.main(["keep", str(folder), str(goal), *options]) == 0
+    for name in RECORDS - {EXPERIMENT}:
+        if (folder / name).exists():
+            assert (goal / name).read_bytes() == (folder / name).read_bytes()
+    results = read_results(str(goal))
+    assert results.about["command"] == "the command"
+    assert results.about["remark"] == "A remark."
+    assert (goal / "results.md").read_bytes() == (folder / "results.md").read_bytes()
+
+
+def test_two_commands_are_kept_as_one_and_the_same_run_twice_is_refused(
+    copy, tmp_path, capsys
+):
+    folder, goal = copy("quickstart"), str(tmp_path / "both")
+    assert kept.main(["keep", str(folder), str(folder), goal]) == 2
+    assert "there are two runs of DS, seed 0" in capsys.readouterr().err
+    assert kept.main(["keep", str(tmp_path / "nothing"), goal]) == 2
+    assert "nothing is no folder" in capsys.readouterr().err
+    assert kept.main(["keep", str(folder), str(folder)]) == 2
+    assert "is there already: name a new folder" in capsys.readouterr().err
+
+
+def test_what_changed_is_named(copy, capsys):
+    folder = copy("quickstart")
+    page = folder / "results.md"
+    before = page.read_bytes()
+    page.write_bytes(before.replace(b"| 22 |", b"| 23 |", 1))
+    with output.using(TABLES_ALONE):
+        assert kept.remake(str(folder)) == ["results.md"]
+    assert page.read_bytes() == before
+    (folder / "rounds.csv.gz").write_bytes(b"no gzip")
+    assert kept.main(["remake", str(folder)]) == 2
+    assert "rounds.csv.gz cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["quickstart", "dual_table4", "femnist_fixed"])
+def test_tables_and_comparisons_of_kept_folders(name, tmp_path):
+    folder, out = RESULTS / name, tmp_path / "out"
+    done = run(f"--tables={folder}", f"--output_dir={out}")
+    assert done.stdout.strip()
+    for path, content in products(folder).items():
+        if (out / path).exists():
+            assert (out / path).read_bytes() == content
+    seeds = len(read_results(str(folder)).seeds)
+    if seeds > 1:
+        assert "has two runs of" in refused(f"--compare={folder},{folder}")
+        return
+    done = run(f"--compare={folder},{folder}")
+    last = done.stdout.split("largest |B-A|\n")[1].splitlines()
+    lines = [" ".join(line.split()) for line in last]
+    assert lines and all("+0.000 +0.000 0.000" in line for line in lines)
+
+
+def test_refused_tables_leave_nothing_behind(copy, tmp_path):
+    folder, out = copy("quickstart"), tmp_path / "new" / "out"
+    (folder / "clients.csv.gz").write_bytes(b"no gzip")
+    where = f"--output_dir={out}"
+    assert "clients.csv.gz cannot be read" in refused(f"--tables={folder}", where)
+    assert not out.parent.exists()
+    out.mkdir(parents=True)
+    (out / "results.csv").write_text("mine")
+    words = "is not empty (it holds results.csv)"
+    assert words in refused(f"--tables={RESULTS / 'quickstart'}", where)

@@ -1,0 +1,91 @@
+"""The record of predictions, read back or refused."""
+
+import io
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from tff_pmc.record.predictions import read_predictions
+from tff_pmc.record.record_error import RecordError
+
+Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
+PREDICTED, LABELS = "round_0001.npz", "labels.npz"
+
+
+def labels(splits=(0, 2, 4, 6), y=tuple(Y)):
+    return {"y": y, "row_splits": splits, "client_ids": ["a", "b", "c"]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run's folder with the predictions of a round, of which four are right."""
+    (tmp_path / "predictions").mkdir()
+    np.savez(tmp_path / "predictions" / LABELS, **labels())
+    right = {"predicted": np.array([0, 1, 1, 1, 1, 255], np.uint8)}
+    np.savez_compressed(tmp_path / "predictions" / PREDICTED, **right)
+    return tmp_path
+
+
+def test_predictions_are_read_by_client(folder):
+    found = read_predictions(str(folder), 1)
+    assert found.client_ids == ("a", "b", "c") and found.y.tolist() == Y
+    assert found.right.tolist() == [True, True, False, True, True, False]
+    assert found.correct.tolist() == [2, 1, 1]
+    other = found.reordered([2, 0])
+    assert other.client_ids == ("c", "a") and other.y.tolist() == [1, 0, 0, 1]
+    assert other.predicted.tolist() == [1, 255, 0, 1]
+    assert other.correct.tolist() == [1, 2]
+
+
+class Evil:
+    def __reduce__(self):
+        return os._exit, (3,)
+
+
+def npy(array, old=b"", new=b""):
+    """A file of predictions whose array has some bytes replaced."""
+    file, archive = io.BytesIO(), io.BytesIO()
+    np.save(file, np.asarray(array), allow_pickle=True)
+    assert old in file.getvalue()
+    with zipfile.ZipFile(archive, "w") as whole:
+        whole.writestr("predicted.npy", file.getvalue().replace(old, new))
+    return archive.getvalue()
+
+
+SIX = np.zeros(6, np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "part"),
+    [
+        (LABELS, None, "is missing: was the run made with --predictions?"),
+        (PREDICTED, None, "is missing: was the run made with --predictions?"),
+        (PREDICTED, b"PK broken", "cannot be read"),
+        (PREDICTED, {"guessed": Y}, "cannot be read"),
+        (PREDICTED, {"predicted": Y[:5]}, "has predictions of shape (5,)"),
+        (LABELS, labels([0, 2, 6]), "row_splits does not split y"),
+        (LABELS, labels([0, 4, 2, 6]), "row_splits does not split y"),
+        (LABELS, labels([0, 2, 4, 7]), "row_splits does not split y"),
+        (LABELS, labels(y=np.zeros(6)), "y is no list of classes or names"),
+        (PREDICTED, npy(np.array([Evil()] * 6, object)), "cannot be read"),
+        (PREDICTED, npy([SIX[:3], SIX[3:]]), "predicted is no list"),
+        (PREDICTED, npy(6), "predicted is no list"),
+        (PREDICTED, npy(SIX, b"(6,)", b"(7,)"), "cannot be read"),
+        (PREDICTED, npy(SIX, bytes(6), bytes(3)), "cannot be read"),
+    ],
+    # Archives have a time in them, and names of tests must not.
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_broken_record_of_predictions_is_named(
+    folder, file, content, part, assert_one_line
+):
+    path = folder / "predictions" / file
+    path.unlink()
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        np.savez(path, **content)
+    read = lambda: read_predictions(str(folder), 1)  # noqa: E731
+    assert_one_line(RecordError, read, part, path)

@@ -1,0 +1,216 @@
+"""The tables of a record: what is written is read back, and what is broken refused."""
+
+import csv
+import gzip
+import importlib.util
+import pathlib
+
+import numpy as np
+import pytest
+
+import leaf_data
+from tff_pmc import scores
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.results import read_results
+from tff_pmc.record.tables import TABLES
+from tff_pmc.reports import derived
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "extend" / "largest_weight.py"
+
+GOOD = {
+    "rounds": [
+        "round,accuracy,correct,examples,p10,p50,p90,ordering,testing_rounds",
+        "1,0.5,5,10,0.5,0.5,0.5,DS,1",
+        "2,,,,,,,DS,1",
+        '3,0.6,6,10,0.5167,0.5833,0.65,"LD,DS",2',
+    ],
+    "clients": [
+        "round,client,correct,examples",
+        *("1,a,2,4", "1,b,3,6", "3,a,2,4", "3,b,4,6"),
+    ],
+    "cohort": [
+        "round,client,DS,LD,excluded,weight",
+        *("1,a,40.0,2.0,0,1.0", "1,b,inf,nan,1,0.0", "2,b,9.0,1.0,0,1.0"),
+    ],
+    "candidates": [
+        "round,kind,trial,ordering,rate,correct,examples,kept,worst_tenth,jain_index",
+        *("1,trial,1,DS,1.0,5,10,1,,", "1,counterfactual,1,DS,1.0,5,10,1,0.1,0.9"),
+    ],
+    "class_f1": ["round,class,f1", "1,0,0.5", "1,1,nan"],
+    "timing": ["round,train,test", "1,0.1,0.2", "2,0.1,0.0", "3,0.1,0.2"],
+}
+
+
+def put(folder, name, lines):
+    text = lines if isinstance(lines, str) else "\n".join([*lines, ""])
+    (folder / f"{name}.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def changed(name, place, line):
+    """The good lines of a table, one of them replaced."""
+    return [*GOOD[name][:place], line, *GOOD[name][place + 1 :]]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", [*GOOD])
+def test_a_good_table_is_read(tmp_path, name, packed):
+    """By its types; a round without a test has the values of the last one."""
+    put(tmp_path, name, GOOD[name])
+    if packed:
+        path = tmp_path / f"{name}.csv"
+        (tmp_path / f"{name}.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    table = TABLES[name].read(str(tmp_path))
+    head, *lines = csv.reader(GOOD[name])
+    assert [*table] == head and len(table) == len(lines)
+    expected = {
+        "rounds": {"correct": [5, 5, 6], "ordering": ["DS", "DS", "LD,DS"]},
+        "clients": {"correct": [2, 3, 2, 4], "client": ["a", "b", "a", "b"]},
+        "cohort": {"DS": [40, np.inf, 9], "excluded": [0, 1, 0]},
+        "candidates": {"trial": [1, 1], "kept": [1, 1]},
+        "class_f1": {"class": [0, 1]},
+        "timing": {"train": [0.1] * 3},
+    }
+    for column, values in expected[name].items():
+        assert table[column].tolist() == values
+    for column in ("correct", "trial", "class"):
+        if column in table:
+            assert table[column].dtype == np.int64
+
+
+def test_names_are_text_whatever_they_look_like(tmp_path):
+    """Not a missing value, a number or two rows."""
+    put(tmp_path, "clients", 'round,client,correct,examples\n1,NA,1,4\n1,"1\n2",2,4\n')
+    found = TABLES["clients"].read(str(tmp_path))
+    assert found["client"].tolist() == ["NA", "1\n2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "says"),
+    [
+        (
+            "rounds",
+            changed("rounds", 2, "1,0.7,7,10,0,0,0,DS,1"),
+            "two rows of round 1",
+        ),
+        ("rounds", changed("rounds", 1, "0,0.5,5,10,0,0,0,DS,1"), "is of round 0"),
+        ("rounds", changed("rounds", 3, "5,0.5,5,10,0,0,0,DS,1"), "is of round 5"),
+        ("rounds", [GOOD["rounds"][0], *GOOD["rounds"][:0:-1]], "1 is of round 3"),
+        ("rounds", changed("rounds", 1, "1,0.5,11,10,0,0,0,DS,1"), "11 correct of 10"),
+        ("rounds", changed("rounds", 1, "1,often,5,10,0,0,0,DS,1"), "often"),
+        ("rounds", changed("rounds", 0, "number,accuracy"), "lacks the column 'round'"),
+        ("rounds", changed("rounds", 1, "1,0.5,5,10,0,0,0,DS,1,1"), "cannot be read"),
+        ("rounds", "", "it ends within a row"),
+        ("rounds", "round\n\udcff\n", "cannot be read"),
+        ("clients", changed("clients", 2, "1,a,3,6"), "rows of round 1, client a"),
+        ("clients", changed("clients", 1, "1,a,5,4"), "5 correct of 4"),
+        ("clients", changed("clients", 1, "1,a,-1,4"), "-1 correct of 4"),
+        ("clients", "\n".join(GOOD["clients"]), "it ends within a row"),
+        ("clients", ["round,client,correct,examples", '1,"a,2,4'], "cannot be read"),
+        ("clients", ["round,correct,examples", "1,2,4"], "lacks the column 'client'"),
+        ("cohort", changed("cohort", 2, "1,a,1.0,2.0,0,0.5"), "rows of round 1, cl"),
+        ("cohort", changed("cohort", 1, "1,a,forty,2.0,0,1.0"), "forty"),
+        ("cohort", changed("cohort", 1, "1,a,40,2.0,maybe,1.0"), "maybe"),
+        ("candidates", [*GOOD["candidates"], GOOD["candidates"][1]], "kind trial, tri"),
+        ("candidates", changed("candidates", 1, "1,trial,1,DS,1,11,10,1,,"), "11 corr"),
+    ],
+)
+def test_what_no_run_has_written_is_refused(
+    tmp_path, name, lines, says, assert_one_line
+):
+    put(tmp_path, name, lines)
+    read = lambda: TABLES[name].read(str(tmp_path))  # noqa: E731
+    assert_one_line(RecordError, read, says, tmp_path / f"{name}.csv")
+
+
+def test_a_table_that_is_missing_or_cannot_be_unpacked_is_named(tmp_path):
+    with pytest.raises(RecordMissingError, match="rounds.csv is missing"):
+        TABLES["rounds"].read(str(tmp_path))
+    (tmp_path / "rounds.csv.gz").write_bytes(b"\x1f\x8bno archive")
+    with pytest.raises(RecordError, match="rounds.csv.gz cannot be read"):
+        TABLES["rounds"].read(str(tmp_path))
+
+
+def test_adding_a_column_touches_one_file(record_of, tmp_path):
+    """That of docs/extend.md: written, typed, read, also by who does not have it."""
+    before = [*TABLES["rounds"].columns]
+    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        (row,) = TABLES["rounds"].rows(record_of(excluded=[0, 1, 0]))
+        assert row["largest_weight"] == 0.5
+        put(tmp_path, "rounds", ["round,largest_weight,word", "1,0.5,a", "2,,b"])
+        found = TABLES["rounds"].read(str(tmp_path))
+        with pytest.raises(ValueError, match="has a column largest_weight already"):
+            TABLES["rounds"].add(TABLES["rounds"].columns[-1])
+    finally:
+        TABLES["rounds"].columns[:] = before
+    for table in (found, TABLES["rounds"].read(str(tmp_path))):
+        assert table["largest_weight"].iloc[0] == 0.5
+        assert table["largest_weight"].isna().tolist() == [False, True]
+        assert table["word"].tolist() == ["a", "b"]
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A run on disk, of whose cohort nobody was left out in round 2."""
+    (tmp_path / "run.json").write_text(
+        '{"label": "LD", "settings": {"aggregation": {"criteria": ["DS", "LD"]}}, '
+        '"data": {}}'
+    )
+    cohort = [
+        "round,client,DS,LD,excluded,weight",
+        *("1,a,30.0,1.0,0,0.25", "1,b,10.0,3.0,0,0.75", "1,c,inf,nan,1,0.0"),
+        *("2,a,30.0,1.0,0,0.5", "2,b,10.0,1.0,0,0.5"),
+    ]
+    rounds = ["round,accuracy,ordering", "1,0.5,LD", "2,0.5,w=0.5"]
+    clients = [
+        "round,client,correct,examples",
+        *("1,a,5,10", "1,b,9,10", "1,c,1,10", "1,d,3,5"),
+    ]
+    put(tmp_path, "cohort", cohort)
+    put(tmp_path, "rounds", rounds)
+    put(tmp_path, "clients", clients)
+    return read_results(str(tmp_path))
+
+
+def test_weight_figures_follow_from_the_cohort(results):
+    """By hand: DS gives 3/4 and 1/4, LD 1/4 and 3/4; so half of the weight moves."""
+    found = derived.weight_figures(results).set_index(["round", "ordering"])
+    assert found.loc[1, "in_force"].to_dict() == {
+        **{"DS": 0, "LD": 1, "DS,LD": 0, "LD,DS": 0}
+    }
+    ds, ld = found.loc[1, "DS"], found.loc[1, "LD"]
+    assert (ds["total_variation"], ld["total_variation"]) == (0.5, 0)
+    assert ds["effective_clients"] == ld["effective_clients"] == 1.6
+    assert ds["coefficient_of_variation"] == 0.5
+    p = scores.participant_weights([[30, 1], [10, 3]], scores.prioritized((1, 0)))
+    moved = 0.5 * np.abs(p - [0.25, 0.75]).sum()
+    assert found.loc[(1, "LD,DS"), "total_variation"] == pytest.approx(moved, rel=1e-6)
+    # A score in force that is no ordering is there, too.
+    last = found.loc[(2, "w=0.5")]
+    assert (last["in_force"], last["effective_clients"]) == (1, 2)
+    assert len(found) == 4 + 5
+    assert len(derived.recorded_orderings(("DS", "LD", "MD", "CB"))) == 4 + 24
+    assert len(derived.recorded_orderings(("DS", "LD", "MD", "a", "b"))) == 5
+
+
+def test_accuracy_by_group_by_hand(results):
+    attributes = {"vip": (1, 0, 1, 0), "battery": (0.1, 0.2, 0.3, 0.9)}
+    table = leaf_data.ClientTable.from_dict(
+        {
+            client: {name: float(values[k]) for name, values in attributes.items()}
+            for k, client in enumerate("abcd")
+        }
+    )
+    found = derived.groups(results, table).set_index(["attribute", "group"])
+    assert found["accuracy"].to_dict() == {
+        ("vip", "0"): 0.8,  # 12 of 15
+        ("vip", "1"): 0.3,  # 6 of 20
+        ("battery", "below median"): 0.7,  # 14 of 20
+        ("battery", "median or above"): round(4 / 15, 6),
+    }
+    assert found["clients"].tolist() == [2] * 4
+    with pytest.raises(leaf_data.DataError, match="has no row for"):
+        derived.groups(results, leaf_data.ClientTable())

@@ -1,0 +1,105 @@
+"""Kept runs that are made up: each is a dictionary of what it has."""
+
+import functools
+import math
+
+import pandas as pd
+
+from tff_pmc.record.results import Results
+from tff_pmc.reports import claims_page
+from tff_pmc.reports.papers import comparisons
+from tff_pmc.reports.papers.catalog import claims
+from tff_pmc.reports.papers.evidence import KeptResults, read_kept
+from tff_pmc.reports.papers.judging import judged
+
+
+def run(label, seed=0, accuracy=(), rounds=60, reached=None, tables=(), **row):
+    """A run: its accuracy in each round, or so many `rounds` of 0.5; more of its row.
+
+    `reached` has the rounds until targets are reached, by (target, share), and `tables`
+    the rows of other tables, by name.
+    """
+    accuracy = [*accuracy] or [0.5] * rounds
+    own = {"data_name": "", "data_source": "", "data_clients": 7, "versions": {}}
+    own.update(data_options={}, system="prioritized", seed=seed, label=label)
+    columns = {"round": [*range(1, len(accuracy) + 1)], "accuracy": accuracy}
+    columns.update(row.pop("columns", {}))
+    tables = {"rounds": columns, **dict(tables)}
+    return {"row": {**own, **row}, "reached": reached or {}, "tables": tables}
+
+
+def folder(*runs):
+    """The runs of one folder."""
+    tables = {}
+    for one in runs:
+        for name, columns in one["tables"].items():
+            table = tables.setdefault(name, {})
+            keys = {key: one["row"][key] for key in ("seed", "label")}
+            length = len(next(iter(columns.values())))
+            for column, values in columns.items():
+                table.setdefault(column, []).extend(values)
+            for column, value in keys.items():
+                table.setdefault(column, []).extend([value] * length)
+    frames = {name: pd.DataFrame(table) for name, table in tables.items()}
+    found = Results(pd.DataFrame([one["row"] for one in runs]), frames.get)
+    found.arrivals = [(one["row"], one["reached"]) for one in runs]
+    return found
+
+
+def kept(*folders):
+    """Kept results of these folders, each a list of runs."""
+    return KeptResults([folder(*runs) for runs in folders])
+
+
+@functools.cache
+def reproduced():
+    """What the repository keeps, by folder, and as kept results; read once."""
+    found = read_kept(claims_page.RESULTS)
+    return found, KeptResults(found.values())
+
+
+def read_once(monkeypatch, module):
+    """Has a page take what the repository keeps as it was read before."""
+    monkeypatch.setattr(module, "read_kept", lambda path: reproduced()[0])
+    monkeypatch.setattr(module, "KeptResults", lambda every: reproduced()[1])
+
+
+def given_arrivals(monkeypatch):
+    """Has claims take the rounds that made-up runs are given to have reached."""
+
+    def table(results, targets, shares):
+        rows = [
+            (row["seed"], row["label"], share, reached.get((target, share)) or math.nan)
+            for row, reached in results.arrivals
+            for target in targets
+            for share in shares
+        ]
+        return pd.DataFrame(rows, columns=["seed", "label", "devices", "rounds"])
+
+    monkeypatch.setattr(comparisons, "rounds_to_target", table)
+
+
+def answer(paper, name, results):
+    """The answer to a paper's claim by the name of its function."""
+    (claim,) = [one for one in claims(paper) if one.differences.__name__ == name]
+    return judged(claim.differences(results))
+
+
+def rule(differences, sign, limit=(), printed=(), part=False):
+    """The verdict on five differences, in NumPy: above, below or within limits."""
+    half = 2.7764451 * pd.Series(differences).std() / 5**0.5
+    mean = sum(differences) / 5
+    low, high = mean - half, mean + half
+    inf = float("inf")
+    least, most = {">": (0, inf), "<": (-inf, 0)}.get(sign) or limit
+    holds = low >= least and high <= most
+    if sign in "<>":
+        holds &= 0 not in (low - least, high - most)
+    if part and len(printed) and not any(least < one < most for one in printed):
+        return "not run far enough"
+    if sign != "~" and len(printed) and not holds:
+        if max(printed) < low or min(printed) > high:
+            return "not reproduced"
+    if low > most or high < least:
+        return "not reproduced"
+    return "reproduced" if holds else "not run far enough" if part else "open"

@@ -1,0 +1,88 @@
+"""The reports of an experiment, of one seed and of several, by their files."""
+
+import pytest
+from made import join_results, of_seeds, with_losses
+
+from tff_pmc.experiments import reporting
+from tff_pmc.experiments.experiment import Experiment
+from tff_pmc.record.results import Results
+
+OF_ORDERINGS = Experiment("t", {})
+OF_SYSTEMS = Experiment("t", {}, reports=("system_effect",), rows=["a row"])
+
+
+def runs(seeds, labels=("DS", "LD"), **options):
+    counts = {label: [[3, k + 1], [4, k + 2]] for k, label in enumerate(labels)}
+    return of_seeds({seed: counts for seed in range(seeds)}, [9, 9], **options)
+
+
+def files(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("found", "seeds", "names"),
+    [
+        (OF_ORDERINGS, 1, {"results.csv", "results.md", "fairness.png"}),
+        (OF_SYSTEMS, 1, {"results.csv", "results.md", "fairness.png"}),
+        (OF_ORDERINGS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
+        (OF_SYSTEMS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
+    ],
+)
+def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names):
+    text = reporting.write(found, runs(seeds, targets=(40,)), str(tmp_path))
+    own = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
+    assert files(tmp_path) == {*names, "accuracy.png", *own}
+    for name in own:
+        assert {"results.csv", "fairness.png"} < files(tmp_path / name)
+        assert "effect.csv" not in files(tmp_path / name)
+    shown = "rounds_to_target" in found.reports and seeds == 1
+    assert ("Rounds until a share" in text) == shown
+    assert "Accuracy over all test" in text or "over 2 seeds" in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "asked", "compared"),
+    [
+        (("DS", "LD", "MD"), "", "DS"),
+        (("LD", "MD"), "", "LD"),
+        (("LD", "MD"), "MD", "MD"),
+        (("LD", "MD"), "CB", "LD"),
+    ],
+)
+def test_without_ds_or_another_baseline_the_first_is_it(
+    tmp_path, labels, asked, compared
+):
+    results = runs(2, labels, baseline=asked)
+    reporting.write(OF_ORDERINGS, results, str(tmp_path), alone=[1])
+    assert (tmp_path / "seed_1").exists() and not (tmp_path / "seed_0").exists()
+    assert f"| ordering | minus {compared} |" in (tmp_path / "effect.md").read_text()
+
+
+def test_what_was_not_recorded_leaves_out_what_needs_it(tmp_path):
+    whole = runs(1, targets=(40,))
+    alone = Results(whole.runs, {"rounds": whole.rounds}.get)
+    text = reporting.write(OF_ORDERINGS, alone, str(tmp_path))
+    assert "There is no summary: " in text and files(tmp_path) == {"accuracy.png"}
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_a_regression_has_no_report_that_needs_accuracy(tmp_path, seeds):
+    results = join_results(
+        with_losses({"DS": [[4, 4], [2, 2]], "LD": [[4, 4], [3, 3]]}, [2, 2], seed=seed)
+        for seed in range(seeds)
+    )
+    found = Experiment("t", {}, reports=("pmc_table4", "ordering_effect"))
+    text = reporting.write(found, results, str(tmp_path))
+    assert "There is no pmc_table4: the runs have no accuracy" in text
+    products = {"results.csv"} if seeds == 1 else {"effect.csv", "seeds.csv"}
+    assert {*products, "loss.png"} <= files(tmp_path)
+
+
+def test_seeds_with_other_runs_are_refused_before_a_file_is_written(tmp_path, fails):
+    results = runs(2).only([True, True, True, False])
+    fails(
+        lambda: reporting.write(OF_ORDERINGS, results, str(tmp_path)),
+        "seed 1 has no run of LD",
+    )
+    assert not files(tmp_path)

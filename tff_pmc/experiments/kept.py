@@ -1,0 +1,120 @@
+"""Kept results: runs as tables in a repository, with the reports made of them.
+
+    python -m tff_pmc.experiments.kept keep RUNS results/reproduced/NAME --command="..."
+    python -m tff_pmc.experiments.kept remake results/reproduced
+
+`keep` writes what a repository needs of a folder of runs: `experiment.json`, one table
+of each kind for all seeds, the reports on all of them, and those on the first seed.
+`remake` makes the reports that are there again; `git diff` then shows what changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+from leaf_data.declare import SettingError
+from tff_pmc.experiments import reporting
+from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import (
+    EXPERIMENT,
+    Results,
+    join_results,
+    keep_results,
+    read_results,
+)
+from tff_pmc.reports import output
+
+
+def keep(
+    folders: Sequence[str], goal: str, *, command: str = "", remark: str = ""
+) -> None:
+    """Keeps runs, of one folder or of several, in a new folder.
+
+    Raises:
+        RecordError: the goal is there already, a folder holds no run, or two folders
+            have a run of one label and seed.
+    """
+    if os.path.lexists(goal):
+        raise RecordError(f"{goal} is there already: name a new folder")
+    parts = [read_results(folder) for folder in folders]
+    results = join_results(parts) if len(parts) > 1 else parts[0]
+    about = {"command": command, "remark": remark}
+    if baseline := parts[0].about.get("baseline"):
+        about["baseline"] = baseline
+    keep_results(results, goal, about)
+    write(read_results(goal), goal)
+
+
+def write(results: Results, goal: str) -> str:
+    """Writes the reports on kept runs; of several seeds the first has its own."""
+    name = str(results.setting("experiment", ""))
+    text = reporting.write(experiment(name), results, goal)
+    for seed in results.seeds[1:]:
+        shutil.rmtree(os.path.join(goal, f"seed_{seed}"), ignore_errors=True)
+    return text
+
+
+def kept_folders(path: str) -> Iterator[str]:
+    """Yields the kept folders in a folder, or the folder itself if it is one."""
+    if os.path.exists(os.path.join(path, EXPERIMENT)):
+        yield path
+        return
+    for file in sorted(pathlib.Path(path).glob(f"*/{EXPERIMENT}")):
+        yield str(file.parent)
+
+
+def remake(folder: str) -> list[str]:
+    """Makes the reports that a kept folder has again; returns those that changed."""
+    results = read_results(folder)
+    if not len(results.runs):  # Its tables are as they were made.
+        return []
+    changed = []
+    with tempfile.TemporaryDirectory() as made:
+        write(results, made)
+        for path in sorted(pathlib.Path(made).rglob("*.*")):
+            name = str(path.relative_to(made))
+            there = pathlib.Path(folder, name)
+            if there.exists() and there.read_bytes() != path.read_bytes():
+                shutil.copyfile(path, there)
+                changed.append(name)
+    return changed
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Carries out the command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tff_pmc.experiments.kept")
+    commands = parser.add_subparsers(dest="what", required=True)
+    keeping = commands.add_parser("keep", help="keep runs in a new folder")
+    keeping.add_argument("runs", nargs="+", help="folders of runs")
+    keeping.add_argument("goal", help="the new folder")
+    keeping.add_argument("--command", default="", help="what made the runs")
+    keeping.add_argument("--remark", default="", help="what a reader has to know")
+    again = commands.add_parser("remake", help="make the kept reports again")
+    again.add_argument("folder", help="kept results, or one folder of them")
+    again.add_argument("--format", choices=output.TABLES, default="markdown")
+    again.add_argument("--figures", choices=output.FIGURES, default="png")
+    given = parser.parse_args(arguments)
+    list(EXPERIMENTS)  # They register their reports.
+    try:
+        if given.what == "keep":
+            keep(given.runs, given.goal, command=given.command, remark=given.remark)
+            return 0
+        with output.using(output.Output(given.format, given.figures)):
+            for folder in kept_folders(given.folder):
+                print(f"{folder}: {', '.join(remake(folder)) or 'nothing changed'}")
+    except (RecordError, SettingError, OSError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""What a run's models are measured by on the test examples: accuracy, or the loss.
+
+Accuracy is defined where examples have classes. A regression's record has the loss in
+its place, as the model defines it: `test_loss` is the mean over all test examples.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import leaf_data
+from tff_pmc.record.record_error import ClientsLeftOutError
+
+PERCENTILES = (10, 50, 90)
+
+Floats = npt.NDArray[np.float64]
+
+
+def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
+    """The means of sums [..., K] over the K clients' examples, of those that have some.
+
+    Where no client is on record this is a `ClientsLeftOutError`.
+    """
+    if not examples.size:
+        raise ClientsLeftOutError
+    tested = examples > 0
+    found: Floats = sums[..., tested] / examples[tested]
+    return found
+
+
+def percentile(accuracies: Floats, percent: float) -> Floats:
+    """The accuracy that `percent` % of the clients do not exceed, interpolated."""
+    with np.errstate(invalid="ignore"):  # Between infinite losses there is none.
+        found: Floats = np.percentile(accuracies, percent, axis=-1)
+    return found
+
+
+def worst_tenth(accuracies: Floats) -> Floats:
+    """The mean of the ceil(K / 10) lowest accuracies: "worst 10 %" of Li et al."""
+    count = -(-accuracies.shape[-1] // 10)
+    found: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
+    return found
+
+
+def jain_index(accuracies: Floats) -> Floats:
+    """Jain's fairness index, `(sum x)^2 / (n sum x^2)`, from 1/n to 1.
+
+    It is k/n where k of n share the accuracy and the others have none. Where all have 0
+    they are alike, and the index is 1.
+    """
+    squares = accuracies.shape[-1] * np.square(accuracies).sum(axis=-1)
+    total = np.square(accuracies.sum(axis=-1))
+    found: Floats = np.divide(
+        total, squares, out=np.ones_like(squares), where=squares > 0
+    )
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """What is summed over a client's test examples, and the names of its columns."""
+
+    mean: str  # The column of the mean over examples.
+    total: str  # The column of the sum over examples.
+    prefix: str  # What the columns of the percentiles over clients begin with.
+    counted: bool  # Whether sums are whole numbers.
+
+    def value(self, total: Any) -> int | float:
+        """A sum as it is written; a float32 carries seven digits."""
+        return int(total) if self.counted else float(f"{float(total):.7g}")
+
+
+ACCURACY = Measure("accuracy", "correct", "", counted=True)
+LOSS = Measure("test_loss", "loss_sum", "loss_", counted=False)
+
+
+def measure_of(data: leaf_data.FederatedDataset) -> Measure:
+    """What models are measured by on a data set."""
+    return ACCURACY if data.has_classes else LOSS

@@ -1,0 +1,207 @@
+"""Result folders of the authors' published code, `sisinflab/ClientAware-FL`.
+
+    params.txt            the settings; the last line is `Permutation: INDEX`
+    accuracy.csv          n_round, %_clients, aggr_accuracy
+    round_N/client_P.csv  y_pred, y_true of one client's test examples
+
+An experiments folder holds one such folder a run. INDEX is the ordering. P is the
+client's place in a list that the code shuffles in place every round, so that the same P
+is another client in another round, or in another run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc.record.predictions import Predictions
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import Results, results_of_counts
+
+PARAMETERS = "params.txt"
+LOCAL_DATA = "Local dataset type"
+NUM_CLIENTS = "K (number of clients)"
+PERMUTATION = "Permutation"
+HEADER = "y_pred,y_true"
+
+CRITERIA = {"mnist": ("DS", "LD", "MD"), "celeba": ("DS", "CB", "IS")}
+"""The criteria c1, c2, c3 of each data set, as the code computes them: on CelebA c2
+is the class balance, which its evaluation script calls IS."""
+
+TARGETS = {"mnist": (70, 80, 90, 95), "celeba": (70, 80, 85)}
+"""The target accuracies of the published tables on each data set, percent."""
+
+_PLACES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
+
+
+def orderings(data_set: str) -> list[tuple[str, ...]]:
+    """Returns the orderings of the indices 0 to 8 on `mnist` or `celeba`."""
+    criteria = CRITERIA[data_set]
+    return [tuple(criteria[int(place)] for place in places) for places in _PLACES]
+
+
+def by_meaning(label: str) -> str:
+    """Returns an ordering's label with the codes that the published code has.
+
+    Its model divergence is the mean over the layers, `MD_layers` among our criteria.
+    """
+    return label.replace("MD_layers", "MD")
+
+
+def holds_runs(path: str) -> bool:
+    """Returns whether a folder is a run of the published code, or holds such runs."""
+    return bool(_run_folders(path))
+
+
+def read(path: str) -> Results:
+    """Reads a run of the published code, or a folder of such runs.
+
+    Accuracies are computed from the predictions, as integers over integers. A client is
+    named by its test labels. Where two clients have the same ones they cannot be told
+    apart: then the one with fewer correct examples comes first, so that the clients
+    are counted in each round, but not followed through the rounds.
+
+    Raises:
+        RecordError: a file is missing, or not what the code writes; one line names it.
+    """
+    folders, parts = {}, []
+    for folder in _run_folders(path):
+        index, one = _read_run(folder)
+        (label,) = one.labels
+        if label in folders:
+            raise RecordError(f"{folders[label]} and {folder} are both runs of {label}")
+        folders[label] = folder
+        parts.append((index, one))
+    parts.sort(key=lambda part: part[0])
+
+    def table(name: str) -> pd.DataFrame:
+        return pd.concat([getattr(one, name) for _, one in parts], ignore_index=True)
+
+    def predictions(seed: int, label: str, round_num: int) -> Predictions:
+        found = _in_order(listed(folders[label], round_num))
+        if len(set(found.client_ids)) < len(found.client_ids):
+            raise RecordError(
+                f"{folders[label]}: two clients have the same test labels, so the "
+                "clients of two rounds cannot be aligned"
+            )
+        return found
+
+    return Results(table("runs"), table, path=path, predictions=predictions)
+
+
+def listed(folder: str, round_num: int) -> Predictions:
+    """Returns a round's predictions in the order of the round's shuffled list."""
+    place = os.path.join(folder, f"round_{round_num}")
+    names = os.listdir(place)
+    files = [f"client_{number}.csv" for number in range(1, len(names) + 1)]
+    for odd in sorted({*names} - {*files}):
+        raise RecordError(f"{place} has to hold client_1.csv, client_2.csv, ...: {odd}")
+    pairs = [_read_client(os.path.join(place, name)) for name in files]
+    table = np.concatenate(pairs)
+    return Predictions(
+        client_ids=tuple(" ".join(map(str, pair[:, 1])) for pair in pairs),
+        row_splits=np.cumsum([0, *map(len, pairs)]),
+        y=table[:, 1],
+        predicted=table[:, 0],
+    )
+
+
+def _run_folders(path: str) -> list[str]:
+    places = [path, *(os.path.join(path, name) for name in sorted(os.listdir(path)))]
+    runs = [
+        place
+        for place in places
+        if os.path.exists(os.path.join(place, PARAMETERS))
+        or os.path.exists(os.path.join(place, "round_1"))
+    ]
+    return [path] if path in runs else runs
+
+
+def _read_run(path: str) -> tuple[int, Results]:
+    """Reads one run; returns the index of its ordering, and the run."""
+    parameters = _read_parameters(path)
+    index = _number(path, parameters, PERMUTATION, 0, 8)
+    num_clients = _number(path, parameters, NUM_CLIENTS, 1, 10**6)
+    correct = []
+    first = None
+    for round_num in range(1, _count_rounds(path) + 1):
+        found = _in_order(listed(path, round_num))
+        if len(found.client_ids) != num_clients:
+            raise RecordError(
+                f"{path}: round_{round_num} has {len(found.client_ids)} clients and "
+                f"{PARAMETERS} has {num_clients}; a run that was cut off can be read "
+                "without its last round"
+            )
+        first = first or found
+        if found.client_ids != first.client_ids:
+            raise RecordError(
+                f"{path}: round_{round_num} has other test labels than round_1"
+            )
+        correct.append(found.correct)
+    assert first is not None
+    if LOCAL_DATA not in parameters and first.y.max() > 1:
+        raise RecordError(f"{path} is a run on neither MNIST nor CelebA")
+    data_set = "mnist" if LOCAL_DATA in parameters else "celeba"
+    label = ",".join(orderings(data_set)[index])
+    made = results_of_counts({label: correct}, np.diff(first.row_splits))
+    made.runs["data_name"], made.runs["path"] = data_set, path
+    return index, made
+
+
+def _in_order(found: Predictions) -> Predictions:
+    """Returns predictions by the clients' labels, then by correct counts."""
+    keys = list(zip(found.client_ids, found.correct.tolist()))
+    return found.reordered(sorted(range(len(keys)), key=keys.__getitem__))
+
+
+def _read_parameters(path: str) -> dict[str, str]:
+    name = os.path.join(path, PARAMETERS)
+    try:
+        with open(name, encoding="utf-8") as file:
+            parts = [line.partition(": ") for line in file.read().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{name} cannot be read: {error}") from error
+    return {key: value for key, separator, value in parts if separator}
+
+
+def _number(
+    path: str, parameters: dict[str, str], name: str, lowest: int, highest: int
+) -> int:
+    value = parameters.get(name, "")
+    if not (re.fullmatch("[0-9]{1,9}", value) and lowest <= int(value) <= highest):
+        raise RecordError(
+            f"{os.path.join(path, PARAMETERS)}: {name} has to be a number from "
+            f"{lowest} to {highest}, got {value[:80]!r}"
+        )
+    return int(value)
+
+
+def _count_rounds(path: str) -> int:
+    found = [re.fullmatch(r"round_([0-9]+)", name) for name in os.listdir(path)]
+    numbers = sorted(int(match[1]) for match in found if match)
+    for expected, number in enumerate(numbers or [0], start=1):
+        if number != expected:
+            raise RecordError(f"{path} has no round_{expected}")
+    return len(numbers)
+
+
+def _read_client(name: str) -> npt.NDArray[Any]:
+    """Returns a client's file as int [n, 2]; CelebA's predictions are 0.0 and 1.0.
+
+    There are a hundred thousand of them in a run: pandas would take minutes.
+    """
+    with contextlib.suppress(ValueError, OSError):
+        with open(name, encoding="ascii") as file:
+            header, *rows = file.readlines()
+        if header.strip() == HEADER and rows:
+            cells = np.loadtxt(rows, delimiter=",", comments=None, ndmin=2)
+            found = np.where((cells >= 0) & (cells < 256), cells, -1).astype(int)
+            if cells.shape[1:] == (2,) and (found == cells).all():
+                return found
+    raise RecordError(f"{name} is not {HEADER} and the numbers of classes below it")

@@ -1,0 +1,534 @@
+"""Several runs as data frames: what every report and every claim is made of.
+
+results = tff_pmc.read_results("runs/quickstart-20260101-120000")
+wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
+wide.plot()
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import pandas as pd
+
+from leaf_data.errors import one_line
+from tff_pmc.record.files import RUN_JSON, by_flag, read_json
+from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
+from tff_pmc.record.predictions import Predictions, read_predictions
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.tables import PACKED, TABLES
+
+BASELINE = "DS"
+"""The label of federated averaging, the usual baseline."""
+
+KEY = ["seed", "label"]
+"""The columns that tell runs apart, in every table."""
+
+OF_RUNS = (
+    *("seed", "label", "algorithm", "note", "status", "data_name", "data_clients"),
+    *("data_source", "data_options", "versions", "path"),
+)
+"""The columns of `Results.runs` that are no settings."""
+
+EXPERIMENT = "experiment.json"
+"""The file that describes the runs of a kept folder of results."""
+
+Read = Callable[[str], Optional[pd.DataFrame]]
+
+
+class Results:
+    """Several runs as tidy tables: `seed` and `label` tell the runs apart in each.
+
+    Attributes:
+        runs: a row a run: `seed`, `label` (its ordering, as `LD,DS,MD`, or algorithm),
+            `algorithm` (its title, as `FedAvg`), `note` (what sets its data apart from
+            that of other runs of the algorithm), `status` (`finished`, `running` or
+            `interrupted`), `data_name`, `data_clients`, `data_source`, `data_options`
+            (a dict), `versions` (a dict), `path` (its folder, empty where it has none
+            of its own), and a column for each setting by the name of its flag; lists
+            are tuples. What a run did not record is NaN.
+        path: the folder that was read; empty for runs in memory.
+        about: what `run.json` or `experiment.json` of all the runs has: `baseline`,
+            `command`, `remark`.
+
+    The tables are read when they are first asked for. A table that no run has recorded
+    is empty and has its columns.
+    """
+
+    def __init__(
+        self,
+        runs: pd.DataFrame,
+        read: Read,
+        *,
+        path: str = "",
+        about: Mapping[str, Any] | None = None,
+        predictions: Callable[[int, str, int], Predictions] | None = None,
+    ) -> None:
+        """Takes the runs, and what returns a table of all of them by its name."""
+        self.runs = runs.reset_index(drop=True)
+        self.path = path
+        self.about = dict(about or {})
+        self._read = read
+        self._predictions = predictions
+
+    def _table(self, name: str) -> pd.DataFrame:
+        found = self._read(name)
+        if found is None:
+            table = TABLES[name]
+            columns = [column.name for column in table.columns]
+            return pd.DataFrame(columns=[*KEY, "round", *columns])
+        return found
+
+    @functools.cached_property
+    def rounds(self) -> pd.DataFrame:
+        """A row a run and round; see `tables.ROUNDS` for the columns.
+
+        Rounds in which the model was not tested have the values of the last test.
+        """
+        return self._table("rounds")
+
+    @functools.cached_property
+    def clients(self) -> pd.DataFrame:
+        """A row a run, tested round and client; see `tables.CLIENTS`."""
+        return self._table("clients")
+
+    @functools.cached_property
+    def cohort(self) -> pd.DataFrame:
+        """A row a run, round and client of the cohort; see `tables.COHORT`."""
+        return self._table("cohort")
+
+    @functools.cached_property
+    def candidates(self) -> pd.DataFrame:
+        """A row a run, round and judged model; see `tables.CANDIDATES`."""
+        return self._table("candidates")
+
+    @functools.cached_property
+    def class_f1(self) -> pd.DataFrame:
+        """A row a run, round and class; see `tables.CLASS_F1`."""
+        return self._table("class_f1")
+
+    @functools.cached_property
+    def timing(self) -> pd.DataFrame:
+        """A row a run and round, seconds; see `tables.TIMING`."""
+        return self._table("timing")
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the runs, in their order."""
+        return list(dict.fromkeys(self.runs["label"]))
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of the runs, in increasing order."""
+        return sorted(set(self.runs["seed"]))
+
+    @property
+    def baseline(self) -> str:
+        """The label, or the algorithm, that the other runs are compared with."""
+        return str(self.about.get("baseline") or BASELINE)
+
+    @property
+    def length(self) -> pd.Series[int]:
+        """The number of recorded rounds of each run, by seed and label."""
+        found: pd.Series[int] = self.rounds.groupby(KEY, sort=False)["round"].max()
+        return found
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        """Returns a setting that all runs share; runs that lack it do not count.
+
+        Raises:
+            RecordError: two runs have different values; it names both.
+        """
+        if name not in self.runs:
+            return default
+        known = self.runs[self.runs[name].notna()]
+        for _, run in known.iterrows():
+            first = known.iloc[0]
+            if run[name] != first[name]:
+                raise RecordError(
+                    f"{_where(first)} has {name} {_words(first[name])} and "
+                    f"{_where(run)} has {_words(run[name])}"
+                )
+        return known.iloc[0][name] if len(known) else default
+
+    def check_settings(self) -> None:
+        """Refuses runs that differ in a setting that is no seed, by a `RecordError`."""
+        known = {*self.runs} - {*OF_RUNS}
+        for name in sorted(name for name in known if not name.endswith("_seed")):
+            self.setting(name)
+
+    def only(self, mask: Any = None, **values: Any) -> Results:
+        """Returns some of the runs: by a mask over `runs`, or by values of columns.
+
+        results.only(seed=0, label=["DS", "LD"])
+        """
+        chosen = np.ones(len(self.runs), bool) if mask is None else np.asarray(mask)
+        for name, value in values.items():
+            wanted = [value] if np.isscalar(value) else [*value]
+            chosen = chosen & self.runs[name].isin(wanted).to_numpy()
+        runs = self.runs[chosen]
+        keys = pd.MultiIndex.from_frame(runs[KEY])
+
+        def read(name: str) -> pd.DataFrame:
+            table: pd.DataFrame = getattr(self, name)
+            there = pd.MultiIndex.from_frame(table[KEY]).isin(keys)
+            return table[there].reset_index(drop=True)
+
+        return Results(
+            runs, read, path=self.path, about=self.about, predictions=self._predictions
+        )
+
+    def predictions(self, seed: int, label: str, round_num: int) -> Predictions:
+        """Returns the predicted label of each test example of one run and round.
+
+        Raises:
+            RecordError: they were not recorded, or do not give the recorded counts.
+        """
+        if self._predictions is None:
+            raise RecordMissingError(f"{self.path or 'the runs'} have no predictions")
+        found = self._predictions(seed, label, round_num)
+        own = self.rounds[
+            (self.rounds["seed"] == seed)
+            & (self.rounds["label"] == label)
+            & (self.rounds["round"] == round_num)
+        ]
+        if int(found.correct.sum()) != int(own["correct"].iloc[0]):
+            raise RecordError(
+                f"the predictions of {label}, seed {seed}, round {round_num} do not "
+                "give the count of correct examples in rounds.csv"
+            )
+        return found
+
+
+def read_results(path: str) -> Results:
+    """Reads the runs of a folder as data frames.
+
+    Args:
+        path: the folder of one run, of the runs of an experiment, of such folders under
+            several seeds (`seed_0`, ...), of kept results, or of runs that the authors'
+            published code of PMC wrote.
+
+    Returns:
+        The runs in the order in which they were made, seed by seed.
+
+    Raises:
+        RecordError: it holds no run, or a file of it is missing (then a
+            `RecordMissingError`) or broken; one line names it.
+    """
+    from tff_pmc.record import reference_code
+
+    if not os.path.isdir(path):
+        raise RecordError(f"{path} is no folder")
+    if os.path.exists(os.path.join(path, EXPERIMENT)):
+        return _read_kept(path)
+    if reference_code.holds_runs(path):
+        return reference_code.read(path)
+    plan = read_json(os.path.join(path, RUN_JSON), missing={})
+    folders: dict[tuple[int, str], str] = {}
+    rows = []
+    for place in _folders(path):
+        for folder in _runs_in(place):
+            row = _run_row(folder)
+            key = row["seed"], row["label"]
+            if key in folders:
+                raise RecordError(
+                    f"{folders[key]} and {folder} are both runs of {row['label']} "
+                    f"under seed {row['seed']}"
+                )
+            folders[key] = folder
+            rows.append(row)
+    if not rows:
+        raise RecordError(f"{path} holds no run: there is no run.json with rounds.csv")
+
+    def read(name: str) -> Optional[pd.DataFrame]:
+        found = []
+        for (seed, label), folder in folders.items():
+            if name == "rounds" or _has(folder, name):
+                table = TABLES[name].read(folder)
+                table.insert(0, "seed", seed)
+                table.insert(1, "label", label)
+                found.append(table)
+        return pd.concat(found, ignore_index=True) if found else None
+
+    return Results(
+        pd.DataFrame(rows),
+        read,
+        path=path,
+        about=by_flag(plan.get("settings", {})),
+        predictions=lambda seed, label, round_num: read_predictions(
+            folders[seed, label], round_num
+        ),
+    )
+
+
+def results_of_counts(
+    correct: Mapping[str, Any],
+    examples: Sequence[int],
+    *,
+    candidates: Mapping[str, pd.DataFrame] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Results:
+    """Returns runs in memory, such as those of a notebook, as `Results`.
+
+        results = results_of_counts({"DS": [[3, 1], [4, 2]]}, examples=[5, 5])
+        figure = accuracy_plot(results)
+
+    Args:
+        correct: label -> the number of correctly classified test examples of each
+            client after each round, int [rounds, clients], as
+            `build_federated_evaluation(model, num_clients)` returns it.
+        examples: the number of test examples of each client, int [clients].
+        candidates: label -> the models that a search judged, a row each, with the
+            columns `round` (from 1), `ordering`, `correct`, `examples` and `kept`.
+        settings: settings by flag, such as `{"targets": (70, 80)}`.
+        seed: the seed of the runs.
+
+    Raises:
+        RecordError: the arrays do not go together, or there is no test example.
+    """
+    sizes = np.asarray(examples)
+    rounds, clients = [], []
+    for label, counts in correct.items():
+        array = np.asarray(counts)
+        if array.ndim != 2 or not len(array) or sizes.shape != array.shape[1:]:
+            raise RecordError(
+                f"{label}: correct must be [rounds, clients], with a round at least, "
+                f"and examples [clients]; got {list(array.shape)} and "
+                f"{list(sizes.shape)}"
+            )
+        if not all(np.issubdtype(one.dtype, np.integer) for one in (array, sizes)):
+            raise RecordError(
+                f"{label}: correct and examples must be integers, got {array.dtype} "
+                f"and {sizes.dtype}"
+            )
+        if (array < 0).any() or (array > sizes).any() or not sizes.any():
+            raise RecordError(
+                f"{label}: a client must have from 0 to all of its test examples "
+                "right, and a client must have some"
+            )
+        numbers = np.arange(1, len(array) + 1)
+        local = client_means(array, sizes)
+        rounds.append(
+            pd.DataFrame(
+                {
+                    "seed": seed,
+                    "label": label,
+                    "round": numbers,
+                    "accuracy": array.sum(axis=1) / sizes.sum(),
+                    "correct": array.sum(axis=1),
+                    "examples": sizes.sum(),
+                    **{f"p{p}": percentile(local, p) for p in PERCENTILES},
+                }
+            )
+        )
+        clients.append(
+            pd.DataFrame(
+                {
+                    "seed": seed,
+                    "label": label,
+                    "round": np.repeat(numbers, len(sizes)),
+                    "client": np.tile(
+                        [f"client_{k}" for k in range(len(sizes))], len(array)
+                    ),
+                    "correct": array.ravel(),
+                    "examples": np.tile(sizes, len(array)),
+                }
+            )
+        )
+    judged = [
+        table.assign(seed=seed, label=label, kind="trial")
+        for label, table in (candidates or {}).items()
+    ]
+    found = {
+        "rounds": pd.concat(rounds, ignore_index=True),
+        "clients": pd.concat(clients, ignore_index=True),
+        "candidates": pd.concat(judged, ignore_index=True) if judged else None,
+    }
+    runs = [
+        {
+            "seed": seed,
+            "label": label,
+            "data_clients": len(sizes),
+            "data_options": {},
+            **dict.fromkeys(
+                ("algorithm", "note", "data_name", "data_source", "path"), ""
+            ),
+            **_tuples(settings or {}),
+        }
+        for label in correct
+    ]
+    return Results(pd.DataFrame(runs), found.get)
+
+
+def _run_row(folder: str) -> dict[str, Any]:
+    """Returns the row of `Results.runs` of a run's folder."""
+    path = os.path.join(folder, RUN_JSON)
+    info = read_json(path, ("label", "settings", "data"))
+    try:
+        settings, data = by_flag(info["settings"]), info["data"]
+        return {
+            "seed": int(settings.get("batch_seed", 0)),
+            "label": str(info["label"]),
+            "algorithm": info.get("system") or info["label"],
+            "note": info.get("note", ""),
+            "status": info.get("status", ""),
+            "data_name": data.get("name", ""),
+            "data_clients": data.get("clients", 0),
+            "data_source": data.get("origin", {}).get("source", ""),
+            "data_options": data.get("options", {}),
+            "versions": info.get("versions", {}),
+            "path": folder,
+            **_tuples(settings),
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RecordError(f"{path} describes no run: {one_line(error)}") from error
+
+
+def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings with tuples in the place of lists, which can be compared."""
+
+    def plain(value: Any) -> Any:
+        return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else value
+
+    return {name: plain(value) for name, value in settings.items()}
+
+
+def _has(folder: str, name: str) -> bool:
+    path = os.path.join(folder, f"{name}.csv")
+    return os.path.exists(path) or os.path.exists(path + PACKED)
+
+
+def _folders(path: str) -> list[str]:
+    """Returns the folders of the seeds in a folder, by seed, or the folder itself."""
+    found = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
+    seeds = {int(one[1]): os.path.join(path, one[0]) for one in found if one}
+    return [seeds[seed] for seed in sorted(seeds)] or [path]
+
+
+def _runs_in(path: str) -> list[str]:
+    """Returns the folders of the runs in a folder, itself if it is one, in order."""
+    if _has(path, "rounds"):
+        return [path]
+    folders = [
+        folder
+        for folder in (os.path.join(path, name) for name in sorted(os.listdir(path)))
+        if os.path.exists(os.path.join(folder, RUN_JSON)) and _has(folder, "rounds")
+    ]
+    plan = read_json(os.path.join(path, RUN_JSON), missing={})
+    order = by_flag(plan.get("settings", {})).get("orderings", [])
+    places = {label: place for place, label in enumerate(order)}
+
+    def place_of(folder: str) -> int:
+        label = read_json(os.path.join(folder, RUN_JSON)).get("label")
+        return places.get(label, len(places))
+
+    return sorted(folders, key=place_of)
+
+
+def _read_kept(path: str) -> Results:
+    """Reads a folder of kept results: `experiment.json`, and a table for all runs."""
+    name = os.path.join(path, EXPERIMENT)
+    about = read_json(name)
+    rows = [
+        {"path": "", **_tuples(about.get("settings", {})), **_tuples(run)}
+        for run in about.get("runs", [])
+    ]
+
+    def read(table: str) -> Optional[pd.DataFrame]:
+        return TABLES[table].read(path) if _has(path, table) else None
+
+    return Results(
+        pd.DataFrame(rows, columns=None if rows else KEY),
+        read,
+        path=path,
+        about=about,
+        predictions=lambda seed, label, round_num: read_predictions(
+            os.path.join(path, f"seed_{seed}", label), round_num
+        ),
+    )
+
+
+def keep_results(
+    results: Results, folder: str, about: Mapping[str, Any] | None = None
+) -> None:
+    """Writes runs into a folder as one table of each kind, for a repository.
+
+    `experiment.json` has what all runs share once, and what differs in the row of each.
+    Equal results are equal files.
+    """
+    os.makedirs(folder, exist_ok=True)
+    runs = results.runs.drop(columns="path")
+    rows = [
+        {name: value for name, value in row.items() if not _is_nan(value)}
+        for row in runs.to_dict("records")
+    ]
+    first = rows[0] if rows else {}
+    shared = {
+        name: value
+        for name, value in first.items()
+        if name not in KEY and all(name in row and row[name] == value for row in rows)
+    }
+    own = [{k: v for k, v in row.items() if k not in shared} for row in rows]
+    content = {**(about or {}), "settings": shared, "runs": own}
+    with open(os.path.join(folder, EXPERIMENT), "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
+    for name in TABLES:
+        table = getattr(results, name)
+        if len(table):
+            text = table.to_csv(index=False, lineterminator="\n")
+            _write_packed(os.path.join(folder, f"{name}.csv{PACKED}"), text)
+
+
+def _write_packed(path: str, text: str) -> None:
+    import gzip
+
+    with open(path, "wb") as file:
+        file.write(gzip.compress(text.encode(), mtime=0))
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
+
+
+def _where(run: pd.Series[Any]) -> str:
+    return str(run.get("path") or f"{run['label']}, seed {run['seed']},")
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else ",".join(map(str, np.atleast_1d(value)))
+
+
+def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
+    """Returns the runs of several `Results` as one.
+
+    Args:
+        every: the results; or, by a new label, results that have one label each, so
+            that runs of one ordering from several folders can be told apart.
+
+    Raises:
+        RecordError: two runs have the same seed and label.
+    """
+    parts = list(every.values() if isinstance(every, Mapping) else every)
+    labels = list(every) if isinstance(every, Mapping) else [None] * len(parts)
+
+    def relabeled(table: pd.DataFrame, label: Optional[str]) -> pd.DataFrame:
+        return table if label is None else table.assign(label=label)
+
+    def join(name: str) -> pd.DataFrame:
+        tables = [relabeled(getattr(one, name), x) for one, x in zip(parts, labels)]
+        return pd.concat(tables, ignore_index=True)
+
+    runs = join("runs")
+    twice = runs.duplicated(KEY)
+    if twice.any():
+        row = runs[twice].iloc[0]
+        raise RecordError(f"there are two runs of {row['label']}, seed {row['seed']}")
+    return Results(runs, join)

@@ -1,0 +1,223 @@
+"""A round as its record has it: what the columns of `tables` are made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from tff_pmc import scores
+from tff_pmc.record.metrics import (
+    Floats,
+    Measure,
+    client_means,
+    jain_index,
+    percentile,
+    worst_tenth,
+)
+from tff_pmc.record.tables import digits
+
+if TYPE_CHECKING:
+    from tff_pmc.settings import RunSettings
+    from tff_pmc.systems.rounds import Round
+
+
+class Candidate(NamedTuple):
+    """A model of a round that was judged."""
+
+    kind: str  # `trial` of a search, or `counterfactual`.
+    trial: int  # Its number among the models of its kind, from 1.
+    label: str  # Of its score.
+    rate: float  # The server's learning rate.
+    correct: int  # The judged examples that it got right.
+    examples: int  # The judged examples.
+    kept: bool  # Whether it is the round's result.
+    worst_tenth: Optional[float] = None  # Where the judge counted by client.
+    jain_index: Optional[float] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RoundRecord:
+    """The outcome of a round, and the values that its record has.
+
+    Attributes:
+        round_num: the round, from 1.
+        settings: those of the run.
+        outcome: what the process returned.
+        cohort: the names of the clients that trained.
+        clients: the names of the clients that test, [E].
+        sizes: the test examples of each, [E].
+        metric: what the model is measured by on the test examples.
+        measured: what it found of each client, [E]: the correct test examples, or the
+            sum of their losses. None where the model was not tested after this round.
+        f1: the F1 of each class on the server's examples; empty where it has none.
+        validation_correct: the server's examples that the model got right, where these
+            are others than the accuracy is reported on.
+        train_bytes, test_bytes: what was sent to train and to test.
+        seconds: of the training, `train`, and of the tests, `test`.
+    """
+
+    round_num: int
+    settings: RunSettings
+    outcome: Round
+    cohort: Sequence[str]
+    clients: Sequence[str]
+    sizes: npt.NDArray[np.int64]
+    metric: Measure
+    measured: Optional[npt.NDArray[Any]] = None
+    f1: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.empty(0))
+    validation_correct: Optional[int] = None
+    train_bytes: int = 0
+    test_bytes: int = 0
+    seconds: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def tested(self) -> bool:
+        """Whether the model was tested after this round."""
+        return self.measured is not None
+
+    @property
+    def total(self) -> int | float:
+        """The sum over all test examples."""
+        return self.metric.value(np.asarray(self.measured).sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean over all test examples: a test weighs by its size (PMC eq. 10)."""
+        return round(self.total / int(self.sizes.sum()), 6)
+
+    def percentile(self, percent: int) -> float:
+        """Returns a percentile over the clients that have test examples."""
+        local = client_means(np.asarray(self.measured), self.sizes)
+        return float(percentile(local, percent))
+
+    @property
+    def train(self) -> Mapping[str, Any]:
+        """What the clients reported of their training."""
+        found: Mapping[str, Any] = self.outcome.metrics["client_work"]["train"]
+        return found
+
+    @property
+    def train_loss(self) -> Optional[float]:
+        """The mean loss over the training examples; None where no client counted."""
+        examples = int(self.train["examples"])
+        return round(float(self.train["loss_sum"]) / examples, 6) if examples else None
+
+    @property
+    def update_rejected(self) -> int:
+        """Whether the model stayed as it was, 0 or 1."""
+        return int(self.outcome.metrics["finalizer"]["update_rejected"])
+
+    @property
+    def _recorded(self) -> bool:
+        return self.tested and self.settings.record.record_clients == "all"
+
+    @property
+    def test_clients(self) -> Sequence[str]:
+        """The names of the clients whose test results are recorded."""
+        return self.clients if self._recorded else ()
+
+    @property
+    def client_totals(self) -> list[int | float]:
+        """The sum over the test examples of each of these clients."""
+        if not self._recorded:
+            return []
+        return [self.metric.value(total) for total in np.asarray(self.measured)]
+
+    @property
+    def client_sizes(self) -> list[int]:
+        """The number of test examples of each of these clients."""
+        return [int(size) for size in self.sizes] if self._recorded else []
+
+    @property
+    def codes(self) -> Sequence[str]:
+        """The codes of the criteria."""
+        return self.settings.columns
+
+    @property
+    def raw(self) -> Floats:
+        """The criteria that the cohort reported, [clients, m]."""
+        return np.asarray(self.train["criteria_by_client"], float)
+
+    @property
+    def excluded(self) -> npt.NDArray[np.bool_]:
+        """Which clients of the cohort were left out, [clients]."""
+        found: npt.NDArray[np.bool_] = np.asarray(self.train["excluded_by_client"]) > 0
+        return found
+
+    @property
+    def counted(self) -> Floats:
+        """The criteria, NaN for the clients that were left out, who have no weight."""
+        return without(self.raw, self.excluded)
+
+    @functools.cached_property
+    def shares(self) -> Floats:
+        """The weights of the cohort's clients as shares of their sum, [clients]."""
+        return shares_in_force(self.settings, self.outcome.in_force, self.counted)
+
+    @property
+    def weights(self) -> Floats:
+        """The factors of the cohort's updates, [clients]; see `System.has_step`."""
+        totals = np.nansum(self.counted, axis=0)
+        return self.shares * self.outcome.in_force.length(totals)
+
+    @functools.cached_property
+    def candidates(self) -> list[Candidate]:
+        """The models that a search judged, then those that were judged beside."""
+        return [*self._trials(), *self._counterfactuals()]
+
+    def _trials(self) -> Iterator[Candidate]:
+        rate = self.settings.training.server_learning_rate
+        for number, one in enumerate(self.outcome.tested, 1):
+            yield Candidate(
+                kind="trial",
+                trial=number,
+                label=one.label,
+                rate=rate,
+                correct=one.correct,
+                examples=one.examples,
+                kept=one.chosen,
+            )
+
+    def _counterfactuals(self) -> Iterator[Candidate]:
+        outcome = self.outcome
+        if outcome.judged is None:
+            return
+        sizes = np.asarray(outcome.judged.sizes, np.int64)
+        own_rate = self.settings.training.server_learning_rate
+        for number, one in enumerate(outcome.counterfactuals, 1):
+            worst = jain = None
+            if one.correct.ndim:
+                local = client_means(one.correct[: len(sizes)], sizes)
+                worst, jain = digits([worst_tenth(local), jain_index(local)])
+            yield Candidate(
+                kind="counterfactual",
+                trial=number,
+                label=one.score.label,
+                rate=own_rate if one.rate is None else one.rate,
+                correct=int(one.correct.sum()),
+                examples=int(sizes.sum()),
+                kept=one.score == outcome.in_force and one.rate is None,
+                worst_tenth=worst,
+                jain_index=jain,
+            )
+
+
+def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
+    """Returns criteria [clients, m], NaN for the clients that were left out."""
+    return np.where(excluded[:, np.newaxis], np.nan, raw)
+
+
+def shares_in_force(
+    settings: RunSettings, in_force: scores.Score, raw: Floats
+) -> Floats:
+    """Returns the clients' shares in a run's own aggregation, [clients]."""
+    if settings.system.weighs_equally:
+        included = np.isfinite(raw).all(axis=1)
+        return np.asarray(included / max(int(included.sum()), 1))
+    normalization = settings.aggregation.scores_normalization
+    return scores.participant_weights(raw, in_force, normalization)

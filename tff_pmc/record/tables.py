@@ -1,0 +1,313 @@
+"""The six tables of a run's record: each is declared once, written and read by that.
+
+    rounds       a row a round: accuracy (of a regression, the test loss), percentiles
+                 over the clients, training loss, bytes
+    clients      a row a client and tested round: what it classified correctly (of a
+                 regression, the sum of its losses) of how many test examples
+    cohort       a row a client of a round's cohort: its criteria and its weight
+    candidates   a row a judged model of a round: those that a search for an ordering
+                 tried (`kind` is `trial`), and those of other weightings, which were
+                 judged for comparison (`counterfactual`)
+    class_f1     a row a class and round: the F1 on the server's examples
+    timing       a row a round: seconds
+
+A column is added by one line of its table below; everything else follows from it:
+what is written, by which type it is read, and the list in the documents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from leaf_data.errors import one_line
+from tff_pmc.record.metrics import PERCENTILES
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+
+if TYPE_CHECKING:
+    from tff_pmc.record.round_record import RoundRecord
+
+TEXT, COUNT, FLAG, SHARE, NUMBER = "text", "count", "flag", "share", "number"
+"""The types of columns: a count is a whole number from 0, a flag 0 or 1, a share from
+0 to 1. A number may be missing, and so may be all that a test of the model gives, in
+rounds without one."""
+
+PACKED = ".gz"
+"""The ending of the name of a table that is kept packed."""
+
+_DTYPES = {TEXT: "str", COUNT: "float64", FLAG: "int64"}
+
+
+def _always(record: RoundRecord) -> bool:
+    return True
+
+
+class Column(NamedTuple):
+    """A column: its name, its type, and where the value comes from.
+
+    `value` returns a round's value in `rounds` and `timing`, and the values of all rows
+    in the other tables. A run has the column `when` this holds; `tested` columns are
+    empty in rounds in which the model was not tested.
+    """
+
+    name: str
+    kind: str
+    value: Callable[[RoundRecord], Any]
+    when: Callable[[RoundRecord], bool] = _always
+    tested: bool = False
+
+
+class Table(NamedTuple):
+    """A table: its name, its columns behind `round`, and what tells rows apart.
+
+    `others` gives the columns that have no fixed name, which are numbers: the raw
+    criteria by their codes. They stand before the column `before`.
+    """
+
+    name: str
+    columns: list[Column]
+    key: Sequence[str] = ()
+    others: Callable[[RoundRecord], Mapping[str, Sequence[float]]] | None = None
+    before: str = ""
+
+    def add(self, column: Column) -> None:
+        """Adds a column, which every run has that is made afterwards.
+
+        Raises:
+            ValueError: the table has a column of this name.
+        """
+        if column.name in ["round", *(one.name for one in self.columns)]:
+            raise ValueError(f"{self.name}.csv has a column {column.name} already")
+        self.columns.append(column)
+
+    def rows(self, record: RoundRecord) -> list[dict[str, Any]]:
+        """Returns the rows of a round, as they are written."""
+        found: dict[str, Any] = {}
+        for column in self.columns:
+            if column.name == self.before and self.others:
+                found.update(self.others(record))
+            if column.when(record):
+                empty = column.tested and not record.tested
+                found[column.name] = "" if empty else column.value(record)
+        if not self.key:
+            return [{"round": record.round_num, **found}]
+        return [
+            {"round": record.round_num, **dict(zip(found, row))}
+            for row in zip(*found.values())
+        ]
+
+    def read(self, folder: str) -> pd.DataFrame:
+        """Reads the table of a folder, `NAME.csv` or `NAME.csv.gz`.
+
+        Raises:
+            RecordError: it is missing (then a `RecordMissingError`), does not parse, or
+                its rounds, rows or counts cannot be those of a run; one line names it.
+        """
+        path = os.path.join(folder, f"{self.name}.csv")
+        if not os.path.exists(path) and os.path.exists(path + PACKED):
+            path += PACKED
+        try:
+            with (gzip.open if path.endswith(PACKED) else open)(path, "rb") as file:
+                content = file.read()
+        except FileNotFoundError as error:
+            raise RecordMissingError(f"{path} is missing") from error
+        except (OSError, EOFError, zlib.error) as error:
+            raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+        try:
+            return self.parse(content)
+        except (ValueError, OverflowError) as error:
+            raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+
+    def parse(self, content: bytes) -> pd.DataFrame:
+        """Returns the table of a file's content; what no run writes is a `ValueError`.
+
+        Rounds without a test have the values of the last one that was tested.
+        """
+        if not content.endswith(b"\n"):
+            raise ValueError("it ends within a row")
+        kinds = {column.name: column.kind for column in self.columns}
+        names = pd.read_csv(io.BytesIO(content), nrows=0).columns
+        # A column that is not declared here: of a plugin, or a raw criterion.
+        unknown = [name for name in names if name not in kinds and not self.others]
+        dtype: Any = {
+            name: _DTYPES.get(kinds.get(name, ""), "float64") for name in names
+        }
+        dtype.update(dict.fromkeys(unknown, "str"))
+        for name, known in (("seed", "int64"), ("label", "str"), ("round", "int64")):
+            dtype.update({name: known} if name in dtype else {})
+        table = pd.read_csv(
+            io.BytesIO(content),
+            dtype=dtype,
+            keep_default_na=False,
+            na_values={name: ["", "nan"] for name in names if dtype[name] == "float64"},
+        )
+        for name in {*unknown} - {"seed", "label", "round"}:
+            with contextlib.suppress(ValueError):  # Then it is text.
+                table[name] = table[name].replace("", "nan").astype(float)
+        lacking = [name for name in ("round", *self.key) if name not in table]
+        if lacking:
+            raise ValueError(f"it lacks the column {lacking[0]!r}")
+        run = [name for name in ("seed", "label") if name in table]
+        tested = [c.name for c in self.columns if c.tested and c.name in table]
+        if tested:
+            of_run = table.groupby(run, sort=False)[tested] if run else table[tested]
+            table[tested] = of_run.ffill()
+        for column in self.columns:
+            # Of several runs some may not have the column.
+            if column.kind == COUNT and column.name in table:
+                if table[column.name].notna().all():
+                    table[column.name] = table[column.name].astype("int64")
+        _check(table, run, self.key)
+        return table
+
+
+def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
+    """Refuses rounds, rows and counts that no run has, by a `ValueError`."""
+    twice = table.duplicated([*run, "round", *key])
+    if twice.any():
+        row = table[twice].iloc[0]
+        found = ", ".join(f"{name} {row[name]}" for name in (*run, "round", *key))
+        raise ValueError(f"there are two rows of {found}")
+    if not key:
+        rounds = table["round"]
+        steps = table.groupby(run)["round"].diff() if run else rounds.diff()
+        wrong = steps.fillna(rounds) != 1
+        if wrong.any():
+            raise ValueError(
+                f"row {int(wrong.to_numpy().argmax()) + 1} is of round "
+                f"{rounds[wrong].iloc[0]}: rounds run 1, 2, 3, ... once each"
+            )
+    if {"correct", "examples"} <= {*table.columns}:
+        wrong = (table["correct"] < 0) | (table["correct"] > table["examples"])
+        if wrong.any():
+            row = table[wrong].iloc[0]
+            raise ValueError(
+                f"round {row['round']} has {row['correct']} correct of "
+                f"{row['examples']}"
+            )
+
+
+def _has_classes(record: RoundRecord) -> bool:
+    return record.metric.counted
+
+
+def _is_regression(record: RoundRecord) -> bool:
+    return not record.metric.counted
+
+
+def _has_server(record: RoundRecord) -> bool:
+    return len(record.f1) > 0
+
+
+def _percentile(percent: int) -> Callable[[RoundRecord], float]:
+    return lambda record: round(record.percentile(percent), 4)
+
+
+ROUNDS = Table(
+    "rounds",
+    [
+        Column("accuracy", SHARE, lambda r: r.mean, _has_classes, tested=True),
+        Column("correct", COUNT, lambda r: r.total, _has_classes, tested=True),
+        Column("test_loss", NUMBER, lambda r: r.mean, _is_regression, tested=True),
+        Column("loss_sum", NUMBER, lambda r: r.total, _is_regression, tested=True),
+        Column("examples", COUNT, lambda r: int(r.sizes.sum()), tested=True),
+        *(
+            Column(f"p{p}", SHARE, _percentile(p), _has_classes, tested=True)
+            for p in PERCENTILES
+        ),
+        *(
+            Column(f"loss_p{p}", NUMBER, _percentile(p), _is_regression, tested=True)
+            for p in PERCENTILES
+        ),
+        Column("train_loss", NUMBER, lambda r: r.train_loss),
+        Column("clients", COUNT, lambda r: int(r.train["clients"])),
+        Column("excluded", COUNT, lambda r: int(r.train["excluded"])),
+        Column("update_rejected", COUNT, lambda r: r.update_rejected),
+        Column("ordering", TEXT, lambda r: r.outcome.in_force.label),
+        Column("testing_rounds", COUNT, lambda r: len(r.outcome.tested)),
+        Column("train_bytes", COUNT, lambda r: r.train_bytes),
+        Column("test_bytes", COUNT, lambda r: r.test_bytes),
+        Column("macro_f1", SHARE, lambda r: round(r.f1.mean(), 6), _has_server),
+        Column(
+            "validation_correct",
+            COUNT,
+            lambda r: r.validation_correct,
+            lambda r: r.validation_correct is not None,
+        ),
+    ],
+)
+
+CLIENTS = Table(
+    "clients",
+    [
+        Column("client", TEXT, lambda r: r.test_clients),
+        Column("correct", COUNT, lambda r: r.client_totals, _has_classes),
+        Column("loss_sum", NUMBER, lambda r: r.client_totals, _is_regression),
+        Column("examples", COUNT, lambda r: r.client_sizes),
+    ],
+    key=["client"],
+)
+
+COHORT = Table(
+    "cohort",
+    [
+        Column("client", TEXT, lambda r: r.cohort),
+        Column("excluded", FLAG, lambda r: r.excluded.astype(int)),
+        Column("weight", NUMBER, lambda r: digits(r.weights)),
+    ],
+    key=["client"],
+    others=lambda r: {code: digits(r.raw[:, i]) for i, code in enumerate(r.codes)},
+    before="excluded",
+)
+
+CANDIDATES = Table(
+    "candidates",
+    [
+        Column("kind", TEXT, lambda r: [c.kind for c in r.candidates]),
+        Column("trial", COUNT, lambda r: [c.trial for c in r.candidates]),
+        Column("ordering", TEXT, lambda r: [c.label for c in r.candidates]),
+        Column("rate", NUMBER, lambda r: [c.rate for c in r.candidates]),
+        Column("correct", COUNT, lambda r: [c.correct for c in r.candidates]),
+        Column("examples", COUNT, lambda r: [c.examples for c in r.candidates]),
+        Column("kept", FLAG, lambda r: [int(c.kept) for c in r.candidates]),
+        Column("worst_tenth", NUMBER, lambda r: [c.worst_tenth for c in r.candidates]),
+        Column("jain_index", NUMBER, lambda r: [c.jain_index for c in r.candidates]),
+    ],
+    key=["kind", "trial"],
+)
+
+CLASS_F1 = Table(
+    "class_f1",
+    [
+        Column("class", COUNT, lambda r: range(len(r.f1))),
+        Column("f1", SHARE, lambda r: digits(r.f1)),
+    ],
+    key=["class"],
+)
+
+TIMING = Table(
+    "timing",
+    [
+        Column("train", NUMBER, lambda r: round(r.seconds["train"], 3)),
+        Column("test", NUMBER, lambda r: round(r.seconds["test"], 3)),
+    ],
+)
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (ROUNDS, CLIENTS, COHORT, CANDIDATES, CLASS_F1, TIMING)
+}
+"""The tables of a record, by name."""
+
+
+def digits(values: Any) -> list[float]:
+    """Returns numbers with the seven digits that a float32 carries."""
+    return [float(f"{value:.7g}") for value in np.asarray(values, float)]

@@ -1,0 +1,91 @@
+"""Sentences on what runs ran on and how, for the notes of tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tff_pmc.record.results import OF_RUNS, Results
+
+# The settings by which the runs of an experiment are told apart.
+_OF_ROWS = ("system", "priority", "criteria", "adjustment")
+
+
+def data_caveat(results: Results) -> str:
+    """Returns the source of data that is a stand-in or incomplete, empty for none.
+
+    To be shown wherever such runs are: nobody may take them for runs on all of the data
+    set that their experiment is named after.
+    """
+    for _, run in results.runs.iterrows():
+        source = str(run["data_source"])
+        if "drawn" in run["data_name"] or "INCOMPLETE" in source:
+            return source
+    return ""
+
+
+def with_caveat(table: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Returns a table with a last column `data` if its runs' data has a caveat."""
+    caveat = data_caveat(results)
+    marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
+    return marked
+
+
+def conditions(results: Results) -> list[str]:
+    """Returns what the runs ran on and how, each sentence once, and how they differ.
+
+    Of runs that did not record it, such as the published code's, there is none.
+    """
+    rows = [
+        row for _, row in results.runs.iterrows() if isinstance(row.get("model"), str)
+    ]
+    found = list(dict.fromkeys(map(_conditions, rows)))
+    for name in (name for name in results.runs if name not in (*OF_RUNS, *_OF_ROWS)):
+        values = dict.fromkeys(
+            str(value) for value in results.runs[name] if not _is_nan(value)
+        )
+        if len(values) > 1:
+            found.append(f"The runs differ in {name}: {', '.join(values)}.")
+    length = results.length
+    ends = dict.fromkeys(
+        (row["label"], int(length[row["seed"], row["label"]]), int(row["rounds"]))
+        for row in rows
+    )
+    return found + [
+        f"The record of {label} ends with round {recorded} of {planned}."
+        for label, recorded, planned in ends
+        if recorded < planned
+    ]
+
+
+def _conditions(run: pd.Series[Any]) -> str:
+    options = ", ".join(f"{key}={value}" for key, value in run["data_options"].items())
+    tested = _or(run.get("evaluate_clients"), 0)
+    sample = ""
+    if 0 < tested < run["data_clients"]:
+        error = 50 / tested**0.5
+        sample = (
+            f" Tested by {tested:.0f} of {run['data_clients']} clients: a share of the "
+            f"clients has a standard error of at most {error:.1f} points."
+        )
+    every = _or(run.get("evaluate_every"), 1)
+    seldom = f" Tested after every {every:.0f} rounds." if every > 1 else ""
+    return (
+        f"Data: {run['data_name']}{options and f' ({options})'}, "
+        f"from {run['data_source']}. "
+        f"{run['model']}, "
+        f"{run['client_optimizer']} with rate {run['learning_rate']:g}, "
+        f"E = {run['local_epochs']:.0f}, B = {run['batch_size']:.0f}, "
+        f"{run['rounds']:.0f} rounds, seed {run['seed']}."
+        f"{sample}{seldom}"
+    )
+
+
+def _or(value: Any, default: Any) -> Any:
+    """Returns a setting, or the default where an older record does not have it."""
+    return default if value is None or _is_nan(value) else value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
