@@ -12,8 +12,8 @@ from mutations import TEXTS, edit_lines
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.flags import command_line, flag_definitions
+from tff_pmc.record import reference_code
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import reference_code
 from tff_pmc.reports.escape import message
 
 FLAG_FILES = pathlib.Path(__file__).parents[2] / "experiments"
@@ -69,9 +69,11 @@ def _read_authors(name, folder, data):
         path = folder / file
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
-    found = reference_code.read_run(str(folder))
-    assert ((found.correct >= 0) & (found.correct <= found.examples)).all()
-    found.listed(1)
+    clients = reference_code.read(str(folder)).clients
+    assert (
+        (clients["correct"] >= 0) & (clients["correct"] <= clients["examples"])
+    ).all()
+    reference_code.listed(str(folder), 1)
 
 
 register(

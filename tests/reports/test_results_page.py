@@ -8,7 +8,7 @@ from papers.claim_runs import kept, read_once, run
 
 from tff_pmc.reports import claims_page, results_page
 from tff_pmc.reports.papers.catalog import Headline, Numbers, number_of
-from tff_pmc.reports.papers.claims.adafed import lead_at_the_end
+from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
 from tff_pmc.reports.papers.comparisons import Number, round_of_half
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -56,10 +56,7 @@ def keep(
 def write(results: Results, goal: str) -> str:
     """Writes the reports on kept runs; of several seeds the first has its own."""
     name = str(results.setting("experiment", ""))
-    text = reporting.write(experiment(name), results, goal)
-    for seed in results.seeds[1:]:
-        shutil.rmtree(os.path.join(goal, f"seed_{seed}"), ignore_errors=True)
-    return text
+    return reporting.write(experiment(name), results, goal, alone=results.seeds[:1])
 
 
 def kept_folders(path: str) -> Iterator[str]:

@@ -70,7 +70,8 @@ def read(path: str) -> Results:
     Raises:
         RecordError: a file is missing, or not what the code writes; one line names it.
     """
-    folders, parts = {}, []
+    folders: dict[str, str] = {}
+    parts: list[tuple[int, Results]] = []
     for folder in _run_folders(path):
         index, one = _read_run(folder)
         (label,) = one.labels
@@ -149,7 +150,7 @@ def _read_run(path: str) -> tuple[int, Results]:
         raise RecordError(f"{path} is a run on neither MNIST nor CelebA")
     data_set = "mnist" if LOCAL_DATA in parameters else "celeba"
     label = ",".join(orderings(data_set)[index])
-    made = results_of_counts({label: correct}, np.diff(first.row_splits))
+    made = results_of_counts({label: correct}, np.diff(first.row_splits).tolist())
     made.runs["data_name"], made.runs["path"] = data_set, path
     return index, made
 

@@ -524,7 +524,8 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
 
     def join(name: str) -> pd.DataFrame:
         tables = [relabeled(getattr(one, name), x) for one, x in zip(parts, labels)]
-        return pd.concat(tables, ignore_index=True)
+        # Of an empty table the columns have no types.
+        return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 
     runs = join("runs")
     twice = runs.duplicated(KEY)

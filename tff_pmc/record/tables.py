@@ -115,8 +115,10 @@ class Table(NamedTuple):
         if not os.path.exists(path) and os.path.exists(path + PACKED):
             path += PACKED
         try:
-            with (gzip.open if path.endswith(PACKED) else open)(path, "rb") as file:
+            with open(path, "rb") as file:
                 content = file.read()
+            if path.endswith(PACKED):
+                content = gzip.decompress(content)
         except FileNotFoundError as error:
             raise RecordMissingError(f"{path} is missing") from error
         except (OSError, EOFError, zlib.error) as error:

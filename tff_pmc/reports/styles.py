@@ -35,7 +35,7 @@ Line = Union[str, tuple[int, tuple[float, ...]]]
 """A line style, as matplotlib takes it."""
 
 
-BEHIND = {"linewidth": 3.0, "alpha": 0.45}
+BEHIND: dict[str, Any] = {"linewidth": 3.0, "alpha": 0.45}
 """How a baseline is drawn behind others: it is seen where a curve lies on it, too."""
 
 

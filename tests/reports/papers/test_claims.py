@@ -18,8 +18,8 @@ from tff_pmc.experiments.experiment import EXPERIMENTS, values_of
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import catalog, published
 from tff_pmc.reports.papers.catalog import claims, headlines
-from tff_pmc.reports.papers.claims.da import soonest_epochs
-from tff_pmc.reports.papers.claims.pmc import AT_70
+from tff_pmc.reports.papers.claims.da_claims import soonest_epochs
+from tff_pmc.reports.papers.claims.pmc_claims import AT_70
 from tff_pmc.reports.papers.comparisons import rounds_saved
 from tff_pmc.reports.papers.evidence import KeptResults, Measured, Run, declared
 from tff_pmc.reports.papers.judging import judged

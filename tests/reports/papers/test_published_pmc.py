@@ -144,7 +144,7 @@ def test_tables_6_and_7_agree_once_two_names_are_exchanged(page):
 
 
 def test_what_pmcs_text_says_otherwise_than_its_tables(page):
-    """The slips that `docs/pmc.md` lists and `claims/pmc.toml` quotes."""
+    """The slips that `docs/pmc.md` lists and `claims/pmc_claims.py` quotes."""
     cells = page.by_line(6)
     # 6.1: the averages of CB, by the columns reached; at 85 % 60 % of the devices.
     assert [round(mean(cells["CB", t]), 1) for t in ENDS[6]] == [8.6, 11.5, 13.0]

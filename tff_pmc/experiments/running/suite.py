@@ -112,7 +112,8 @@ def run_all(
                 text = report(job.output_dir, made)
         if lost:
             raise LostRunError("; ".join(lost))
-        return report(output_dir, runs) if seeds else text
+        # Each seed has its own reports already.
+        return report(output_dir, runs, alone=()) if seeds else text
 
 
 def _into_its_seed(
@@ -161,16 +162,21 @@ def _in_turn(jobs: Iterable[Job], load: Load) -> Iterator[Done]:
         yield job, error
 
 
-def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
+def report(
+    output_dir: str,
+    runs: Sequence[RunSettings],
+    alone: Optional[Sequence[int]] = None,
+) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text.
 
-    `runs` are those whose reports are written, where some ended early.
+    `runs` are those whose reports are written, where some ended early; `alone` is that
+    of `reporting.write`.
     """
     folders = {settings.folder for settings in runs}
     results = read_results(output_dir)
     made = [os.path.basename(path) in folders for path in results.runs["path"]]
     experiment = EXPERIMENTS[runs[0].experiment]
-    return reporting.write(experiment, results.only(made), output_dir)
+    return reporting.write(experiment, results.only(made), output_dir, alone=alone)
 
 
 def _read_plan(folder: str) -> dict[str, Any]:

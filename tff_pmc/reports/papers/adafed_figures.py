@@ -1,7 +1,8 @@
 """AdaFed's six figures, and a page of numbers read off their curves.
 
 The paper's curves have no numbers but those that its text names, which are in
-`claims/adafed.py`; so each figure has ours alone, under the paper's number and claims.
+`claims/adafed_claims.py`; so each figure has ours alone, under the paper's number and
+claims.
 """
 
 from __future__ import annotations

@@ -1,5 +1,10 @@
 """What the four papers say of their results: a module a paper, a function a claim."""
 
-from tff_pmc.reports.papers.claims import adafed, da, dual, pmc
+from tff_pmc.reports.papers.claims import (
+    adafed_claims,
+    da_claims,
+    dual_claims,
+    pmc_claims,
+)
 
-__all__ = ["adafed", "da", "dual", "pmc"]
+__all__ = ["adafed_claims", "da_claims", "dual_claims", "pmc_claims"]

@@ -156,8 +156,9 @@ def class_f1(
         table = f1_of(run)
         return float(table[table["class"].isin(classes)]["f1"].mean())
 
-    options = {"digits": 3, "least_rounds": 20}
-    return compare(runs, own, Number(number), base, name=name, **options)
+    return compare(
+        runs, own, Number(number), base, name=name, digits=3, least_rounds=20
+    )
 
 
 def f1_of(run: Run) -> pd.DataFrame:
@@ -216,9 +217,15 @@ def f1_rises_more_evenly(results: KeptResults) -> Differences:
         return float(f1_of(run).groupby("round")["f1"].std(ddof=0).mean())
 
     def lead_in_spread(own: str, base: str) -> Differences:
-        name, options = "{run} minus {base}", {"digits": 4, "least_rounds": 20}
-        number = Number(spread)
-        return compare(results.adafed_2, own, number, base, name=name, **options)
+        return compare(
+            results.adafed_2,
+            own,
+            Number(spread),
+            base,
+            name="{run} minus {base}",
+            digits=4,
+            least_rounds=20,
+        )
 
     return (lead_in_spread(ADAFED, ONLY) + lead_in_spread(ONLY, FEDAVG)).is_less()
 
