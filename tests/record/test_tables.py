@@ -79,6 +79,19 @@ def test_a_good_table_is_read(tmp_path, name, packed):
             assert table[column].dtype == np.int64
 
 
+def test_a_loss_that_is_no_number_is_not_replaced_by_that_of_another_round(tmp_path):
+    """A diverged model was tested: its round has no value of the round before."""
+    lines = [
+        "round,test_loss,loss_sum,examples,loss_p10,train_loss",
+        *("1,0.5,5.0,10,0.25,1.0", "2,nan,nan,10,nan,", "3,,,,,2.0"),
+    ]
+    put(tmp_path, "rounds", lines)
+    found = TABLES["rounds"].read(str(tmp_path))
+    for name in ("test_loss", "loss_sum", "loss_p10"):
+        np.testing.assert_array_equal(found[name][1:], [np.nan, np.nan])
+    assert found["examples"].tolist() == [10, 10, 10]
+
+
 def test_names_are_text_whatever_they_look_like(tmp_path):
     """Not a missing value, a number or two rows."""
     put(tmp_path, "clients", 'round,client,correct,examples\n1,NA,1,4\n1,"1\n2",2,4\n')
