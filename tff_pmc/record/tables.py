@@ -107,6 +107,11 @@ class Table(NamedTuple):
             for row in zip(*found.values())
         ]
 
+    def path(self, folder: str) -> str:
+        """Returns the file of the table in a folder, packed or not; empty for none."""
+        plain = os.path.join(folder, f"{self.name}.csv")
+        return next(filter(os.path.exists, (plain, plain + PACKED)), "")
+
     def read(self, folder: str) -> pd.DataFrame:
         """Reads the table of a folder, `NAME.csv` or `NAME.csv.gz`.
 
@@ -114,21 +119,17 @@ class Table(NamedTuple):
             RecordError: it is missing (then a `RecordMissingError`), does not parse, or
                 its rounds, rows or counts cannot be those of a run; one line names it.
         """
-        path = os.path.join(folder, f"{self.name}.csv")
-        if not os.path.exists(path) and os.path.exists(path + PACKED):
-            path += PACKED
+        path = self.path(folder)
+        if not path:
+            name = os.path.join(folder, f"{self.name}.csv")
+            raise RecordMissingError(f"{name} is missing")
         try:
             with open(path, "rb") as file:
                 content = file.read()
             if path.endswith(PACKED):
                 content = gzip.decompress(content)
-        except FileNotFoundError as error:
-            raise RecordMissingError(f"{path} is missing") from error
-        except (OSError, EOFError, zlib.error) as error:
-            raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
-        try:
             return self.parse(content)
-        except (ValueError, OverflowError) as error:
+        except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
             raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
 
     def parse(self, content: bytes) -> pd.DataFrame:
