@@ -12,7 +12,7 @@ import leaf_data
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.tables import TABLES
+from tff_pmc.record.tables import NUMBER, TABLES, Column
 from tff_pmc.reports import derived
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -163,6 +163,15 @@ def test_adding_a_column_touches_one_file(record_of, tmp_path):
         assert table["largest_weight"].iloc[0] == 0.5
         assert table["largest_weight"].isna().tolist() == [False, True]
         assert table["word"].tolist() == ["a", "b"]
+
+
+def test_a_column_of_another_length_takes_no_rows_away(record_of):
+    """What `zip` would do: two values, and three clients in the cohort."""
+    table = TABLES["cohort"]
+    short = Column("speed", NUMBER, lambda record: record.weights[:2])
+    table = table._replace(columns=[*table.columns, short])
+    with pytest.raises(ValueError, match="cohort.csv: .* 'weight': 3, 'speed': 2"):
+        table.rows(record_of())
 
 
 @pytest.fixture

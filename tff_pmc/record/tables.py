@@ -102,6 +102,9 @@ class Table(NamedTuple):
                 found[column.name] = "" if empty else column.value(record)
         if not self.key:
             return [{"round": record.round_num, **found}]
+        sizes = {name: len(values) for name, values in found.items()}
+        if len({*sizes.values()}) > 1:
+            raise ValueError(f"{self.name}.csv: columns of other lengths: {sizes}")
         return [
             {"round": record.round_num, **dict(zip(found, row))}
             for row in zip(*found.values())
