@@ -86,7 +86,7 @@ def test_a_packed_model_of_several_labels_is_refused(toy_model, several):
         loss_fn=toy_model.loss,
         input_spec=(x, (label, label) if several == "a pair" else label),
     )
-    with pytest.raises(ValueError, match="one label of each example.*packed=False"):
+    with pytest.raises(ValueError, match="one label each.*packed=False"):
         tff_pmc.build_federated_evaluation(model)
 
 

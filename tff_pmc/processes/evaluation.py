@@ -131,7 +131,7 @@ def build_correct_counts(
     label = packing.split_batch(model.input_spec)[1]
     if not isinstance(label, tf.TensorSpec) or label.shape.rank not in (None, 1):
         raise ValueError(
-            "packed clients have one label of each example, and the model's are "
+            "packed examples are judged by one label each, and the model's are "
             f"{label}: give packed=False, and each client's dataset of batches"
         )
 
