@@ -1,7 +1,6 @@
 """AdaFed's experiments: records, resuming, seeds, and settings of the process."""
 
 import dataclasses
-import types
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ from short_runs import built, run_all, runs_of
 
 import leaf_data
 from leaf_data.declare import SettingError
+from tff_pmc._lazy import tf, tff
 
 
 def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
@@ -135,13 +135,16 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     def build(self):
         made = kind.build(self)
 
-        def logit(*weights_and_x, training):
-            return made.predict_on_batch(*weights_and_x, training=training)[:, :1]
+        @tf.function
+        def logit(weights, x, training):
+            return made.predict_on_batch(weights, x, training)[:, :1]
 
-        parts = {
-            name: getattr(made, name) for name in ("input_spec", "initial_weights")
-        }
-        return types.SimpleNamespace(predict_on_batch=logit, **parts)
+        return tff.learning.models.FunctionalModel(
+            initial_weights=made.initial_weights,
+            predict_on_batch_fn=logit,
+            loss_fn=made.loss,
+            input_spec=dict(zip("xy", made.input_spec)),
+        )
 
     single = type(kind.__name__, (silent,), {"build": build})
     model = single(**dataclasses.asdict(one.model))
