@@ -9,7 +9,6 @@ from short_runs import built, run_all, runs_of
 
 import leaf_data
 from leaf_data.declare import SettingError
-from tff_pmc._lazy import tf, tff
 
 
 def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
@@ -120,7 +119,7 @@ def test_who_keeps_its_own_model_has_to_be_named(federation):
         Setup.of(runs_of("adafed_3")[0], other)
 
 
-def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
+def test_the_classes_of_a_model_that_names_none_are_its_scores(federation, tf, tff):
     """Labels from 1 on, say, of one's own data and one's own model."""
     from tff_pmc.systems.setup import Setup
 
