@@ -225,7 +225,8 @@ def _write_clients(
     if not names:
         raise DataError("there has to be at least one client")
     if not splits["test"][-1]:
-        raise DataError("no client has test examples: give a test_fraction")
+        words = f"larger test_fraction than {fraction}" if fraction else "test_fraction"
+        raise DataError(f"no client has test examples: give a {words}")
     untested = np.flatnonzero(np.diff(splits["test"]) == 0)
     if fraction and len(untested):
         first = untested[0]

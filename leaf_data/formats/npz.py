@@ -37,7 +37,7 @@ class Member(NamedTuple):
 
 @contextlib.contextmanager
 def opened(
-    path: places.Folder, at_most: int | None = None, most: int = _MOST
+    path: places.Folder, at_most: int | None = None
 ) -> Iterator[dict[str, Member]]:
     """Opens a file and reads all its headers; gives the arrays by name, in its order.
 
@@ -48,8 +48,8 @@ def opened(
         with zipfile.ZipFile(file) as archive:
             members: dict[str, Member] = {}
             found = archive.infolist()
-            if len(found) > most:
-                raise ValueError(f"it has more than {most} arrays")
+            if len(found) > _MOST:
+                raise ValueError(f"it has more than {_MOST} arrays")
             for info in found:
                 name, suffix = os.path.splitext(info.filename)
                 words = ascii(name[:40])

@@ -162,6 +162,7 @@ X = np.zeros((2, 3), np.float32)
     [
         ([], 0.4, "at least one client"),
         ([("a", *numbers(2))], 0.0, "give a test_fraction"),
+        ([("a", *numbers(2))], 0.1, "give a larger test_fraction than 0.1"),
         ([("a", *numbers(2))], 1.0, "below 1"),
         ([("a", *numbers(2))], "a", "test_fraction has to be from 0 to below 1: 'a'"),
         ([("a", *numbers(5))] * 2, 0.4, "'a' is no name, or there twice"),

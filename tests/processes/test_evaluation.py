@@ -74,6 +74,22 @@ def test_a_model_of_one_score_has_no_accuracy(toy_model, first, assert_one_line)
         assert_one_line(ValueError, call, "has to give a score for each class, not (1,")
 
 
+@pytest.mark.parametrize("several", ["[None, 7]", "[None, 1]", "a pair"])
+def test_a_packed_model_of_several_labels_is_refused(toy_model, several):
+    """They would be compared with one prediction, or with those of other examples."""
+    x, y = toy_model.input_spec
+    shapes = {"[None, 7]": [None, 7], "[None, 1]": [None, 1]}
+    label = tf.TensorSpec(shapes.get(several, y.shape), y.dtype)
+    model = tff.learning.models.FunctionalModel(
+        initial_weights=toy_model.initial_weights,
+        predict_on_batch_fn=toy_model.predict_on_batch,
+        loss_fn=toy_model.loss,
+        input_spec=(x, (label, label) if several == "a pair" else label),
+    )
+    with pytest.raises(ValueError, match="one label each.*packed=False"):
+        tff_pmc.build_federated_evaluation(model)
+
+
 @pytest.mark.parametrize("num_packs", [1, 3])
 def test_predictions_are_those_of_numpy_at_their_rows(
     runtime, toy_examples, toy_model, num_packs

@@ -124,6 +124,11 @@ def warnings_of(monkeypatch):
         ("packed", {}, "report_cohort shows each client's criteria"),
         ("datasets", {}, "the update above max_update_norm"),
         ("online", {}, "a smaller learning rate of client_optimizer_fn may help"),
+        (
+            "packed",
+            {"client_learning_rate_fn": lambda round_num: 0.1},
+            "a smaller learning rate of client_learning_rate_fn may help",
+        ),
         ("nobody", {}, "there were no clients$"),
         ("zero", {}, "no client's score was above 0"),
     ],

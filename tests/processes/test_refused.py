@@ -78,9 +78,9 @@ PRIORITIZED = [
     ),
     # Other failures have nothing to do with sizes.
     (lambda: own(lambda c: float(c.y.numpy()[0])), r"OWN fails in a graph.*numpy'$"),
-    # Sums that wrap: given as they are, or cast too late.
+    # Numbers that wrap: given as they are, or cast too late.
     *(
-        (lambda value=value: own(value), f"OWN .* {kind}.*, which cannot hold large su")
+        (lambda value=value: own(value), f"OWN .* {kind}.*, which cannot hold large nu")
         for value, kind in (
             (lambda c: tf.reduce_sum(c.x), "a number of type uint8"),
             (lambda c: tf.cast(tf.size(c.y), tf.int16), "a number of type int16"),
@@ -89,6 +89,23 @@ PRIORITIZED = [
             (
                 lambda c: tf.cast(tf.reduce_mean(c.x), tf.float32),
                 "Mean is of uint8",
+            ),
+            (lambda c: tf.cast(tf.reduce_max(c.x * c.x), tf.float32), "Mul is of uint"),
+            (lambda c: tf.cast(tf.reduce_max(c.x + c.x), tf.float32), "Add.* of uint8"),
+            (
+                lambda c: tf.cast(
+                    tf.foldl(
+                        lambda a, b: a + tf.reduce_max(b), c.x, tf.zeros([], c.x.dtype)
+                    ),
+                    tf.float32,
+                ),
+                "Add.* of uint8",
+            ),
+            (
+                lambda c: tf.cast(
+                    tf.reduce_max(tf.math.unsorted_segment_sum(c.x, c.y, 9)), tf.float32
+                ),
+                "UnsortedSegmentSum is of uint8",
             ),
         )
     ),

@@ -12,7 +12,7 @@ import leaf_data
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.tables import TABLES
+from tff_pmc.record.tables import NUMBER, TABLES, Column
 from tff_pmc.reports import derived
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -77,6 +77,19 @@ def test_a_good_table_is_read(tmp_path, name, packed):
     for column in ("correct", "trial", "class"):
         if column in table:
             assert table[column].dtype == np.int64
+
+
+def test_a_loss_that_is_no_number_is_not_replaced_by_that_of_another_round(tmp_path):
+    """A diverged model was tested: its round has no value of the round before."""
+    lines = [
+        "round,test_loss,loss_sum,examples,loss_p10,train_loss",
+        *("1,0.5,5.0,10,0.25,1.0", "2,nan,nan,10,nan,", "3,,,,,2.0"),
+    ]
+    put(tmp_path, "rounds", lines)
+    found = TABLES["rounds"].read(str(tmp_path))
+    for name in ("test_loss", "loss_sum", "loss_p10"):
+        np.testing.assert_array_equal(found[name][1:], [np.nan, np.nan])
+    assert found["examples"].tolist() == [10, 10, 10]
 
 
 def test_names_are_text_whatever_they_look_like(tmp_path):
@@ -150,6 +163,15 @@ def test_adding_a_column_touches_one_file(record_of, tmp_path):
         assert table["largest_weight"].iloc[0] == 0.5
         assert table["largest_weight"].isna().tolist() == [False, True]
         assert table["word"].tolist() == ["a", "b"]
+
+
+def test_a_column_of_another_length_takes_no_rows_away(record_of):
+    """What `zip` would do: two values, and three clients in the cohort."""
+    table = TABLES["cohort"]
+    short = Column("speed", NUMBER, lambda record: record.weights[:2])
+    table = table._replace(columns=[*table.columns, short])
+    with pytest.raises(ValueError, match="cohort.csv: .* 'weight': 3, 'speed': 2"):
+        table.rows(record_of())
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.criteria import Criterion, LocalClient
 
 TOO_NARROW = (
-    "cannot hold large sums: cast to tf.float32 first, as in "
+    "cannot hold large numbers: cast to tf.float32 first, as in "
     "tf.reduce_sum(tf.cast(client.x, tf.float32))"
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable, Optional
@@ -21,7 +22,11 @@ from tff_pmc.scores import Score, prioritized
 
 _PROBE_EXAMPLES = 3
 _IN_GRAPH = "in a graph, as TFF runs it"
-_SUMS = ("Sum", "Mean", "Prod", "Cumsum", "AddN", "MatMul", "BatchMatMulV2", "Einsum")
+# What wraps where the type of its numbers, T, is narrow.
+_ARITHMETIC = (
+    *("Sum", "Mean", "Prod", "Cumsum", "SegmentSum", "UnsortedSegmentSum"),
+    *("AddV2", "AddN", "Sub", "Mul", "Square", "MatMul", "BatchMatMulV2", "Einsum"),
+)
 
 
 def resolve_score(
@@ -118,9 +123,9 @@ def probe_criteria(
     """Tries each criterion on a made-up client, so that a wrong one is named here.
 
     Raises:
-        CriterionError: a criterion fails on it, is no scalar, is negative, sums in a
-            type of less than 32 bits, gives another value in a graph or each time, or
-            needs classes where labels are none; the message names it.
+        CriterionError: a criterion fails on it, is no scalar, is negative, computes
+            with integers of less than 32 bits, gives another value in a graph or each
+            time, or needs classes where labels are none; the message names it.
     """
     _, label = specs = split_batch(input_spec)
     received = _Received(model_fn, input_spec)
@@ -257,10 +262,12 @@ def _values_in_graph(
         }
         with _no_comparisons():
             value = raw_value(criterion, received.client(fed), checked=False)
-        for op in tf.compat.v1.get_default_graph().get_operations():
-            of = op.outputs[0].dtype if op.type in _SUMS else tf.int32
+        graph = session.graph.as_graph_def()
+        bodies = (function.node_def for function in graph.library.function)
+        for node in itertools.chain(graph.node, *bodies):
+            of = tf.as_dtype(node.attr["T"].type if node.op in _ARITHMETIC else "int32")
             if of.is_integer and of.size < 4:
-                raise TypeError(f"its {op.type} is of {of.name}, which {TOO_NARROW}")
+                raise TypeError(f"its {node.op} is of {of.name}, which {TOO_NARROW}")
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
         return [float(session.run(value, feeds)) for _ in range(2)]
 

@@ -16,11 +16,7 @@ from tff_pmc import models
 from tff_pmc.aggregation.building import check_kind, zipped
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
-from tff_pmc.models.functional import (
-    BATCH_SIZE,
-    over_batches,
-    predicted_labels,
-)
+from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import ModelFn
@@ -128,9 +124,16 @@ def build_correct_counts(
     """The packed form of `build_federated_evaluation`: counts, by default alone.
 
     With `secure` they are a secure sum, of which the server sees the total alone. A
-    model that gives no score for each class is a `ValueError`.
+    model that gives no score for each class, or has several labels of an example, is a
+    `ValueError`.
     """
     num_scores(model)
+    label = packing.split_batch(model.input_spec)[1]
+    if not isinstance(label, tf.TensorSpec) or label.shape.rank not in (None, 1):
+        raise ValueError(
+            "packed examples are judged by one label each, and the model's are "
+            f"{label}: give packed=False, and each client's dataset of batches"
+        )
 
     @tf.function
     def count(weights, examples):

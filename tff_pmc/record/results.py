@@ -8,6 +8,7 @@ wide.plot()
 from __future__ import annotations
 
 import functools
+import gzip
 import json
 import os
 import re
@@ -22,7 +23,7 @@ from tff_pmc.record.files import RUN_JSON, by_flag, read_json
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.tables import PACKED, TABLES
+from tff_pmc.record.tables import PACKED, ROUNDS, TABLES
 
 BASELINE = "DS"
 """The label of federated averaging, the usual baseline."""
@@ -249,7 +250,7 @@ def read_results(path: str) -> Results:
     def read(name: str) -> Optional[pd.DataFrame]:
         found = []
         for (seed, label), folder in folders.items():
-            if name == "rounds" or _has(folder, name):
+            if name == "rounds" or TABLES[name].path(folder):
                 table = TABLES[name].read(folder)
                 table.insert(0, "seed", seed)
                 table.insert(1, "label", label)
@@ -400,11 +401,6 @@ def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in settings.items()}
 
 
-def _has(folder: str, name: str) -> bool:
-    path = os.path.join(folder, f"{name}.csv")
-    return os.path.exists(path) or os.path.exists(path + PACKED)
-
-
 def _folders(path: str) -> list[str]:
     """Returns the folders of the seeds in a folder, by seed, or the folder itself."""
     found = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
@@ -414,13 +410,9 @@ def _folders(path: str) -> list[str]:
 
 def _runs_in(path: str) -> list[str]:
     """Returns the folders of the runs in a folder, itself if it is one, in order."""
-    if _has(path, "rounds"):
+    if ROUNDS.path(path):
         return [path]
-    folders = [
-        folder
-        for folder in (os.path.join(path, name) for name in sorted(os.listdir(path)))
-        if os.path.exists(os.path.join(folder, RUN_JSON)) and _has(folder, "rounds")
-    ]
+    folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
     plan = read_json(os.path.join(path, RUN_JSON), missing={})
     order = by_flag(plan.get("settings", {})).get("orderings", [])
     places = {label: place for place, label in enumerate(order)}
@@ -429,7 +421,11 @@ def _runs_in(path: str) -> list[str]:
         label = read_json(os.path.join(folder, RUN_JSON)).get("label")
         return places.get(label, len(places))
 
-    return sorted(folders, key=place_of)
+    return sorted(filter(_is_run, folders), key=place_of)
+
+
+def _is_run(folder: str) -> bool:
+    return os.path.exists(os.path.join(folder, RUN_JSON)) and bool(ROUNDS.path(folder))
 
 
 def _read_kept(path: str) -> Results:
@@ -442,7 +438,7 @@ def _read_kept(path: str) -> Results:
     ]
 
     def read(table: str) -> Optional[pd.DataFrame]:
-        return TABLES[table].read(path) if _has(path, table) else None
+        return TABLES[table].read(path) if TABLES[table].path(path) else None
 
     return Results(
         pd.DataFrame(rows, columns=None if rows else KEY),
@@ -484,14 +480,8 @@ def keep_results(
         table = getattr(results, name)
         if len(table):
             text = table.to_csv(index=False, lineterminator="\n")
-            _write_packed(os.path.join(folder, f"{name}.csv{PACKED}"), text)
-
-
-def _write_packed(path: str, text: str) -> None:
-    import gzip
-
-    with open(path, "wb") as file:
-        file.write(gzip.compress(text.encode(), mtime=0))
+            with open(os.path.join(folder, f"{name}.csv{PACKED}"), "wb") as packed:
+                packed.write(gzip.compress(text.encode(), mtime=0))
 
 
 def _is_nan(value: Any) -> bool:

@@ -43,7 +43,10 @@ rounds without one."""
 PACKED = ".gz"
 """The ending of the name of a table that is kept packed."""
 
-_DTYPES = {TEXT: "str", COUNT: "float64", FLAG: "int64"}
+_DTYPES = {
+    **{TEXT: "str", FLAG: "int64"},
+    **dict.fromkeys((COUNT, SHARE, NUMBER), "float64"),
+}
 
 
 def _always(record: RoundRecord) -> bool:
@@ -99,10 +102,18 @@ class Table(NamedTuple):
                 found[column.name] = "" if empty else column.value(record)
         if not self.key:
             return [{"round": record.round_num, **found}]
+        sizes = {name: len(values) for name, values in found.items()}
+        if len({*sizes.values()}) > 1:
+            raise ValueError(f"{self.name}.csv: columns of other lengths: {sizes}")
         return [
             {"round": record.round_num, **dict(zip(found, row))}
             for row in zip(*found.values())
         ]
+
+    def path(self, folder: str) -> str:
+        """Returns the file of the table in a folder, packed or not; empty for none."""
+        plain = os.path.join(folder, f"{self.name}.csv")
+        return next(filter(os.path.exists, (plain, plain + PACKED)), "")
 
     def read(self, folder: str) -> pd.DataFrame:
         """Reads the table of a folder, `NAME.csv` or `NAME.csv.gz`.
@@ -111,21 +122,17 @@ class Table(NamedTuple):
             RecordError: it is missing (then a `RecordMissingError`), does not parse, or
                 its rounds, rows or counts cannot be those of a run; one line names it.
         """
-        path = os.path.join(folder, f"{self.name}.csv")
-        if not os.path.exists(path) and os.path.exists(path + PACKED):
-            path += PACKED
+        path = self.path(folder)
+        if not path:
+            name = os.path.join(folder, f"{self.name}.csv")
+            raise RecordMissingError(f"{name} is missing")
         try:
             with open(path, "rb") as file:
                 content = file.read()
             if path.endswith(PACKED):
                 content = gzip.decompress(content)
-        except FileNotFoundError as error:
-            raise RecordMissingError(f"{path} is missing") from error
-        except (OSError, EOFError, zlib.error) as error:
-            raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
-        try:
             return self.parse(content)
-        except (ValueError, OverflowError) as error:
+        except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
             raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
 
     def parse(self, content: bytes) -> pd.DataFrame:
@@ -135,23 +142,19 @@ class Table(NamedTuple):
         """
         if not content.endswith(b"\n"):
             raise ValueError("it ends within a row")
-        kinds = {column.name: column.kind for column in self.columns}
+        known = {"seed": "int64", "label": "str", "round": "int64"}
+        known.update((one.name, _DTYPES[one.kind]) for one in self.columns)
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
-        # A column that is not declared here: of a plugin, or a raw criterion.
-        unknown = [name for name in names if name not in kinds and not self.others]
-        dtype: Any = {
-            name: _DTYPES.get(kinds.get(name, ""), "float64") for name in names
-        }
-        dtype.update(dict.fromkeys(unknown, "str"))
-        for name, known in (("seed", "int64"), ("label", "str"), ("round", "int64")):
-            dtype.update({name: known} if name in dtype else {})
+        # A column that is not declared here is a raw criterion, or a plugin's.
+        others = "float64" if self.others else "str"
+        dtype: Any = {name: known.get(name, others) for name in names}
         table = pd.read_csv(
             io.BytesIO(content),
             dtype=dtype,
             keep_default_na=False,
             na_values={name: ["", "nan"] for name in names if dtype[name] == "float64"},
         )
-        for name in {*unknown} - {"seed", "label", "round"}:
+        for name in () if self.others else {*names} - {*known}:
             with contextlib.suppress(ValueError):  # Then it is text.
                 table[name] = table[name].replace("", "nan").astype(float)
         lacking = [name for name in ("round", *self.key) if name not in table]
@@ -160,8 +163,10 @@ class Table(NamedTuple):
         run = [name for name in ("seed", "label") if name in table]
         tested = [c.name for c in self.columns if c.tested and c.name in table]
         if tested:
-            of_run = table.groupby(run, sort=False)[tested] if run else table[tested]
-            table[tested] = of_run.ffill()
+            # By the last test, which may have found a loss that is no number.
+            tests = table[tested].notna().any(axis=1).cumsum()
+            keys = [*(table[name] for name in run), tests]
+            table[tested] = table.groupby(keys)[tested].transform("first")
         for column in self.columns:
             # Of several runs some may not have the column.
             if column.kind == COUNT and column.name in table:

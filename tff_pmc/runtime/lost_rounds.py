@@ -40,13 +40,16 @@ def warn(computation: Any, metrics: Any) -> None:
     """Warns of a lost round by the metrics of a computation, once for each reason."""
     warned = vars(computation).setdefault(_WARNED, set())
     try:  # Other computations have other metrics.
-        train, rejected = metrics["client_work"]["train"], metrics["finalizer"]
+        work, rejected = metrics["client_work"], metrics["finalizer"]
+        train = work["train"]
         counts = {**train, "update_rejected": rejected["update_rejected"]}
         example = "report_cohort shows each client's criteria"
         if "criteria_by_client" in train:  # If all are left out, the first one is.
             values = ", ".join(f"{v:g}" for v in train["criteria_by_client"][0])
             example = f"the client at place 0 has the criteria {values}"
-        names = "max_update_norm", "learning rate of client_optimizer_fn"
+        by_round = "client_learning_rate" in work
+        rate = "client_learning_rate_fn" if by_round else "client_optimizer_fn"
+        names = "max_update_norm", f"learning rate of {rate}"
         found = reason(counts, *names, example)
     except (KeyError, TypeError, IndexError):
         return

@@ -212,6 +212,8 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
 
 def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
+    from tff_pmc.clients.packing import split_batch
+
     cohorts.check(settings, data)
     parts = {"train": data.train_examples, "test": data.test_examples}
     for part, examples in parts.items():
@@ -245,7 +247,7 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         _model(settings)
     labels = data.train_examples.y
     if not (model.num_classes and data.has_classes):
-        takes = _model(settings).input_spec[1]
+        takes = split_batch(_model(settings).input_spec)[1]
         if (takes.dtype.as_numpy_dtype, takes.shape.rank) != (
             labels.dtype,
             labels.ndim,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import numbers
 import os
 import shlex
 import sys
@@ -14,10 +15,11 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.experiments.running.callbacks import RoundDone
-from tff_pmc.record.metrics import client_means, jain_index, percentile, worst_tenth
+from tff_pmc.record.metrics import client_means
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.tables import ROUNDS
 from tff_pmc.reports.derived import FIGURES, figures_of_round
+from tff_pmc.reports.summary import SPREAD
 
 FOLDER = "tensorboard"
 """The subfolder of a run's folder with its event files."""
@@ -79,7 +81,7 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
         "rounds": {
             name: value
             for name, value in of_round.items()
-            if name != "round" and isinstance(value, (int, float))
+            if name != "round" and isinstance(value, numbers.Real)
         },
         **_of_clients(record),
         "cohort": {
@@ -100,14 +102,8 @@ def _of_clients(record: RoundRecord) -> dict[str, Any]:
     local = client_means(np.array(record.client_totals), record.sizes)
     if not record.metric.counted:
         return {"clients": {"loss": local}}
-    spread = {
-        "p10": percentile(local, 10),
-        "worst_tenth": worst_tenth(local),
-        "standard_deviation": local.std(),
-        "jain_index": jain_index(local),
-    }
     return {
-        "fairness": {name: float(value) for name, value in spread.items()},
+        "fairness": {name: float(one.of(local)) for name, one in SPREAD.items()},
         "clients": {"accuracy": local},
     }
 
