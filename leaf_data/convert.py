@@ -29,7 +29,7 @@ import numpy.typing as npt
 import tqdm
 
 from leaf_data.errors import DataError, one_line, reading
-from leaf_data.formats import leaf_json, places
+from leaf_data.formats import data_files, leaf_json
 from leaf_data.store import Client, open_store, write_store
 
 _LARGEST_CSV = 1 << 28  # Bytes, of one client.
@@ -134,7 +134,7 @@ def _rows(
     for name in names:
         path = os.path.join(folder, name)
         with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
-            content = io.BytesIO(places.read(path, _LARGEST_CSV))
+            content = io.BytesIO(data_files.read(path, _LARGEST_CSV))
             text = io.TextIOWrapper(content, "utf-8-sig", newline="")
             rows = csv.reader(_lines(text, path), strict=True)
             header = next(rows, [])

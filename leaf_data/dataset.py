@@ -7,7 +7,10 @@ import dataclasses
 import re
 from typing import Any, ClassVar, TypeVar
 
-from leaf_data.declare import (
+from leaf_data.errors import DataError
+from leaf_data.federated import FederatedDataset
+from leaf_data.formats.data_files import Folder
+from leaf_data.settings import (
     A_SEED,
     Registry,
     SettingError,
@@ -15,9 +18,6 @@ from leaf_data.declare import (
     setting,
     unknown,
 )
-from leaf_data.errors import DataError
-from leaf_data.federated import FederatedDataset
-from leaf_data.formats.places import Folder
 
 Kind = TypeVar("Kind", bound="Dataset")
 

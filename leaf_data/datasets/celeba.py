@@ -22,14 +22,14 @@ from leaf_data.dataset import register
 from leaf_data.datasets import celeba_clients, celeba_files
 from leaf_data.datasets.celeba_clients import Clients, WithClientRule
 from leaf_data.datasets.celeba_files import IMAGES, SIDE
-from leaf_data.declare import SettingError, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import cache, image_folder, places, tff_sqlite
+from leaf_data.formats import cache, data_files, image_folder, tff_sqlite
 from leaf_data.formats.cache import Arrays
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
+from leaf_data.settings import SettingError, setting
 
 _AS_SPLIT = "as_split"
 _LOG = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Celeba(WithClientRule):
         `list_attr_celeba.txt`. Client ids are the identities' numbers. The data set is
         named `drawn_faces` where an image is one of `leaf_data.datasets.drawn_faces`.
         """
-        folders = places.folders("celeba", data_dir)
+        folders = data_files.folders("celeba", data_dir)
         if self.source == "tff":
             arrays, origin = tff_sqlite.load(
                 DATABASE, folders, cache_dir, data_dir is None

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Dataset
-from leaf_data.declare import setting
 from leaf_data.errors import DataError
+from leaf_data.settings import setting
 from leaf_data.splits import partition
 
 # Photos, by their row in a list of all: integers of any type.

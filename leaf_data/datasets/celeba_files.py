@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from leaf_data.datasets.celeba_clients import Clients
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import leaf_json, places
+from leaf_data.formats import data_files, leaf_json
 
 IDENTITIES = "identity_CelebA.txt"  # Who is on each photo.
 ATTRIBUTES = "list_attr_celeba.txt"  # The photos' 40 attributes.
@@ -65,7 +65,7 @@ def find(folders: Sequence[str], needed: Sequence[str]) -> str:
                         raise DataError(f"{found}: has {IMAGES} but no {name}")
                 return found
     words = f"{IMAGES}, each also inside data/raw and raw"
-    raise places.missing("celeba", folders, words)
+    raise data_files.missing("celeba", folders, words)
 
 
 def read_photos(folder: str) -> Photos:
@@ -157,7 +157,7 @@ def _read_identities(path: str) -> dict[str, str]:
 def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
     """Yields line number and fields of each line that is not blank."""
     with reading(path, "cannot be read", UnicodeDecodeError):
-        with places.open_file(path, _MAX_BYTES) as content:
+        with data_files.open_file(path, _MAX_BYTES) as content:
             file = io.TextIOWrapper(content, encoding="utf-8-sig")
             lines = iter(lambda: file.readline(_MAX_LINE), "")
             for number, line in enumerate(lines, 1):
@@ -220,7 +220,7 @@ def _digests(folder: str) -> tuple[tuple[str, str], ...]:
     """Returns names and sha256s of those of CelebA's text files that are there."""
     paths = {name: os.path.join(folder, name) for name in (IDENTITIES, ATTRIBUTES)}
     there = {name: path for name, path in paths.items() if os.path.exists(path)}
-    return tuple((name, places.sha256(path)) for name, path in there.items())
+    return tuple((name, data_files.sha256(path)) for name, path in there.items())
 
 
 def _read_leaf(

@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from leaf_data.dataset import register
 from leaf_data.datasets.partitioned import Dealt, Partitioned
-from leaf_data.declare import A_SHARE, SettingError, setting
 from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
-from leaf_data.formats import image_folder, places
-from leaf_data.formats.places import Folder
+from leaf_data.formats import data_files, image_folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import PHOTOGRAPH
+from leaf_data.settings import A_SHARE, SettingError, setting
 from leaf_data.splits import partition
 
 # The names of the labels 0 to 9, which are sorted.
@@ -113,7 +113,7 @@ class Cifar10(Dealt):
         are "C1" and so on, as the paper calls them.
         """
         num_clients = self.num_clients or _NUM_CLIENTS
-        folders = places.folders("cifar10", data_dir)
+        folders = data_files.folders("cifar10", data_dir)
         (x, y, batches_and_test), origin = _find(folders, self.seed, cache_dir)
         *batches, test = _reduce(y, batches_and_test, self.image_fraction, self.seed)
         ids = tuple(f"C{number}" for number in range(1, num_clients + 1))
@@ -148,7 +148,7 @@ class Cifar10Dealt(Partitioned):
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
         """Returns the data set, of `Cifar10`'s files; the server has no examples."""
-        folders = places.folders("cifar10", data_dir)
+        folders = data_files.folders("cifar10", data_dir)
         (x, y, rows), origin = _find(folders, self.seed, cache_dir)
         # Only how the images are dealt depends on the seed, and that follows here.
         train, test = np.sort(np.concatenate(rows[:-1])), rows[-1]
@@ -172,7 +172,7 @@ def _find(
         if os.path.isdir(os.path.join(folder, "train")):
             return _from_images(folder, seed, cache_dir)
     words = f"{_BATCH_FOLDER}/data_batch_1 and train/{CLASSES[0]}"
-    raise places.missing("cifar10", folders, words)
+    raise data_files.missing("cifar10", folders, words)
 
 
 def _from_batches(folder: str) -> tuple[_Pool, Origin]:
@@ -195,7 +195,7 @@ class _Unpickler(pickle.Unpickler):
 def _read_batch(path: str, md5: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Returns a batch's images and labels, in file order, if it has this checksum."""
     with reading(path):
-        content = places.read(path, _MAX_BATCH_BYTES)
+        content = data_files.read(path, _MAX_BATCH_BYTES)
     # A pickle runs what it says, so no other is opened. To make another file with the
     # MD5 of one that is given is beyond anybody, unlike to make two with one MD5.
     if hashlib.md5(content).hexdigest() != md5:

@@ -22,10 +22,10 @@ from leaf_data.dataset import register
 from leaf_data.datasets import celeba
 from leaf_data.datasets.celeba_clients import WithClientRule
 from leaf_data.datasets.celeba_files import ATTRIBUTES, DRAWN_PREFIX, IDENTITIES, IMAGES
-from leaf_data.declare import AT_LEAST_1, Range, setting
 from leaf_data.errors import reading
 from leaf_data.federated import FederatedDataset
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
+from leaf_data.settings import AT_LEAST_1, Range, setting
 from leaf_data.splits import partition
 
 # Half of CelebA's aligned photos, which are 178 x 218.

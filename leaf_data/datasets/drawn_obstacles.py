@@ -21,10 +21,10 @@ from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import obstacles
 from leaf_data.datasets.celeba_files import DRAWN_PREFIX
 from leaf_data.datasets.drawn_faces import near
-from leaf_data.declare import Range, setting
 from leaf_data.errors import reading
 from leaf_data.federated import FederatedDataset
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
+from leaf_data.settings import Range, setting
 from leaf_data.splits import partition
 
 _SIDE = 96

@@ -29,14 +29,14 @@ import numpy.typing as npt
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import femnist_leaf
 from leaf_data.datasets.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
-from leaf_data.declare import A_SHARE, AT_LEAST_0, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import cache, leaf_json, places, tff_sqlite
+from leaf_data.formats import cache, data_files, leaf_json, tff_sqlite
 from leaf_data.formats.cache import Arrays, cached
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
+from leaf_data.settings import A_SHARE, AT_LEAST_0, setting
 from leaf_data.splits import partition
 
 
@@ -90,7 +90,7 @@ class Femnist(Dataset):
         `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own cache and
         download.
         """
-        folders = places.folders("femnist", data_dir)
+        folders = data_files.folders("femnist", data_dir)
         if self.source == "leaf":
             arrays, origin = _from_leaf(folders, cache_dir)
         else:

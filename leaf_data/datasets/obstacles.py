@@ -19,8 +19,8 @@ from leaf_data.datasets.celeba_files import DRAWN_PREFIX
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
-from leaf_data.formats import image_folder, places
-from leaf_data.formats.places import Folder
+from leaf_data.formats import data_files, image_folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
 from leaf_data.splits import partition
 
@@ -78,7 +78,7 @@ class Obstacles(Dataset):
         of any size. The data set is named `drawn_obstacles` where a picture is one of
         `leaf_data.datasets.drawn_obstacles`.
         """
-        root, given = _find(places.folders("obstacles", data_dir))
+        root, given = _find(data_files.folders("obstacles", data_dir))
         sets = tuple(PRINTED) if given else PLACES
         folders = [f"{name}/{label}" for name in sets for label in CLASSES]
         images, of_folder = image_folder.read(
@@ -124,7 +124,7 @@ def _find(folders: tuple[str, ...]) -> tuple[str, bool]:
         "with the folders blocked and free (the paper gives no address of its "
         "pictures; drawn_obstacles is a stand-in)"
     )
-    raise places.missing("obstacles", folders, words)
+    raise data_files.missing("obstacles", folders, words)
 
 
 def _as_given(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from leaf_data.errors import DataError, one_line, reading
 from leaf_data.examples import Examples
-from leaf_data.formats import npy_folder, places
-from leaf_data.formats.places import Folder
+from leaf_data.formats import data_files, npy_folder
+from leaf_data.formats.data_files import Folder
 
 Arrays = dict[str, npt.NDArray[Any]]
 """Arrays by name."""
@@ -63,7 +63,7 @@ def cached(
             return found
     arrays = make()
     check(arrays)
-    digests = [places.sha256(path) for path in paths]
+    digests = [data_files.sha256(path) for path in paths]
     if _key(paths, more) != key:
         raise DataError(f"{folder}: its files changed while they were read")
     writable = [path for path in possible if _writable(os.path.dirname(path))]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, reading
-from leaf_data.formats import npz, places
+from leaf_data.formats import data_files, npz
 
 # Bytes that a file may have beside twice its values: headers, other arrays.
 _MORE = 1 << 20
@@ -29,7 +29,7 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
     size = len(header) + math.prod(shape)
     with reading(path, "truncated or corrupt", EOFError, zlib.error):
-        with places.open_file(path, 2 * size + _MORE) as file:
+        with data_files.open_file(path, 2 * size + _MORE) as file:
             packed = path.endswith(".gz")
             content: Any = gzip.GzipFile(fileobj=file) if packed else file
             # One byte more than there should be: it shows a file that is too long,

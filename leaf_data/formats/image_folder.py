@@ -15,9 +15,9 @@ import tqdm
 from PIL import Image, UnidentifiedImageError
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 from leaf_data.formats.cache import Arrays, cached
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
 # Whatever a file's name ends in, Pillow would otherwise decode what it finds in it by
@@ -122,7 +122,7 @@ def decode(path: str) -> Image.Image:
     """
     # Damaged images make Pillow raise many kinds.
     with reading(path, "cannot be decoded", Exception):
-        content = places.read(path, _MAX_BYTES)
+        content = data_files.read(path, _MAX_BYTES)
         try:
             image = Image.open(io.BytesIO(content), formats=_FORMATS)
         except UnidentifiedImageError as error:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     words += "also inside data" + (
         f"; without any: {', '.join(empty)}" if empty else ""
     )
-    raise places.missing(name, folders, words)
+    raise data_files.missing(name, folders, words)
 
 
 def read(
@@ -109,7 +109,7 @@ def read(
             return error
 
     with reading(path, "truncated or not JSON", ValueError, RecursionError):
-        content = places.read(path, _MAX_BYTES)
+        content = data_files.read(path, _MAX_BYTES)
         digest = hashlib.sha256(content).hexdigest()
         text = content.decode("utf-8-sig")
         del content

@@ -22,7 +22,7 @@ import numpy.lib.format
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, parse_int, reading
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 
 HEADER = "header.json"
 
@@ -132,7 +132,7 @@ def open_folder(
     """
     name = os.path.join(path, HEADER)
     with reading(name, "cannot be read", ValueError, RecursionError):
-        content = places.read(name, _LARGEST_HEADER)
+        content = data_files.read(name, _LARGEST_HEADER)
         header = json.loads(content, parse_int=parse_int)
     if not isinstance(header, dict) or header.get("format") != 1:
         raise DataError(f"{name}: is no header of this format, 1")
@@ -158,7 +158,7 @@ def open_folder(
 
 
 def _mapped(path: str, declared: Mapping[str, Any]) -> npt.NDArray[Any]:
-    with places.open_file(path) as file:
+    with data_files.open_file(path) as file:
         if _FORMAT.read_magic(file) != (1, 0):
             raise ValueError("it is of another version than 1.0")
         shape, fortran, dtype = _FORMAT.read_array_header_1_0(file)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.lib.format
 import numpy.typing as npt
 
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 
 _FORMAT: Any = numpy.lib.format  # It has no types.
 _SUFFIX = ".npy"
@@ -37,14 +37,14 @@ class Member(NamedTuple):
 
 @contextlib.contextmanager
 def opened(
-    path: places.Folder, at_most: int | None = None, most: int = _MOST
+    path: data_files.Folder, at_most: int | None = None, most: int = _MOST
 ) -> Iterator[dict[str, Member]]:
     """Opens a file and reads all its headers; gives the arrays by name, in its order.
 
     Damaged files make Python and numpy raise nearly anything, here and in `read`: who
     opens one has to expect every `Exception`.
     """
-    with places.open_file(path, at_most) as file:
+    with data_files.open_file(path, at_most) as file:
         with zipfile.ZipFile(file) as archive:
             members: dict[str, Member] = {}
             found = archive.infolist()
@@ -65,7 +65,7 @@ def opened(
 
 
 def _member(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: places.Folder
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: data_files.Folder
 ) -> Member:
     if info.flag_bits & _ENCRYPTED:
         raise ValueError("is encrypted")
@@ -83,7 +83,7 @@ def _member(
         raise ValueError("has other bytes than its header says")
 
     def read() -> npt.NDArray[Any]:
-        places.spend(size, path)
+        data_files.spend(size, path)
         with archive.open(info) as file:
             array: npt.NDArray[Any] = _FORMAT.read_array(file, allow_pickle=False)
             if file.read(1):  # At the end the checksum is looked at.

@@ -29,9 +29,9 @@ import tqdm
 
 from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.federated import Origin
-from leaf_data.formats import cache, places
+from leaf_data.formats import cache, data_files
 from leaf_data.formats.cache import Arrays
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
 
 PARTS = ("train", "test")
 
@@ -96,7 +96,7 @@ def _find(
     for path in (os.path.join(f, n) for f in folders for n in (name, name + ".lzma")):
         if os.path.isfile(path):
             return path, database.words
-    missing = places.missing(database.dataset, folders, f"{name} or {name}.lzma")
+    missing = data_files.missing(database.dataset, folders, f"{name} or {name}.lzma")
     if not download:
         raise missing
     own = os.path.expanduser(os.fspath(cache_dir or os.path.join("~", ".tff")))
@@ -115,7 +115,7 @@ def _find(
         start = f"{missing}, and" if folders else f"{database.dataset}:"
         raise DataError(
             f"{start} TFF could not download {name} ({one_line(error)}): pass data_dir "
-            f"or set {places.ENVIRONMENT_VARIABLE} to the folder that holds it"
+            f"or set {data_files.ENVIRONMENT_VARIABLE} to the folder that holds it"
         ) from error
     return path, f"{database.words} (its download)"
 
@@ -138,7 +138,7 @@ def _unpacked(path: str, database: Database) -> Arrays:
 
 def _unpack(path: str, unpacked: str) -> None:
     unpack = lzma.LZMADecompressor(memlimit=_MEMORY)
-    with places.open_file(path) as packed, open(unpacked, "wb") as file:
+    with data_files.open_file(path) as packed, open(unpacked, "wb") as file:
         left = _LARGER * (os.fstat(packed.fileno()).st_size + _BLOCK)
         while not unpack.eof:
             block = packed.read(_BLOCK) if unpack.needs_input else b""
@@ -165,7 +165,7 @@ def read(path: str, database: Database) -> Arrays:
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[sqlite3.Connection]:
     """Opens a database, read only, for queries of plain columns and nothing else."""
-    with places.open_file(path) as file:
+    with data_files.open_file(path) as file:
         left = _STEPS_AT_LEAST + os.fstat(file.fileno()).st_size
     uri = f"file:{urllib.parse.quote(os.fsencode(path))}?mode=ro&immutable=1"
 

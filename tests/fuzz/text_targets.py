@@ -10,7 +10,7 @@ from absl import flags
 from fuzzing import register
 from mutations import TEXTS, edit_lines
 
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc.experiments.flags import command_line, flag_definitions
 from tff_pmc.record import reference_code
 from tff_pmc.record.record_error import RecordError

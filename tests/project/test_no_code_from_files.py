@@ -21,7 +21,7 @@ IN_LEAF_DATA = {
     *("np.fromfile", "os.open"),
 }
 ALLOWED = {
-    ("leaf_data/formats/places.py", "os.open"),  # The one function.
+    ("leaf_data/formats/data_files.py", "os.open"),  # The one function.
     ("leaf_data/datasets/cifar10.py", "pickle"),  # Files of known checksums alone.
     # These write.
     ("leaf_data/formats/npy_folder.py", "open"),

@@ -8,7 +8,14 @@ from made_up import assert_refused
 import leaf_data
 from leaf_data import DataError
 from leaf_data.datasets import celeba, celeba_files, cifar10
-from leaf_data.formats import cache, idx, image_folder, leaf_json, places, tff_sqlite
+from leaf_data.formats import (
+    cache,
+    data_files,
+    idx,
+    image_folder,
+    leaf_json,
+    tff_sqlite,
+)
 
 READERS = {
     "cifar10": lambda path: cifar10._read_batch(path, ""),
@@ -16,7 +23,7 @@ READERS = {
     "npz": lambda path: idx.read_npz(path, {"x": (2,)}),
     "image": image_folder.decode,
     "json": lambda path: leaf_json.read(path, lambda x, y: x),
-    "sha256": places.sha256,
+    "sha256": data_files.sha256,
     "tff": lambda path: tff_sqlite.read(path, celeba.DATABASE),
     "attributes": celeba_files.read_attributes,
     "table": leaf_data.read_client_table,
@@ -68,7 +75,7 @@ def test_names_that_no_file_can_have(tmp_path):
     for name in ("a\0b", "a\ud800"):
         path = str(tmp_path / name)
         with pytest.raises(OSError, match="cannot be a file's name"):
-            places.open_file(path)
+            data_files.open_file(path)
         with pytest.raises(DataError):
             _cached(path)
     assert_refused(lambda: _cached(str(tmp_path), f"{tmp_path}/a\0"), "is not writable")
@@ -81,10 +88,10 @@ def test_the_size_is_known_first(tmp_path, peak_of):
 
     def refuse():
         with pytest.raises(OSError, match="more than 1,000 bytes"):
-            places.read(path, 1000)
+            data_files.read(path, 1000)
 
     assert peak_of(refuse) < 1e6
     path.write_bytes(b"0" * 1000)
-    assert places.read(path, 1000) == b"0" * 1000
-    with places.open_file(_link(path)(tmp_path / "link")) as file:
+    assert data_files.read(path, 1000) == b"0" * 1000
+    with data_files.open_file(_link(path)(tmp_path / "link")) as file:
         assert file.read() == b"0" * 1000

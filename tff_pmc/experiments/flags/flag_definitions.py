@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from absl import flags
 
 from leaf_data.dataset import DATASETS, Dataset
-from leaf_data.declare import Setting, SettingError, Settings
-from leaf_data.formats import places
+from leaf_data.formats import data_files
+from leaf_data.settings import Setting, SettingError, Settings
 from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
@@ -124,7 +124,7 @@ def parse(arguments: Sequence[str], settings: Iterable[Setting] | None = None) -
     known_only = settings is not None
     if settings is None:
         settings = [one for section in sections() for one in section.settings]
-    with places.budget(_LARGEST):
+    with data_files.budget(_LARGEST):
         from_files, own = _parse(arguments, list(settings), known_only, ())
     return Given({**from_files, **own}, frozenset(from_files) - frozenset(own))
 
@@ -185,7 +185,7 @@ def _lines(path: str, within: tuple[str, ...]) -> list[str]:
             f"--flagfile={path}: the file is named within itself, or too deep in others"
         )
     try:
-        text = places.read(path, _LARGEST).decode("utf-8")
+        text = data_files.read(path, _LARGEST).decode("utf-8")
     except FileNotFoundError as error:
         ours = project_files.folder(project_files.FLAG_FILES).glob("*.flags")
         names = ", ".join(sorted(path.name for path in ours)) or "not there"
