@@ -7,7 +7,6 @@ describes the one and its authors' published code follows the other.
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset
 from leaf_data.errors import DataError
-from leaf_data.settings import setting
 from leaf_data.splits import partition
 
 # Photos, by their row in a list of all: integers of any type.
@@ -79,15 +76,3 @@ def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
             "are too few or have too few photos"
         )
     return clients
-
-
-@dataclasses.dataclass(frozen=True)
-class WithClientRule(Dataset):
-    """A data set of people's photos, whose clients one of the two rules chooses."""
-
-    client_rule: str = setting(
-        "paper",
-        "Which of CelebA's identities are clients: PMC's rule, or that of its authors' "
-        "published code.",
-        choices=tuple(RULES),
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,19 +14,13 @@ import tqdm
 from PIL import Image, UnidentifiedImageError
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import data_files
-from leaf_data.formats.cache import Arrays, cached
+from leaf_data.formats.cache import cached
 from leaf_data.formats.data_files import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
 # Whatever a file's name ends in, Pillow would otherwise decode what it finds in it by
 # any of its decoders, one of which runs Ghostscript.
 _FORMATS = ("JPEG", "PNG")
-# A picture in memory has four bytes a pixel, and is there twice while it is converted.
-_MAX_BYTES, _MAX_PIXELS = 1 << 28, 1 << 25
-# JPEG decodes all pixels again in every scan; a large picture has ten, a small one can
-# have more.
-_SCAN, _MAX_SCANNED = b"\xff\xda", 20 * _MAX_PIXELS
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,18 +69,12 @@ def decoded(
     """
     paths = [os.path.join(root, file) for file in files]
 
-    def check(arrays: Arrays) -> None:
-        x, shape = arrays["x"], (len(paths), side, side, 3)
-        if len(arrays) > 1 or x.dtype != np.uint8 or x.shape != shape:
-            raise DataError("it has other arrays than of these images")
-
     arrays, digests = cached(
         name,
         beside or root,
         paths,
         lambda: {"x": _decode(name, root, files, side, resize)},
         cache_dir,
-        check,
         side=side,
         resize=resize,
     )
@@ -122,18 +109,11 @@ def decode(path: str) -> Image.Image:
     """
     # Damaged images make Pillow raise many kinds.
     with reading(path, "cannot be decoded", Exception):
-        content = data_files.read(path, _MAX_BYTES)
         try:
-            image = Image.open(io.BytesIO(content), formats=_FORMATS)
+            with Image.open(path, formats=_FORMATS) as image:
+                return image.convert("RGB")
         except UnidentifiedImageError as error:
             raise ValueError("it is no JPEG or PNG image") from error
-        with image:
-            pixels = image.width * image.height
-            if pixels > _MAX_PIXELS:
-                raise ValueError(f"it has {pixels:,} pixels, more than {_MAX_PIXELS:,}")
-            if image.format != "PNG" and content.count(_SCAN) * pixels > _MAX_SCANNED:
-                raise ValueError(f"it has {content.count(_SCAN)} scans")
-            return image.convert("RGB")
 
 
 def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:

@@ -31,7 +31,6 @@ from leaf_data.formats import data_files
 
 T = TypeVar("T")
 
-_MAX_BYTES = 1 << 32  # One of FEMNIST's has 0.13 GB.
 # From the most processed to the least, as `preprocess.sh` goes the other way.
 _FOLDERS = ("train", "test", "rem_user_data", "sampled_data", "all_data")
 _NAME = re.compile(r"all_data(?:_([0-9]+))?(?:_(.+))?\.json")
@@ -109,7 +108,7 @@ def read(
             return error
 
     with reading(path, "truncated or not JSON", ValueError, RecursionError):
-        content = data_files.read(path, _MAX_BYTES)
+        content = data_files.read(path)
         digest = hashlib.sha256(content).hexdigest()
         text = content.decode("utf-8-sig")
         del content

@@ -62,7 +62,7 @@ def test_a_model_may_have_many_arrays(saved):
         ([A, np.arange(3)], r"'arr_1' is int64 \(3,\), and the model has float32"),
         ([A, B * np.nan], "'arr_1' has values that are not finite as float32"),
         ([A, B * 1e39], "'arr_1' has values that are not finite as float32"),
-        ([A, np.array([None])], "'arr_1' holds pickled objects"),
+        ([A, np.array([None])], "cannot be read .Object arrays"),
     ],
 )
 def test_arrays_unlike_the_models_are_named(saved, arrays, says):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, reading
-from leaf_data.formats import data_files, npz
+from leaf_data.formats import data_files
 
 
 def with_weights_of(model: Any, path: str, sha256: str) -> Any:
@@ -23,25 +23,31 @@ def with_weights_of(model: Any, path: str, sha256: str) -> Any:
         raise DataError(f"{path} has changed since it was named: give the flag again")
     trainable, others = model.initial_weights
     wanted = [np.asarray(one) for one in (*trainable, *others)]
-    most = len(wanted) + 100  # More are counted for the message, if not far more.
-    with reading(path, "cannot be read", Exception), npz.opened(path, most=most) as of:
-        if len(of) != len(wanted):
-            raise DataError(f"{path} has {len(of)} arrays, and the model {len(wanted)}")
-        found = [_read(f"{path}: {ascii(n)}", of[n], w) for n, w in zip(of, wanted)]
+    with reading(path, "cannot be read", Exception):
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    if len(arrays) != len(wanted):
+        raise DataError(f"{path} has {len(arrays)} arrays, and the model {len(wanted)}")
+    found = [
+        _read(f"{path}: {ascii(name)}", array, like)
+        for (name, array), like in zip(arrays.items(), wanted)
+    ]
     made = copy.copy(model)  # What is traced of its functions serves both.
     split = len(trainable)
     made._initial_weights = tuple(found[:split]), tuple(found[split:])
     return made
 
 
-def _read(name: str, found: npz.Member, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _read(
+    name: str, found: npt.NDArray[Any], like: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
     if (found.dtype.kind, found.shape) != (like.dtype.kind, like.shape):
         raise DataError(
             f"{name} is {found.dtype} {found.shape}, and the model has {like.dtype} "
             f"{like.shape} there"
         )
     with np.errstate(over="ignore"):
-        array = found.read().astype(like.dtype)
+        array = found.astype(like.dtype)
     if not np.isfinite(array).all():
         raise DataError(f"{name} has values that are not finite as {like.dtype}")
     return array

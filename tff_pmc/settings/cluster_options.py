@@ -9,7 +9,6 @@ import ssl
 import urllib.parse
 from typing import ClassVar, NamedTuple, Optional
 
-from leaf_data.formats import data_files
 from leaf_data.settings import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 from tff_pmc.settings import flag_values
 
@@ -152,7 +151,7 @@ class ClusterOptions(Settings):
                     f"--tls_key: --{flag} is missing"
                 )
             try:
-                data_files.open_file(path).close()
+                open(path, "rb").close()
             except OSError as error:
                 raise ClusterSettingError(
                     f"--{flag}={path}: {error.strerror}"

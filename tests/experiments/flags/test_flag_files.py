@@ -152,7 +152,7 @@ def test_a_published_table_is_narrowed_to_one_row(name):
 def test_what_a_file_says_of_what_is_not_run_is_passed_over(files, tmp_path):
     of_systems = ["--systems=momentum,median", "--momentum_beta=0.3"]
     (tmp_path / "a.flags").write_text("\n".join(of_systems))
-    of_models = ["--experiment=drawn_faces", "--model=celeba_reference_cnn"]
+    of_models = ["--experiment=celeba", "--model=celeba_reference_cnn"]
     (tmp_path / "b.flags").write_text("\n".join([*of_models, "--dropout=0.1"]))
     assert labels("--flagfile=a.flags", "--systems=median") == ["Median"]
     assert labels("--flagfile=a.flags") == ["Momentum", "Median"]
