@@ -86,7 +86,7 @@ def read(path: str, database: Database) -> Arrays:
                     values = {k: value.numpy() for k, value in parsed.items()}
                     found.append(database.convert(values))
                 except Exception as error:
-                    words = f"{path}: client {client}: {one_line(error)}"
+                    words = f"{path}: client {client}: {one_line(error, 400)}"
                     raise DataError(words) from error
             sizes = [len(one["y"]) for one in found]
             arrays[f"sizes_{part}"] = np.array(sizes, np.int64)
