@@ -40,16 +40,8 @@ class Celeba(Dataset):
 
     The client rule sees every photo the identity file lists. Only then are photos
     left out whose image is missing, and clients left without a training or without
-    a test image: with a part of the images, the clients are those of CelebA that
-    can be had, with the same photos in training and test. How many are left is
-    logged as a warning and said in the data set's origin.
-
-    Data that LEAF or TFF has split is taken as it is, and the loaded data set's
-    `options` then say `client_rule="as_split"`; the rule "reference_code" needs the
-    source "raw".
-
-    The first load decodes all images that are there, into a cache (see
-    `image_folder.decoded`), which the later ones read whatever their settings.
+    a test image. How many are left is logged, and recorded in the origin. Data that
+    LEAF or TFF has split is taken as it is (`options["client_rule"]` is "as_split").
     """
 
     cached = True
@@ -79,8 +71,7 @@ class Celeba(Dataset):
         if self.client_rule == "reference_code" and self.source != "raw":
             raise SettingError(
                 "--client_rule=reference_code needs --celeba_source=raw, not "
-                f"{self.source}: it shuffles the identities of the complete identity "
-                "file"
+                f"{self.source}"
             )
 
     def load(
@@ -105,11 +96,9 @@ class Celeba(Dataset):
         if any("sampled_data" in file.path for file in leaf):  # By LEAF's rule.
             raise DataError(f"{leaf[0].path}: is sampled but not split: use -t sample")
         raw, rule, digests = _find(folders), "as_split", []
-        lists = celeba_lists.IDENTITIES, celeba_lists.ATTRIBUTES
+        lists = [x for x in celeba_lists.FILES if os.path.exists(os.path.join(raw, x))]
         if leaf:
-            attributes = os.path.join(raw, celeba_lists.ATTRIBUTES)
-            photos, clients, digests = celeba_lists.read_leaf(leaf, attributes)
-            lists = tuple(x for x in lists if os.path.exists(os.path.join(raw, x)))
+            photos, clients, digests = celeba_lists.read_leaf(leaf, raw)
         else:
             photos, clients = celeba_lists.read_raw(raw), {}
         if not clients:
@@ -132,25 +121,25 @@ class Celeba(Dataset):
         if incomplete or alone:
             words = f"left out are clients without train or test photos: {alone}"
             _LOG.warning("%s: %s", folder, incomplete or words)
-        images = image_folder.decoded(
+        x, sha256 = image_folder.decoded(
             "celeba", folder, list(files.values()), SIDE, cache_dir, beside=raw
         )
         y = photos["smiling"].to_numpy(np.int32)[photo_of]
-        columns = [name for name in ("sharp",) if name in photos]
+        attributes = {k: photos[k].to_numpy()[photo_of] for k in photos if k == "sharp"}
         train, test = (
             Examples.from_parts(
-                images.x,
+                x,
                 y,
                 [row_of[both[part]] for both in with_images.values()],
                 with_images,
-                {name: photos[name].to_numpy()[photo_of] for name in columns},
+                attributes,
             )
             for part in (0, 1)
         )
         words = "LEAF JSON and images" if leaf else "CelebA's files"
         names = [os.path.basename(file.path) for file in leaf]
         digests += [data_files.sha256(os.path.join(raw, name)) for name in lists]
-        own = tuple(zip([*names, *lists, IMAGES], [*digests, images.sha256]))
+        own = tuple(zip([*names, *lists, IMAGES], [*digests, sha256]))
         words = f"{words}, {incomplete}" if incomplete else words
         return self._dataset(Origin(words, own, raw), rule, train, test)
 

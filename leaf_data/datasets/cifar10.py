@@ -167,13 +167,13 @@ def _from_images(folder: str, seed: int, cache_dir: Folder | None) -> Any:
         path = os.path.join(folder, name)
         if (found := len(image_folder.find(path))) != count:
             raise DataError(f"{path}: holds {found} images, not {count}")
-    images, of_folder = image_folder.read(
+    x, sha256, of_folder = image_folder.read(
         "cifar10", folder, list(wanted), _SIDE, cache_dir, resize=False
     )
     y, num_train = of_folder % len(CLASSES), 5 * _BATCH_SIZE
     random = partition.random_state(seed, _DEAL_STREAM)
     order = partition.mixed_classes(y[:num_train], random)
     rows = [*np.array_split(order, 5), np.arange(num_train, len(y))]
-    files = (("train and test", images.sha256),)
+    files = (("train and test", sha256),)
     origin = Origin("image folders, the batches dealt at random", files, folder)
-    return images.x, y, rows, origin
+    return x, y, rows, origin

@@ -48,7 +48,7 @@ class Obstacles(Dataset):
             words = f"{', '.join(PLACES)}, each with the folders blocked and free"
             raise data_files.missing("obstacles", given, words)
         folders = [f"{place}/{label}" for place in PLACES for label in CLASSES]
-        images, of_folder = image_folder.read(
+        x, sha256, of_folder = image_folder.read(
             "obstacles", root, folders, SIDE, cache_dir, resize=True
         )
         of_place, y = np.divmod(of_folder, len(CLASSES))
@@ -65,14 +65,14 @@ class Obstacles(Dataset):
             train.append(rows)
         return FederatedDataset(
             "obstacles",
-            Examples.from_parts(images.x, y, train, PLACES),
-            Examples.from_parts(images.x, y, test, PLACES),
+            Examples.from_parts(x, y, train, PLACES),
+            Examples.from_parts(x, y, test, PLACES),
             num_classes=len(CLASSES),
             pixel_convention=PHOTOGRAPH,
-            origin=Origin("image folders", (("images", images.sha256),), root),
+            origin=Origin("image folders", (("images", sha256),), root),
             options=self.options(),
             server_examples=Examples.from_parts(
-                images.x, y, [np.concatenate(server)], [SERVER]
+                x, y, [np.concatenate(server)], [SERVER]
             ),
         )
 

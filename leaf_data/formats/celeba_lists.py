@@ -19,8 +19,8 @@ from leaf_data.datasets.celeba_clients import Clients, Rows
 from leaf_data.errors import DataError, reading
 from leaf_data.formats import leaf_json
 
-IDENTITIES = "identity_CelebA.txt"  # Who is on each photo.
-ATTRIBUTES = "list_attr_celeba.txt"  # The photos' 40 attributes.
+# Who is on each photo, and the photos' 40 attributes.
+FILES = IDENTITIES, ATTRIBUTES = "identity_CelebA.txt", "list_attr_celeba.txt"
 
 
 def read_raw(folder: str) -> pd.DataFrame:
@@ -58,12 +58,13 @@ def read_attributes(path: str) -> pd.DataFrame:
 
 
 def read_leaf(
-    files: Sequence[leaf_json.LeafFile], attributes: str
+    files: Sequence[leaf_json.LeafFile], folder: str
 ) -> tuple[pd.DataFrame, Clients, list[str]]:
-    """Reads LEAF's JSON, and the file of attributes if there is one.
+    """Reads LEAF's JSON, and the attributes if the folder has them.
 
     Returns the photos, the clients of files that LEAF has split, and their sha256s.
     """
+    attributes = os.path.join(folder, ATTRIBUTES)
     rows, users, digests = [], {}, []
     for file in files:
         found, digest = leaf_json.read(file.path, _names_and_labels)

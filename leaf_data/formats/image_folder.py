@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 from collections.abc import Sequence
@@ -23,16 +22,6 @@ _SUFFIXES = (".jpg", ".jpeg", ".png")
 _FORMATS = ("JPEG", "PNG")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Images:
-    """N images, in the order in which they were asked for."""
-
-    x: npt.NDArray[np.uint8]  # [N, side, side, 3], RGB.
-    files: Sequence[str]  # Their paths below the folder.
-    sha256s: Sequence[str]
-    sha256: str  # Over the names and contents of all of them.
-
-
 def read(
     name: str,
     root: str,
@@ -41,15 +30,15 @@ def read(
     cache_dir: Folder | None,
     *,
     resize: bool,
-) -> tuple[Images, npt.NDArray[Any]]:
+) -> tuple[npt.NDArray[Any], str, npt.NDArray[Any]]:
     """Reads all images of folders below `root`, sorted by name within each folder.
 
-    Returns them, see `decoded`, and the index of each one's folder among those given.
+    Returns what `decoded` does, and the index of each image's folder.
     """
     own = [list(find(os.path.join(root, folder)).values()) for folder in folders]
     files = [f"{folder}/{file}" for folder, of in zip(folders, own) for file in of]
-    images = decoded(name, root, files, side, cache_dir, resize=resize)
-    return images, np.repeat(np.arange(len(folders)), [len(of) for of in own])
+    x, sha256 = decoded(name, root, files, side, cache_dir, resize=resize)
+    return x, sha256, np.repeat(np.arange(len(folders)), [len(of) for of in own])
 
 
 def decoded(
@@ -61,14 +50,14 @@ def decoded(
     *,
     resize: bool = True,
     beside: str = "",
-) -> Images:
+) -> tuple[npt.NDArray[Any], str]:
     """Decodes images the first time, and reads them from a cache later.
 
     An image of another size is resized, or refused if `resize` is False. The cache is
-    in `root`, or the folder `beside`.
+    in `root`, or the folder `beside`. Returns them, uint8 [N, side, side, 3] RGB, and
+    a sha256 over the names and contents of all of them.
     """
     paths = [os.path.join(root, file) for file in files]
-
     arrays, digests = cached(
         name,
         beside or root,
@@ -79,8 +68,7 @@ def decoded(
         resize=resize,
     )
     lines = (f"{name} {digest}\n" for name, digest in zip(files, digests))
-    together = hashlib.sha256("".join(lines).encode()).hexdigest()
-    return Images(arrays["x"], files, digests, together)
+    return arrays["x"], hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def find(folder: str) -> dict[str, str]:
@@ -102,11 +90,7 @@ def find(folder: str) -> dict[str, str]:
 
 
 def decode(path: str) -> Image.Image:
-    """Returns the image in a file, RGB.
-
-    What Pillow decodes without an error counts as whole: it refuses a file that is cut
-    off, not every byte that was changed.
-    """
+    """Returns the image in a file, RGB."""
     # Damaged images make Pillow raise many kinds.
     with reading(path, "cannot be decoded", Exception):
         try:

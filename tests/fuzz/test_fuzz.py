@@ -160,8 +160,8 @@ def image_file(form, **options):
 
 def read_image(folder, data):
     put(folder, "cats/a.jpg", data)
-    images, _ = image_folder.read("t", str(folder), ["cats"], 16, None, resize=True)
-    assert images.x.shape == (1, 16, 16, 3) and images.x.dtype == np.uint8
+    x, *_ = image_folder.read("t", str(folder), ["cats"], 16, None, resize=True)
+    assert x.shape == (1, 16, 16, 3) and x.dtype == np.uint8
 
 
 def read_table(folder, data):
