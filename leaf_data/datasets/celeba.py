@@ -95,7 +95,8 @@ class Celeba(Dataset):
         leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
         if any("sampled_data" in file.path for file in leaf):  # By LEAF's rule.
             raise DataError(f"{leaf[0].path}: is sampled but not split: use -t sample")
-        raw, rule, digests = _find(folders), "as_split", []
+        raw, rule = _find(folders), "as_split"
+        digests: list[str] = []
         lists = [x for x in celeba_lists.FILES if os.path.exists(os.path.join(raw, x))]
         if leaf:
             photos, clients, digests = celeba_lists.read_leaf(leaf, raw)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,8 @@ class Obstacles(Dataset):
         )
         of_place, y = np.divmod(of_folder, len(CLASSES))
         random = partition.random_state(self.seed, 64)
-        train, test, server = [], [], []
+        parts: list[list[Any]] = [[], [], []]
+        train, test, server = parts
         for number, place in enumerate(PLACES):
             rows = np.flatnonzero(of_place == number)
             for share, part in ((0.2, test), (0.1, server)):

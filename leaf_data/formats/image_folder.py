@@ -95,7 +95,8 @@ def decode(path: str) -> Image.Image:
     with reading(path, "cannot be decoded", Exception):
         try:
             with Image.open(path, formats=_FORMATS) as image:
-                return image.convert("RGB")
+                rgb: Image.Image = image.convert("RGB")
+                return rgb
         except UnidentifiedImageError as error:
             raise ValueError("it is no JPEG or PNG image") from error
 
