@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -72,6 +73,9 @@ class Writer:
         return self
 
     def __exit__(self, *unused: Any) -> None:
+        for file, _ in self._files.values():
+            with contextlib.suppress(OSError):  # A full disk, reported already.
+                file.close()
         shutil.rmtree(self._partial, ignore_errors=True)
 
 
