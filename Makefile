@@ -12,7 +12,7 @@ help:
 	@echo "make notebooks     install, then open notebooks/ in JupyterLab (LAB=--no-browser)"
 	@echo "make test          run the tests"
 	@echo "make test-all      those too that take a minute each"
-	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
+	@echo "make fuzz          try changed files on the readers of data, an hour or SECONDS=60"
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
 	@echo "make lint          ruff and mypy"
 	@echo "make docs          the site of the documents, into build/site"
@@ -55,7 +55,7 @@ test-all: venv
 	$(PYTEST)
 
 fuzz: venv
-	$(RUN) tests/fuzz/run_fuzz.py --seconds=$(or $(SECONDS),3600)
+	FUZZ_SEED=$$(date +%s) FUZZ_SECONDS=$(or $(SECONDS),3600) $(RUN) -m pytest -q tests/fuzz
 
 KILLS ?= 50
 kill-test: venv

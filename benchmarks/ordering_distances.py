@@ -23,7 +23,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import numpy as np
 
 import leaf_data
-from leaf_data.datasets import celeba_clients, celeba_files
+from leaf_data.datasets import celeba_clients
+from leaf_data.formats import celeba_lists
 from tff_pmc.reports import pages
 from tff_pmc.reports.weight_distances import (
     COLUMNS,
@@ -44,14 +45,14 @@ def celeba(data_dir, unused_seed):
     """Returns (y, sharp) of each client, from the text files."""
     places = itertools.product((".", "celeba"), ("data/raw", "raw", "."))
     folders = [pathlib.Path(data_dir, *parts) for parts in places]
-    found = [f for f in folders if (f / celeba_files.IDENTITIES).exists()]
+    found = [f for f in folders if (f / celeba_lists.IDENTITIES).exists()]
     if not found:
-        raise leaf_data.DataError(f"{data_dir}: no {celeba_files.IDENTITIES}")
-    photos = celeba_files.read_photos(str(found[0]))
-    clients = celeba_clients.by_name("reference_code", photos.by_identity(), seed=0)
-    return [
-        (photos.smiling[train], photos.sharp[train]) for train, _ in clients.values()
-    ]
+        raise leaf_data.DataError(f"{data_dir}: no {celeba_lists.IDENTITIES}")
+    photos = celeba_lists.read_raw(str(found[0]))
+    people = celeba_lists.by_identity(photos)
+    clients = celeba_clients.by_name("reference_code", people, seed=0)
+    smiling, sharp = (photos[name].to_numpy() for name in ("smiling", "sharp"))
+    return [(smiling[train], sharp[train]) for train, _ in clients.values()]
 
 
 def labels(name, **options):

@@ -12,8 +12,8 @@ to write another one, `register` makes it known. What is loaded is a `FederatedD
 of `Examples`; `read_client_table` reads a `ClientTable` of what else is known of the
 clients, which goes with it.
 
-Importing this package needs numpy only, and the modules of the data sets are imported
-when the first one is asked for. TensorFlow and TFF are imported by the views
+Importing this package needs numpy only, the modules of the data sets are imported when
+the first one is asked for, and pandas where CelebA's lists are read. TensorFlow and TFF are imported by the views
 `FederatedDataset.train` and `.test`, the first time one is asked for (and where MNIST
 is downloaded, or a database of TFF's is read into its cache, the one time they are).
 """
@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from leaf_data.client_table import ClientTable, read_client_table
 from leaf_data.dataset import Dataset, load, names, register
-from leaf_data.declare import SettingError, Settings, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
+from leaf_data.settings import SettingError, Settings, setting
 from leaf_data.store import open_store, write_store
 from leaf_data.stored import Stored as _Stored  # noqa: F401, for its registration
 

@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _CLIENT = "client"
-_MAX_BYTES = 1 << 23  # A table of 10,000 clients and ten attributes has one of them.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -111,7 +110,7 @@ def read_client_table(path: str) -> ClientTable:
             twice, or a name is none; the message names file, client and attribute.
     """
     with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
-        content = places.read(path, _MAX_BYTES)
+        content = data_files.read(path)
         file = io.StringIO(content.decode("utf-8-sig"), newline="")
         clients, columns = _read_rows(path, csv.reader(file, strict=True))
     values = {name: np.array(column, np.float32) for name, column in columns.items()}

@@ -29,11 +29,9 @@ import numpy.typing as npt
 import tqdm
 
 from leaf_data.errors import DataError, one_line, reading
-from leaf_data.formats import leaf_json, places
+from leaf_data.formats import data_files, leaf_json
 from leaf_data.store import Client, open_store, write_store
 
-_LARGEST_CSV = 1 << 28  # Bytes, of one client.
-_LONGEST_LINE = 1 << 20  # Characters: each column takes memory of its own.
 _EXACT = 1 << 24  # Up to it float32 holds every whole number.
 _WHOLE = re.compile(r"[+-]?(\d+)(\.0*)?")
 _NOT_HELD = (
@@ -134,9 +132,9 @@ def _rows(
     for name in names:
         path = os.path.join(folder, name)
         with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
-            content = io.BytesIO(places.read(path, _LARGEST_CSV))
+            content = io.BytesIO(data_files.read(path))
             text = io.TextIOWrapper(content, "utf-8-sig", newline="")
-            rows = csv.reader(_lines(text, path), strict=True)
+            rows = csv.reader(text, strict=True)
             header = next(rows, [])
             columns = columns or header
             if header != columns:
@@ -154,13 +152,6 @@ def _rows(
                 yield path, where, dict(zip(columns, row))
             if not where:
                 raise DataError(f"{path}: has no rows: take it out of the folder")
-
-
-def _lines(text: io.TextIOBase, path: str) -> Iterator[str]:
-    while line := text.readline(_LONGEST_LINE):
-        if len(line) == _LONGEST_LINE:
-            raise DataError(f"{path}: a line has {_LONGEST_LINE:,} characters or more")
-        yield line
 
 
 def _float(text: str) -> Optional[float]:

@@ -7,7 +7,10 @@ import dataclasses
 import re
 from typing import Any, ClassVar, TypeVar
 
-from leaf_data.declare import (
+from leaf_data.errors import DataError
+from leaf_data.federated import FederatedDataset
+from leaf_data.formats.data_files import Folder
+from leaf_data.settings import (
     A_SEED,
     Registry,
     SettingError,
@@ -15,9 +18,6 @@ from leaf_data.declare import (
     setting,
     unknown,
 )
-from leaf_data.errors import DataError
-from leaf_data.federated import FederatedDataset
-from leaf_data.formats.places import Folder
 
 Kind = TypeVar("Kind", bound="Dataset")
 
@@ -132,7 +132,7 @@ def load(
         data_dir: the folder that holds the files, itself or in a subfolder named
             like the data set. Without it the folder named by the environment
             variable `TFF_PMC_DATA_DIR`, then what the data set falls back to.
-            `digits5k`, the drawn stand-ins and `store` take none.
+            `digits5k` and `store` take none.
         cache_dir: the folder in which to keep what is converted once, for data sets
             that keep a cache; by default it is beside the data.
         **options: the data set's own settings by name, and `seed`. They are the

@@ -161,6 +161,23 @@ class Examples:
             attributes=dict(zip(names[2:], others)),
         )
 
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], part: str) -> Examples:
+        """Returns a part of arrays as caches keep them, without a copy.
+
+        They are `client_ids` [K] and, for each part, `sizes_PART` [K] and `x_PART`,
+        `y_PART` and attributes [N, ...], the clients' examples one after the other.
+        """
+        end = f"_{part}"
+        own = {k[: -len(end)]: array for k, array in arrays.items() if k.endswith(end)}
+        return cls(
+            x=own.pop("x"),
+            y=own.pop("y"),
+            row_splits=np.cumsum([0, *own.pop("sizes")], dtype=np.int64),
+            client_ids=tuple(arrays["client_ids"].tolist()),
+            attributes=own,
+        )
+
     @property
     def num_clients(self) -> int:
         """The number of clients, K."""

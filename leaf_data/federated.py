@@ -14,7 +14,7 @@ import numpy as np
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
 from leaf_data.splits import partition
 
@@ -47,7 +47,9 @@ class Origin:
     @classmethod
     def of_files(cls, source: str, paths: Sequence[str]) -> Origin:
         """Returns the origin in these files of one folder, which are read once more."""
-        files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
+        files = tuple(
+            (os.path.basename(path), data_files.sha256(path)) for path in paths
+        )
         return cls(source, files, os.path.dirname(paths[0]))
 
     def __str__(self) -> str:

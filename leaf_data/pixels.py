@@ -37,8 +37,5 @@ BLACK_ON_WHITE = PixelConvention("black_on_white", background=255, ink=0)
 PHOTOGRAPH = PixelConvention("photograph", background=None, ink=None)
 """Red, green and blue of a photograph, 0 = dark."""
 
-DRAWING = PixelConvention("drawing, no photograph", background=None, ink=None)
-"""Red, green and blue of a picture that stands in for a photograph, 0 = dark."""
-
 NO_PIXELS = PixelConvention("no pixels", background=None, ink=None)
 """For inputs that are no images: numbers, or ids of words."""

@@ -30,8 +30,8 @@ from leaf_data.client_ids import ClientIds
 from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
 from leaf_data.federated import SERVER, FederatedDataset, Origin
-from leaf_data.formats import npy_folder, places
-from leaf_data.formats.places import Folder
+from leaf_data.formats import data_files, npy_folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import NO_PIXELS, PixelConvention
 
 Client = tuple[Any, ...]
@@ -166,7 +166,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 def _digest(folder: str) -> str:
     """The checksum of the header, which has those of all arrays."""
-    return places.sha256(os.path.join(folder, npy_folder.HEADER))
+    return data_files.sha256(os.path.join(folder, npy_folder.HEADER))
 
 
 def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from leaf_data.dataset import Dataset, register
-from leaf_data.declare import setting
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
+from leaf_data.settings import setting
 from leaf_data.store import open_store
 
 

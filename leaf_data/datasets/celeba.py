@@ -11,50 +11,47 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from leaf_data.dataset import register
-from leaf_data.datasets import celeba_clients, celeba_files
-from leaf_data.datasets.celeba_clients import Clients, WithClientRule
-from leaf_data.datasets.celeba_files import IMAGES, SIDE
-from leaf_data.declare import SettingError, setting
+from leaf_data.dataset import Dataset, register
+from leaf_data.datasets import celeba_clients
+from leaf_data.datasets.celeba_clients import Clients
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import cache, image_folder, places, tff_sqlite
+from leaf_data.formats import data_files, image_folder, leaf_json, tff_sqlite
 from leaf_data.formats.cache import Arrays
-from leaf_data.formats.places import Folder
-from leaf_data.pixels import DRAWING, PHOTOGRAPH
+from leaf_data.formats.data_files import Folder
+from leaf_data.pixels import PHOTOGRAPH
+from leaf_data.settings import SettingError, setting
 
-_AS_SPLIT = "as_split"
+IMAGES = "img_align_celeba"  # The folder of the images.
+SIDE = 64  # The width and height that the images are given, in pixels.
 _LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Celeba(WithClientRule):
+class Celeba(Dataset):
     """CelebA, in which each identity is a client.
 
     The client rule sees every photo the identity file lists. Only then are photos
     left out whose image is missing, and clients left without a training or without
-    a test image: with a part of the images, the clients are those of CelebA that
-    can be had, with the same photos in training and test. How many are left is
-    logged as a warning and said in the data set's origin.
-
-    Data that LEAF or TFF has split is taken as it is, and the loaded data set's
-    `options` then say `client_rule="as_split"`; the rule "reference_code" needs the
-    source "raw".
-
-    The first load decodes all images that are there, into a cache (see
-    `image_folder.decoded`), which the later ones read whatever their settings.
+    a test image. How many are left is logged, and recorded in the origin. Data that
+    LEAF or TFF has split is taken as it is (`options["client_rule"]` is "as_split").
     """
 
     cached = True
 
+    client_rule: str = setting(
+        "paper",
+        "Which of CelebA's identities are clients: PMC's rule, or that of its authors' "
+        "published code.",
+        choices=tuple(celeba_clients.RULES),
+    )
     source: str = setting(
         "raw",
         "Where CelebA is read from: its own files in LEAF's raw folder, the JSON of "
@@ -74,8 +71,7 @@ class Celeba(WithClientRule):
         if self.client_rule == "reference_code" and self.source != "raw":
             raise SettingError(
                 "--client_rule=reference_code needs --celeba_source=raw, not "
-                f"{self.source}: it shuffles the identities of the complete identity "
-                "file"
+                f"{self.source}"
             )
 
     def load(
@@ -83,53 +79,57 @@ class Celeba(WithClientRule):
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [64, 64, 3] RGB, y 1 = smiling.
 
-        `attributes["sharp"]` is uint8, 1 = sharp, which "leaf" has only beside
-        `list_attr_celeba.txt`. Client ids are the identities' numbers. The data set is
-        named `drawn_faces` where an image is one of `leaf_data.datasets.drawn_faces`.
+        `attributes["sharp"]` is uint8, 1 = sharp, which "leaf" has only with
+        `list_attr_celeba.txt`. Client ids are the identities' numbers.
         """
-        folders = places.folders("celeba", data_dir)
+        folders = data_files.folders("celeba", data_dir)
         if self.source == "tff":
             arrays, origin = tff_sqlite.load(
                 DATABASE, folders, cache_dir, data_dir is None
             )
-            parts = [cache.clients_examples(arrays, part) for part in tff_sqlite.PARTS]
-            return self._dataset(origin, _AS_SPLIT, False, *parts)
-        of_leaf = self.source == "leaf"
-        read = celeba_files.of_leaf if of_leaf else celeba_files.of_own_files
-        found = read(folders)
-        photos, rule, clients = found.photos, _AS_SPLIT, found.clients
+            parts = [Examples.of_arrays(arrays, part) for part in tff_sqlite.PARTS]
+            return self._dataset(origin, "as_split", *parts)
+        # Here, as pandas takes its time, and the other data sets need none of it.
+        from leaf_data.formats import celeba_lists
+
+        leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
+        if any("sampled_data" in file.path for file in leaf):  # By LEAF's rule.
+            raise DataError(f"{leaf[0].path}: is sampled but not split: use -t sample")
+        raw, rule = _find(folders), "as_split"
+        digests: list[str] = []
+        lists = [x for x in celeba_lists.FILES if os.path.exists(os.path.join(raw, x))]
+        if leaf:
+            photos, clients, digests = celeba_lists.read_leaf(leaf, raw)
+        else:
+            photos, clients = celeba_lists.read_raw(raw), {}
         if not clients:
             rule = self.client_rule
-            clients = celeba_clients.by_name(rule, photos.by_identity(), self.seed)
-        folder = os.path.join(found.folder, IMAGES)
+            identities = celeba_lists.by_identity(photos)
+            clients = celeba_clients.by_name(rule, identities, self.seed)
+        folder = os.path.join(raw, IMAGES)
         files = image_folder.find(folder)
-        if not of_leaf:  # LEAF's JSON may hold a part of the photos.
-            celeba_files.check_known(folder, files, photos.names)
         # The row of each photo among the images, -1 if its image is missing; and back.
-        row_of, photo_of = _places(photos.names, files), _places(files, photos.names)
+        row_of = _places(photos.index, files)
+        photo_of = _places(files, photos.index)
         with_images, incomplete = _drop_missing(clients, row_of)
         if incomplete and (self.missing_images == "refuse" or not with_images):
-            wanted = np.concatenate([k for both in clients.values() for k in both])
-            first = min(photos.names[k] for k in wanted if row_of[k] < 0)
             raise DataError(
-                f"{folder}: {incomplete}; {first} is the first that is missing "
-                "(--missing_images=skip leaves such images out)"
+                f"{folder}: {incomplete} (--missing_images=skip leaves such images out)"
             )
         if not with_images:
             raise DataError(f"{folder}: no client has train and test photos")
         alone = len(clients) - len(with_images)
         if incomplete or alone:
-            said = f"left out are clients without train or test photos: {alone}"
-            _LOG.warning("%s: %s", folder, incomplete or said)
-        own = list(files.values())
-        images = image_folder.decoded(
-            "celeba", folder, own, SIDE, cache_dir, beside=found.folder
+            words = f"left out are clients without train or test photos: {alone}"
+            _LOG.warning("%s: %s", folder, incomplete or words)
+        x, sha256 = image_folder.decoded(
+            "celeba", folder, list(files.values()), SIDE, cache_dir, beside=raw
         )
-        y, sharp = photos.smiling[photo_of], photos.sharp
-        attributes = {} if sharp is None else {"sharp": sharp[photo_of]}
+        y = photos["smiling"].to_numpy(np.int32)[photo_of]
+        attributes = {k: photos[k].to_numpy()[photo_of] for k in photos if k == "sharp"}
         train, test = (
             Examples.from_parts(
-                images.x,
+                x,
                 y,
                 [row_of[both[part]] for both in with_images.values()],
                 with_images,
@@ -137,29 +137,39 @@ class Celeba(WithClientRule):
             )
             for part in (0, 1)
         )
-        words = "drawn faces, no photographs" if photos.drawn else found.words
-        origin = Origin(
-            f"{words}, {incomplete}" if incomplete else words,
-            (*found.files, (IMAGES, images.sha256)),
-            found.folder,
-        )
-        return self._dataset(origin, rule, photos.drawn, train, test)
+        words = "LEAF JSON and images" if leaf else "CelebA's files"
+        names = [os.path.basename(file.path) for file in leaf]
+        digests += [data_files.sha256(os.path.join(raw, name)) for name in lists]
+        own = tuple(zip([*names, *lists, IMAGES], [*digests, sha256]))
+        words = f"{words}, {incomplete}" if incomplete else words
+        return self._dataset(Origin(words, own, raw), rule, train, test)
 
     def _dataset(
-        self, origin: Origin, rule: str, drawn: bool, train: Examples, test: Examples
+        self, origin: Origin, rule: str, train: Examples, test: Examples
     ) -> FederatedDataset:
         return FederatedDataset(
-            "drawn_faces" if drawn else "celeba",
+            "celeba",
             train,
             test,
             num_classes=2,
-            pixel_convention=DRAWING if drawn else PHOTOGRAPH,
+            pixel_convention=PHOTOGRAPH,
             origin=origin,
             options={**self.options(), "client_rule": rule},
         )
 
 
 register("celeba", Celeba)
+
+
+def _find(folders: tuple[str, ...]) -> str:
+    """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself."""
+    for folder in folders:
+        for sub in (os.path.join("data", "raw"), "raw", ""):
+            found = os.path.join(folder, sub).rstrip(os.sep)
+            if os.path.isdir(os.path.join(found, IMAGES)):
+                return found
+    words = f"{IMAGES}, each also inside data/raw and raw"
+    raise data_files.missing("celeba", folders, words)
 
 
 def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, str]:
@@ -180,7 +190,7 @@ def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, st
     )
 
 
-def _places(names: Iterable[str], among: Iterable[str]) -> npt.NDArray[Any]:
+def _places(names: Any, among: Any) -> npt.NDArray[Any]:
     """Returns where each name is among others, -1 where it is not."""
     places_of = {name: place for place, name in enumerate(among)}
     return np.array([places_of.get(name, -1) for name in names])
@@ -192,17 +202,19 @@ def _download(folder: str) -> Any:
     tff.simulation.datasets.celeba.load_data(split_by_clients=False, cache_dir=folder)
 
 
-def _convert(features: Arrays) -> dict[str, Any]:
+def _convert(features: Arrays) -> Arrays:
     image = features["image"]
-    if image.min() < 0 or image.max() > 255:
+    if image.size and not 0 <= image.min() <= image.max() <= 255:
         raise DataError(f"an image from {image.min()} to {image.max()}, not 0 to 255")
     for name in ("smiling", "blurry"):
-        if features[name] not in (0, 1):
-            raise DataError(f"{name} is {features[name]}, not 0 or 1")
+        if not np.isin(features[name], (0, 1)).all():
+            raise DataError(f"{name} has to be 0 or 1")
+    small = [image_folder.resized(Image.fromarray(own), SIDE)
+             for own in image.astype(np.uint8)]  # fmt: skip
     return {
-        "x": image_folder.resized(Image.fromarray(image.astype(np.uint8)), SIDE),
-        "y": features["smiling"],
-        "sharp": 1 - features["blurry"],
+        "x": np.array(small, np.uint8).reshape(-1, SIDE, SIDE, 3),
+        "y": features["smiling"].astype(np.int32),
+        "sharp": (1 - features["blurry"]).astype(np.uint8),
     }
 
 
@@ -214,18 +226,12 @@ DATABASE = tff_sqlite.Database(
     file="celeba.sqlite",
     words="TFF's CelebA",
     # As `tff.simulation.datasets.celeba.load_data(split_by_clients=False)` names them.
-    splits={"split_by_examples_train": "train", "split_by_examples_test": "test"},
+    splits=("split_by_examples_train", "split_by_examples_test"),
     features={
         "image": ((84, 84, 3), "int64"),
         "smiling": ((), "int64"),
         "blurry": ((), "int64"),
     },
-    fields={
-        "x": ((SIDE, SIDE, 3), np.uint8),
-        "y": ((), np.int32),
-        "sharp": ((), np.uint8),
-    },
-    num_classes=2,
     convert=_convert,
     download=_download,
 )

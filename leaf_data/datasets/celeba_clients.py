@@ -7,7 +7,6 @@ describes the one and its authors' published code follows the other.
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset
-from leaf_data.declare import setting
 from leaf_data.errors import DataError
 from leaf_data.splits import partition
 
@@ -29,13 +26,10 @@ Clients = dict[str, tuple[Rows, Rows]]
 def paper(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
     """Follows PMC 5.2: half of the photos, identities of 5 or more, split 80/20.
 
-    How the half is taken is not printed. Here it is LEAF's `niid` sampling with
-    fraction 0.5 (`partition.leaf_sample`): shuffled identities are taken whole until
-    half of the photos are reached, the last is cut to its first. Then identities
-    with fewer than 5 photos are removed, and each one's photos are split at random,
-    max(1, int(0.8 n)) of n for training (`partition.leaf_split`). LEAF's own
-    script for CelebA removes small identities once before it samples as well, which
-    the paper does not say and is not done here.
+    How the half is taken is not printed. Here it is LEAF's `niid` sampling
+    (`partition.leaf_sample`): shuffled identities are taken whole until half of the
+    photos are reached, the last is cut to its first. Then identities with fewer than 5
+    photos are removed, and each one's photos are split (`partition.leaf_split`).
     """
     sizes = np.array([len(rows) for rows in photos.values()], np.int64)
     taken = partition.leaf_sample(sizes, np.zeros(len(sizes), np.int64), 0.5, seed)
@@ -79,15 +73,3 @@ def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
             "are too few or have too few photos"
         )
     return clients
-
-
-@dataclasses.dataclass(frozen=True)
-class WithClientRule(Dataset):
-    """A data set of people's photos, whose clients one of the two rules chooses."""
-
-    client_rule: str = setting(
-        "paper",
-        "Which of CelebA's identities are clients: PMC's rule, or that of its authors' "
-        "published code.",
-        choices=tuple(RULES),
-    )

@@ -8,31 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import os
 import pickle
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leaf_data.dataset import register
 from leaf_data.datasets.partitioned import Dealt, Partitioned
-from leaf_data.declare import A_SHARE, SettingError, setting
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
-from leaf_data.formats import image_folder, places
-from leaf_data.formats.places import Folder
+from leaf_data.formats import data_files, image_folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import PHOTOGRAPH
+from leaf_data.settings import A_SHARE, SettingError, setting
 from leaf_data.splits import partition
 
 # The names of the labels 0 to 9, which are sorted.
-CLASSES = (
-    *("airplane", "automobile", "bird", "cat", "deer"),
-    *("dog", "frog", "horse", "ship", "truck"),
-)
-
+CLASSES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 # The MD5s of the published python batches: the clients', the server's, the test set's.
 _BATCHES = {
     "data_batch_1": "c99cafc152244af753f735de768cd75f",
@@ -42,43 +36,20 @@ _BATCHES = {
     "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
     "test_batch": "40351d587109b95175f43aff81a1287e",
 }
-_NUM_TRAIN_BATCHES = 5
-_MAX_BATCH_BYTES = 1 << 25  # One has 31 MB.
-# What the batches' pickles need: NumPy's arrays of bytes.
-_NAMES = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-}
-_SIDE = 32
 _BATCH_FOLDER = "cifar-10-batches-py"
-_BATCH_SIZE = 10_000  # Of the test set too.
-_NUM_CLIENTS = 4  # Where no other number is set.
+_BATCH_SIZE, _SIDE = 10_000, 32
 # Streams of their own: how many images are used does not change the test cut's draw.
 _DEAL_STREAM, _FRACTION_STREAM, _CUT_STREAM = 1000, 1001, 1002
-
-# Images, labels, and the rows of the five batches and of the test set.
-_Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[Any], list[npt.NDArray[Any]]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Cifar10(Dealt):
-    """CIFAR-10, in which each batch is a client and the fifth is the evaluation set.
-
-    The evaluation set, which scores the clients' models, is the server's here; in the
-    paper each client has it. The test images are what the paper calls validation.
-
-    Image folders do not tell which batch an image was in: there five batches are
-    dealt at random from the seed, 1,000 images of each class in every batch. (The
-    original batches were drawn without regard to class.) The first load decodes all
-    images, into a cache in the folder's `cifar10_cache`, which the later ones read.
+    """CIFAR-10, in which each batch is a client and the fifth is the server's.
 
     The test images are shuffled so that the classes take turns and cut into equal
-    parts, one a client (their sizes differ by at most one): every client is tested on
-    all classes, and counts over all clients are counts over the test set.
-
-    The paper's two rows of runs have 4 clients, or 3, which leaves the fourth batch
-    unused.
+    parts, one a client. With 3 clients the fourth batch is unused. Image folders do not
+    tell which batch an image was in: there the batches are dealt from the seed, 1,000
+    images of each class in every batch.
     """
 
     cached = True
@@ -107,15 +78,19 @@ class Cifar10(Dealt):
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [32, 32, 3] RGB; y as in `CLASSES`.
 
-        It looks first for the python batches (`data_batch_1` and so on, in
-        `cifar-10-batches-py` or right there), then for image folders
-        (`train/airplane/*.png`, `test/airplane/*.png` and so on, or .jpg). The clients
-        are "C1" and so on, as the paper calls them.
+        It looks for the python batches, in `cifar-10-batches-py` or right there, then
+        for image folders (`train/airplane/*.png`, `test/airplane/*.png` and so on).
         """
-        num_clients = self.num_clients or _NUM_CLIENTS
-        folders = places.folders("cifar10", data_dir)
-        (x, y, batches_and_test), origin = _find(folders, self.seed, cache_dir)
-        *batches, test = _reduce(y, batches_and_test, self.image_fraction, self.seed)
+        num_clients = self.num_clients or 4
+        x, y, rows, origin = _read(data_dir, self.seed, cache_dir)
+        random = partition.random_state(self.seed, _FRACTION_STREAM)
+        split = partition.split_classes
+        *batches, test = (
+            own[split(y[own], self.image_fraction, random)[0]] for own in rows
+        )
+        if not all(map(len, (*batches, test))):
+            words = f"image_fraction={self.image_fraction} keeps no image of a batch"
+            raise DataError(f"cifar10: {words}")
         ids = tuple(f"C{number}" for number in range(1, num_clients + 1))
         random = partition.random_state(self.seed, _CUT_STREAM)
         test_parts = partition.equal_parts(test, y, num_clients, random)
@@ -131,15 +106,11 @@ class Cifar10(Dealt):
         )
 
 
-register("cifar10", Cifar10)
-
-
 @dataclasses.dataclass(frozen=True)
 class Cifar10Dealt(Partitioned):
     """CIFAR-10, its 50,000 training images dealt to 100 clients or more or fewer.
 
-    The test images are shuffled so that the classes take turns, and client i has the
-    i-th hundred of them. Beyond the papers.
+    The classes take turns in the test images, of which client i has the i-th hundred.
     """
 
     cached = True
@@ -148,10 +119,9 @@ class Cifar10Dealt(Partitioned):
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
         """Returns the data set, of `Cifar10`'s files; the server has no examples."""
-        folders = places.folders("cifar10", data_dir)
-        (x, y, rows), origin = _find(folders, self.seed, cache_dir)
+        x, y, (*batches, test), origin = _read(data_dir, self.seed, cache_dir)
         # Only how the images are dealt depends on the seed, and that follows here.
-        train, test = np.sort(np.concatenate(rows[:-1])), rows[-1]
+        train = np.sort(np.concatenate(batches))
         random = partition.random_state(self.seed, _CUT_STREAM)
         test = test[partition.mixed_classes(y[test], random)]
         training, testing = ((x[own], y[own]) for own in (train, test))
@@ -159,12 +129,13 @@ class Cifar10Dealt(Partitioned):
         return self._dealt("cifar10_dealt", training, testing, origin, PHOTOGRAPH)
 
 
+register("cifar10", Cifar10)
 register("cifar10_dealt", Cifar10Dealt)
 
 
-def _find(
-    folders: tuple[str, ...], seed: int, cache_dir: Folder | None
-) -> tuple[_Pool, Origin]:
+def _read(data_dir: Folder | None, seed: int, cache_dir: Folder | None) -> Any:
+    """Returns images, labels, the rows of the batches and the test set, the origin."""
+    folders = data_files.folders("cifar10", data_dir)
     for folder in folders:
         for sub in (os.path.join(folder, _BATCH_FOLDER), folder):
             if any(os.path.isfile(os.path.join(sub, name)) for name in _BATCHES):
@@ -172,74 +143,37 @@ def _find(
         if os.path.isdir(os.path.join(folder, "train")):
             return _from_images(folder, seed, cache_dir)
     words = f"{_BATCH_FOLDER}/data_batch_1 and train/{CLASSES[0]}"
-    raise places.missing("cifar10", folders, words)
+    raise data_files.missing("cifar10", folders, words)
 
 
-def _from_batches(folder: str) -> tuple[_Pool, Origin]:
-    paths = [os.path.join(folder, name) for name in _BATCHES]
-    images, labels = zip(*map(_read_batch, paths, _BATCHES.values()))
-    rows = np.split(np.arange(len(_BATCHES) * _BATCH_SIZE), len(_BATCHES))
-    pool = np.concatenate(images), np.concatenate(labels), rows
-    return pool, Origin.of_files("python batches", paths)
+def _from_batches(folder: str) -> Any:
+    images, labels, paths = [], [], [os.path.join(folder, name) for name in _BATCHES]
+    for path, (name, md5) in zip(paths, _BATCHES.items()):
+        content = data_files.read(path)
+        if hashlib.md5(content).hexdigest() != md5:  # A pickle runs what it says.
+            raise DataError(f"{path}: is not CIFAR-10's {name}, MD5 {md5}")
+        batch = pickle.loads(content, encoding="bytes")
+        images.append(batch[b"data"].reshape(_BATCH_SIZE, 3, _SIDE, _SIDE))
+        labels += batch[b"labels"]
+    x = np.ascontiguousarray(np.moveaxis(np.concatenate(images), 1, -1))
+    rows = np.split(np.arange(len(x)), len(paths))
+    return x, np.array(labels, np.int32), rows, Origin.of_files("python batches", paths)
 
 
-class _Unpickler(pickle.Unpickler):
-    """Knows no names but those of NumPy's arrays, should a checksum ever be forged."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _NAMES:
-            raise pickle.UnpicklingError(f"it names {module}.{name}")
-        return super().find_class(module, name)
-
-
-def _read_batch(path: str, md5: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Returns a batch's images and labels, in file order, if it has this checksum."""
-    with reading(path):
-        content = places.read(path, _MAX_BATCH_BYTES)
-    # A pickle runs what it says, so no other is opened. To make another file with the
-    # MD5 of one that is given is beyond anybody, unlike to make two with one MD5.
-    if hashlib.md5(content).hexdigest() != md5:
-        raise DataError(
-            f"{path}: is not CIFAR-10's {os.path.basename(path)}, MD5 {md5}"
-        )
-    with reading(path, "cannot be unpickled", Exception):
-        batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
-        planes = batch[b"data"].reshape(_BATCH_SIZE, 3, _SIDE, _SIDE)
-        labels = np.array(batch[b"labels"], np.int32)
-    return np.ascontiguousarray(np.moveaxis(planes, 1, -1)), labels
-
-
-def _from_images(
-    folder: str, seed: int, cache_dir: Folder | None
-) -> tuple[_Pool, Origin]:
-    per_class = _BATCH_SIZE // len(CLASSES)
-    wanted = {f"train/{name}": _NUM_TRAIN_BATCHES * per_class for name in CLASSES}
-    wanted.update({f"test/{name}": per_class for name in CLASSES})
+def _from_images(folder: str, seed: int, cache_dir: Folder | None) -> Any:
+    sets = {"train": _BATCH_SIZE // 2, "test": _BATCH_SIZE // 10}
+    wanted = {f"{part}/{name}": n for part, n in sets.items() for name in CLASSES}
     for name, count in wanted.items():  # Before a minute is spent on decoding.
         path = os.path.join(folder, name)
-        found = len(image_folder.find(path))
-        if found != count:
+        if (found := len(image_folder.find(path))) != count:
             raise DataError(f"{path}: holds {found} images, not {count}")
-    images, of_folder = image_folder.read(
+    x, sha256, of_folder = image_folder.read(
         "cifar10", folder, list(wanted), _SIDE, cache_dir, resize=False
     )
-    y = of_folder % len(CLASSES)
-    num_train = _NUM_TRAIN_BATCHES * _BATCH_SIZE
+    y, num_train = of_folder % len(CLASSES), 5 * _BATCH_SIZE
     random = partition.random_state(seed, _DEAL_STREAM)
     order = partition.mixed_classes(y[:num_train], random)
-    rows = [*np.array_split(order, _NUM_TRAIN_BATCHES), np.arange(num_train, len(y))]
-    files = (("train and test", images.sha256),)
+    rows = [*np.array_split(order, 5), np.arange(num_train, len(y))]
+    files = (("train and test", sha256),)
     origin = Origin("image folders, the batches dealt at random", files, folder)
-    return (images.x, y, rows), origin
-
-
-def _reduce(
-    y: npt.NDArray[Any], parts: list[npt.NDArray[Any]], fraction: float, seed: int
-) -> list[npt.NDArray[Any]]:
-    """Returns a fraction of the rows of each part, by class, in their order."""
-    random = partition.random_state(seed, _FRACTION_STREAM)
-    split = partition.split_classes
-    reduced = [part[split(y[part], fraction, random)[0]] for part in parts]
-    if not all(map(len, reduced)):
-        raise DataError(f"cifar10: image_fraction={fraction} keeps no image of a batch")
-    return reduced
+    return x, y, rows, origin

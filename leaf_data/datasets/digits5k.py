@@ -18,7 +18,7 @@ from leaf_data.dataset import register
 from leaf_data.datasets.partitioned import Partitioned
 from leaf_data.errors import DataError, reading
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.splits import partition as partitions
 
 _FILE = os.path.join("data", "data", "mnist_5k.csv.gz")

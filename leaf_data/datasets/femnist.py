@@ -28,15 +28,15 @@ import numpy.typing as npt
 
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import femnist_leaf
-from leaf_data.datasets.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
-from leaf_data.declare import A_SHARE, AT_LEAST_0, setting
+from leaf_data.datasets.femnist_leaf import NUM_CLASSES, SIDE
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import cache, leaf_json, places, tff_sqlite
+from leaf_data.formats import data_files, leaf_json, tff_sqlite
 from leaf_data.formats.cache import Arrays, cached
-from leaf_data.formats.places import Folder
+from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
+from leaf_data.settings import A_SHARE, AT_LEAST_0, setting
 from leaf_data.splits import partition
 
 
@@ -90,7 +90,7 @@ class Femnist(Dataset):
         `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own cache and
         download.
         """
-        folders = places.folders("femnist", data_dir)
+        folders = data_files.folders("femnist", data_dir)
         if self.source == "leaf":
             arrays, origin = _from_leaf(folders, cache_dir)
         else:
@@ -112,7 +112,7 @@ class Femnist(Dataset):
         """Samples writers, removes small ones, and splits what is not yet split."""
         is_split = "x_all" not in arrays
         names = tff_sqlite.PARTS if is_split else ("all",)
-        parts = [cache.clients_examples(arrays, name) for name in names]
+        parts = [Examples.of_arrays(arrays, name) for name in names]
         sizes = np.stack([part.sizes for part in parts], axis=1)
         taken = sizes.sum(axis=1)  # Of each writer.
         least = 0 if is_split else 2
@@ -151,18 +151,12 @@ def _from_leaf(
     folder = os.path.dirname(os.path.dirname(files[0].path))
     parts = sorted({file.part for file in files})
 
-    def check(arrays: Arrays) -> None:
-        cache.check_clients(arrays, parts, FIELDS, NUM_CLASSES, ["files"])
-        if not set(arrays["files"].tolist()) <= {file.number for file in files}:
-            raise DataError(f"{folder}: a user of a file that is not there")
-
     arrays, digests = cached(
         "femnist",
         folder,
         [file.path for file in files],
         lambda: femnist_leaf.read(files),
         cache_dir,
-        check,
     )
     sub = os.path.basename(os.path.dirname(files[0].path))
     split = f"{sub}, split here" if parts == ["all"] else "train and test"
@@ -176,11 +170,11 @@ def _download(folder: str) -> Any:
     tff.simulation.datasets.emnist.load_data(only_digits=False, cache_dir=folder)
 
 
-def _convert(features: Arrays) -> dict[str, Any]:
-    if features["label"] not in range(NUM_CLASSES):
-        raise DataError(f"the label {features['label']}, not one of 0 to 61")
-    (image,) = femnist_leaf.to_bytes(features["pixels"])
-    return {"x": image, "y": features["label"]}
+def _convert(features: Arrays) -> Arrays:
+    y = features["label"]
+    if not ((0 <= y) & (y < NUM_CLASSES)).all():
+        raise DataError(f"a label that is not one of 0 to 61: {y.min()} to {y.max()}")
+    return {"x": femnist_leaf.to_bytes(features["pixels"]), "y": y.astype(np.int32)}
 
 
 DATABASE = tff_sqlite.Database(
@@ -188,10 +182,8 @@ DATABASE = tff_sqlite.Database(
     file="emnist_all.sqlite",
     words="TFF's EMNIST",
     # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
-    splits={"all_train": "train", "all_test": "test"},
-    features={"pixels": ((1, SIDE * SIDE), "float32"), "label": ((), "int64")},
-    fields=FIELDS,
-    num_classes=NUM_CLASSES,
+    splits=("all_train", "all_test"),
+    features={"pixels": ((SIDE * SIDE,), "float32"), "label": ((), "int64")},
     convert=_convert,
     download=_download,
 )

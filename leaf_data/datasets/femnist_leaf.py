@@ -18,8 +18,6 @@ from leaf_data.formats.cache import Arrays
 
 SIDE = 28  # The width and height of the images, in pixels.
 NUM_CLASSES = 62  # Digits, capital and small letters.
-# An example's image and label, as they are kept.
-FIELDS = {"x": ((SIDE, SIDE), np.uint8), "y": ((), np.int32)}
 _PIXELS = SIDE * SIDE
 _Examples = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]
 _EMPTY: _Examples = (np.zeros((0, SIDE, SIDE), np.uint8), np.zeros(0, np.int32))

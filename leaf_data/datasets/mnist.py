@@ -20,8 +20,8 @@ from leaf_data.dataset import register
 from leaf_data.datasets.partitioned import Partitioned
 from leaf_data.errors import DataError, one_line
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import idx, places
-from leaf_data.formats.places import Folder
+from leaf_data.formats import data_files, idx
+from leaf_data.formats.data_files import Folder
 
 Arrays = dict[str, npt.NDArray[np.uint8]]
 
@@ -76,7 +76,7 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     Keras's cache, then Keras downloads it (11 MB; the only case in which loading
     imports TensorFlow). With a `data_dir` nothing is ever downloaded.
     """
-    folders = places.folders("mnist", data_dir)
+    folders = data_files.folders("mnist", data_dir)
     for folder in folders:
         paths = {key: idx.find(folder, name) for key, name in _IDX_NAMES.items()}
         found = {key: path for key, path in paths.items() if path is not None}
@@ -99,8 +99,8 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
         raise DataError(
             f"{_missing(folders) if folders else nowhere}, and Keras could not "
             f"download it ({one_line(error)}): pass data_dir or set "
-            f"{places.ENVIRONMENT_VARIABLE} to the folder that holds the idx files or "
-            f"{_NPZ_NAME}"
+            f"{data_files.ENVIRONMENT_VARIABLE} to the folder that holds the idx files "
+            f"or {_NPZ_NAME}"
         ) from error
     return _from_npz(downloaded, "Keras's download")
 
@@ -125,4 +125,4 @@ def _missing(folders: tuple[str, ...]) -> DataError:
         lacks = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
         if len(lacks) < len(_IDX_NAMES):
             words += f"; {folder} lacks {', '.join(lacks)}"
-    return places.missing("mnist", folders, words)
+    return data_files.missing("mnist", folders, words)

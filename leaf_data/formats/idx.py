@@ -12,29 +12,22 @@ import math
 import os
 import struct
 import zlib
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, reading
-from leaf_data.formats import npz, places
-
-# Bytes that a file may have beside twice its values: headers, other arrays.
-_MORE = 1 << 20
+from leaf_data.formats import data_files
 
 
 def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     """Reads an idx file of unsigned bytes, gzipped when it ends in `.gz`."""
     header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
     size = len(header) + math.prod(shape)
-    with reading(path, "truncated or corrupt", EOFError, zlib.error):
-        with places.open_file(path, 2 * size + _MORE) as file:
-            packed = path.endswith(".gz")
-            content: Any = gzip.GzipFile(fileobj=file) if packed else file
-            # One byte more than there should be: it shows a file that is too long,
-            # and makes gzip read its checksum at the end.
-            data = content.read(size + 1)
+    data = data_files.read(path)
+    if path.endswith(".gz"):
+        with reading(path, "truncated or corrupt", EOFError, zlib.error):
+            data = gzip.decompress(data)
     if not data.startswith(header):
         found = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
         raise DataError(f"{path}: is no idx file of {_text(shape)} bytes: {found}")
@@ -48,20 +41,18 @@ def read_npz(
     path: str, shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, npt.NDArray[np.uint8]]:
     """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused."""
-    size = sum(map(math.prod, shapes.values()))
     # Damaged files make numpy raise nearly anything.
     with reading(path, "truncated or corrupt", Exception):
-        with npz.opened(path, 2 * size + _MORE) as arrays:
-            for name, shape in shapes.items():
-                if name not in arrays:
-                    raise DataError(f"{path}: has no array {name!r}")
-                found = arrays[name]
-                if found.dtype != np.uint8 or found.shape != shape:
-                    raise DataError(
-                        f"{path}: {name} is {str(found.dtype)[:40]} "
-                        f"{_text(found.shape)}, not uint8 {_text(shape)}"
-                    )
-            return {name: arrays[name].read() for name in shapes}
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in shapes}
+    for name, shape in shapes.items():
+        found = arrays[name]
+        if found.dtype != np.uint8 or found.shape != shape:
+            raise DataError(
+                f"{path}: {name} is {found.dtype} {_text(found.shape)}, not uint8 "
+                f"{_text(shape)}"
+            )
+    return arrays
 
 
 def find(folder: str, name: str) -> str | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import io
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,29 +13,13 @@ import tqdm
 from PIL import Image, UnidentifiedImageError
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import places
-from leaf_data.formats.cache import Arrays, cached
-from leaf_data.formats.places import Folder
+from leaf_data.formats.cache import cached
+from leaf_data.formats.data_files import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
 # Whatever a file's name ends in, Pillow would otherwise decode what it finds in it by
 # any of its decoders, one of which runs Ghostscript.
 _FORMATS = ("JPEG", "PNG")
-# A picture in memory has four bytes a pixel, and is there twice while it is converted.
-_MAX_BYTES, _MAX_PIXELS = 1 << 28, 1 << 25
-# JPEG decodes all pixels again in every scan; a large picture has ten, a small one can
-# have more.
-_SCAN, _MAX_SCANNED = b"\xff\xda", 20 * _MAX_PIXELS
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Images:
-    """N images, in the order in which they were asked for."""
-
-    x: npt.NDArray[np.uint8]  # [N, side, side, 3], RGB.
-    files: Sequence[str]  # Their paths below the folder.
-    sha256s: Sequence[str]
-    sha256: str  # Over the names and contents of all of them.
 
 
 def read(
@@ -48,15 +30,15 @@ def read(
     cache_dir: Folder | None,
     *,
     resize: bool,
-) -> tuple[Images, npt.NDArray[Any]]:
+) -> tuple[npt.NDArray[Any], str, npt.NDArray[Any]]:
     """Reads all images of folders below `root`, sorted by name within each folder.
 
-    Returns them, see `decoded`, and the index of each one's folder among those given.
+    Returns what `decoded` does, and the index of each image's folder.
     """
     own = [list(find(os.path.join(root, folder)).values()) for folder in folders]
     files = [f"{folder}/{file}" for folder, of in zip(folders, own) for file in of]
-    images = decoded(name, root, files, side, cache_dir, resize=resize)
-    return images, np.repeat(np.arange(len(folders)), [len(of) for of in own])
+    x, sha256 = decoded(name, root, files, side, cache_dir, resize=resize)
+    return x, sha256, np.repeat(np.arange(len(folders)), [len(of) for of in own])
 
 
 def decoded(
@@ -68,32 +50,25 @@ def decoded(
     *,
     resize: bool = True,
     beside: str = "",
-) -> Images:
+) -> tuple[npt.NDArray[Any], str]:
     """Decodes images the first time, and reads them from a cache later.
 
     An image of another size is resized, or refused if `resize` is False. The cache is
-    in `root`, or the folder `beside`.
+    in `root`, or the folder `beside`. Returns them, uint8 [N, side, side, 3] RGB, and
+    a sha256 over the names and contents of all of them.
     """
     paths = [os.path.join(root, file) for file in files]
-
-    def check(arrays: Arrays) -> None:
-        x, shape = arrays["x"], (len(paths), side, side, 3)
-        if len(arrays) > 1 or x.dtype != np.uint8 or x.shape != shape:
-            raise DataError("it has other arrays than of these images")
-
     arrays, digests = cached(
         name,
         beside or root,
         paths,
         lambda: {"x": _decode(name, root, files, side, resize)},
         cache_dir,
-        check,
         side=side,
         resize=resize,
     )
     lines = (f"{name} {digest}\n" for name, digest in zip(files, digests))
-    together = hashlib.sha256("".join(lines).encode()).hexdigest()
-    return Images(arrays["x"], files, digests, together)
+    return arrays["x"], hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def find(folder: str) -> dict[str, str]:
@@ -115,25 +90,15 @@ def find(folder: str) -> dict[str, str]:
 
 
 def decode(path: str) -> Image.Image:
-    """Returns the image in a file, RGB.
-
-    What Pillow decodes without an error counts as whole: it refuses a file that is cut
-    off, not every byte that was changed.
-    """
+    """Returns the image in a file, RGB."""
     # Damaged images make Pillow raise many kinds.
     with reading(path, "cannot be decoded", Exception):
-        content = places.read(path, _MAX_BYTES)
         try:
-            image = Image.open(io.BytesIO(content), formats=_FORMATS)
+            with Image.open(path, formats=_FORMATS) as image:
+                rgb: Image.Image = image.convert("RGB")
+                return rgb
         except UnidentifiedImageError as error:
             raise ValueError("it is no JPEG or PNG image") from error
-        with image:
-            pixels = image.width * image.height
-            if pixels > _MAX_PIXELS:
-                raise ValueError(f"it has {pixels:,} pixels, more than {_MAX_PIXELS:,}")
-            if image.format != "PNG" and content.count(_SCAN) * pixels > _MAX_SCANNED:
-                raise ValueError(f"it has {content.count(_SCAN)} scans")
-            return image.convert("RGB")
 
 
 def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:

@@ -27,11 +27,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 
 T = TypeVar("T")
 
-_MAX_BYTES = 1 << 32  # One of FEMNIST's has 0.13 GB.
 # From the most processed to the least, as `preprocess.sh` goes the other way.
 _FOLDERS = ("train", "test", "rem_user_data", "sampled_data", "all_data")
 _NAME = re.compile(r"all_data(?:_([0-9]+))?(?:_(.+))?\.json")
@@ -84,7 +83,7 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     words += "also inside data" + (
         f"; without any: {', '.join(empty)}" if empty else ""
     )
-    raise places.missing(name, folders, words)
+    raise data_files.missing(name, folders, words)
 
 
 def read(
@@ -109,7 +108,7 @@ def read(
             return error
 
     with reading(path, "truncated or not JSON", ValueError, RecursionError):
-        content = places.read(path, _MAX_BYTES)
+        content = data_files.read(path)
         digest = hashlib.sha256(content).hexdigest()
         text = content.decode("utf-8-sig")
         del content

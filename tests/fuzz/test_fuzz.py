@@ -1,120 +1,249 @@
-"""Some seconds of fuzzing for each reader, and what was found before."""
+"""Damaged files of data: each reader ends in one line, or in a right federation.
 
-from __future__ import annotations
+A reader is given good inputs with random changes, a function of the seed, for
+`FUZZ_SECONDS` seconds of all readers together: `make fuzz SECONDS=3600` tries an hour.
+What is a fault is kept in a folder that the failure names.
+"""
 
+import faulthandler
+import functools
 import gzip
+import io
 import json
 import os
 import pathlib
-import subprocess
-import sys
+import random
+import struct
+import tempfile
 import time
+import unicodedata
 
-import fuzzing
+import numpy as np
 import pytest
-import run_fuzz
-from targets import TARGETS
+from PIL import Image
 
-HERE = pathlib.Path(__file__).parent
-FOUND = sorted((HERE / "found").glob("*/*.gz"))
-ALL_SECONDS = 30
+import leaf_data
+from leaf_data import convert
+from leaf_data.formats import idx, image_folder
 
+SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
+SEED = os.environ.get("FUZZ_SEED", "0")
+HANGS_AFTER = 60  # Seconds on the clock, after which the process ends.
+LONGEST_MESSAGE = 1000
 
-@pytest.fixture(scope="module")
-def lines(tmp_path_factory):
-    """What one run over all targets says."""
-    command = [sys.executable, str(HERE / "run_fuzz.py"), "--seed=0"]
-    command += [f"--found={tmp_path_factory.mktemp('found')}"]
-    command += [f"--seconds={ALL_SECONDS}"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    return done.stdout.splitlines()
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_a_reader_ends_in_an_error_of_one_line_or_a_right_result(name, lines):
-    counts = [json.loads(line) for line in lines if line.startswith("{")]
-    (count,) = [count for count in counts if count["target"] == name]
-    assert [line for line in lines if line.startswith(f"{name}: ")] == []
-    assert count["fault"] == 0 < count["accepted"] + count["refused"]
-
-
-@pytest.mark.parametrize("path", FOUND, ids=lambda p: f"{p.parent.name}-{p.name}")
-def test_what_was_found_before_is_no_fault(path):
-    assert path.stat().st_size < 10_000
-    data, target = gzip.decompress(path.read_bytes()), TARGETS[path.parent.name]
-    target.seeds()  # What a reader needs is imported.
-    outcome = "accepted" if path.name.startswith("accepted") else "refused"
-    # A slow machine is no fault of a reader.
-    found = fuzzing.judge(target, data, seconds=10 * fuzzing.SECONDS)
-    assert found == (outcome, None)
-
-
-@pytest.mark.parametrize("name", TARGETS)
-def test_good_inputs_are_accepted_and_changed_ones_a_function_of_the_seed(
-    name, monkeypatch
-):
-    target = TARGETS[name]
-    outcomes = [fuzzing.judge(target, data)[0] for data in target.seeds()]
-    assert set(outcomes) == {"accepted"} or name == "jpeg"
-    assert outcomes[0] == "accepted"
-
-    def first(seed):
-        return [data for data, _ in zip(fuzzing.inputs(target, seed), range(20))]
-
-    before = first(3)
-    monkeypatch.setattr(time, "time", lambda: 1e9)  # Another time of day.
-    assert before == first(3) != first(4)
-
-
-def _spin():
-    end = time.process_time() + 0.2
-    while time.process_time() < end:
-        pass
-
-
-def _raise(error):
-    raise error
-
-
-@pytest.mark.parametrize(
-    ("read", "says"),
-    [
-        (lambda: _raise(KeyError("x")), "KeyError in"),
-        (lambda: _raise(AssertionError("wrong")), "AssertionError in"),
-        (lambda: _raise(ValueError("two\nlines")), "a message of 9 characters"),
-        (lambda: _raise(ValueError("\x1b[2J")), "a message of 4 characters"),
-        (lambda: _raise(ValueError("m" * 2000)), "a message of 2000 characters"),
-        (lambda: bytearray(b"1") * 40_000_000, "40 MB"),
-        (_spin, " s"),
-    ],
-    ids=["raw", "wrong", "lines", "escapes", "long", "memory", "time"],
+SHAPES = {"x": (4, 3, 3), "y": (4,)}
+ARRAYS = {name: np.arange(np.prod(s), dtype="u1").reshape(s) % 10
+          for name, s in SHAPES.items()}  # fmt: skip
+IDX = struct.pack(">HBB3I", 0, 8, 3, *SHAPES["x"]) + ARRAYS["x"].tobytes()
+TEXTS = (
+    *("", "a\nb", "a\0", "\x1b[2J", "=1+1", "\u2028", "\ud800", "n" * 300, "é" * 257),
+    *("../a", "nan", "inf", "-1", "1.9", "1e999", "9" * 5000, "0x10", "1_0", "٣"),
+    *("true", "client", " ", "\ufeff", '"', ",", "\r"),
 )
-def test_the_oracle_sees_faults(read, says):
-    target = fuzzing.Target(
-        "bad", lambda: [b""], lambda r, d: d, lambda f, d: read(), ValueError
-    )
-    outcome, fault = fuzzing.judge(target, b"", seconds=0.1, megabytes=20)
-    assert outcome == "fault" and says in fault
-
-
-def _abort(target, seed, seconds, found):
-    (found / "current").write_bytes(b"bad")
-    os.abort()
-
-
-@pytest.mark.parametrize(
-    ("run", "says"),
-    [
-        (_abort, "npz: the process ended with -6"),
-        (lambda *_: _raise(RuntimeError("of its own")), "RuntimeError: of its own"),
-    ],
+NUMBERS = (
+    *(0, -1, 2, 61, 62, 255, 2**31 - 1, 2**31, 2**53, 2**63, 2**64, 10**30, 10**400),
+    *(0.5, -0.0, 1e-320, 1e308, float("inf"), float("-inf"), float("nan")),
 )
-def test_a_process_that_ends_and_an_error_of_its_own(
-    run, says, tmp_path, monkeypatch, capfd
-):
-    monkeypatch.setattr(fuzzing, "run", run)
-    arguments = [f"--found={tmp_path}", "--targets=npz", "--seconds=0.1"]
-    assert run_fuzz.main(arguments) == 1
-    assert says in capfd.readouterr().out
-    kept = {path.read_bytes() for path in tmp_path.glob("npz_*_ended")}
-    assert kept == ({b"bad"} if run is _abort else set())
+
+
+def flip(source, data):
+    """Changes, cuts, repeats or inserts bytes."""
+    data = bytearray(data)
+    for _ in range(source.choice((1, 1, 2, 8))):
+        start = source.randrange(len(data) + 1)
+        end = min(len(data), start + source.choice((1, 1, 4, 64, 4096)))
+        kind = source.randrange(5)
+        if kind == 0 and start < len(data):
+            data[start] ^= 1 << source.randrange(8)
+        elif kind == 1:
+            del data[start:]
+        elif kind == 2:
+            del data[start:end]
+        elif kind == 3:
+            data[start:start] = data[start:end] * source.choice((1, 2, 50))
+        else:
+            data[start:end] = source.randbytes(end - start)
+    return bytes(data)
+
+
+def edit_lines(source, data):
+    """Changes fields and lines of a table."""
+    if source.random() < 0.2:
+        return flip(source, data)
+    lines = [line.split(b",") for line in data.split(b"\n")]
+    for _ in range(source.choice((1, 1, 2, 4))):
+        place, other = (source.randrange(len(lines)) for _ in range(2))
+        field, kind = source.randrange(len(lines[place]) or 1), source.randrange(6)
+        if kind == 0:
+            lines.insert(place, list(lines[other]))
+        elif kind == 1 and len(lines) > 1:
+            del lines[place]
+        elif kind == 2:
+            del lines[place][field : field + 1]
+        else:
+            text = source.choice(TEXTS).encode(errors="surrogatepass")
+            lines[place][field : field + 1] = [text]
+    return b"\n".join(map(b",".join, lines))
+
+
+def edit_json(source, data):
+    """Replaces, removes or adds values anywhere in a document."""
+    if source.random() < 0.2:
+        return flip(source, data)
+    document = json.loads(data)
+    for _ in range(source.choice((1, 1, 2, 4))):
+        place = document
+        while place:
+            key = source.choice([*place] if isinstance(place, dict) else [0, -1])
+            if isinstance(place[key], (dict, list)) and source.random() < 0.8:
+                place = place[key]
+                continue
+            if source.random() < 0.2:
+                del place[key]
+            elif isinstance(place, dict) and source.random() < 0.2:
+                place[source.choice(TEXTS)] = place[key]
+            else:
+                values = (*TEXTS, *NUMBERS, None, True, [], {}, [[]], {"x": 1})
+                place[key] = source.choice(values)
+            break
+    return json.dumps(document).encode()
+
+
+def put(folder, name, data):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return str(path)
+
+
+def check(data):
+    """Checks what holds of every federation."""
+    for examples in (data.train_examples, data.test_examples):
+        assert examples.num_examples == examples.sizes.sum() == len(examples.x)
+        assert not len(examples.y) or 0 <= examples.y.min() <= examples.y.max()
+        assert data.num_classes > examples.y.max(initial=-1)
+    for name in data.client_ids:
+        assert 0 < len(name) <= 256 and "\n" not in name and "\0" not in name
+
+
+def leaf_json():
+    users = {name: {"x": [[k % 2] * 700 + [0.25] * 84] * 3, "y": [k, 61, 0]}
+             for k, name in enumerate("abc")}  # fmt: skip
+    document = {"users": [*users], "num_samples": [3, 3, 3], "user_data": users}
+    return json.dumps(document).encode()
+
+
+def read_leaf_json(folder, data):
+    put(folder, "all_data/all_data_0.json", data)
+    check(leaf_data.load("femnist", folder))
+
+
+def read_idx(name, folder, data):
+    assert idx.read(put(folder, name, data), SHAPES["x"]).shape == SHAPES["x"]
+
+
+def npz_file():
+    np.savez_compressed(file := io.BytesIO(), **ARRAYS)
+    return file.getvalue()
+
+
+def read_npz(folder, data):
+    found = idx.read_npz(put(folder, "mnist.npz", data), SHAPES)
+    assert {name: array.shape for name, array in found.items()} == SHAPES
+
+
+def image_file(form, **options):
+    file, pixels = io.BytesIO(), np.arange(3600, dtype=np.uint8).reshape(40, 30, 3)
+    Image.fromarray(pixels).save(file, form, **options)
+    return file.getvalue()
+
+
+def read_image(folder, data):
+    put(folder, "cats/a.jpg", data)
+    x, *_ = image_folder.read("t", str(folder), ["cats"], 16, None, resize=True)
+    assert x.shape == (1, 16, 16, 3) and x.dtype == np.uint8
+
+
+def read_table(folder, data):
+    table = leaf_data.read_client_table(put(folder, "table.csv", data))
+    for values in table.values.values():
+        assert values.shape == (len(table.client_ids),)
+        assert 0 <= values.min() <= values.max() <= 1
+
+
+def read_csv(folder, data):
+    put(folder, "csvs/a.csv", data)
+    given = str(folder / "csvs"), "kind"
+    clients = convert.clients_of_csvs(*given, convert.classes_of_csvs(*given))
+    leaf_data.write_store(clients, folder / "store", test_fraction=0.5)
+    check(leaf_data.open_store(folder / "store"))
+
+
+@functools.cache
+def store():
+    x = np.arange(12, dtype=np.float32).reshape(6, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "store")
+        clients = [(name, x, np.arange(6) % 3) for name in ("a", "bb", "ü")]
+        leaf_data.write_store(clients, path, test_fraction=0.5)
+        return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def read_store(name, folder, data):
+    for file, content in {**store(), name: data}.items():
+        put(folder, file, content)
+    check(leaf_data.open_store(folder))
+
+
+TARGETS = {  # What makes a good input, what changes it, and what reads it.
+    "leaf_json": (leaf_json, edit_json, read_leaf_json),
+    "idx": (lambda: IDX, flip, functools.partial(read_idx, "x")),
+    "idx_gz": (lambda: gzip.compress(IDX), flip, functools.partial(read_idx, "x.gz")),
+    "npz": (npz_file, flip, read_npz),
+    "png": (lambda: image_file("PNG"), flip, read_image),
+    "jpeg": (lambda: image_file("JPEG", progressive=True), flip, read_image),
+    "client_table": (lambda: b"client,vip,age\na,true,0.5\nb,no,1\nc,0,0.25\n",
+                     edit_lines, read_table),
+    "csv": (lambda: b"a,b,kind\n1,2.5,0\n-1,0,1\n3,4,2\n0,0,1\n", edit_lines, read_csv),
+    **{f"store_{name}": (functools.partial(lambda name: store()[name], name), edit,
+                         functools.partial(read_store, name))
+       for name, edit in (("header.json", edit_json), ("client_ids.npy", flip),
+                          ("train_row_splits.npy", flip), ("test_y.npy", flip))},
+}  # fmt: skip
+
+
+def judge(read, data):
+    """Returns whether an input is accepted; what is a fault raises."""
+    with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
+        try:
+            read(pathlib.Path(folder), data)
+        except leaf_data.DataError as error:
+            bad = [c for c in str(error) if unicodedata.category(c) in ("Cc", "Cs")]
+            assert not bad and len(str(error)) <= LONGEST_MESSAGE, ascii(error)
+            return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_damaged_file_ends_in_one_line_or_a_right_federation(name, caplog):
+    caplog.set_level("CRITICAL")
+    good, change, read = TARGETS[name]
+    seed, refused, number = good(), 0, 0
+    assert judge(read, seed)
+    end = time.monotonic() + SECONDS / len(TARGETS)
+    while time.monotonic() < end:
+        number += 1
+        data = change(random.Random(f"{name} {SEED} {number}"), seed)
+        faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
+        try:
+            refused += not judge(read, data)
+        except BaseException:
+            kept = pathlib.Path(tempfile.mkdtemp(prefix="fuzz_found_"), name)
+            kept.write_bytes(data)
+            print(f"The input is {kept}.")
+            raise
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+    assert refused

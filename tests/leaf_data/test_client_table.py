@@ -62,15 +62,3 @@ def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
     for wrong in ({"a": 1}, [1]):
         with pytest.raises(leaf_data.DataError, match="client: {name: value}}, not"):
             leaf_data.ClientTable.from_dict(wrong)
-
-
-def test_a_large_table_and_one_that_is_too_large(tmp_path):
-    names = [f"a{k}" for k in range(20)]
-    rows = [f"c{k}," + ",".join(["0.5"] * 20) for k in range(20_000)]
-    path = write(tmp_path / "t.csv", "\n".join(["client," + ",".join(names), *rows]))
-    table = leaf_data.read_client_table(path)
-    assert len(table.client_ids) == 20_000 and list(table.values) == names
-    with open(path, "a") as file:
-        file.write("\n" * (1 << 23))
-    with pytest.raises(leaf_data.DataError, match="it has more than 8,388,608 bytes"):
-        leaf_data.read_client_table(path)

@@ -72,7 +72,6 @@ IDS = "leaf_data.write_store takes ids as int32"
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("," * 2_000_000 + "\n", ": a line has 1,048,576 characters or more"),
         ("," * 99_999 + "\n", ": has to have kind once, and others"),
         ("kind\n1\n", ": has to have kind once, and others: ['kind']"),
         ("kind,a,a\n0,1,1\n", ": has to have a once, and others: ['kind', 'a', 'a']"),
@@ -204,7 +203,8 @@ def test_a_full_disk_is_named(tmp_path):
     )
     with full as error, npy_folder.Writer(path) as writer:
         writer.append("a", np.zeros(1))
-        writer._files["a"] = open("/dev/full", "wb", buffering=0)
+        full_disk = open("/dev/full", "wb", buffering=0)
+        writer._files["a"] = full_disk, writer._files["a"][1]
         writer.append("a", np.zeros(1))
     assert str(error.value).startswith(f"{path}: cannot be written")
     assert os.listdir(tmp_path) == []

@@ -12,8 +12,8 @@ import leaf_data
 from leaf_data.dataset import DATASETS
 
 NAMES = tuple(
-    "celeba cifar10 cifar10_dealt digits5k drawn_faces drawn_obstacles femnist mnist "
-    "mnist_adafed obstacles store".split()
+    "celeba cifar10 cifar10_dealt digits5k femnist mnist mnist_adafed obstacles "
+    "store".split()
 )
 
 
@@ -36,8 +36,6 @@ def test_the_data_sets_are_imported_when_one_is_asked_for():
         "leaf_data.names()\n"
         "assert 'leaf_data.datasets.celeba' in imported()\n"
         "leaf_data.load('digits5k', partition='noniid').describe()\n"
-        "leaf_data.load('drawn_faces', num_identities=6, images_per_identity=10)\n"
-        "leaf_data.load('drawn_obstacles', pictures=10)\n"
         "heavy = {'tensorflow', 'tensorflow_federated', 'pandas', 'mlxtend', 'keras'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
@@ -75,8 +73,6 @@ REFUSED = [
     ("cifar10", {"num_clients": 5}, "num_clients must be 3 or 4, or 0"),
     ("digits5k", {"num_clients": -1}, "num_clients must be 0 or more, got -1"),
     ("digits5k", {"num_clients": 1001}, "num_clients=1001: each client needs a test"),
-    # What is near is of the same kind: a number of identities is none of clients.
-    ("drawn_faces", {"num_clients": 3}, "no option 'num_clients': there are"),
     ("celeba", {"client_sizes": "equal"}, "no option 'client_sizes': there are"),
     (
         "femnist",
@@ -91,9 +87,6 @@ REFUSED = [
         {"simulation": "2", "reading": "a_class"},
         "reading is of simulation 1, not of 2",
     ),
-    ("drawn_faces", {"num_identities": 1}, "num_identities must be at least 2, got 1"),
-    ("drawn_faces", {"client_rule": "all"}, RULES + "'all'"),
-    ("drawn_obstacles", {"pictures": 9}, "pictures must be at least 10, got 9"),
 ]
 
 
@@ -111,7 +104,7 @@ def test_a_name_that_is_none(name):
 def test_only_those_that_use_a_folder_take_one(name, tmp_path):
     cached = name in ("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles")
     assert DATASETS[name].cached == cached
-    reads = name not in ("digits5k", "drawn_faces", "drawn_obstacles", "store")
+    reads = name not in ("digits5k", "store")
     assert DATASETS[name].reads_folder == reads
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
@@ -129,7 +122,7 @@ LOOKED_FOR = {
     "femnist": "LEAF's .json files in train and test, rem_user_data, sampled_data, ",
     "mnist": "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte",
     "mnist_adafed": "t10k-labels-idx1-ubyte (.gz or unpacked) and mnist.npz",
-    "obstacles": "for hospital, simple_room, warehouse, each with the folders blocked",
+    "obstacles": "hospital, simple_room, warehouse, each with the folders blocked",
 }
 
 

@@ -15,19 +15,7 @@ FORBIDDEN = {
     "tff.program.FileProgramStateManager",
     *("numpy.load", "yaml.load", "allow_pickle=True"),
 }
-# `leaf_data` opens files by one function.
-IN_LEAF_DATA = {
-    *("subprocess", "open", "io.open", "gzip.open", "lzma.open", "codecs.open"),
-    *("np.fromfile", "os.open"),
-}
-ALLOWED = {
-    ("leaf_data/formats/places.py", "os.open"),  # The one function.
-    ("leaf_data/datasets/cifar10.py", "pickle"),  # Files of known checksums alone.
-    # These write.
-    ("leaf_data/formats/npy_folder.py", "open"),
-    ("leaf_data/formats/tff_sqlite.py", "open"),
-    ("leaf_data/datasets/drawn_faces.py", "open"),
-}
+ALLOWED = {("leaf_data/datasets/cifar10.py", "pickle")}  # Of known checksums alone.
 
 
 def words(text):
@@ -80,6 +68,6 @@ def test_no_module_loads_code_from_a_file():
         (name, word)
         for name, text in names.items()
         for word in words(text)
-        if word in FORBIDDEN | (IN_LEAF_DATA if name.startswith("leaf_") else set())
+        if word in FORBIDDEN
     }
     assert found == ALLOWED

@@ -113,7 +113,7 @@ def test_a_run_of_another_method_is_no_run_of_the_papers(other):
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert "da_table1.flags" in command("femnist")  # The other: 40 rounds.
-    assert "--experiment=drawn_faces" in command("drawn_faces")
+    assert "--experiment=other" in command("other")
     assert command("femnist", "--seeds=5,6").count("--seeds=") == 1
 
 

@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
+from noise_images import write_celeba
 
-from leaf_data.datasets import drawn_faces
 from tff_pmc.reports import weight_distances
 
 TOOL = pathlib.Path(__file__).parents[2] / "benchmarks" / "ordering_distances.py"
@@ -55,7 +55,7 @@ def criteria_by_hand(folder):
 
 
 def test_the_tool_needs_no_images_and_says_what_is_left_out(tmp_path):
-    drawn_faces.write(tmp_path / "celeba", 24, 12, seed=1)
+    write_celeba(tmp_path / "celeba", 24, seed=1)
     (images,) = tmp_path.rglob("img_align_celeba")
     for image in images.iterdir():
         image.unlink()

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.selections import SELECTIONS, Clients, Selection
 from tff_pmc.systems.cohorts import Cohorts

@@ -8,7 +8,7 @@ import pytest
 from short_runs import built, run_all, runs_of
 
 import leaf_data
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 
 
 def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 import tensorflow_federated as tff
 
-from leaf_data.declare import Range, check_value
+from leaf_data.settings import Range, check_value
 from tff_pmc.aggregation.privacy import GaussianSumFactory, GaussianSums
 from tff_pmc.scores import SUM, Basis, Normalization
 from tff_pmc.settings.aggregation_settings import MAX_UPDATE_NORM

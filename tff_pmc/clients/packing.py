@@ -20,7 +20,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
-from leaf_data.declare import AT_LEAST_1, check_value
+from leaf_data.settings import AT_LEAST_1, check_value
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.runtime.stored_packs import ClientArrays, StoredPack, dataset_of
 

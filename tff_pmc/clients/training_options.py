@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from leaf_data.declare import A_SEED, AT_LEAST_1, Range, check_value
+from leaf_data.settings import A_SEED, AT_LEAST_1, Range, check_value
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels

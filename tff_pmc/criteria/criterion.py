@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
-from leaf_data.declare import Registry
+from leaf_data.settings import Registry
 from tff_pmc._lazy import tf
 
 LARGEST_EXPONENT = 100

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
 from tff_pmc.record.record_error import RecordError

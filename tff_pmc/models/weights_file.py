@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, reading
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 
 
 def with_weights_of(model: Any, path: str, sha256: str) -> Any:
@@ -19,7 +19,7 @@ def with_weights_of(model: Any, path: str, sha256: str) -> Any:
         DataError: the file has another SHA-256, cannot be read, or has arrays unlike
             the model's; the message names file and array.
     """
-    if places.sha256(path) != sha256:
+    if data_files.sha256(path) != sha256:
         raise DataError(f"{path} has changed since it was named: give the flag again")
     trainable, others = model.initial_weights
     wanted = [np.asarray(one) for one in (*trainable, *others)]

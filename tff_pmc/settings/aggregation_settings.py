@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import ClassVar
 
-from leaf_data.declare import ABOVE_0, Range, SettingError, Settings, setting
+from leaf_data.settings import ABOVE_0, Range, SettingError, Settings, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.scores.weights import METHODS

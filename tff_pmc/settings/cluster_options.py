@@ -9,8 +9,7 @@ import ssl
 import urllib.parse
 from typing import ClassVar, NamedTuple, Optional
 
-from leaf_data.declare import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
-from leaf_data.formats import places
+from leaf_data.settings import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 from tff_pmc.settings import flag_values
 
 ENGINES = ("local", "worker", "cluster")
@@ -152,7 +151,7 @@ class ClusterOptions(Settings):
                     f"--tls_key: --{flag} is missing"
                 )
             try:
-                places.open_file(path).close()
+                open(path, "rb").close()
             except OSError as error:
                 raise ClusterSettingError(
                     f"--{flag}={path}: {error.strerror}"

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from leaf_data.declare import A_SEED, SettingError
-from leaf_data.formats.places import sha256
+from leaf_data.formats.data_files import sha256
+from leaf_data.settings import A_SEED, SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 

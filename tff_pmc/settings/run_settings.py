@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from leaf_data.dataset import DATASETS, Dataset
-from leaf_data.declare import A_SEED, Registry, SettingError, Settings
+from leaf_data.settings import A_SEED, Registry, SettingError, Settings
 from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Score

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
-from leaf_data.declare import ABOVE_0, Range, SettingError, setting
+from leaf_data.settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
 from tff_pmc.systems.prioritized import ScoredSystem

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.declare import ABOVE_0, BELOW_1, Range, SettingError, setting
+from leaf_data.settings import ABOVE_0, BELOW_1, Range, SettingError, setting
 from tff_pmc import scores
 from tff_pmc.settings import AggregationSettings
 from tff_pmc.settings.run_settings import (

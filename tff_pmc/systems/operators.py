@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 
-from leaf_data.declare import Range, setting
+from leaf_data.settings import Range, setting
 from tff_pmc import scores
 from tff_pmc.settings import AggregationSettings, flag_values
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings

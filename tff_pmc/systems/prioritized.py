@@ -11,7 +11,7 @@ import dataclasses
 import re
 from typing import Any
 
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc import scores, search
 from tff_pmc.settings.run_settings import (
     SYSTEMS,

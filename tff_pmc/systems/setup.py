@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models import ModelSettings

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from leaf_data.declare import ABOVE_0, setting
+from leaf_data.settings import ABOVE_0, setting
 from tff_pmc.systems import SYSTEMS, FactorySystem
 
 

@@ -7,9 +7,9 @@ import pathlib
 import numpy as np
 
 import leaf_data
-from leaf_data.declare import Range, setting
-from leaf_data.formats import places
+from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS
+from leaf_data.settings import Range, setting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.models.functional import classifier, initial_weights
@@ -54,7 +54,7 @@ class Readings(leaf_data.Dataset):
             pixel_convention=NO_PIXELS,
             origin=leaf_data.Origin(
                 "CSVs of devices",
-                tuple((path.name, places.sha256(str(path))) for path in paths),
+                tuple((path.name, data_files.sha256(str(path))) for path in paths),
                 str(paths[0].parent),
             ),
             options=self.options(),

@@ -49,7 +49,7 @@ def test_every_flag_file_is_there_with_its_first_line(text, tmp_path):
         ("sample_fraction", "DA: Towards Effective Device-Aware Federated Learning"),
         ("adafed_epsilon", "AdaFed: Performance-based Adaptive Federated Learning"),
         ("momentum_beta image_fraction", "Dual: Dual-Criterion Model Aggregation in"),
-        ("owa_weights drawn_pictures", "Beside the papers"),
+        ("owa_weights", "Beside the papers"),
     ],
 )
 def test_flags_stand_with_the_paper_whose_they_are(text, flags, part):

@@ -8,7 +8,7 @@ import pytest
 from absl import flags
 from cli import SMALL, run
 
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc.experiments.flags import plugins
 
 TAKEN = """import dataclasses

@@ -1,8 +1,6 @@
 """`cifar10`: python batches and image folders, their clients, missing ones."""
 
 import hashlib
-import os
-import pickle
 import struct
 
 import numpy as np
@@ -196,10 +194,9 @@ def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch):
     ("change", "message"),
     [
         (lambda content: content[:5000], "is not CIFAR-10's data_batch_2, MD5 "),
-        (lambda content: bytes(1 << 26), "cannot be read"),
         (None, "cannot be read"),
     ],
-    ids=["cut", "large", "none"],
+    ids=["cut", "none"],
 )
 def test_batches_that_are_not_cifar10s(tmp_path, change, message, write_batches):
     write_batches(tmp_path)
@@ -213,23 +210,6 @@ def test_the_published_checksums_of_batches():
     """Those that torchvision compares them with, each written once."""
     together = hashlib.sha256("".join(cifar10._BATCHES.values()).encode()).hexdigest()
     assert list(cifar10._BATCHES) == NAMES and together.startswith("f7358627169f1877")
-
-
-def test_even_with_a_checksum_nothing_is_run(tmp_path, write, write_batches):
-    class Call:
-        def __reduce__(self):
-            return os.system, (f"touch {tmp_path / 'proof'}",)
-
-    write_batches(tmp_path)
-    path = tmp_path / "data_batch_3"
-    content = pickle.dumps([Call()])
-    write(path, content)
-    assert_not_loaded(
-        "cifar10", tmp_path, f"{path}: cannot be unpickled (it names posix.system)"
-    )
-    assert not (tmp_path / "proof").exists()
-    pickle.loads(content)  # It would have.
-    assert (tmp_path / "proof").exists()
 
 
 def test_images_that_are_missing_or_damaged(tmp_path):

@@ -161,12 +161,12 @@ def test_npz_files_that_are_damaged(no_mnist, small_mnist):
     for changes, message in (
         ({"y_test": labels.astype("i8")}, "y_test is int64 200, not uint8 200"),
         ({"x_test": images[:, :1]}, "x_test is uint8 200 x 1 x 2, not uint8 200 x 2"),
-        ({"x_train": bomb}, "'x_train' holds pickled objects"),
+        ({"x_train": bomb}, "truncated or corrupt (Object arrays"),
     ):
         _write_npz(no_mnist, {**small_mnist, **changes})
         assert_not_loaded("mnist", no_mnist, path, message)
     _write_npz(no_mnist, {k: v for k, v in small_mnist.items() if k != "x_test"})
-    lacks = "has no array 'x_test'"
+    lacks = "x_test is not a file in the archive"
     assert_not_loaded("mnist", no_mnist, path, lacks)
     _write_npz(no_mnist, {**small_mnist, "y_train": small_mnist["y_train"] + 1})
     words = "mnist: train has label 10, but"

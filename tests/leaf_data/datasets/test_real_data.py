@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import leaf_data
-from leaf_data.datasets import celeba_clients, celeba_files
+from leaf_data.datasets import celeba_clients
+from leaf_data.formats import celeba_lists
 
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 
@@ -140,9 +141,9 @@ def test_real_photos(tmp_path):
 
 
 def test_celeba_has_the_clients_of_the_two_rules():
-    folder = _folder(f"celeba/data/raw/{celeba_files.IDENTITIES}")
+    folder = _folder(f"celeba/data/raw/{celeba_lists.IDENTITIES}")
     raw = os.path.join(folder, "celeba", "data", "raw")
-    photos = celeba_files.read_photos(raw).by_identity()
+    photos = celeba_lists.by_identity(celeba_lists.read_raw(raw))
     if len(photos) != 10177:
         pytest.skip("needs CelebA's complete identity file")
     clients = celeba_clients.reference_code(photos, 0)

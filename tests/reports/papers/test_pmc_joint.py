@@ -173,12 +173,11 @@ def test_the_joint_table_with_the_published_one(tmp_path, write_run):
 @pytest.mark.parametrize(
     "data",
     [
-        {"name": "drawn_faces", "origin": {"source": "drawn, no photographs"}},
         {"name": "celeba", "origin": {"source": "INCOMPLETE: 3 of 9 images"}},
         {"name": "celeba", "origin": {"source": "all of CelebA"}},
     ],
 )
-def test_a_stand_in_is_named_in_every_table_and_figure(tmp_path, data, write_run):
+def test_data_that_is_not_whole_is_named_everywhere(tmp_path, data, write_run):
     for name, right in (("DS", [1, 0, 1, 0, 0]), ("IS", [1, 1, 0, 0, 0])):
         of = {"y": FIVE, "splits": TWO_CLIENTS, "data": {**data, "clients": 2}}
         write_run(tmp_path / "runs" / name, name, [right], **of)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from leaf_data.dataset import DATASETS
-from leaf_data.declare import (
+from leaf_data.settings import (
     A_SEED,
     SettingError,
     Settings,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from leaf_data.dataset import DATASETS
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import (
     Experiment,
     Row,

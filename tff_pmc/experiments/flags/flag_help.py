@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
 from leaf_data.dataset import DATASETS
-from leaf_data.declare import Setting
+from leaf_data.settings import Setting
 from tff_pmc import criteria, project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions

@@ -10,7 +10,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import leaf_data
-from leaf_data.declare import SettingError
+from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.processes.arguments import failure_named, initial_weights, probe_criteria

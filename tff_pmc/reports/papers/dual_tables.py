@@ -27,7 +27,7 @@ from tff_pmc.reports.papers.dual_cells import (
 )
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
-STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
+INCOMPLETE = "Incomplete data: a difference from the paper would mean nothing."
 JUDGED_ON = {
     "test": "the reported examples, as printed (--judge_on=test). Its accuracy in an "
     "epoch is the highest of {count} models', and that of every other algorithm is one "
@@ -152,7 +152,7 @@ def _of_six_digits(table: pd.DataFrame) -> pd.DataFrame:
 
 def _caveats(rows: Results) -> list[str]:
     """Returns the reasons why runs are no comparison with the paper."""
-    notes = [STAND_IN] if data_caveat(rows) else []
+    notes = [INCOMPLETE] if data_caveat(rows) else []
     options = rows.runs["data_options"]
     fraction = min(float(one.get("image_fraction", 1)) for one in options)
     if fraction < 1:

@@ -172,7 +172,7 @@ class Run:
 
     @property
     def data_caveat(self) -> str:
-        """The source of data that is a stand-in or incomplete, empty for none."""
+        """The source of data that is incomplete, empty for none."""
         return str(self.folder.of(data_caveat))
 
     @property

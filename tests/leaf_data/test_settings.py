@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leaf_data import SettingError, Settings, setting
-from leaf_data.declare import (
+from leaf_data.settings import (
     A_SEED,
     A_SHARE,
     ABOVE_0,
@@ -134,7 +134,8 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "toy_colors"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from leaf_data.declare import Registry\nCOLORS = Registry('color', __name__)\n"
+        "from leaf_data.settings import Registry\n"
+        "COLORS = Registry('color', __name__)\n"
     )
     for name, value in (("yellow", 3), ("blue", 1)):
         (folder / f"{name}.py").write_text(

@@ -1,0 +1,68 @@
+"""Files of data: the folders in which they are looked for, and their contents."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import Union
+
+from leaf_data.errors import DataError, reading
+
+Folder = Union[str, "os.PathLike[str]"]
+"""The path of a folder, as users give it."""
+
+ENVIRONMENT_VARIABLE = "TFF_PMC_DATA_DIR"
+"""The variable that names the folder of the data where `data_dir` does not."""
+
+
+def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
+    """Returns the folders in which to look for a data set's files, in order.
+
+    Args:
+        name: the data set, which is also the subfolder's name.
+        data_dir: the folder that the user named; without it the one named by
+            `TFF_PMC_DATA_DIR` counts.
+
+    Returns:
+        The folder and its subfolder `name`, or nothing when neither is set.
+
+    Raises:
+        DataError: the folder does not exist.
+    """
+    where = "data_dir"
+    if data_dir is None:
+        data_dir = os.environ.get(ENVIRONMENT_VARIABLE) or None
+        where = ENVIRONMENT_VARIABLE
+    if data_dir is None:
+        return ()
+    folder = os.path.expanduser(os.fspath(data_dir))
+    if not os.path.isdir(folder):
+        raise DataError(f"{name}: {where} {folder} is not a folder")
+    return folder, os.path.join(folder, name)
+
+
+def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
+    """Returns the error for a data set that is in none of the folders."""
+    if not folders:
+        return DataError(
+            f"{name}: no folder to look for its files in: pass data_dir or set "
+            f"{ENVIRONMENT_VARIABLE}"
+        )
+    where = " or ".join(folders)
+    return DataError(f"{name}: no data in {where}: looked for {looked_for}")
+
+
+def read(path: Folder) -> bytes:
+    """Returns the bytes of a file, or raises a `DataError` that names it."""
+    with reading(os.fspath(path)), open(path, "rb") as file:
+        return file.read()
+
+
+def sha256(path: Folder) -> str:
+    """Returns the sha256 of a file, in hexadecimal; errors as in `read`."""
+    digest = hashlib.sha256()
+    with reading(os.fspath(path)), open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
