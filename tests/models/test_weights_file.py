@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from leaf_data.errors import DataError
-from leaf_data.formats.places import sha256
+from leaf_data.formats.data_files import sha256
 from tff_pmc.models.weights_file import with_weights_of
 
 MODEL = [np.zeros((2, 3), np.float32), np.zeros(3, np.float32)]
