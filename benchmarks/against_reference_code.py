@@ -50,7 +50,7 @@ from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.clients import packing
 from tff_pmc.clients.client_work import measure_contribution
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.reports import reference_code
+from tff_pmc.record import reference_code
 from tff_pmc.runtime import Runtime
 from tff_pmc.systems.setup import Setup
 
