@@ -12,7 +12,7 @@ to write another one, `register` makes it known. What is loaded is a `FederatedD
 of `Examples`; `read_client_table` reads a `ClientTable` of what else is known of the
 clients, which goes with it.
 
-Importing this package needs numpy only, the modules of the data sets are imported when
+Importing this package needs numpy only. The modules of the data sets are imported when
 the first one is asked for, and pandas where CelebA's lists are read. TensorFlow and TFF
 are imported by the views `FederatedDataset.train` and `.test`, the first time one is
 asked for (and where MNIST is downloaded, or a database of TFF's is read into its cache,
