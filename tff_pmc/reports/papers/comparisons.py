@@ -58,8 +58,8 @@ def columns(name: str, of: Mapping[int, Sequence[int]]) -> Columns:
 
 
 @functools.lru_cache(maxsize=1024)
-def _measured(results: Results, measure: Callable[..., Any], *args: Any) -> Any:
-    return measure(results, *args)
+def _measured(results: Results, measure: Measure, *args: Any) -> Mapping[Any, Any]:
+    return measure(results, *args).to_dict()
 
 
 def values(runs: pd.DataFrame, measure: Measure, *args: Any) -> pd.Series[Any]:
@@ -239,6 +239,7 @@ def _weights(results: Results) -> pd.Series[Any]:
     return of_run.agg(lambda rows: hash(tuple(rows)))
 
 
+@functools.lru_cache(maxsize=256)
 def arrivals(results: Results, target: int) -> pd.DataFrame:
     """Returns the rounds in which shares of the devices reach a target; NaN: never.
 
@@ -250,7 +251,7 @@ def arrivals(results: Results, target: int) -> pd.DataFrame:
 
 def arrival(results: Results, target: int, share: int = HALF) -> pd.Series[float]:
     """Returns the round in which a share of the devices reaches a target."""
-    return _measured(results, arrivals, target)[share]
+    return arrivals(results, target)[share]
 
 
 def reached_by(runs: pd.DataFrame, cells: Cells) -> Cells:
