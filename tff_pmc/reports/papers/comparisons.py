@@ -133,57 +133,54 @@ def compare(
     if not seeds:
         names = " and ".join(one.name for one in both)
         raise RecordError(f"the runs of {names} have no seed in common")
-    chosen = [one[one["seed"].isin(seeds)] for one in chosen]
 
     def rows(side: int, of: Sequence[str]) -> pd.DataFrame:
-        every = chosen[-side]
+        every = chosen[side][chosen[side]["seed"].isin(seeds)]
         return every[every["label"].isin(of)] if labels else every[: None if of else 0]
 
     used = pd.concat([rows(side, needed) for side in range(len(both))])
-    join, found = together or "mean", []
+    found = []
     for mine, asked in itertools.product(
         [labels] if together else [[label] for label in labels],
         [at] if isinstance(at, Columns) else at,
     ):
         theirs = [label for label in bases if label not in mine]
         theirs = theirs or ([] if fixed else mine)
-        words = {"columns": asked.name, "minus": minus.name}
-        words.update(run=", ".join(mine), base=" or ".join(theirs))
-        sides = rows(0, mine or needed), rows(1, theirs)
-        alone = len(both) == len(mine) == len(theirs) == 1 and mine != theirs
+        own_rows, base_rows = rows(0, mine or needed), rows(-1, theirs)
+        words = {"run": ", ".join(mine), "base": " or ".join(theirs)}
+        words.update(columns=asked.name, minus=minus.name)
         one = Difference(
             name.format(**words).strip(),
-            equal=alone and _equal_weights(*sides),
+            equal=len(both) == 1 and _equal_weights(own_rows, base_rows),
             runs=used,
             **options,
         )
         try:
-            whole = asked.cells, (minus if minus.cells else asked).cells
-            taken = rows(0, [*needs, *mine]), rows(1, [*needs, *theirs])
-            cells = _reached(taken, whole, same=len(both) == 1 and not minus.cells)
-            ours, base_of = (
-                _side(of, measure, left, join, rounds) if len(of) else []
-                for of, left in zip(sides, cells)
-            )
+            # Both sides in the same columns, or each in all that its own runs reach.
+            whole = [asked.cells, (minus if minus.cells else asked).cells]
+            taken = [rows(0, [*needs, *mine]), rows(-1, [*needs, *theirs])]
+            if len(both) == 1 and not minus.cells:
+                taken = [pd.concat(taken)] * 2
+            cells = [reached_by(of, asked) for of, asked in zip(taken, whole)]
+            ours = _by_seed(own_rows, measure, cells[0], together, rounds)
+            base_of = [base] * len(ours)
+            if not fixed:
+                base_of = _by_seed(base_rows, measure, cells[1], together, rounds)
+            if not np.isfinite([ours, base_of]).all():
+                raise TooShortError("it is not known under every seed")
         except TooShortError as error:
             why = f"{asked.name}: {error}" if asked.name else str(error)
             found.append(one._replace(lacks=why))
             continue
-        if fixed:
-            base_of = [base] * len(ours)
-        if not np.isfinite([ours, base_of]).all():
-            found.append(one._replace(lacks="it is not known under every seed"))
-            continue
         size = math.nan
         if printed and theirs and both[0].table:
-            of_paper = [
-                pd.Series([printed(of.table, x, left) for x in labels_of])
-                for of, labels_of, left in zip(
-                    (both[0], both[-1]), (mine, theirs), cells
-                )
+            sides = zip((both[0], both[-1]), (mine, theirs), cells)
+            sizes = [
+                pd.Series([printed(of.table, label, left) for label in every])
+                for of, every, left in sides
             ]
-            one_side, other = (of.agg(join, skipna=False) for of in of_paper)
-            size = one_side - other
+            mean, of_base = (of.agg(together or "mean", skipna=False) for of in sizes)
+            size = mean - of_base
         counts = dict.fromkeys((len(a), len(b)) for a, b in zip(cells, whole))
         found.append(
             one._replace(
@@ -196,32 +193,22 @@ def compare(
     return Differences(found)
 
 
-def _side(
-    runs: pd.DataFrame, measure: Measure, cells: Cells, join: str, rounds: int
+def _by_seed(
+    runs: pd.DataFrame, measure: Measure, cells: Cells, together: str, rounds: int
 ) -> Any:
-    """Returns a measure of one side under each seed."""
+    """Returns a measure of runs under each seed."""
     if (runs["length"] < rounds).any():
         length = runs["length"].min()
         raise TooShortError(f"a run ends in round {length}, not {rounds}")
     found = values(runs, measure, *[cells] * bool(cells))
-    return found.groupby(level="seed").agg(join).to_list()
-
-
-def _reached(
-    sides: Sequence[pd.DataFrame], whole: Sequence[Cells], same: bool
-) -> Sequence[Cells]:
-    """Returns the columns that all runs of each side reach, or of both if the same."""
-    cells = [reached_by(of, asked) for of, asked in zip(sides, whole)]
-    if same:
-        cells = [tuple(cell for cell in cells[0] if cell in cells[1])] * 2
-    if whole[0] and not all(cells):
-        length = max(of["length"].max() for of in sides if len(of))
-        raise TooShortError(f"not all runs arrive in {length} rounds")
-    return cells
+    return found.groupby(level="seed").agg(together or "mean").to_list()
 
 
 def _equal_weights(own: pd.DataFrame, base: pd.DataFrame) -> bool:
     """Returns whether two runs had equal weights in every round under every seed."""
+    labels = {*own["label"]}, {*base["label"]}
+    if any(len(of) != 1 for of in labels) or labels[0] == labels[1]:
+        return False
     # An algorithm that does more than weigh, as momentum does, is another one.
     if [*own["system"]] != [*base["system"]]:
         return False
@@ -255,8 +242,16 @@ def arrival(results: Results, target: int, share: int = HALF) -> pd.Series[float
 
 
 def reached_by(runs: pd.DataFrame, cells: Cells) -> Cells:
-    """Returns the columns that all of some runs reach."""
-    return tuple(c for c in cells if values(runs, arrival, *c).notna().all())
+    """Returns the columns that all of some runs reach.
+
+    Raises:
+        TooShortError: there are none.
+    """
+    found = tuple(c for c in cells if values(runs, arrival, *c).notna().all())
+    if cells and not found:
+        length = runs["length"].max()
+        raise TooShortError(f"not all runs arrive in {length} rounds")
+    return found
 
 
 def mean_rounds(results: Results, cells: Cells) -> pd.Series[float]:
