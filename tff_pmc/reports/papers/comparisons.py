@@ -59,7 +59,7 @@ def columns(name: str, of: Mapping[int, Sequence[int]]) -> Columns:
 
 @functools.lru_cache(maxsize=1024)
 def _measured(results: Results, measure: Measure, *args: Any) -> Mapping[Any, Any]:
-    return measure(results, *args).to_dict()
+    return {**measure(results, *args).to_dict()}
 
 
 def values(runs: pd.DataFrame, measure: Measure, *args: Any) -> pd.Series[Any]:
@@ -129,7 +129,7 @@ def compare(
     bases = [base] if isinstance(base, str) else [*base] if base and not fixed else []
     needed = [*needs, *bases, *labels]
     chosen = [one.choose(needed, rounds) for one in both]
-    seeds = set.intersection(*({*one["seed"]} for one in chosen))
+    seeds = set.intersection(*[{*one["seed"]} for one in chosen])
     if not seeds:
         names = " and ".join(one.name for one in both)
         raise RecordError(f"the runs of {names} have no seed in common")
@@ -163,7 +163,7 @@ def compare(
                 taken = [pd.concat(taken)] * 2
             cells = [reached_by(of, asked) for of, asked in zip(taken, whole)]
             ours = _by_seed(own_rows, measure, cells[0], together, rounds)
-            base_of = [base] * len(ours)
+            base_of: Any = [base] * len(ours)
             if not fixed:
                 base_of = _by_seed(base_rows, measure, cells[1], together, rounds)
             if not np.isfinite([ours, base_of]).all():

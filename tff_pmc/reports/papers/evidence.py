@@ -125,12 +125,12 @@ def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
         columns = {
             "data_caveat": data_caveat(results),
             "image_fraction": [
-                float(options.get("image_fraction", 1))
-                for options in runs["data_options"]
+                float(run.get("data_options", {}).get("image_fraction", 1))
+                for run in rows
             ],
             "other_reading": [*map(_other_reading, rows)],
             "length": length.to_numpy(),
-            "factors": [_factors(versions) for versions in runs["versions"]],
+            "factors": [_factors(run.get("versions", {})) for run in rows],
             "folder": number,
             "results": [results] * len(runs),
             "own_label": runs["label"],

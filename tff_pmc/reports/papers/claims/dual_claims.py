@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -108,7 +109,7 @@ def points(
     return compare(of, own, AT_BEST[metric], base, name=name, **options)
 
 
-OPTIONS = {"digits": 2, "least_rounds": 10, "shows": "epochs"}
+OPTIONS: dict[str, Any] = {"digits": 2, "least_rounds": 10, "shows": "epochs"}
 
 
 @claim("Dual", "II-B; Table IV", "dual_criterion")
