@@ -4,14 +4,13 @@ import pathlib
 
 import pandas as pd
 import pytest
-from papers.claim_runs import read_once, reproduced
+from papers.claim_runs import kept, read_once, reproduced, run
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers import evidence
 from tff_pmc.reports.papers.catalog import Claim
-from tff_pmc.reports.papers.evidence import KeptResults, command
+from tff_pmc.reports.papers.evidence import command
 from tff_pmc.reports.papers.judging import Difference, Differences
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,34 +22,26 @@ HOW = (
 SHORT, UNTESTABLE = "not run far enough", "cannot be tested here"
 
 
-def differences(results):
+def differences(runs):
     """DS, which is 4 under each seed, minus 1."""
-    runs = [named["DS"] for named in results.mnist_iid.by_seed(["DS"]).values()]
-    count = [4.0] * len(runs)
-    return Differences([Difference("a", count, [1.0] * len(runs), runs=runs)])
+    used = runs.choose(["DS"])
+    used = used[used["label"] == "DS"]
+    own, base = [4.0] * len(used), [1.0] * len(used)
+    return Differences([Difference("a", own, base, runs=used)])
 
 
-def of_celeba(results):
-    """What nobody can get."""
-    return Differences([Difference("a", [1.0], [0.0], runs=results.celeba.runs)])
-
-
-def lacks(results):
+def lacks(runs):
     """A claim whose runs are not there."""
-    raise RecordError(f"no LD under {len(results.mnist_iid.runs)} runs")
+    raise RecordError(f"no LD under {len(runs.rows)} runs")
 
 
 def judged(differences, seeds, experiment="mnist_iid", **row):
     """A claim's row, judged by DS under seeds; LD, under another seed, is there."""
-    own = {"data_name": "", "data_source": "", "data_clients": 7, "versions": {}}
-    own.update(data_options={}, experiment=experiment, **row)
-    runs = [{**own, "label": "DS", "seed": seed} for seed in seeds]
-    runs += [{**own, "label": "LD", "seed": 9}] if seeds else []
-    rounds = pd.DataFrame([{k: run[k] for k in ("seed", "label")} for run in runs])
-    results = Results(pd.DataFrame(runs), {"rounds": rounds.assign(round=1)}.get)
-    claim = Claim("PMC", "section 1", "a | b (Here: c.)", differences)
-    (found,) = claims_page.judged([claim], KeptResults([results]))
-    return found[3:]
+    runs = [run("DS", seed, experiment=experiment, **row) for seed in seeds]
+    runs += [run("LD", 9, experiment=experiment, **row)] if seeds else []
+    claim = Claim("PMC", "section 1", "a | b (Here: c.)", [experiment], differences)
+    table = claims_page.judged([claim], kept(runs))
+    return tuple(table.iloc[0])[3:]
 
 
 FIVE = (4, 3, 5, 6, 7)
@@ -78,28 +69,21 @@ BELOW = "2 seeds; below five nothing is decided"
                 f"no LD under 3 runs{HOW}",
             ),
         ),
-        # Without runs nothing is judged, and what nobody can get comes before all.
+        # Without runs nothing is judged.
         (differences, (), ("", "", SHORT, f"no run is kept{HOW}")),
-        (
-            of_celeba,
-            (),
-            ("", "", UNTESTABLE, f"it takes CelebA's photographs, which could n{HOW}"),
-        ),
     ],
 )
 def test_a_claim_has_its_number_its_runs_its_verdict_and_why(of, seeds, row):
-    ours, kept, verdict, why, *_ = judged(of, seeds)
-    assert (ours, kept, verdict) == row[:3]
-    if of is of_celeba:
-        assert why.startswith("it takes CelebA's photographs") and "table6" in why
-    else:
-        assert why == row[3]
+    assert judged(of, seeds)[:4] == row
 
 
-def test_what_nobody_can_get_is_not_tested_though_there_are_runs():
-    ours, kept, verdict, *_ = judged(of_celeba, (4, 3), "celeba")
-    assert (ours, kept) == ("", "celeba: 3 runs, seeds 3, 4, 9")
-    assert verdict == UNTESTABLE
+@pytest.mark.parametrize(
+    ("seeds", "runs"), [((), ""), ((4, 3), "celeba: 3 runs, seeds 3, 4, 9")]
+)
+def test_what_nobody_can_get_is_not_tested_though_there_are_runs(seeds, runs):
+    ours, kept, verdict, why, *_ = judged(differences, seeds, "celeba")
+    assert (ours, kept, verdict) == ("", runs, UNTESTABLE)
+    assert why.startswith("it takes CelebA's photographs") and "table6" in why
 
 
 @pytest.mark.parametrize(
@@ -142,17 +126,20 @@ def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
 
 
 def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
-    own = "PMC", "1", "x (Here: y.)", "a +1 (noise floor 2); b +2", "runs"
-    row = claims_page.Judged(*own, "open", "why", "b", "7", "b +2; 1 more")
-    assert claims_page.page([row]).split("\n")[-2].split(" | ")[-4:] == [
-        *("x (Here: y.)", "b +2; 1 more", "open: why", "7 |")
-    ]
-    short = row._replace(verdict=SHORT, why="few; seeds. To decide it: run")
-    assert claims_page.page([short]).endswith(
-        "**Not run far enough: few.**\n\n- 1: x [7 seeds]\n"
-    )
-    lacking = row._replace(ours="", shown="")
-    assert " | b | open" in claims_page.page([lacking])
+    own = ["PMC", "1", "x (Here: y.)", "a +1 (noise floor 2); b +2", "runs"]
+    own += ["open", "why", "b", "7", "b +2; 1 more"]
+
+    def last_line(**changes):
+        columns = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
+        columns += ["decided_by", "seeds", "shown"]
+        table = pd.DataFrame([own], columns=columns).assign(**changes)
+        return claims_page.page(table).rstrip().split("\n\n")[-2:]
+
+    cells = last_line()[-1].split("\n")[-1].split(" | ")
+    assert cells[-4:] == ["x (Here: y.)", "b +2; 1 more", "open: why", "7 |"]
+    short = last_line(verdict=SHORT, why="few; seeds. To decide it: run")
+    assert short == ["**Not run far enough: few.**", "- 1: x [7 seeds]"]
+    assert " | b | open" in last_line(ours="", shown="")[-1]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The page of results: made by its command, and of what the kept records say."""
 
+import math
 import pathlib
 
 import pandas as pd
@@ -7,9 +8,9 @@ import pytest
 from papers.claim_runs import kept, read_once, run
 
 from tff_pmc.reports import claims_page, results_page
-from tff_pmc.reports.papers.catalog import Headline, Numbers, number_of
+from tff_pmc.reports.papers.catalog import Headline
 from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
-from tff_pmc.reports.papers.comparisons import Number, round_of_half
+from tff_pmc.reports.papers.comparisons import round_of_half
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -30,43 +31,58 @@ def test_hours_are_those_of_training_and_testing():
     assert f", {hours:.2g} hours. " in line
 
 
-def headline(numbers, form="{:.2f}"):
-    return Headline("PMC", "Table 9", "an accuracy", ".5", numbers, form)
+def last(results):
+    return results.rounds.groupby(["seed", "label"])["accuracy"].last()
 
 
-LAST = Number(lambda run, _: run.table("rounds")["accuracy"].iloc[-1])
+def here(*folders, own="A", measure=last, **known):
+    """The number of A, or of another, and the runs that it is of."""
+    of = "PMC", "Table 9", "an accuracy", ".5", "quickstart", own, measure
+    known = {"form": "{:.2f}", **known}
+    return results_page.here(Headline(*of, **known), kept(*folders))
+
+
+def runs(label, *lasts):
+    return [
+        run(label, seed, [0.1, last], experiment="quickstart")
+        for seed, last in enumerate(lasts)
+    ]
+
+
+WHAT = "2 rounds, 7 clients"
+SEVERAL = f"0.20 (0.10 to 0.90, 3 seeds) ({WHAT})"
 
 
 @pytest.mark.parametrize(
-    ("folders", "text"),
+    ("folders", "known", "text"),
     [
-        ([[run("A", 3, [0.1, 0.75], experiment="quickstart")]], "0.75"),
+        ([runs("A", 0.75)], {}, f"0.75 ({WHAT})"),
+        ([runs("A", 0.1, 0.9, 0.2)], {}, SEVERAL),
+        ([runs("B", 0.75)], {}, "not run"),
+        ([], {}, "not run"),
+        # What is not reached counts as later than all others.
         (
-            [[run("A", k, [0.1, k / 10], experiment="quickstart") for k in (1, 9, 2)]],
-            "0.20 (0.10 to 0.90, 3 seeds)",
+            [runs("A", 3, math.inf, 5)],
+            {"form": "{:.0f}"},
+            f"5 (3 to not reached, 3 seeds) ({WHAT})",
         ),
-        ([[run("B", 3, [0.1, 0.75], experiment="quickstart")]], ""),
-        ([], ""),
+        ([runs("A", math.inf)], {}, f"not reached ({WHAT})"),
+        # A lead, and only where both have it.
+        (
+            [[*runs("A", 0.5, 0.5), *runs("B", 0.3)]],
+            {"base": "B", "form": "{:+.1f}"},
+            f"+0.2 ({WHAT})",
+        ),
+        ([runs("A", 0.1)], {"measure": round_of_half(70)}, "not run"),
     ],
 )
-def test_of_several_seeds_it_is_the_median(folders, text):
-    own = headline(lambda results: number_of(results.quickstart, "A", LAST))
-    found, runs = results_page.numbers(own, kept(*folders))
-    assert found == text and bool(runs) == bool(text)
-
-
-def test_what_is_not_reached_counts_as_later_than_all_others():
-    own = headline(lambda _: Numbers([3, float("inf"), 5], []), "{:.0f}")
-    assert results_page.numbers(own, kept()) == ("5 (3 to not reached, 3 seeds)", [])
-    never = headline(lambda _: Numbers([float("inf")], []))
-    assert results_page.numbers(never, kept())[0] == "not reached"
-    arrival = round_of_half(70)
-    assert arrival.rounds == 0 and not arrival.also
+def test_of_several_seeds_it_is_the_median(folders, known, text):
+    assert here(*folders, **known) == text
 
 
 def test_a_lead_is_over_the_last_rounds_that_both_have():
     """FedAvg has two rounds more, in which it is far ahead."""
     lines = {"A": [0.1, 0.5, 0.6], "FedAvg": [0.1, 0.2, 0.3, 0.9, 0.9]}
-    runs = [run(label, 0, of, experiment="adafed_2") for label, of in lines.items()]
-    (lead,), used = lead_at_the_end(kept(runs).adafed_2, "A", "accuracy")
-    assert lead == pytest.approx(0.2) and [one.label for one in used] == [*lines]
+    made = [run(label, 0, of, experiment="quickstart") for label, of in lines.items()]
+    known = {"measure": lead_at_the_end, "needs": ["FedAvg"], "form": "{:+.2f}"}
+    assert here(made, **known) == "+0.20 (3 to 5 rounds, 7 clients)"

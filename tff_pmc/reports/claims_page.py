@@ -12,13 +12,12 @@ are made of these and of nothing else.
 from __future__ import annotations
 
 import argparse
-import collections
 import importlib
 import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Optional
+from typing import Any, Optional
 
 import pandas as pd
 
@@ -28,10 +27,9 @@ from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.catalog import Claim, answer, claims
 from tff_pmc.reports.papers.evidence import (
-    KeptResults,
-    Run,
     command,
     declared,
+    kept_runs,
     read_kept,
 )
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
@@ -71,106 +69,78 @@ mean. ± is half of the interval. "Seeds" are those that would decide, were mean
 deviations those seen; equal weights take one."""
 
 
-class Judged(NamedTuple):
-    """A claim, and what the kept runs say of it: a row of the table.
+def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
+    """Returns a row a claim: what it says, and what the kept runs say of it.
 
-    `ours` has our numbers, empty without one, `kept` the runs that were judged, or
-    those that there are where none could be, `verdict` one of `VERDICTS`, `why` the
-    reason, or how to run it, `decided_by` the names of the numbers that decide, empty
-    for all, and `seeds` how many would decide, were means and deviations those seen.
-    `shown` has the numbers that the page shows; it is no column of the table.
+    The columns are `paper`, `place`, `says`, `ours` (our numbers), `kept` (the runs
+    that were judged, or those that there are where none could be), `verdict`, `why`
+    (the reason, or how to run it), `decided_by`, `seeds` and `shown`, as in `Answer`;
+    `shown` has the numbers that the page shows, and is no column of the table.
     """
-
-    paper: str
-    place: str
-    says: str
-    ours: str
-    kept: str
-    verdict: str
-    why: str
-    decided_by: str
-    seeds: str
-    shown: str
+    return pd.DataFrame([_judged(claim, kept) for claim in found], columns=_COLUMNS)
 
 
-def judged(found: Iterable[Claim], results: KeptResults) -> list[Judged]:
-    """Returns the claims, judged by the kept results."""
-    return [_judged(claim, results) for claim in found]
+_COLUMNS = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
+_COLUMNS += ["decided_by", "seeds", "shown"]
 
 
-def page(found: Sequence[Judged]) -> str:
+def page(table: pd.DataFrame) -> str:
     """Returns the page of claims: those judged, then the others by first reasons."""
-    parts = [_HEAD, f"{len(found)} claims: {counts(row.verdict for row in found)}."]
-    for paper, (title, year, _) in PAPERS.items():
+    counts = table["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    words = ", ".join(f"{count} {word}" for word, count in counts.items())
+    parts = [_HEAD, f"{len(table)} claims: {words}."]
+    for paper, of in table.groupby("paper", sort=False):
+        title, year, _ = PAPERS[paper]
+        parts.append(f"## {paper}, *{title}* ({year})")
+        others = of["verdict"].isin([TOO_SHORT, UNTESTABLE])
         grid = [["where", "what it says", "ours", "verdict", "seeds"]]
-        others: dict[str, dict[str, list[str]]] = {}
-        for row in found:
-            if row.paper == paper and row.verdict in (TOO_SHORT, UNTESTABLE):
-                first = row.why.partition(_HOW)[0].partition("; ")[0]
-                why = f"{row.verdict}: {first}"
-                says = markdown_cell(_REMARK.sub("", row.says))
-                says += f" [{row.seeds} seeds]" if row.seeds else ""
-                others.setdefault(why, {}).setdefault(row.place, []).append(says)
-            elif row.paper == paper:
-                ours = row.shown or row.decided_by
-                verdict = ": ".join(filter(None, (row.verdict, row.why)))
-                grid.append([row.place, row.says, ours, verdict, row.seeds])
-        if others or grid[1:]:
-            parts.append(f"## {paper}, *{title}* ({year})")
+        for row in of[~others].itertuples():
+            verdict = ": ".join(filter(None, (row.verdict, row.why)))
+            ours = row.shown or row.decided_by
+            grid.append([row.place, row.says, ours, verdict, row.seeds])
         parts += [markdown_table(grid, left=4)] if grid[1:] else []
-        for why, places in others.items():
-            lines = [f"- {place}: {' '.join(says)}" for place, says in places.items()]
-            parts += [f"**{why[0].upper()}{why[1:]}.**", "\n".join(lines)]
+        first = of["why"].str.partition(_HOW)[0].str.partition("; ")[0]
+        reasons = of["verdict"] + ": " + first
+        for why, of_reason in of[others].groupby(reasons, sort=False):
+            parts.append(f"**{why[0].upper()}{why[1:]}.**")
+            lines = of_reason.apply(_line, axis=1).groupby(
+                of_reason["place"], sort=False
+            )
+            parts.append("\n".join(f"- {p}: {' '.join(says)}" for p, says in lines))
     return "\n\n".join(parts) + "\n"
 
 
-def counts(verdicts: Iterable[str]) -> str:
-    """Returns how many claims have which verdict, in words."""
-    found = collections.Counter(verdicts)
-    return ", ".join(f"{found[one]} {one}" for one in VERDICTS)
+def _line(row: pd.Series[Any]) -> str:
+    """Returns what a claim says without its last remark, and the seeds it takes."""
+    seeds = f" [{row['seeds']} seeds]" if row["seeds"] else ""
+    return markdown_cell(_REMARK.sub("", row["says"])) + seeds
 
 
-def _judged(claim: Claim, results: KeptResults) -> Judged:
-    found, asked = answer(claim, results)
+def _judged(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
+    found = answer(claim, kept)
     commands = []
-    for name in asked:
+    for name in claim.experiments:
         hours = claim.hours or declared(name).hours
         costs = f" (about {hours:g} hours of one core)" if hours else ""
         commands.append(command(name, claim.flags) + costs)
     undecided = found.verdict in (TOO_SHORT, UNTESTABLE)
-    kept = {name: [r for r in of.runs if not found.runs] for name, of in asked.items()}
-    for run in found.runs:
-        kept[run.setting("experiment")].append(run)
-    return Judged(
-        claim.paper,
-        claim.place,
-        claim.says,
-        ours=found.number,
-        kept="; ".join(_runs(name, runs) for name, runs in kept.items() if runs),
-        verdict=found.verdict,
-        why=found.why + (_HOW + "; ".join(commands)) * undecided,
-        decided_by="; ".join(found.decisive),
-        seeds=str(found.seeds or ""),
-        shown=found.short,
-    )
-
-
-def _runs(experiment: str, runs: Sequence[Run]) -> str:
-    """Returns which runs there are: `mnist_noniid: 3 runs, seeds 0, 1, 2`."""
-    # One run may be in two kept folders.
-    different = {
-        (
-            run.label,
-            run.seed,
-            run.factors,
-            run.image_fraction,
-            run.setting("local_epochs"),
-            run.setting("batch_size"),
-        )
-        for run in runs
+    runs = found.runs.groupby("experiment", sort=False) if len(found.runs) else []
+    return {
+        **claim._asdict(),
+        **found._asdict(),
+        "kept": "; ".join(f"{name}: {_runs(of)}" for name, of in runs),
+        "why": found.why + (_HOW + "; ".join(commands)) * undecided,
     }
-    seeds = seeds_of(run.seed for run in runs)
-    return f"{experiment}: {count_of(len(different), 'run')}, {seeds}"
+
+
+def _runs(runs: pd.DataFrame) -> str:
+    """Returns which runs there are: `3 runs, seeds 0, 1, 2`."""
+    # One run may be in two kept folders.
+    told_apart = ["label", "seed", "factors", "image_fraction"]
+    told_apart += ["local_epochs", "batch_size"]
+    there = [name for name in told_apart if name in runs]
+    count = len(runs[there].drop_duplicates())
+    return f"{count_of(count, 'run')}, {seeds_of(runs['seed'])}"
 
 
 def count_of(number: int, word: str) -> str:
@@ -205,12 +175,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     except (Exception, SystemExit) as error:  # Anybody's code, and how it ends.
         parser.exit(2, f"--plugin={given.plugin}: {one_line(error)}\n")
     try:
-        results = KeptResults(read_kept(given.folder).values())
-        found = judged(claims(given.paper), results)
+        kept = kept_runs(read_kept(given.folder).values())
+        table = judged(claims(given.paper), kept)
     except ValueError as error:
         parser.exit(2, f"{error}\n")
-    table = pd.DataFrame(found, columns=Judged._fields).drop(columns="shown")
-    sys.stdout.write(table.to_csv(index=False) if given.csv else page(found))
+    text = table.drop(columns="shown").to_csv(index=False) if given.csv else page(table)
+    sys.stdout.write(text)
 
 
 if __name__ == "__main__":

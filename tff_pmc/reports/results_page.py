@@ -7,12 +7,11 @@ It is made of the kept results and of the claims, and of nothing else.
 
 from __future__ import annotations
 
-import collections
 import math
 import os
-import statistics
 import sys
-from collections.abc import Sequence
+
+import pandas as pd
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
@@ -21,7 +20,7 @@ from tff_pmc.reports.claims_page import count_of, seeds_of
 from tff_pmc.reports.escape import printable
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.catalog import Headline, claims, headlines
-from tff_pmc.reports.papers.evidence import KeptResults, Measured, Run, read_kept
+from tff_pmc.reports.papers.evidence import kept_runs, read_kept
 from tff_pmc.reports.papers.judging import VERDICTS
 from tff_pmc.settings.papers import PAPERS
 
@@ -53,96 +52,89 @@ training and testing, added up over runs, of which several may have run at a tim
 
 def page(folder: str) -> str:
     """Returns the page of the kept results in a folder, of the name that links need."""
-    kept = read_kept(folder)
-    results = KeptResults(kept.values())
+    folders = read_kept(folder)
+    kept = kept_runs(folders.values())
     name = os.path.basename(os.path.normpath(folder))
+    lines = [f"- [{x}]({name}/{x}): {_line(of)}" for x, of in folders.items()]
+    numbers = [["paper", "where", "number", "printed", "here"]]
+    for one in headlines():
+        row = [one.paper, one.place, one.says, one.printed]
+        numbers.append([*row, here(one, kept)])
     parts = [
         _HEAD,
-        markdown_table(_papers(results), left=1),
-        markdown_table([_TITLES, *(_row(one, results) for one in headlines())], left=3),
+        markdown_table(_papers(kept), left=1),
+        markdown_table(numbers, left=3),
         _AGAIN,
         "## The kept results",
         _KEPT,
-        "\n".join(f"- [{one}]({name}/{one}): {_line(kept[one])}" for one in kept),
+        "\n".join(lines),
     ]
     return printable("\n\n".join(parts)) + "\n"
 
 
-def _papers(results: KeptResults) -> list[list[str]]:
+def _papers(kept: pd.DataFrame) -> list[list[str]]:
     """Returns the counts of the verdicts on each paper's claims."""
     grid = [["paper", "claims", *VERDICTS]]
-    for paper, (title, year, _) in PAPERS.items():
-        judged = claims_page.judged(claims(paper), results)
-        counts = collections.Counter(one.verdict for one in judged)
-        numbers = [str(counts[word]) for word in VERDICTS]
-        grid.append([f"{paper}, {title} ({year})", str(len(judged)), *numbers])
+    table = claims_page.judged(claims(), kept)
+    for paper, verdicts in table.groupby("paper", sort=False)["verdict"]:
+        title, year, _ = PAPERS[paper]
+        counts = verdicts.value_counts().reindex(VERDICTS, fill_value=0)
+        head = f"{paper}, {title} ({year})"
+        grid.append([head, *map(str, [len(verdicts), *counts])])
     return grid
 
 
-_TITLES = ["paper", "where", "number", "printed", "here"]
+def here(headline: Headline, kept: pd.DataFrame) -> str:
+    """Returns our number with what its runs are of, or that none is there.
 
-
-def _row(headline: Headline, results: KeptResults) -> list[str]:
-    """Returns a number of a paper and ours, with what the runs are of."""
-    ours, runs = numbers(headline, results)
-    here = f"{ours} ({', '.join(_conditions(runs))})" if runs else "not run"
-    return [headline.paper, headline.place, headline.says, headline.printed, here]
-
-
-def numbers(headline: Headline, results: KeptResults) -> tuple[str, Sequence[Run]]:
-    """Returns our number; of several seeds the median, the lowest and the highest.
-
-    Where it is not reached under a seed it counts as later than all others. Text, and
-    the runs that it is of, are empty where no seed has them.
+    Of several seeds it is the median, the lowest and the highest. Where it is not
+    reached under a seed it counts as later than all others.
     """
     try:
-        values, runs = headline.numbers(results)
+        values, runs = headline.of(kept)
     except RecordError:
-        return "", []
-    if not values:
-        return "", []
+        return "not run"
+    if not len(values):
+        return "not run"
 
     def text(value: float) -> str:
         return headline.form.format(value) if value < math.inf else "not reached"
 
-    middle = text(statistics.median(values))
+    middle = text(values.median())
     if len(values) > 1:
-        span = f"{text(min(values))} to {text(max(values))}"
+        span = f"{text(values.min())} to {text(values.max())}"
         middle += f" ({span}, {len(values)} seeds)"
-    return middle, runs
+    return f"{middle} ({', '.join(_conditions(runs))})"
 
 
-def _conditions(runs: Sequence[Run]) -> list[str]:
+def _conditions(runs: pd.DataFrame) -> list[str]:
     """Returns how long the runs are, and what sets them apart from the paper's."""
-    clients = sorted({run.clients for run in runs})
+    clients = sorted({*runs["data_clients"]})
     texts = [_rounds(runs), f"{' or '.join(map(str, clients))} clients"]
-    texts += ["data incomplete"] * any(run.data_caveat for run in runs)
-    fractions = {run.image_fraction for run in runs}
-    texts += [f"{fraction:g} of the images" for fraction in fractions if fraction < 1]
-    texts += sorted({run.other_reading for run in runs} - {""})
+    texts += ["data incomplete"] * bool(runs["data_caveat"].any())
+    fractions = sorted({*runs["image_fraction"]} - {1.0})
+    texts += [f"{fraction:g} of the images" for fraction in fractions]
+    texts += sorted({*runs["other_reading"]} - {""})
     return texts + _factors(runs)
 
 
-def _rounds(runs: Sequence[Run]) -> str:
-    lengths = sorted({run.length for run in runs})
-    least = f"{lengths[0]} to " if len(lengths) > 1 else ""
-    return least + count_of(lengths[-1], "round")
+def _rounds(runs: pd.DataFrame) -> str:
+    least, most = runs["length"].min(), runs["length"].max()
+    return (f"{least} to " if least < most else "") + count_of(most, "round")
 
 
-def _factors(runs: Sequence[Run]) -> list[str]:
+def _factors(runs: pd.DataFrame) -> list[str]:
     """Returns the types of the products' factors, where they are not float32."""
-    modes = {run.factors for run in runs} - {None}
-    return sorted(f"{'bfloat16' if m == 'BF16' else m} factors" for m in modes)
+    return [f"{mode} factors" for mode in sorted({*runs["factors"]} - {""})]
 
 
 def _line(results: Results) -> str:
     """Returns what ran in a kept folder, for how long, and its remark."""
-    facts, folder = ["The runs are not kept"], Measured(results)
-    runs = [Run(folder, row) for row in results.runs.to_dict("records")]
-    if runs:
+    facts, runs = ["The runs are not kept"], kept_runs([results])
+    if len(runs):
         number = f"{count_of(len(runs), 'run')} of {_rounds(runs)}"
         facts = [number, seeds_of(results.seeds), *_factors(runs)]
-        gpus = {str(run.row["versions"].get("gpu") or "") for run in runs}
+        gpus = {str(versions.get("gpu") or "") for versions in runs["versions"]}
         facts += [f"on {gpu}" for gpu in sorted(gpus - {""})]
         seconds = results.timing[["train", "test"]].sum().sum()
         hours = f"{float(f'{seconds / 3600:.2g}'):g} hours"

@@ -51,19 +51,18 @@ EXPERIMENTS.register(
 )
 
 
-def points(results):
+def points(runs):
     """Returns the lead of EV,DS over DS in the last round."""
-    name = "{run} minus {base}, points"
-    return compare(results.stripes_table1, "EV,DS", LAST_ROUND, "DS", name=name)
+    return compare(runs, "EV,DS", LAST_ROUND, "DS", name="{run} minus {base}, points")
 
 
-@claim("Stripes", "2, Table 1")
-def even_labels_end_above(results):
+@claim("Stripes", "2, Table 1", "stripes_table1")
+def even_labels_end_above(runs):
     """Even labels first end above the data set size."""
-    return points(results).is_more(printed=10)
+    return points(runs).is_more(printed=10)
 
 
-@claim("Stripes", "3")
-def ordering_moves_little(results):
+@claim("Stripes", "3", "stripes_table1")
+def ordering_moves_little(runs):
     """The ordering moves the accuracy by less than ten points."""
-    return points(results).is_between(-10, 10)
+    return points(runs).is_between(-10, 10)

@@ -9,17 +9,17 @@ from tff_pmc.record.results import Results
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers import comparisons
 from tff_pmc.reports.papers.catalog import claims
-from tff_pmc.reports.papers.evidence import KeptResults, read_kept
+from tff_pmc.reports.papers.evidence import Runs, kept_runs, read_kept
 from tff_pmc.reports.papers.judging import judged
 
 
-def run(label, seed=0, accuracy=(), rounds=60, reached=None, tables=(), **row):
-    """A run: its accuracy in each round, or so many `rounds` of 0.5; more of its row.
+def run(label, seed=0, accuracy=(), length=60, reached=None, tables=(), **row):
+    """A run: its accuracy in each round, or its `length` in rounds of 0.5.
 
     `reached` has the rounds until targets are reached, by (target, share), and `tables`
     the rows of other tables, by name.
     """
-    accuracy = [*accuracy] or [0.5] * rounds
+    accuracy = [*accuracy] or [0.5] * length
     own = {"data_name": "", "data_source": "", "data_clients": 7, "versions": {}}
     own.update(data_options={}, system="prioritized", seed=seed, label=label)
     columns = {"round": [*range(1, len(accuracy) + 1)], "accuracy": accuracy}
@@ -47,21 +47,26 @@ def folder(*runs):
 
 
 def kept(*folders):
-    """Kept results of these folders, each a list of runs."""
-    return KeptResults([folder(*runs) for runs in folders])
+    """Kept runs of these folders, each a list of runs."""
+    return kept_runs([folder(*runs) for runs in folders])
 
 
 @functools.cache
 def reproduced():
-    """What the repository keeps, by folder, and as kept results; read once."""
+    """What the repository keeps, by folder, and as kept runs; read once."""
     found = read_kept(claims_page.RESULTS)
-    return found, KeptResults(found.values())
+    return found, kept_runs(found.values())
 
 
 def read_once(monkeypatch, module):
     """Has a page take what the repository keeps as it was read before."""
     monkeypatch.setattr(module, "read_kept", lambda path: reproduced()[0])
-    monkeypatch.setattr(module, "KeptResults", lambda every: reproduced()[1])
+    own = reproduced()[0].values()
+    monkeypatch.setattr(
+        module,
+        "kept_runs",
+        lambda every: reproduced()[1] if [*every] == [*own] else kept_runs(every),
+    )
 
 
 def given_arrivals(monkeypatch):
@@ -79,10 +84,10 @@ def given_arrivals(monkeypatch):
     monkeypatch.setattr(comparisons, "rounds_to_target", table)
 
 
-def answer(paper, name, results):
+def answer(paper, name, found):
     """The answer to a paper's claim by the name of its function."""
     (claim,) = [one for one in claims(paper) if one.differences.__name__ == name]
-    return judged(claim.differences(results))
+    return judged(claim.differences(*(Runs.of(x, found) for x in claim.experiments)))
 
 
 def rule(differences, sign, limit=(), printed=(), part=False):

@@ -12,16 +12,16 @@ import re
 
 import numpy as np
 import pytest
-from claim_runs import answer, folder, given_arrivals, kept, rule, run
+from claim_runs import answer, given_arrivals, kept, rule, run
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, values_of
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers import catalog, published
+from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.catalog import claims, headlines
 from tff_pmc.reports.papers.claims.da_claims import soonest_epochs
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70
 from tff_pmc.reports.papers.comparisons import rounds_saved
-from tff_pmc.reports.papers.evidence import KeptResults, Measured, Run, declared
+from tff_pmc.reports.papers.evidence import Runs, declared
 from tff_pmc.reports.papers.judging import judged
 from tff_pmc.settings import RunSettings
 from tff_pmc.settings.papers import PAPERS
@@ -234,8 +234,8 @@ def made(experiments, rows, rng):
     }
 
 
-def results_of(data):
-    """Kept results of the rounds of (experiment, seed) -> label -> column."""
+def runs_of(data):
+    """Kept runs of the rounds of (experiment, seed) -> label -> column."""
     return kept(
         *(
             [
@@ -318,7 +318,7 @@ def test_rounds_are_judged_as_numpy_judges_them(
                 numbers += [np.mean(values), *printed]
                 counts = dict.fromkeys(zip(map(len, left), map(len, asked)))
                 parts += [f"{n} of {m}" for n, m in counts if n < m]
-        text, verdict, *_ = answer(paper, name, results_of(data))
+        text, verdict, *_ = answer(paper, name, runs_of(data))
         # One that is refuted refutes the claim, one that is open leaves it open.
         assert verdict == next(word for word in WORST_FIRST if word in words), text
         assert re.findall(r"(\d+ of \d+) columns", text) == parts
@@ -347,7 +347,7 @@ def test_the_papers_tables_show_what_the_text_says_but_where_it_is_noted(
                 for label in {"DS", *names}
             }
             data.update({(experiment, seed): of for seed in range(5)})
-        word = answer(paper, name, results_of(data)).verdict
+        word = answer(paper, name, runs_of(data)).verdict
         found[paper] = found.get(paper, "") + signs[word]
     # Only one adjusted run is printed in DA. In PMC an ordering gains 1.2 rounds on IID
     # data, CB≻DS≻IS is later than CB, and non-IID data gain no more than IID.
@@ -363,17 +363,16 @@ def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():
     assert [len(claims(paper)) for paper in PAPERS] == [17, 43, 17, 16]
     for one in found:
         assert one.place and one.says.endswith((".", ".)"))
-        _, asked = catalog.answer(one, KeptResults([]))
-        assert asked and {*asked} <= {*EXPERIMENTS}
-        for name in asked:  # What makes a run the paper's is its experiment.
+        assert {*one.experiments} <= {*EXPERIMENTS}
+        for name in one.experiments:  # What makes a run the paper's is its experiment.
             for changes in [row.values for row in EXPERIMENTS[name].rows] or [{}]:
                 own = {**values_of(name), **changes}
                 own = RunSettings.of({}, inherited=own).by_flag()
                 assert declared(name).settings.items() <= own.items(), name
     figures = {word for one in claims("AdaFed") for word in one.place.split()}
     assert {word for word in figures if word.isdigit()} == set("123456")
-    with pytest.raises(AttributeError, match="no experiment 'mnist': there are adafed"):
-        KeptResults([]).mnist  # noqa: B018
+    with pytest.raises(RecordError, match="no experiment 'mnist': there are adafed"):
+        Runs.of("mnist", kept())
 
 
 def test_the_headline_numbers_are_as_printed():
@@ -414,7 +413,7 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
             own = {"experiment": "mnist_iid", "tables": {"cohort": cohort}}
             own["system"] = system if label == "LD" else "prioritized"
             runs.append(run(label, seed, reached=dict.fromkeys(every, later), **own))
-    found = rounds_saved(kept(runs).mnist_iid, "LD", AT_70)
+    found = rounds_saved(Runs.of("mnist_iid", kept(runs)), "LD", AT_70)
     assert [judged(of).verdict for of in (found.is_less(), found.is_none(1))] == words
 
 
@@ -422,38 +421,42 @@ def test_other_epochs_are_compared_with_the_longest_run_of_a_seed(monkeypatch):
     """E = 1 arrives two rounds later; the other reading is not its pair."""
     given_arrivals(monkeypatch)
 
-    def ds(epochs, arrives, rounds, seed, relu=False):
+    def ds(epochs, arrives, length, seed, relu=False):
         reached = {(75, 20): arrives, (75, 30): arrives and arrives + 1}
         own = {"local_epochs": epochs, "batch_size": 10, "model": "mnist_cnn"}
         own["conv_activation"] = "relu" if relu else "none"
-        return run("DS", seed, rounds=rounds, reached=reached, **own)
+        own["experiment"] = "femnist"
+        return run("DS", seed, length=length, reached=reached, **own)
 
-    def pairs(seeds, rounds, relu=False):
+    def pairs(seeds, length, relu=False):
         both = ((5, 2), (1, 4))
-        return [ds(*own, rounds, seed, relu) for seed in seeds for own in both]
+        return [ds(*own, length, seed, relu) for seed in seeds for own in both]
 
     def judge(runs):
-        made = [Run(Measured(folder(one)), one["row"]) for one in runs]
-        return judged(soonest_epochs(made, (5, 10)))
+        made = Runs.of("femnist", kept(*([one] for one in runs)), {})
+        return judged(soonest_epochs(made, 5, 10).is_more())
 
     low = "Low at 75 %, over E = 1, B = 10"
     longer = [ds(5, 3, 30, seed) for seed in range(5)]
-    nearer = f"{low} +1.0 ± 0.0", "reproduced"
-    assert judge([*longer, *pairs(range(5), 20)])[:2] == nearer
-    # One part in the paper's reading refutes, and the others need not be in it.
     sooner = [ds(20, 1, 14, seed) for seed in range(5)]
-    found = judge([*longer, *sooner, ds(1, 7, 40, 0, True), ds(5, 6, 40, 0, True)])
-    assert found[:2] == (
-        f"{low} +1.0; Low at 75 %, over E = 20, B = 10 -2.0 ± 0.0",
-        "not reproduced",
-    )
     relu = [ds(e, 7, 40, k, True) for k in range(5) for e in (5, 1)]
-    answer = f"{low} +2.0 ± 0.0", "reproduced"
-    assert judge([*pairs(range(5), 20), *relu])[:2] == answer
-    # Two lengths under three seeds are three seeds.
-    assert judge([*pairs(range(3), 20), *pairs(range(3), 25)])[1:3] == (
-        *("not run far enough", "3 seeds; below five nothing is decided"),
-    )
+    for runs, ours, verdict in (
+        ([*longer, *pairs(range(5), 20)], f"{low} +1.0 ± 0.0", "reproduced"),
+        # One part in the paper's reading refutes, and the others need not be in it.
+        (
+            [*longer, *sooner, ds(1, 7, 40, 0, True), ds(5, 6, 40, 0, True)],
+            f"{low} +1.0; Low at 75 %, over E = 20, B = 10 -2.0 ± 0.0",
+            "not reproduced",
+        ),
+        ([*pairs(range(5), 20), *relu], f"{low} +2.0 ± 0.0", "reproduced"),
+        # Two lengths under three seeds are three seeds.
+        (
+            [*pairs(range(3), 20), *pairs(range(3), 25)],
+            f"{low} +2.0",
+            "not run far enough",
+        ),
+    ):
+        assert judge(runs)[:2] == (ours, verdict)
     for runs, message in (
         (longer, "^only E = 5 and B = 10 is kept"),
         ([*longer, ds(1, 3, 20, 7)], "has the seed of the one with E = 1"),
@@ -473,23 +476,22 @@ TIMES = f"{ONLY}, times samples"
     [
         ("about_three_points_ahead", [(FEDAVG, 2), (ONLY, 2)], f"^not run: {ADAFED}$"),
         ("its_loss_has_the_highest_f1", [(x, 2) for x in (FEDAVG, ONLY, ADAFED)],
-         "^the run of AdaFed has no macro_f1 on record$"),
+         "^the run of AdaFed has not recorded what is compared$"),
         ("few_images_are_told_apart_better", [(x, 2) for x in (FEDAVG, ONLY, ADAFED)],
-         "^the run of AdaFed has no F1 of its classes on record$"),
+         "^a run has no F1 of its classes on record$"),
         ("sixth_client_is_ahead", [(TIMES, 1)],
-         f"^the cohort.csv of {TIMES} was not kept$"),
+         f"^the run of {TIMES} has not recorded what is compared$"),
         ("adversaries_cost_fedavg", [(FEDAVG, 2, 0), (FEDAVG, 3, 1)],
          "^the runs of adafed_2 and adafed_3 have no seed in common$"),
     ],
 )  # fmt: skip
 def test_what_a_record_lacks_is_reported(name, runs, message):
-    folders = [
-        [run(label, *seed, rounds=20, experiment=f"adafed_{number}")]
-        for label, number, *seed in runs
-    ]
-    folders = folders if "cost" in name else [[one for of in folders for one in of]]
+    folders = {}
+    for label, number, *seed in runs:
+        own = run(label, *seed, length=20, experiment=f"adafed_{number}")
+        folders.setdefault(number, []).append(own)
     with pytest.raises(RecordError, match=message):
-        answer("AdaFed", name, kept(*folders))
+        answer("AdaFed", name, kept(*folders.values()))
 
 
 @pytest.mark.parametrize(
@@ -509,7 +511,7 @@ def test_the_second_round_and_the_twelfth(reached, rounds, number, verdict):
         runs.append(run(FEDAVG, seed, line, experiment="adafed_1"))
         runs.append(run(TIMES, seed, [0.7, 0.8, 0.9], experiment="adafed_1"))
     found = answer("AdaFed", "second_round_is_the_twelfth", kept(runs))
-    assert number in found.number and found.verdict == verdict
+    assert number in found.ours and found.verdict == verdict
 
 
 def test_a_rank_correlation_is_of_the_first_criterion():
@@ -532,7 +534,7 @@ def test_a_rank_correlation_is_of_the_first_criterion():
     ]
     found = answer("PMC", "variance_helps_on_iid", kept(runs))
     ranks = np.corrcoef([2, 3.5, 1, 3.5], [2, 4, 1, 3])[0, 1]
-    assert found.number == f"rank correlation with the best accuracy {ranks:+.2f}"
+    assert found.ours == f"rank correlation with the best accuracy {ranks:+.2f}"
     assert found.why.startswith("after 3 rounds, fewer than 100")
 
 

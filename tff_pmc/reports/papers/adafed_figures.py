@@ -18,7 +18,7 @@ from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import REPORTS, Report, figures, pages, styles
 from tff_pmc.reports.conditions import conditions
 from tff_pmc.reports.papers.catalog import answer, claims
-from tff_pmc.reports.papers.evidence import KeptResults
+from tff_pmc.reports.papers.evidence import kept_runs
 from tff_pmc.reports.papers.published import of_one_seed
 
 FEDAVG = "FedAvg"
@@ -166,9 +166,10 @@ def page(results: Results) -> Report:
 def _claims(results: Results, experiment: str) -> list[list[str]]:
     """Returns the claims that this experiment's runs alone can judge, and verdicts."""
     lines = [["place", "claim", "here", "verdict", "why"]]
+    kept = kept_runs([results])
     for claim in claims("AdaFed"):
-        found, needed = answer(claim, KeptResults([results]))
-        if {*needed} == {experiment}:
+        if claim.experiments == (experiment,):
+            found = answer(claim, kept)
             lines.append([claim.place, claim.says, *found[:3]])
     return lines
 

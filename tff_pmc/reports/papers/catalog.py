@@ -1,9 +1,9 @@
 """The claims and headline numbers of the papers, which their modules register.
 
-    @claim("PMC", "6.1, Table 4")
-    def ld_is_sooner(results: KeptResults) -> Differences:
+    @claim("PMC", "6.1, Table 4", "mnist_noniid")
+    def ld_is_sooner(runs: Runs) -> Differences:
         'LD reaches 70 and 80 % sooner than DS.'
-        return rounds_saved(results.mnist_noniid, "LD", AT_70_AND_80).is_more()
+        return rounds_saved(runs, "LD", AT_70_AND_80).is_more()
 
 The docstring is what the paper says. The modules of `claims` have those of the four
 papers. A paper from outside has its claims in the module that registers the paper.
@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Optional
+
+import pandas as pd
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers.comparisons import Number
-from tff_pmc.reports.papers.evidence import KeptResults, Run, Runs, declared
+from tff_pmc.reports.papers.comparisons import Measure, values
+from tff_pmc.reports.papers.evidence import Runs, declared
 from tff_pmc.reports.papers.judging import (
     TOO_SHORT,
     UNTESTABLE,
@@ -35,35 +37,64 @@ class Claim(NamedTuple):
         paper: its short name.
         place: where the paper says it: section, table or figure.
         says: what it says, in our words.
-        differences: returns what it is about, of the kept results.
+        experiments: those whose kept runs it is about.
+        differences: returns what it is about, of the runs of each experiment.
         flags: those that make the runs it takes, if they are not the flag file's.
         hours: those that such runs take, if they are not the experiment's.
+        settings: those that its runs have to have, if they are not the experiment's.
     """
 
     paper: str
     place: str
     says: str
-    differences: Callable[[KeptResults], Differences]
+    experiments: Sequence[str]
+    differences: Callable[..., Differences]
     flags: str = ""
     hours: float = 0
-
-
-class Numbers(NamedTuple):
-    """A number under each seed, infinite where it is not reached, and its runs."""
-
-    values: Sequence[float]
-    runs: Sequence[Run]
+    settings: Optional[Mapping[str, Any]] = None
 
 
 class Headline(NamedTuple):
-    """A number of a paper, and how runs give the same; `form` is how it is written."""
+    """A number of a paper, and how runs give the same.
+
+    Attributes:
+        paper: its short name.
+        place: where the paper has it.
+        says: what it is.
+        printed: what the paper prints.
+        experiment: whose kept runs it is of.
+        own: the label of the run that it is of.
+        measure: what it is of this run, infinite where it is not reached.
+        base: the label of a run over which it is a lead; empty for none.
+        form: how it is written.
+        needs: the labels of other runs that the measure takes.
+        rounds: the rounds that it takes.
+        select: returns the runs by the names that the labels are; None for their own.
+    """
 
     paper: str
     place: str
     says: str
     printed: str
-    numbers: Callable[[KeptResults], Numbers]
+    experiment: str
+    own: str
+    measure: Measure
+    base: str = ""
     form: str = "{:.0f}"
+    needs: Sequence[str] = ()
+    rounds: int = 0
+    select: Optional[Callable[[Runs], Runs]] = None
+
+    def of(self, kept: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame]:
+        """Returns the number under each seed, and the runs that it is of."""
+        runs = Runs.of(self.experiment, kept)
+        runs = self.select(runs) if self.select else runs
+        labels = [self.own, *self.needs, *filter(None, [self.base])]
+        chosen = runs.choose(labels, self.rounds)
+        chosen = chosen[chosen["label"].isin(labels)]
+        found = values(chosen, self.measure).unstack("label")
+        found = found[self.own] - (found[self.base] if self.base else 0)
+        return found.dropna(), chosen
 
 
 _CLAIMS: list[Claim] = []
@@ -71,42 +102,30 @@ _HEADLINES: list[Headline] = []
 
 
 def claim(
-    paper: str, place: str, *, flags: str = "", hours: float = 0
-) -> Callable[[Callable[[KeptResults], Differences]], Claim]:
-    """Registers a function as a claim; its docstring is what the paper says."""
+    paper: str, place: str, *experiments: str, **known: Any
+) -> Callable[[Callable[..., Differences]], Claim]:
+    """Registers a function as a claim; its docstring is what the paper says.
 
-    def register(differences: Callable[[KeptResults], Differences]) -> Claim:
+    It takes the kept runs of each experiment. `known` is of `Claim`.
+    """
+
+    def register(differences: Callable[..., Differences]) -> Claim:
         says = " ".join((differences.__doc__ or "").split())
-        found = Claim(paper, place, says, differences, flags, hours)
+        found = Claim(paper, place, says, experiments, differences, **known)
         _CLAIMS.append(found)
         return found
 
     return register
 
 
-def headline(
-    paper: str, place: str, *, printed: str, form: str = "{:.0f}"
-) -> Callable[[Callable[[KeptResults], Numbers]], Headline]:
-    """Registers a function as a headline number; its docstring is what it is of."""
-
-    def register(numbers: Callable[[KeptResults], Numbers]) -> Headline:
-        says = " ".join((numbers.__doc__ or "").split())
-        found = Headline(paper, place, says, printed, numbers, form)
-        _HEADLINES.append(found)
-        return found
-
-    return register
-
-
-def _import_claims() -> None:
-    """Imports the four papers' modules, which register theirs."""
-    importlib.import_module("tff_pmc.reports.papers.claims")
+def headline(*of: Any, **known: Any) -> None:
+    """Registers a headline number; the arguments are those of `Headline`."""
+    _HEADLINES.append(Headline(*of, **known))
 
 
 def claims(paper: str = "") -> list[Claim]:
     """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
-    _import_claims()
-
+    importlib.import_module("tff_pmc.reports.papers.claims")
     if paper:
         PAPERS[paper]  # Or the error that names all papers.
     names = [paper] if paper else list(PAPERS)
@@ -115,38 +134,26 @@ def claims(paper: str = "") -> list[Claim]:
 
 def headlines() -> list[Headline]:
     """Returns the headline numbers of all papers, in their order."""
-    _import_claims()
+    importlib.import_module("tff_pmc.reports.papers.claims")
     return [one for name in PAPERS for one in _HEADLINES if one.paper == name]
 
 
-def answer(one: Claim, results: KeptResults) -> tuple[Answer, Mapping[str, Runs]]:
-    """Returns what the kept results say of a claim, and the experiments it is about."""
-    own = results.fresh()
+def answer(one: Claim, kept: pd.DataFrame) -> Answer:
+    """Returns what the kept runs say of a claim.
+
+    Where none could be judged its `runs` are all of the claim's experiments.
+    """
+    runs = [Runs.of(name, kept, one.settings) for name in one.experiments]
+    every = pd.concat([of.rows for of in runs])
     try:
-        found = judged(one.differences(own))
+        found = judged(one.differences(*runs))
     except RecordError as error:
         found = Answer("", TOO_SHORT, str(error))
     # What one of several experiments needs keeps the others from nothing.
-    needs = {declared(name).needs for name in own.asked}
+    needs = {declared(name).needs for name in one.experiments}
     need = needs.pop() if len(needs) == 1 else ""
     if need:
         found = Answer("", UNTESTABLE, f"it takes {need}")
-    elif not any(of.runs for of in own.asked.values()):
+    elif not len(every):
         found = Answer("", TOO_SHORT, "no run is kept")
-    return found, own.asked
-
-
-def number_of(runs: Runs, own: str, number: Number, base: str = "") -> Numbers:
-    """Returns a number of a run under each seed, or its lead over another's."""
-    labels = list(filter(None, [own, *number.also, base]))
-    values: list[float] = []
-    used: list[Run] = []
-    for of_seed in runs.by_seed(labels, number.rounds).values():
-        try:
-            value = number.of(of_seed[own], ())
-            value -= number.of(of_seed[base], ()) if base else 0
-        except RecordError:
-            continue
-        values.append(value)
-        used += [of_seed[label] for label in labels]
-    return Numbers(values, used)
+    return found if len(found.runs) else found._replace(runs=every)

@@ -1,17 +1,15 @@
-"""The kept runs that claims are about, by experiment, and those that count of a seed.
+"""The kept runs that claims are about, as a data frame, and those that count of a seed.
 
-results = KeptResults(read_kept("results/reproduced"))
-results.mnist_noniid.by_seed(["LD", "DS"])
+kept = kept_runs(read_kept("results/reproduced").values())
+Runs.of("mnist_noniid", kept).choose(["LD", "DS"])
 """
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import functools
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import pandas as pd
@@ -54,29 +52,25 @@ def declared(experiment: str) -> Declared:
     """Returns what is declared of an experiment.
 
     Raises:
-        AttributeError: nothing is, and there is no flag file of it.
+        RecordError: nothing is, and there is no flag file of it.
     """
     if experiment not in _DECLARED and experiment not in flag_files():
         known = ", ".join(sorted({*_DECLARED, *flag_files()}))
-        raise AttributeError(f"no experiment {experiment!r}: there are {known}")
+        raise RecordError(f"no experiment {experiment!r}: there are {known}")
     return _DECLARED.get(experiment, Declared({}))
 
 
 @functools.cache
 def _files_in(places: tuple[Any, ...]) -> Mapping[str, Mapping[str, float]]:
-    """Returns the flag files of each experiment, and their rounds (inf: none set)."""
     found: dict[str, dict[str, float]] = {}
     for folder in places:
         for path in sorted(folder.glob("*.flags")):
-            name, rounds = "", math.inf
-            for line in path.read_text(encoding="utf-8").splitlines():
-                flag, _, value = line.partition("=")
-                name = value if flag == "--experiment" else name
-                rounds = float(value) if flag == "--rounds" else rounds
+            lines = path.read_text(encoding="utf-8").splitlines()
+            flags = dict(line.partition("=")[::2] for line in lines)
             own = folder == project_files.folder(project_files.FLAG_FILES)
             file = f"experiments/{path.name}" if own else path.name
-            found.setdefault(name, {})[file] = rounds
-    found.pop("", None)
+            rounds = float(flags.get("--rounds", math.inf))
+            found.setdefault(flags.get("--experiment", ""), {})[file] = rounds
     return found
 
 
@@ -112,129 +106,95 @@ def read_kept(path: str) -> dict[str, Results]:
     return {os.path.basename(os.path.abspath(path)): read_results(path)}
 
 
-class Measured:
-    """The results of one folder, and what was measured of them, each once."""
+def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
+    """Returns a row a kept run: that of `Results.runs`, and what decides if it counts.
 
-    def __init__(self, results: Results) -> None:
-        """Takes the results."""
-        self.results = results
-        self._found: dict[Any, Any] = {}
-
-    def of(self, measure: Callable[..., Any], *args: Any) -> Any:
-        """Returns what a function makes of the results and more arguments."""
-        if (measure, *args) not in self._found:
-            self._found[(measure, *args)] = measure(self.results, *args)
-        return self._found[(measure, *args)]
-
-
-class Run:
-    """One kept run: its seed, its label, and its row of `Results.runs`."""
-
-    def __init__(self, folder: Measured, row: Mapping[str, Any]) -> None:
-        """Takes the folder that it is in, and its row."""
-        self.folder, self.row = folder, row
-        self.seed, self.label = int(row["seed"]), str(row["label"])
-
-    def setting(self, name: str, default: Any = None) -> Any:
-        """Returns a setting, or the default where it is not recorded."""
-        value = self.row.get(name, default)
-        return default if isinstance(value, float) and value != value else value
-
-    def has(self, settings: Mapping[str, Any]) -> bool:
-        """Returns whether it has settings, of which an older record may lack some."""
-        return all(self.setting(name, own) == own for name, own in settings.items())
-
-    def value(self, measure: Callable[..., pd.Series[float]], *args: Any) -> float:
-        """Returns a measure of it; the function gives a series by seed and label."""
-        return float(self.folder.of(measure, *args)[self.seed, self.label])
-
-    def other(self, label: str) -> Run:
-        """Returns the run of another label of the same folder and seed."""
-        return Run(self.folder, {**self.row, "label": label})
-
-    def table(self, name: str) -> pd.DataFrame:
-        """Returns its rows of a table, `cohort`; none where they are not recorded."""
-        none = getattr(self.folder.results, name).iloc[:0]
-        found: pd.DataFrame = self.folder.of(_by_run, name).get(
-            (self.seed, self.label), none
-        )
-        return found
-
-    @property
-    def length(self) -> int:
-        """The number of its recorded rounds."""
-        return int(self.value(_lengths))
-
-    @property
-    def clients(self) -> int:
-        """The number of clients of its data."""
-        return int(self.row["data_clients"])
-
-    @property
-    def data_caveat(self) -> str:
-        """The source of data that is incomplete, empty for none."""
-        return str(self.folder.of(data_caveat))
-
-    @property
-    def factors(self) -> Optional[str]:
-        """What the factors of products were rounded to; None for float32."""
-        versions = self.row["versions"]
-        if "gpu" in versions:  # Where oneDNN has no part in the training.
-            return "TF32" if versions.get("gpu_factors") == "tf32" else None
-        mode: Optional[str] = versions.get("onednn_fpmath_mode")
-        return mode
-
-    @functools.cached_property
-    def image_fraction(self) -> float:
-        """The part of the images that its data set has; 1 for all of them."""
-        return float(self.setting("data_options", {}).get("image_fraction", 1))
-
-    @functools.cached_property
-    def other_reading(self) -> str:
-        """What its network has and its paper's text has not; empty for nothing."""
-        model = self.setting("model", "mnist_cnn")  # The oldest records name none.
-        relu = model in MODELS and self.setting("conv_activation") == "relu"
-        paper_has = relu and MODELS[model]().conv_activation == "relu"
-        return "ReLU after the convolutions" if relu and not paper_has else ""
+    The columns are `data_caveat` (the source of data that is a stand-in or incomplete),
+    `image_fraction` (the part of the images that it has), `other_reading` (what its
+    network has and its paper's text has not), `length` (its recorded rounds), `factors`
+    (what the factors of products were rounded to; empty for float32), `folder` (a
+    number), `results` (those of the folder) and `own_label` (the label there).
+    """
+    found = []
+    for number, results in enumerate(every):
+        runs = results.runs
+        if not len(runs):
+            continue
+        rows = runs.to_dict("records")
+        length = results.length.reindex(pd.MultiIndex.from_frame(runs[KEY]))
+        columns = {
+            "data_caveat": data_caveat(results),
+            "image_fraction": [
+                float(run.get("data_options", {}).get("image_fraction", 1))
+                for run in rows
+            ],
+            "other_reading": [*map(_other_reading, rows)],
+            "length": length.to_numpy(),
+            "factors": [_factors(run.get("versions", {})) for run in rows],
+            "folder": number,
+            "results": [results] * len(runs),
+            "own_label": runs["label"],
+        }
+        rest = runs.drop(columns=[*{*columns} & {*runs}])
+        found.append(pd.concat([pd.DataFrame(columns), rest], axis=1))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=KEY)
 
 
-def _lengths(results: Results) -> pd.Series[int]:
-    return results.length
+def _other_reading(run: Mapping[str, Any]) -> str:
+    model = run.get("model", "mnist_cnn")  # The oldest records name none.
+    relu = model in MODELS and run.get("conv_activation") == "relu"
+    paper_has = relu and MODELS[model]().conv_activation == "relu"
+    return "ReLU after the convolutions" if relu and not paper_has else ""
 
 
-def _by_run(results: Results, name: str) -> dict[tuple[int, str], pd.DataFrame]:
-    return dict(iter(getattr(results, name).groupby(KEY, sort=False)))
+def _factors(versions: Mapping[str, Any]) -> str:
+    if "gpu" in versions:  # Where oneDNN has no part in the training.
+        return "TF32" if versions.get("gpu_factors") == "tf32" else ""
+    mode = versions.get("onednn_fpmath_mode") or ""
+    return "bfloat16" if mode == "BF16" else str(mode)
 
 
-def label_of(run: Run) -> str:
-    """Returns the label of a run."""
-    return run.label
+class Runs(NamedTuple):
+    """The kept runs of an experiment.
 
-
-class Runs:
-    """The kept runs of an experiment, and how a claim names them.
-
-    `table` is the published table that they are compared with, if any.
+    Attributes:
+        name: of the experiment.
+        table: the published table that they are compared with, if any.
+        rows: a row a run, as `kept_runs` has them; `label` is its name in a claim.
     """
 
-    def __init__(
-        self,
-        name: str,
-        runs: Sequence[Run],
-        name_of: Callable[[Run], str] = label_of,
-        table: str = "",
-    ) -> None:
-        """Takes the runs, and their names by the claim, empty to leave one out."""
-        self.name, self.runs, self.name_of, self.table = name, runs, name_of, table
+    name: str
+    table: str
+    rows: pd.DataFrame
 
-    def named(self, name_of: Callable[[Run], str]) -> Runs:
-        """Returns the runs by other names."""
-        return Runs(self.name, self.runs, name_of, self.table)
+    @classmethod
+    def of(
+        cls,
+        experiment: str,
+        kept: pd.DataFrame,
+        settings: Optional[Mapping[str, Any]] = None,
+    ) -> Runs:
+        """Returns the runs that are the paper's; `settings` stand for its own.
 
-    def by_seed(
-        self, labels: Sequence[str], least: int = 0
-    ) -> dict[int, dict[str, Run]]:
-        """Returns label -> run for each seed that has a run of every label.
+        Others are left out, whatever their labels: those that normalize otherwise,
+        those by the published code's protocol, and those of other settings, where a
+        record has them.
+        """
+        of_paper = declared(experiment)
+        own = of_paper.settings if settings is None else settings
+        rows = kept[kept.reindex(columns=["experiment"])["experiment"] == experiment]
+        for name, value in {**_AS_PRINTED, **own}.items():
+            if name in rows:
+                rows = rows[rows[name].isna() | (rows[name] == value)]
+        return cls(experiment, of_paper.table, rows)
+
+    def setting(self, name: str, default: Any) -> pd.Series[Any]:
+        """Returns a setting of each run, or the default where it is not recorded."""
+        found = self.rows.reindex(columns=[name])[name]
+        return found.where(found.notna(), default)
+
+    def choose(self, labels: Sequence[str], least: int = 0) -> pd.DataFrame:
+        """Returns all runs of one folder for each seed that has a run of every label.
 
         Only runs of one folder are compared: they were made by one command. Runs of
         another reading than the paper's count where there are no others. Of two folders
@@ -244,72 +204,34 @@ class Runs:
         clients diverged, is left out: such a seed shows nothing of rounds. Where no
         seed has all labels, a `RecordError` names them.
         """
-        runs = [r for r in self.runs if r.length >= r.setting("rounds", 0)]
-        of_paper = [run for run in runs if not run.other_reading]
-        if 0 < len(of_paper) < len(runs):
-            with contextlib.suppress(RecordError):
-                only = Runs(self.name, of_paper, self.name_of, self.table)
-                return only.by_seed(labels, least)
-        found: dict[tuple[int, Measured], dict[str, Run]] = {}
-        for run in runs:
-            if name := self.name_of(run):
-                found.setdefault((run.seed, run.folder), {}).setdefault(name, run)
-        seeds = collections.Counter(folder for _, folder in found)
-        chosen: dict[int, dict[str, Run]] = {}
-        worth: dict[int, tuple[float, ...]] = {}
-        for (seed, folder), named in sorted(found.items(), key=lambda one: one[0][0]):
-            part = min(run.image_fraction for run in named.values())
-            length = min(run.length for run in named.values())
-            mine = part, min(length, least), seeds[folder], length, len(named)
-            if {*labels} <= {*named} and mine > worth.get(seed, ()):
-                chosen[seed], worth[seed] = named, mine
-        if not chosen:
-            seen = {name for named in found.values() for name in named}
-            missing = [label for label in labels if label not in seen]
-            none = f"no folder of runs has all of {_listed(labels)}"
-            raise RecordError(f"not run: {_listed(missing)}" if missing else none)
-        return chosen
+        place = ["folder", "seed"]
+        if not len(self.rows):
+            raise RecordError(f"not run: {_listed(labels)}")
+        runs = self.rows[self.rows["length"] >= self.setting("rounds", 0)]
+        runs = runs.drop_duplicates([*place, "label"])
+        for some in (runs[runs["other_reading"] == ""], runs):
+            worth = some.groupby(place, sort=False).agg(
+                image_fraction=("image_fraction", "min"),
+                length=("length", "min"),
+                runs=("label", "size"),
+                labels=("label", set),
+            )
+            worth["enough"] = worth["length"].clip(upper=least)
+            worth["seeds"] = worth.groupby("folder")["runs"].transform("size")
+            worth = worth[[{*labels} <= of for of in worth["labels"]]]
+            if len(worth):
+                order = ["image_fraction", "enough", "seeds", "length", "runs"]
+                best = worth.sort_values(order, ascending=False, kind="stable")
+                best = best.reset_index()[place].drop_duplicates("seed")
+                there = pd.MultiIndex.from_frame(some[place])
+                chosen = some[there.isin(pd.MultiIndex.from_frame(best))]
+                return chosen.sort_values("seed", kind="stable")
+        missing = [label for label in labels if label not in {*runs["label"]}]
+        none = f"no folder of runs has all of {_listed(labels)}"
+        raise RecordError(f"not run: {_listed(missing)}" if missing else none)
 
 
 def _listed(labels: Sequence[str]) -> str:
     """Returns labels as words; semicolons, because orderings have commas."""
     *others, last = labels
     return f"{'; '.join(others)} and {last}" if others else last
-
-
-class KeptResults:
-    """All kept results, by experiment: `results.mnist_noniid`.
-
-    Runs of another method than the papers' are left out, whatever their labels: those
-    that normalize otherwise, and those by the published code's protocol; and, of an
-    experiment that a paper declares (`declare`), those whose settings are not
-    the paper's. `asked` has the experiments that were looked up.
-    """
-
-    def __init__(self, every: Iterable[Results]) -> None:
-        """Takes the results of each folder."""
-        self.asked: dict[str, Runs] = {}
-        self._runs: dict[str, list[Run]] = {}
-        for results in every:
-            folder = Measured(results)
-            for row in results.runs.to_dict("records"):
-                run = Run(folder, row)
-                if run.has(_AS_PRINTED):
-                    self._runs.setdefault(run.setting("experiment", ""), []).append(run)
-
-    def fresh(self) -> KeptResults:
-        """Returns the same results, of which nothing was looked up."""
-        found = KeptResults([])
-        found._runs = self._runs
-        return found
-
-    def of(self, experiment: str, settings: Mapping[str, Any], table: str = "") -> Runs:
-        """Returns the runs of an experiment that have the settings."""
-        runs = [run for run in self._runs.get(experiment, []) if run.has(settings)]
-        self.asked[experiment] = Runs(experiment, runs, table=table)
-        return self.asked[experiment]
-
-    def __getattr__(self, experiment: str) -> Runs:
-        """Returns the runs of an experiment that have the paper's settings."""
-        of_paper = declared(experiment)
-        return self.of(experiment, of_paper.settings, of_paper.table)

@@ -10,10 +10,12 @@ either.
 
 from __future__ import annotations
 
-import collections
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
+
+import numpy as np
+import pandas as pd
 
 from tff_pmc.reports import paired
 
@@ -27,18 +29,7 @@ enough`: others would decide it. `cannot be tested here`: its data could not be 
 Size = Union[float, Sequence[float], None]
 """What a paper prints of a difference: a number, or the least and the most."""
 
-
-class Limits(NamedTuple):
-    """What a paper says of a difference: it lies from `low` to `high`.
-
-    `signed`: it has a sign, so that 0 itself is not within. `sized`: the limits are of
-    its size, so that the printed size decides nothing.
-    """
-
-    low: float
-    high: float
-    signed: bool = False
-    sized: bool = False
+NO_RUNS = pd.DataFrame()
 
 
 class Difference(NamedTuple):
@@ -48,29 +39,33 @@ class Difference(NamedTuple):
         name: what it is of, for the reader.
         own: the one side under each seed.
         base: the other side, under the same seeds; the difference is own minus base.
-        limits: where the paper puts it.
-        digits: decimals that are shown.
+        low: the least that the paper has it be.
+        high: the most.
+        signed: whether it has a sign, so that 0 itself is not within.
+        sized: whether the limits are of its size: what is printed decides nothing then.
         printed: the least and the most that the paper prints of it; empty for nothing.
+        digits: decimals that are shown.
         equal: whether both weigh alike in every round, so that they are one algorithm.
         part: the part of the columns that it is of, `2 of 9 columns`; empty for all.
         lacks: why it cannot be measured; the sides are empty then.
-        runs: the runs that it is of.
-        caveats: why they are not on the paper's data, and what else they lack; the
-            first of each pair is of the data.
+        runs: the runs that it is of, as `evidence.kept_runs` has them.
         least_rounds: the fewest rounds of runs that decide.
         shows: `clients` or `epochs`, the number of which is shown with it.
     """
 
     name: str
-    own: Sequence[float]
-    base: Sequence[float]
-    limits: Limits = Limits(0.0, math.inf, signed=True)
-    digits: int = 1
+    own: Sequence[float] = ()
+    base: Sequence[float] = ()
+    low: float = 0.0
+    high: float = math.inf
+    signed: bool = True
+    sized: bool = False
     printed: Sequence[float] = ()
+    digits: int = 1
     equal: bool = False
     part: str = ""
     lacks: str = ""
-    runs: Sequence[Any] = ()
+    runs: pd.DataFrame = NO_RUNS
     least_rounds: int = 0
     shows: str = ""
 
@@ -88,57 +83,72 @@ class Differences(tuple[Difference, ...]):
 
     def is_more(self, printed: Size = None) -> Differences:
         """Puts them above 0."""
-        return self._within(Limits(0.0, math.inf, signed=True), printed)
+        return self._within(0.0, math.inf, printed, signed=True)
 
     def is_less(self, printed: Size = None) -> Differences:
         """Puts them below 0."""
-        return self._within(Limits(-math.inf, 0.0, signed=True), printed)
+        return self._within(-math.inf, 0.0, printed, signed=True)
 
     def is_none(self, tolerance: float = 0.0) -> Differences:
         """Puts them at 0, within a tolerance."""
-        return self._within(Limits(-tolerance, tolerance, sized=True))
+        return self._within(-tolerance, tolerance, sized=True)
 
-    def is_between(self, low: float, high: float, printed: Size = None) -> Differences:
+    def is_between(self, low: float, high: float) -> Differences:
         """Puts them within two limits."""
-        return self._within(Limits(low, high, sized=True), printed)
+        return self._within(low, high, sized=True)
 
     def is_at_most(self, high: float) -> Differences:
         """Puts them at a limit or below."""
-        return self._within(Limits(-math.inf, high))
+        return self._within(-math.inf, high)
 
     def is_at_least(self, low: float) -> Differences:
         """Puts them at a limit or above."""
-        return self._within(Limits(low, math.inf))
+        return self._within(low, math.inf)
 
-    def _within(self, limits: Limits, printed: Size = None) -> Differences:
-        sizes: Sequence[float] = ()
-        if printed is not None:
-            alone = isinstance(printed, (int, float))
-            sizes = (printed, printed) if alone else tuple(printed)  # type: ignore
+    def _within(
+        self,
+        low: float,
+        high: float,
+        printed: Size = None,
+        *,
+        signed: bool = False,
+        sized: bool = False,
+    ) -> Differences:
+        sizes = () if printed is None else (np.min(printed), np.max(printed))
         return Differences(
-            # A size that the words give is of all columns.
-            one._replace(limits=limits, printed=one.printed if one.part else sizes)
-            if sizes
-            else one._replace(limits=limits)
+            one._replace(
+                low=low,
+                high=high,
+                signed=signed,
+                sized=sized,
+                # A size that the words give is of all columns.
+                printed=one.printed if one.part or not sizes else sizes,
+            )
             for one in self
         )
 
 
 class Answer(NamedTuple):
-    """What runs say of a claim: our numbers as text, the verdict, why, and the runs.
+    """What runs say of a claim.
 
-    `decisive` names the differences that decide, where it is not all of them. `seeds`
-    is how many would decide it, were mean and deviation those seen; 0 where no runs
-    show that. `short` has the deciding numbers, three at most, without noise floors.
+    Attributes:
+        ours: our numbers as text.
+        verdict: one of `VERDICTS`.
+        why: the reason.
+        decided_by: the names of the differences that decide, where not all of them do.
+        seeds: how many would decide it, were mean and deviation those seen; empty where
+            no runs show that.
+        shown: the deciding numbers, three at most, without noise floors.
+        runs: the runs that it is of.
     """
 
-    number: str
+    ours: str
     verdict: str
     why: str
-    runs: Sequence[Any] = ()
-    decisive: Sequence[str] = ()
-    seeds: int = 0
-    short: str = ""
+    decided_by: str = ""
+    seeds: str = ""
+    shown: str = ""
+    runs: pd.DataFrame = NO_RUNS
 
 
 def judged(differences: Iterable[Difference]) -> Answer:
@@ -151,114 +161,107 @@ def judged(differences: Iterable[Difference]) -> Answer:
     every = list(differences)
     if not every:
         raise ValueError("a claim has no difference")
-    found = []
-    for one in every:
-        data, others = _caveats(one)
-        one = one._replace(equal=one.equal and not data)
-        stat = {} if one.lacks else paired.difference(one.own, one.base)
-        word, why = _decided(one, stat, data + others)
-        found.append(_Decided(one, stat, word, why, _seeds(one, stat)))
-    word = next(word for word in _WORST_FIRST if word in {one.word for one in found})
-    decisive = [one for one in found if one.word == word]
-    reasons = collections.Counter(
-        reason for one in decisive for reason in one.why.split("; ") if reason
+    table = pd.DataFrame(map(_judged, every))
+    verdict = next(
+        word
+        for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED)
+        if word in {*table["verdict"]}
     )
-    part = f" of {len(every)}: " if word == REPRODUCED else ""
-    why = "; ".join(
-        f"{count}{part}{reason}" if part and count < len(every) else reason
-        for reason, count in reasons.items()
-    )
+    decides = table["verdict"] == verdict
+    reasons = table[decides]["why"].str.split("; ").explode()
+    why = [
+        f"{count} of {len(every)}: {reason}"
+        if verdict == REPRODUCED and count < len(every)
+        else reason
+        for reason, count in reasons[reasons != ""].value_counts(sort=False).items()
+    ]
     # One refutes a claim; for all else each of them has to be decided.
-    seeds = [one.seeds for one in decisive]
-    enough = min(seeds) if word == NOT_REPRODUCED else max(seeds)
-    runs = list({id(run): run for one in every for run in one.runs}.values())
-    measured = [one for one in found if one.stat]
-    shown = [one for one in decisive if one.stat] or measured
+    seeds = table[decides]["seeds"]
+    enough = seeds.min() if verdict == NOT_REPRODUCED else seeds.max()
+    measured = table["ours"] != ""
+    shown = table[decides & measured] if (decides & measured).any() else table[measured]
     shown = shown if len(shown) < 4 else shown[:2]
-    more = len(measured) - len(shown)
-    short = [_number(one.of, one.stat, noise=False) for one in shown]
-    short += [f"{more} more"] * (more > 0)
+    left = int(measured.sum()) - len(shown)
+    more = [f"{left} more"] if left else []
+    used = [one.runs for one in every if len(one.runs)]
+    runs = pd.concat(used).drop_duplicates(_KEY) if used else NO_RUNS
     return Answer(
-        _with_sizes([_number(one.of, one.stat) for one in measured], every[0], runs),
-        word,
-        why,
+        _with_sizes(table[measured]["ours"], every[0].shows, runs),
+        verdict,
+        "; ".join(why),
+        "" if decides.all() else "; ".join(table[decides]["name"]),
+        str(enough) if seeds.all() else "",
+        _with_sizes([*shown["shown"], *more], every[0].shows, runs),
         runs,
-        [one.of.name for one in decisive] if len(decisive) < len(every) else (),
-        enough * all(seeds),
-        _with_sizes(short, every[0], runs),
     )
 
 
-class _Decided(NamedTuple):
-    """A difference, its statistics, the verdict on it and why, and the seeds."""
-
-    of: Difference
-    stat: Mapping[str, Any]
-    word: str
-    why: str
-    seeds: int
+_KEY = ["experiment", "folder", "seed", "label"]
 
 
-_WORST_FIRST = NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED
+def _judged(one: Difference) -> Mapping[str, Any]:
+    """Returns a difference's verdict, why, the seeds that decide, and its number."""
+    of_data, others = _caveats(one)
+    one = one._replace(equal=one.equal and not of_data)
+    stat = {} if one.lacks else paired.difference(one.own, one.base)
+    verdict, why = _verdict(one, stat, of_data + others)
+    return {
+        "name": one.name,
+        "verdict": verdict,
+        "why": why,
+        "seeds": _seeds(one, stat),
+        "ours": _number(one, stat, noise=True) if stat else "",
+        "shown": _number(one, stat, noise=False) if stat else "",
+    }
 
 
 def _caveats(one: Difference) -> tuple[list[str], list[str]]:
     """Returns why runs are not on the paper's data, and what else they lack."""
-    caveats = "; ".join(sorted({run.data_caveat for run in one.runs} - {""}))
-    parts = sorted({run.image_fraction for run in one.runs} - {1.0})
+    if not len(one.runs):
+        return [], []
+    runs = one.runs
+    caveats = "; ".join(sorted({*runs["data_caveat"]} - {""}))
     data = [f"not on the paper's data: {caveats}"] if caveats else []
+    parts = sorted({*runs["image_fraction"]} - {1.0})
     data += [f"on {part:g} of the images" for part in parts]
-    readings = sorted({run.other_reading for run in one.runs} - {""})
+    readings = sorted({*runs["other_reading"]} - {""})
     others = [f"kept only with {reading}" for reading in readings]
-    shortest = min((run.length for run in one.runs), default=one.least_rounds)
+    shortest = runs["length"].min()
     if shortest < one.least_rounds:
         others.append(f"after {shortest} rounds, fewer than {one.least_rounds}")
     return data, others
 
 
-def _decided(
+def _verdict(
     one: Difference, stat: Mapping[str, Any], caveats: Sequence[str]
 ) -> tuple[str, str]:
     """Returns the verdict on a difference, and why."""
-    low, high, signed, sized = one.limits
     equal = "the weights are equal in every round"
-    if one.equal and signed:
+    if one.equal and one.signed:
         return NOT_REPRODUCED, f"{equal}: a difference is noise"
-    if one.equal and low == -high:
+    if one.equal and one.low == -one.high:
         return REPRODUCED, equal
     if one.lacks or caveats:
         return TOO_SHORT, "; ".join(filter(None, [*caveats, one.lacks]))
     if stat["seeds"] < paired.MIN_SEEDS:
         count = "one seed" if stat["seeds"] == 1 else f"{stat['seeds']} seeds"
         return TOO_SHORT, f"{count}; below five nothing is decided"
-    mean, half = stat["mean"], stat["interval"]
-    if math.isnan(mean):
-        return TOO_SHORT, "it is not known under every seed"
-    word = _verdict(one.limits, mean - half, mean + half)
-    least, most = one.printed or (mean, mean)
-    if one.part and one.printed and not (least < high and most > low):
+    lowest, highest = stat["mean"] - stat["interval"], stat["mean"] + stat["interval"]
+    least, most = one.printed or (stat["mean"], stat["mean"])
+    if one.part and one.printed and not (least < one.high and most > one.low):
         return TOO_SHORT, "over these columns alone the paper does not show it"
-    of_size = sized or (mean - half <= most and least <= mean + half)
-    if word == OPEN and not of_size:
-        return NOT_REPRODUCED, "0, not the printed size"
-    if word == OPEN and one.part:
-        return TOO_SHORT, "these columns leave it open"
-    if word == OPEN:
-        return OPEN, "the interval allows both"
-    if word == NOT_REPRODUCED:
-        return word, "it lies elsewhere"
-    return word, "" if of_size else "in sign, not in size"
-
-
-def _verdict(limits: Limits, lowest: float, highest: float) -> str:
-    """Returns what an interval says of a difference that is to be within limits."""
-    low, high, signed, _ = limits
-    if lowest > high or highest < low:
-        return NOT_REPRODUCED
+    of_size = one.sized or (lowest <= most and least <= highest)
+    if lowest > one.high or highest < one.low:
+        return NOT_REPRODUCED, "it lies elsewhere"
     # 0 itself belongs to neither sign, and a limit to its tolerance.
-    if signed:
-        return REPRODUCED if low < lowest and highest < high else OPEN
-    return REPRODUCED if low <= lowest and highest <= high else OPEN
+    within = one.low <= lowest and highest <= one.high
+    if within and not (one.signed and 0.0 in (lowest, highest)):
+        return REPRODUCED, "" if of_size else "in sign, not in size"
+    if not of_size:
+        return NOT_REPRODUCED, "0, not the printed size"
+    if one.part:
+        return TOO_SHORT, "these columns leave it open"
+    return OPEN, "the interval allows both"
 
 
 def _seeds(one: Difference, stat: Mapping[str, Any]) -> int:
@@ -270,9 +273,9 @@ def _seeds(one: Difference, stat: Mapping[str, Any]) -> int:
     if one.equal:
         return 1
     mean, deviation = (stat.get(key, math.nan) for key in ("mean", "deviation"))
-    low, high, _, sized = one.limits
-    least, most = (mean, mean) if sized or not one.printed else one.printed
-    half = min(abs(mean - limit) for limit in (low, high) if math.isfinite(limit))
+    least, most = (mean, mean) if one.sized or not one.printed else one.printed
+    limits = filter(math.isfinite, (one.low, one.high))
+    half = min(abs(mean - limit) for limit in limits)
     half = max(half, least - mean, mean - most)
     if not half > 0 or math.isnan(deviation):
         return 0
@@ -283,26 +286,29 @@ def _seeds(one: Difference, stat: Mapping[str, Any]) -> int:
     return count
 
 
-def _number(one: Difference, stat: Mapping[str, Any], noise: bool = True) -> str:
+def _number(one: Difference, stat: Mapping[str, Any], noise: bool) -> str:
     """Returns a difference as text, `LD at 70 % +0.4 ± 0.6, printed +1.6`."""
-    form = f".{one.digits}f"
-    # Rounded first: a mean of -0.01 is no -0.0.
+
+    def signed(value: float) -> str:
+        # Rounded first: a mean of -0.01 is no -0.0.
+        return f"{round(value, one.digits) + 0.0:+.{one.digits}f}"
+
     name = ", ".join(filter(None, [one.name, one.part]))
-    text = f"{name} {round(stat['mean'], one.digits) + 0.0:+{form}}"
+    text = f"{name} {signed(stat['mean'])}"
     if not math.isnan(stat["interval"]):
-        text += f" ± {stat['interval']:{form}}"
+        text += f" ± {stat['interval']:.{one.digits}f}"
     # It is 0 where the other side is a constant, which no seed moves.
     if noise and stat["noise_floor_of_mean"] > 0:
-        text += f" (noise floor {stat['noise_floor_of_mean']:{form}})"
+        text += f" (noise floor {stat['noise_floor_of_mean']:.{one.digits}f})"
     if one.printed:
-        sizes = [round(size, one.digits) + 0.0 for size in one.printed]
-        shown = dict.fromkeys(f"{size:+{form}}" for size in sizes)
-        text += f", printed {' to '.join(shown)}"
+        text += f", printed {' to '.join(dict.fromkeys(map(signed, one.printed)))}"
     return text
 
 
-def _with_sizes(texts: Sequence[str], one: Difference, runs: Sequence[Any]) -> str:
+def _with_sizes(texts: Iterable[str], shows: str, runs: pd.DataFrame) -> str:
     """Returns numbers with the count of the runs' clients or epochs, if it is shown."""
-    lengths = {run.clients if one.shows == "clients" else run.length for run in runs}
-    sizes = f" ({' or '.join(map(str, sorted(lengths)))} {one.shows})"
-    return "; ".join(texts) + (sizes if texts and one.shows else "")
+    text = "; ".join(texts)
+    if not (text and shows):
+        return text
+    counts = sorted({*runs["data_clients" if shows == "clients" else "length"]})
+    return f"{text} ({' or '.join(map(str, counts))} {shows})"

@@ -7,28 +7,24 @@ rounds.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.reports.papers.catalog import (
-    Numbers,
-    claim,
-    headline,
-    number_of,
-)
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import KEY, Results
+from tff_pmc.reports import measures
+from tff_pmc.reports.papers.catalog import claim, headline
 from tff_pmc.reports.papers.comparisons import (
-    Cells,
     Labels,
-    Number,
     compare,
-    mean_of,
-    of_cohort,
-    round_of,
+    in_points,
+    of_label,
 )
-from tff_pmc.reports.papers.evidence import KeptResults, Run, Runs, declare
+from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Differences
 
 for _number, _hours in ((1, 50), (2, 0), (3, 0)):
@@ -62,89 +58,100 @@ def lead(
     name: str = "{run} minus {base}, points",
 ) -> Differences:
     """Returns the lead in a column, mean over rounds, in points; above 0."""
-    number = mean_of(*rounds, column)
-    return compare(runs, own, number, base, name=name, digits=2).is_more()
+    mean = in_points(measures.mean_of_rounds, *rounds, column)
+    options: dict[str, Any] = {"name": name, "digits": 2, "rounds": rounds[1]}
+    return compare(runs, own, mean, base, **options).is_more()
 
 
-@claim("AdaFed", "4.0.1, Figure 1")
-def ahead_in_the_first_round(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.1, Figure 1", "adafed_1")
+def ahead_in_the_first_round(runs: Runs) -> Differences:
     """AdaFed is ahead of FedAvg in the very first round."""
-    return lead(results.adafed_1, TIMES_SAMPLES, (1, 1), name="points in round 1")
+    return lead(runs, TIMES_SAMPLES, (1, 1), name="points in round 1")
 
 
-@claim("AdaFed", "4.0.1, Figure 1")
-def converges_faster(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.1, Figure 1", "adafed_1")
+def converges_faster(runs: Runs) -> Differences:
     """AdaFed converges faster, by its weights. (Here: its mean lead in rounds 2 to
     10.)"""
-    return lead(results.adafed_1, TIMES_SAMPLES, EARLY)
+    return lead(runs, TIMES_SAMPLES, EARLY)
 
 
-@claim("AdaFed", "4.0.1")
-def sixth_client_is_ahead(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.1", "adafed_1")
+def sixth_client_is_ahead(runs: Runs) -> Differences:
     """The sixth client, who has all digits, is more accurate than the others from the
     start and weighs far more. (Here: in round 1, than the highest of the others.)"""
 
     def over_the_others(column: str, name: str) -> Differences:
-        def number(run: Run, _: Cells) -> float:
-            cohort = of_cohort(run, column)
-            first = cohort[cohort["round"] == 1].set_index("client")[column]
-            return float(first["client_6"] - first.drop("client_6").max())
+        def measure(results: Results) -> pd.Series[float]:
+            first = results.cohort[results.cohort["round"] == 1]
+            of = first.pivot(index=KEY, columns="client", values=column)
+            return of["client_6"] - of.drop(columns="client_6").max(axis=1)
 
-        of = Number(number)
-        return compare(results.adafed_1, TIMES_SAMPLES, of, 0, name=name, digits=3)
+        return compare(runs, TIMES_SAMPLES, measure, 0, name=name, digits=3).is_more()
 
-    return (
-        over_the_others("ACC", "accuracy") + over_the_others("weight", "weight")
-    ).is_more()
+    return over_the_others("ACC", "accuracy") + over_the_others("weight", "weight")
 
 
-@claim("AdaFed", "4.0.1, Figure 1")
-def second_round_is_the_twelfth(results: KeptResults) -> Differences:
+def round_of_the_second(results: Results) -> pd.Series[float]:
+    """Returns the round with the accuracy that AdaFed has in its second."""
+    second = measures.mean_of_rounds(results, 2, 2)
+    return measures.round_of(results, of_label(second, TIMES_SAMPLES))
+
+
+@claim("AdaFed", "4.0.1, Figure 1", "adafed_1")
+def second_round_is_the_twelfth(runs: Runs) -> Differences:
     """AdaFed has in its second round the accuracy that FedAvg reaches only after
     twelve. (Here: with 5,500 images a client; the text allows 5,500 a class, too.)"""
-    second = mean_of(2, 2)
 
-    def sooner(run: Run, _: Cells) -> float:
-        found = round_of(run, second.of(run.other(TIMES_SAMPLES), ()))
-        if found is None and run.length < 12:
-            raise TooShortError(
-                f"{run.label} ends in round {run.length}, without that accuracy and "
-                "before round 12"
-            )
-        return -(found or run.length + 1)
+    def sooner(results: Results) -> pd.Series[float]:
+        # Of a shorter run, without that accuracy, it is not known.
+        later = results.length[results.length >= 12] + 1
+        return -round_of_the_second(results).fillna(later)
 
-    number = Number(sooner, rounds=2, also=[TIMES_SAMPLES])
+    options: dict[str, Any] = {"needs": [TIMES_SAMPLES], "rounds": 2, "digits": 2}
     name = "rounds that FedAvg needs less than twelve"
-    less = compare(results.adafed_1, FEDAVG, number, -12, name=name, digits=2)
+    less = compare(runs, FEDAVG, sooner, -12, name=name, **options)
     return less.is_at_most(0)
 
 
-@claim("AdaFed", "4.0.2, Figure 2")
-def about_three_points_ahead(results: KeptResults) -> Differences:
+headline(
+    *("AdaFed", "Figure 1"),
+    "round in which FedAvg has the accuracy of AdaFed's second",
+    printed="12",
+    experiment="adafed_1",
+    own=FEDAVG,
+    measure=lambda results: round_of_the_second(results).fillna(math.inf),
+    needs=[TIMES_SAMPLES],
+    rounds=2,
+)
+
+
+@claim("AdaFed", "4.0.2, Figure 2", "adafed_2")
+def about_three_points_ahead(runs: Runs) -> Differences:
     """Both AdaFeds are about 3 % of accuracy above FedAvg. (Here: at the end.)"""
-    both = lead(results.adafed_2, [ONLY, ADAFED], END, name="{run}, points")
+    both = lead(runs, [ONLY, ADAFED], END, name="{run}, points")
     return both.is_between(1.5, 6)
 
 
-@claim("AdaFed", "4.0.2, Figure 2")
-def its_loss_converges_faster(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.2, Figure 2", "adafed_2")
+def its_loss_converges_faster(runs: Runs) -> Differences:
     """AdaFed with the adaptive loss converges faster than the weights alone. (Here: its
     mean lead in rounds 2 to 10.)"""
-    return lead(results.adafed_2, ADAFED, EARLY, ONLY, name="points")
+    return lead(runs, ADAFED, EARLY, ONLY, name="points")
 
 
-def lead_in_f1(results: KeptResults, rounds: tuple[int, int]) -> Differences:
+def lead_in_f1(runs: Runs, rounds: tuple[int, int]) -> Differences:
     """Returns the lead in macro F1 with the adaptive loss over both others."""
     name = "minus {base}, hundredths of F1"
-    of = results.adafed_2, ADAFED, rounds
+    of = runs, ADAFED, rounds
     return lead(*of, ONLY, F1, name) + lead(*of, FEDAVG, F1, name)
 
 
-@claim("AdaFed", "4.0.2, Figure 3")
-def its_loss_has_the_highest_f1(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.2, Figure 3", "adafed_2")
+def its_loss_has_the_highest_f1(runs: Runs) -> Differences:
     """With the adaptive loss the macro F1 is above that of the two others. (Here: the
     mean over the rounds.)"""
-    return lead_in_f1(results, EVERY)
+    return lead_in_f1(runs, EVERY)
 
 
 def class_f1(
@@ -152,186 +159,166 @@ def class_f1(
 ) -> Differences:
     """Returns the lead in the mean F1 of some classes over the rounds."""
 
-    def number(run: Run, _: Cells) -> float:
-        table = f1_of(run)
-        return float(table[table["class"].isin(classes)]["f1"].mean())
+    def measure(results: Results) -> pd.Series[float]:
+        of = f1_of(results)
+        return of[of["class"].isin(classes)].groupby(KEY)["f1"].mean()
 
-    return compare(
-        runs, own, Number(number), base, name=name, digits=3, least_rounds=20
-    )
+    return compare(runs, own, measure, base, name=name, digits=3, least_rounds=20)
 
 
-def f1_of(run: Run) -> pd.DataFrame:
-    """Returns the F1 of each class and round of a run.
+def f1_of(results: Results) -> pd.DataFrame:
+    """Returns the F1 of each class and round.
 
     Runs from before `macro_f1` have F1 before the round, and do not count.
     """
-    rounds, table = run.table("rounds"), run.table("class_f1")
-    if table.empty or F1 not in rounds or rounds[F1].isna().all():
-        raise RecordError(f"the run of {run.label} has no F1 of its classes on record")
-    return table
+    if F1 not in results.rounds:
+        raise RecordError("a run has no F1 of its classes on record")
+    return results.class_f1
 
 
 FEW = 0, 1, 2
 
 
-@claim("AdaFed", "4.0.2")
-def few_images_are_told_apart_better(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.2", "adafed_2")
+def few_images_are_told_apart_better(runs: Runs) -> Differences:
     """With the adaptive loss the classes with few images (0, 1 and 2, with 20, 20 and
     130 of 10,110) are told apart better, together. (Here: the mean of their F1 over the
     rounds.)"""
-    own = results.adafed_2, ADAFED
+    own = runs, ADAFED
     return (class_f1(*own, FEDAVG, FEW) + class_f1(*own, ONLY, FEW)).is_more()
 
 
-@claim("AdaFed", "4.0.2, Figure 4")
-def weights_alone_are_better_too(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.2, Figure 4", "adafed_2")
+def weights_alone_are_better_too(runs: Runs) -> Differences:
     """The weights alone tell classes with few images apart better than FedAvg, too,
     together. (Here: the same mean.)"""
-    return class_f1(results.adafed_2, ONLY, FEDAVG, FEW).is_more()
+    return class_f1(runs, ONLY, FEDAVG, FEW).is_more()
 
 
-@claim("AdaFed", "4.0.2")
-def each_class_is_better(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.2", "adafed_2")
+def each_class_is_better(runs: Runs) -> Differences:
     """Each of the three is told apart better than by FedAvg. (Here: the same mean.)"""
     return Differences(
         one
         for label in FEW
-        for one in class_f1(results.adafed_2, ADAFED, FEDAVG, [label], f"class {label}")
+        for one in class_f1(runs, ADAFED, FEDAVG, [label], f"class {label}")
     ).is_more()
 
 
-@claim("AdaFed", "4.0.2, Figure 4")
-def f1_rises_sooner(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.2, Figure 4", "adafed_2")
+def f1_rises_sooner(runs: Runs) -> Differences:
     """With its loss the classes' F1 rise sooner. (Here: macro F1, mean over rounds 2 to
     10.)"""
-    return lead_in_f1(results, EARLY)
+    return lead_in_f1(runs, EARLY)
 
 
-@claim("AdaFed", "4.0.2, Figure 4")
-def f1_rises_more_evenly(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.2, Figure 4", "adafed_2")
+def f1_rises_more_evenly(runs: Runs) -> Differences:
     """The classes' F1 rise more evenly with AdaFed, and most with its loss. (Here:
     their standard deviation, mean over the rounds.)"""
 
-    def spread(run: Run, _: Cells) -> float:
-        return float(f1_of(run).groupby("round")["f1"].std(ddof=0).mean())
+    def spread(results: Results) -> pd.Series[float]:
+        of = f1_of(results).groupby([*KEY, "round"])["f1"].std(ddof=0)
+        return of.groupby(KEY).mean()
 
-    def lead_in_spread(own: str, base: str) -> Differences:
-        return compare(
-            results.adafed_2,
-            own,
-            Number(spread),
-            base,
-            name="{run} minus {base}",
-            digits=4,
-            least_rounds=20,
-        )
-
-    return (lead_in_spread(ADAFED, ONLY) + lead_in_spread(ONLY, FEDAVG)).is_less()
+    name = "{run} minus {base}"
+    lead = functools.partial(compare, runs, digits=4, least_rounds=20, name=name)
+    return (lead(ADAFED, spread, ONLY) + lead(ONLY, spread, FEDAVG)).is_less()
 
 
-def lost(results: KeptResults, own: str, column: str = "accuracy") -> Differences:
+def lost(own: str, *both: Runs, column: str = "accuracy") -> Differences:
     """Returns what two adversaries cost an algorithm at the end."""
     what = "hundredths of macro F1" if column == F1 else "points of accuracy"
-    both = [results.adafed_2, results.adafed_3]
     return lead(both, own, END, None, column, f"{what} lost")
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6")
-def adversaries_change_adafed_little(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
+def adversaries_change_adafed_little(*both: Runs) -> Differences:
     """Two adversaries change AdaFed by about 0.01 % of accuracy and 0.015 of macro F1
     only. (Here: at the end, at most two points, twice .01 as a fraction; .01 % is one
     image.)"""
-    accuracy = lost(results, ADAFED).is_between(-2, 2)
-    return accuracy + lost(results, ADAFED, F1).is_between(-3, 3)
+    accuracy = lost(ADAFED, *both).is_between(-2, 2)
+    return accuracy + lost(ADAFED, *both, column=F1).is_between(-3, 3)
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6")
-def adversaries_cost_fedavg(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
+def adversaries_cost_fedavg(*both: Runs) -> Differences:
     """Two adversaries cost FedAvg accuracy and macro F1. (Here: at the end.)"""
-    return lost(results, FEDAVG) + lost(results, FEDAVG, F1)
+    return lost(FEDAVG, *both) + lost(FEDAVG, *both, column=F1)
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6")
-def adversaries_cost_two_points(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
+def adversaries_cost_two_points(*both: Runs) -> Differences:
     """They cost FedAvg about 2 % of accuracy and 0.1 of macro F1."""
-    accuracy = lost(results, FEDAVG).is_between(1, 4)
-    return accuracy + lost(results, FEDAVG, F1).is_between(5, 20)
+    accuracy = lost(FEDAVG, *both).is_between(1, 4)
+    return accuracy + lost(FEDAVG, *both, column=F1).is_between(5, 20)
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6")
-def adversaries_cost_adafed_less(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_3", "adafed_2")
+def adversaries_cost_adafed_less(*both: Runs) -> Differences:
     """Two adversaries cost AdaFed less than FedAvg. (Here: by how much its lead at the
     end grows with them.)"""
 
     def growth(column: str, name: str) -> Differences:
-        mean = mean_of(*END, column)
+        def ahead(results: Results) -> pd.Series[float]:
+            mean = 100 * measures.mean_of_rounds(results, *END, column)
+            return mean - of_label(mean, FEDAVG)
 
-        def ahead(run: Run, _: Cells) -> float:
-            return mean.of(run, ()) - mean.of(run.other(FEDAVG), ())
-
-        number = Number(ahead, rounds=END[1], also=[FEDAVG])
-        both = [results.adafed_3, results.adafed_2]
-        return compare(both, ADAFED, number, None, name=name, digits=2).is_more()
+        options: dict[str, Any] = {"needs": [FEDAVG], "rounds": END[1], "digits": 2}
+        return compare(both, ADAFED, ahead, None, name=name, **options).is_more()
 
     accuracy = growth("accuracy", "points of accuracy")
     return accuracy + growth(F1, "hundredths of macro F1")
 
 
-@claim("AdaFed", "4.0.3, and section 3")
-def adversaries_weigh_less(results: KeptResults) -> Differences:
+@claim("AdaFed", "4.0.3, and section 3", "adafed_3")
+def adversaries_weigh_less(runs: Runs) -> Differences:
     """The adversaries weigh less than the others. (Here: than the mean of the others,
     over all rounds. Client 7 has half of its labels wrong, client 8 all.)"""
 
     def over_the_mean(client: int) -> Differences:
-        def number(run: Run, _: Cells) -> float:
-            cohort = of_cohort(run, "weight")
-            own = cohort["client"] == f"client_{client}"
-            return float(cohort["weight"][own].mean() - cohort["weight"][~own].mean())
+        def measure(results: Results) -> pd.Series[float]:
+            own = results.cohort["client"] == f"client_{client}"
+            sides = results.cohort[own], results.cohort[~own]
+            mine, others = (of.groupby(KEY)["weight"].mean() for of in sides)
+            return mine - others
 
-        of, name = Number(number), f"client {client}"
-        return compare(results.adafed_3, ADAFED, of, 0, name=name, digits=3)
+        name = f"client {client}"
+        return compare(runs, ADAFED, measure, 0, name=name, digits=3).is_less()
 
-    return (over_the_mean(7) + over_the_mean(8)).is_less()
-
-
-@headline("AdaFed", "Figure 1", printed="12")
-def round_of_the_second(results: KeptResults) -> Numbers:
-    """round in which FedAvg has the accuracy of AdaFed's second"""
-    second = mean_of(2, 2)
-
-    def number(run: Run, _: Cells) -> float:
-        return round_of(run.other(FEDAVG), second.of(run, ())) or math.inf
-
-    own = Number(number, rounds=2, also=[FEDAVG])
-    return number_of(results.adafed_1, TIMES_SAMPLES, own)
+    return over_the_mean(7) + over_the_mean(8)
 
 
-def lead_at_the_end(runs: Runs, own: str, column: str) -> Numbers:
+def lead_at_the_end(results: Results, column: str = "accuracy") -> pd.Series[float]:
     """Returns a lead over FedAvg, the mean of the last five rounds that both have."""
-
-    def number(run: Run, _: Cells) -> float:
-        other = run.other(FEDAVG)
-        last = min(run.length, other.length)
-        mean = mean_of(max(last - 4, 1), last, column)
-        return (mean.of(run, ()) - mean.of(other, ())) / 100
-
-    return number_of(runs, own, Number(number, also=[FEDAVG]))
+    of = results.rounds.pivot(index=["seed", "round"], columns="label", values=column)
+    lead = of.sub(of[FEDAVG], axis=0).groupby("seed")
+    found = lead.agg(lambda rounds: rounds.dropna().tail(5).mean()).stack()
+    return pd.Series(found)
 
 
-@headline("AdaFed", "Figure 2", printed="about .03", form="{:+.3f}")
-def lead_of_the_weights(results: KeptResults) -> Numbers:
-    """lead over FedAvg in accuracy, last five rounds or all, weights only"""
-    return lead_at_the_end(results.adafed_2, ONLY, "accuracy")
-
-
-@headline("AdaFed", "Figure 2", printed="about .03", form="{:+.3f}")
-def lead_with_the_loss(results: KeptResults) -> Numbers:
-    """the same with the adaptive loss"""
-    return lead_at_the_end(results.adafed_2, ADAFED, "accuracy")
-
-
-@headline("AdaFed", "Figure 6", printed="", form="{:+.3f}")
-def lead_with_adversaries(results: KeptResults) -> Numbers:
-    """lead over FedAvg in macro F1, two adversaries, last five rounds or all"""
-    return lead_at_the_end(results.adafed_3, ADAFED, F1)
+over_fedavg = functools.partial(headline, "AdaFed", needs=[FEDAVG], form="{:+.3f}")
+over_fedavg(
+    "Figure 2",
+    "lead over FedAvg in accuracy, last five rounds or all, weights only",
+    printed="about .03",
+    experiment="adafed_2",
+    own=ONLY,
+    measure=lead_at_the_end,
+)
+over_fedavg(
+    "Figure 2",
+    "the same with the adaptive loss",
+    printed="about .03",
+    experiment="adafed_2",
+    own=ADAFED,
+    measure=lead_at_the_end,
+)
+over_fedavg(
+    "Figure 6",
+    "lead over FedAvg in macro F1, two adversaries, last five rounds or all",
+    printed="",
+    experiment="adafed_3",
+    own=ADAFED,
+    measure=functools.partial(lead_at_the_end, column=F1),
+)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
-import statistics
 from collections.abc import Sequence
 
+import pandas as pd
+
 from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.reports.papers.catalog import (
-    Numbers,
-    claim,
-    headline,
-    number_of,
-)
+from tff_pmc.reports.papers.catalog import claim, headline
 from tff_pmc.reports.papers.comparisons import (
     BEST_ROUND,
     EVERY_RUN,
@@ -27,8 +23,9 @@ from tff_pmc.reports.papers.comparisons import (
     round_of_half,
     rounds_saved,
     share_of_rounds,
+    values,
 )
-from tff_pmc.reports.papers.evidence import KeptResults, Run, declare
+from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Difference, Differences
 
 FEMNIST = {"dataset": "femnist", "model": "femnist_cnn", "clients_per_round": 0.1}
@@ -60,262 +57,236 @@ ALL = [*LOW_AND_MID, HIGH_75]
 @claim(
     "DA",
     "2.2",
+    "femnist",
     flags="--priority=MD,DS,LD --adjustment=fixed "
     "--systems=prioritized,weighted_average,owa,choquet "
     "--average_weights=0.5,0.3,0.2 --owa_quantifier=most "
     "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4",
     hours=144,
 )
-def prioritized_is_the_best_score(results: KeptResults) -> Differences:
+def prioritized_is_the_best_score(runs: Runs) -> Differences:
     """Of weighted average, OWA, Choquet and prioritized score the prioritized one
     performs best. (No numbers of the others are printed.)"""
     others = ["weighted_average", "owa", "choquet"]
-
-    def name_of(run: Run) -> str:
-        algorithm = str(run.setting("system"))
-        return algorithm if algorithm in others else run.label
-
-    runs, name = results.femnist.named(name_of), "{run} minus {base}, points"
+    system = runs.setting("system", "")
+    label = system.where(system.isin(others), runs.rows["label"])
+    named = runs._replace(rows=runs.rows.assign(label=label))
+    name = "{run} minus {base}, points"
     return Differences(
         one
         for base in others
-        for one in compare(runs, "MD,DS,LD", SECOND_HALF, base, name=name).is_more()
+        for one in compare(named, "MD,DS,LD", SECOND_HALF, base, name=name).is_more()
     )
 
 
 @claim(
     "DA",
     "3",
+    "femnist",
     flags="--priority=DS --adjustment=fixed --rounds=40, and again with "
     "--local_epochs=1, --local_epochs=20 and --batch_size=50",
     hours=8,
+    settings=FEMNIST,
 )
-def five_epochs_are_the_soonest(results: KeptResults) -> Differences:
+def five_epochs_are_the_soonest(runs: Runs) -> Differences:
     """With E = 5 and B = 10 the baseline reaches its target in the fewest rounds.
     (Here: 105 clients, and E = 1 and 20, which its source, McMahan et al., has,
     too.)"""
-    return soonest_epochs(results.of("femnist", FEMNIST).runs, (5, 10)).is_more()
+    return soonest_epochs(runs, 5, 10).is_more()
 
 
-def soonest_epochs(runs: Sequence[Run], own: tuple[int, int]) -> Differences:
+def soonest_epochs(runs: Runs, epochs: int, batch_size: int) -> Differences:
     """Returns the rounds that DS saves at Low and 75 % by (E, B) over by others.
 
     A seed has one pair: in the paper's reading where there is one, and the longest of
     each. DS with the paper's (E, B) has to arrive; another that does not counts by its
     length, which then has to be that of DS, or more.
     """
-    longest: dict[tuple[int, int], dict[tuple[int, bool], Run]] = {}
-    for run in sorted(runs, key=lambda run: run.length):
-        if run.label == "DS":
-            key = run.seed, not run.other_reading
-            longest.setdefault(_trained(run), {})[key] = run
-    if len(longest) < 2 or own not in longest:
+    trained, pair = ["local_epochs", "batch_size"], ["seed", "other_reading"]
+    rows = runs.rows[runs.rows["label"] == "DS"].sort_values("length", kind="stable")
+    rows = rows.drop_duplicates([*trained, *pair], keep="last").sort_values(pair)
+    longest = dict(iter(rows.groupby(trained)))
+    bases = longest.pop((epochs, batch_size), rows[:0])
+    own, differences = f"E = {epochs} and B = {batch_size}", []
+    if not (longest and len(bases)):
         raise RecordError(
-            f"only {_words(own)} is kept; run DS with other --local_epochs and "
-            "--batch_size"
+            f"only {own} is kept; run DS with other --local_epochs and --batch_size"
         )
-    bases, differences = longest.pop(own), []
-    for other, others in sorted(longest.items()):
-        common = sorted({*bases} & {*others})
-        pairs = {key[0]: (bases[key], others[key]) for key in common}.values()
-        if not pairs:
-            raise RecordError(
-                f"no run with {_words(own)} has the seed of the one with "
-                f"{_words(other)}"
-            )
-        for base, one in pairs:
-            _check_arrival(base)
-            if one.length < base.length:
-                _check_arrival(one)
-        ours, theirs = (
-            [-mean_rounds(run, LOW_75.cells) for run in side] for side in zip(*pairs)
-        )
-        name = "{}, over E = {}, B = {}".format(LOW_75.name, *other)
-        used = list(itertools.chain(*pairs))
-        differences.append(Difference(name, ours, theirs, runs=used))
+    for (e, b), others in longest.items():
+        pairs = bases[pair].merge(others[pair]).drop_duplicates("seed")
+        base, one = (pairs.merge(of, on=pair) for of in (bases, others))
+        other = f"E = {e:g} and B = {b:g}"
+        if not len(pairs):
+            raise RecordError(f"no run with {own} has the seed of the one with {other}")
+        _check_arrivals(base, own)
+        _check_arrivals(one[one["length"] < base["length"]], other)
+        ours, theirs = (-values(of, mean_rounds, LOW_75.cells) for of in (base, one))
+        name, used = f"{LOW_75.name}, over E = {e:g}, B = {b:g}", pd.concat([base, one])
+        found = Difference(name, ours.to_list(), theirs.to_list(), runs=used)
+        differences.append(found)
     return Differences(differences)
 
 
-def _trained(run: Run) -> tuple[int, int]:
-    return int(run.setting("local_epochs")), int(run.setting("batch_size"))
-
-
-def _words(trained: tuple[int, int]) -> str:
-    return "E = {} and B = {}".format(*trained)
-
-
-def _check_arrival(run: Run) -> None:
+def _check_arrivals(runs: pd.DataFrame, trained: str) -> None:
     for target, share in LOW_75.cells:
-        if arrival(run, target, share) is None:
+        there = values(runs, arrival, target, share).notna().to_numpy()
+        for length in runs["length"][~there]:
             raise TooShortError(
-                f"the kept run of DS with {_words(_trained(run))} ends in round "
-                f"{run.length}, before {share} % of the devices reach {target} %"
+                f"the kept run of DS with {trained} ends in round {length}, before "
+                f"{share} % of the devices reach {target} %"
             )
 
 
-@claim("DA", "4, footnote 2")
-def no_fifth_reaches_85(results: KeptResults) -> Differences:
+@claim("DA", "4, footnote 2", "femnist")
+def no_fifth_reaches_85(runs: Runs) -> Differences:
     """Targets above 80 % are not reached in 1,000 rounds: none by a fifth of the
     devices, Table 1's smallest share. (Here: 85 %.)"""
     at, name = columns("85 % by a fifth", {85: [20]}), "rounds before the thousandth"
-    saved = rounds_saved(
-        results.femnist, "DS", at, base=-1000, name=name, shows="clients"
-    )
+    saved = rounds_saved(runs, "DS", at, base=-1000, name=name, shows="clients")
     return saved.is_at_most(0)
 
 
-@claim("DA", "4, footnote 2")
-def accuracy_stays_below_80(results: KeptResults) -> Differences:
+@claim("DA", "4, footnote 2", "femnist")
+def accuracy_stays_below_80(runs: Runs) -> Differences:
     """Targets above 80 % are not reached by the accuracy over all test images."""
-    return compare(
-        results.femnist,
+    highest = compare(
+        runs,
         EVERY_RUN,
         BEST_ROUND,
         80,
-        together=max,
+        needs=["DS"],
+        together="max",
         name="highest minus 80, points",
         least_rounds=1000,
-    ).is_less()
+    )
+    return highest.is_less()
 
 
-@claim("DA", "4, study A")
-def md_and_ld_are_comparable(results: KeptResults) -> Differences:
+@claim("DA", "4, study A", "femnist")
+def md_and_ld_are_comparable(runs: Runs) -> Differences:
     """For Low and Mid, Md and Ld alone are comparable to dataset size. (Table 1 has
     them 1 to 21 % later, Ld at Mid and 80 % by 20.7. Here: within 21 %.)"""
     name = "{run} {columns}, over DS"
-    later = share_of_rounds(results.femnist, ["MD", "LD"], LOW_AND_MID, name=name)
+    later = share_of_rounds(runs, ["MD", "LD"], LOW_AND_MID, name=name)
     return later.is_none(0.21)
 
 
-@claim("DA", "4, study A")
-def md_and_ld_are_sooner_for_high(results: KeptResults) -> Differences:
+@claim("DA", "4, study A", "femnist")
+def md_and_ld_are_sooner_for_high(runs: Runs) -> Differences:
     """For High, Md and Ld alone are sooner than dataset size. (Ld needs 405 rounds
     where it needs 552.5, which the text calls 36 %.)"""
-    return rounds_saved(results.femnist, ["MD", "LD"], HIGH_75).is_more()
+    return rounds_saved(runs, ["MD", "LD"], HIGH_75).is_more()
 
 
 def over_the_others(
-    results: KeptResults,
-    own: Labels,
-    at: At,
-    others: Sequence[str] = SIX,
-    run: str = "",
+    runs: Runs, own: Labels, at: At, others: Sequence[str] = SIX, run: str = ""
 ) -> Differences:
     """Returns what runs save over the mean of the others, together."""
-    return rounds_saved(
-        results.femnist,
-        own,
-        at,
-        others,
-        together=statistics.fmean,
-        name=run + "{columns}, over the mean of the others",
-    ).is_more()
+    name = run + "{columns}, over the mean of the others"
+    return rounds_saved(runs, own, at, others, together="mean", name=name).is_more()
 
 
-@claim("DA", "4, study B")
-def ds_first_is_the_best(results: KeptResults) -> Differences:
+@claim("DA", "4, study B", "femnist")
+def ds_first_is_the_best(runs: Runs) -> Differences:
     """For Low and Mid, the orderings Ds≻Ld≻Md and Ds≻Md≻Ld are the best of the six, at
     75 and at 80 %. (Here and below: than the mean of the others. The best of two
     against the best of four would favour the four.)"""
-    return over_the_others(results, ["DS,LD,MD", "DS,MD,LD"], LOW_AND_MID)
+    return over_the_others(runs, ["DS,LD,MD", "DS,MD,LD"], LOW_AND_MID)
 
 
-@claim("DA", "4, study B")
-def best_of_the_criteria_alone(results: KeptResults) -> Differences:
+@claim("DA", "4, study B", "femnist")
+def best_of_the_criteria_alone(runs: Runs) -> Differences:
     """Of the criteria alone, Ds is the best for Low and Mid at 75 and at 80 %, and Ld
     for High at 75 %."""
     alone = ["DS", "MD", "LD"]
-    low = over_the_others(results, "DS", LOW_AND_MID, alone, "{run} ")
-    return low + over_the_others(results, "LD", HIGH_75, alone, "{run} ")
+    low = over_the_others(runs, "DS", LOW_AND_MID, alone, "{run} ")
+    return low + over_the_others(runs, "LD", HIGH_75, alone, "{run} ")
 
 
-@claim("DA", "4, study B")
-def best_for_high(results: KeptResults) -> Differences:
+@claim("DA", "4, study B", "femnist")
+def best_for_high(runs: Runs) -> Differences:
     """For High at 75 %, Md≻Ds≻Ld is the best of the six."""
-    return over_the_others(results, "MD,DS,LD", HIGH_75)
+    return over_the_others(runs, "MD,DS,LD", HIGH_75)
 
 
-@claim("DA", "4, study B")
-def ds_is_before_ld(results: KeptResults) -> Differences:
+@claim("DA", "4, study B", "femnist")
+def ds_is_before_ld(runs: Runs) -> Differences:
     """In every best case Ds is before Ld."""
-    return over_the_others(results, ["DS,LD,MD", "DS,MD,LD", "MD,DS,LD"], ALL)
+    return over_the_others(runs, ["DS,LD,MD", "DS,MD,LD", "MD,DS,LD"], ALL)
 
 
-@claim("DA", "4, study C")
-def best_adjusted_run(results: KeptResults) -> Differences:
+@claim("DA", "4, study C", "femnist")
+def best_adjusted_run(runs: Runs) -> Differences:
     """Of the six initial orderings, Md≻Ds≻Ld gives the best adjusted run. (Table 1 has
     the others only in a mean. Here: in every column.)"""
-    return over_the_others(results, FROM_MD, ALL, SIX_ADJUSTED)
+    return over_the_others(runs, FROM_MD, ALL, SIX_ADJUSTED)
 
 
-@claim("DA", "4, study C")
-def adjusting_improves(results: KeptResults) -> Differences:
+@claim("DA", "4, study C", "femnist")
+def adjusting_improves(runs: Runs) -> Differences:
     """Adjusting improves on the fixed orderings, over the six of each. (Table 1's
     means: by 2.5, 3.7 and 64 rounds for Low, Mid and High at 75 %, by 3.4 and 4.1 for
     Low and Mid at 80 %.)"""
-    printed = [
-        *((LOW_75, 2.5), (MID_75, 3.7), (HIGH_75, 64.2)),
-        *((LOW_80, 3.4), (MID_80, 4.1)),
-    ]
-    return Differences(
-        one
-        for at, size in printed
-        for one in rounds_saved(
-            results.femnist,
-            SIX_ADJUSTED,
-            at,
-            SIX,
-            together=statistics.fmean,
-            name="{columns}, mean of six",
-        ).is_more(size)
+    saved = functools.partial(
+        rounds_saved,
+        runs,
+        SIX_ADJUSTED,
+        base=SIX,
+        together="mean",
+        name="{columns}, mean of six",
     )
+    at_75 = saved(LOW_75).is_more(2.5) + saved(MID_75).is_more(3.7)
+    at_75 += saved(HIGH_75).is_more(64.2)
+    return at_75 + saved(LOW_80).is_more(3.4) + saved(MID_80).is_more(4.1)
 
 
-def saved_by_adjusting(results: KeptResults, at: At, base: str = "DS") -> Differences:
+def saved_by_adjusting(runs: Runs, at: At, base: str = "DS") -> Differences:
     """Returns what the adjusted run saves over a fixed one."""
-    name = "{columns}"
-    return rounds_saved(results.femnist, FROM_MD, at, base, name=name, shows="clients")
+    options = {"name": "{columns}", "shows": "clients"}
+    return rounds_saved(runs, FROM_MD, at, base, **options)
 
 
-@claim("DA", "4, study C")
-def adjusting_improves_on_the_same(results: KeptResults) -> Differences:
+@claim("DA", "4, study C", "femnist")
+def adjusting_improves_on_the_same(runs: Runs) -> Differences:
     """Adjusting improves on the same ordering fixed, Md≻Ds≻Ld, in every column."""
-    return saved_by_adjusting(results, ALL, "MD,DS,LD").is_more()
+    return saved_by_adjusting(runs, ALL, "MD,DS,LD").is_more()
 
 
-@claim("DA", "4, study C")
-def adjusted_is_sooner_at_75(results: KeptResults) -> Differences:
+@claim("DA", "4, study C", "femnist")
+def adjusted_is_sooner_at_75(runs: Runs) -> Differences:
     """The adjusted run from Md≻Ds≻Ld is sooner than FedAvg for Low and Mid at 75 %."""
-    return saved_by_adjusting(results, [LOW_75, MID_75]).is_more()
+    return saved_by_adjusting(runs, [LOW_75, MID_75]).is_more()
 
 
-@claim("DA", "4, study C")
-def adjusted_is_sooner_at_80(results: KeptResults) -> Differences:
+@claim("DA", "4, study C", "femnist")
+def adjusted_is_sooner_at_80(runs: Runs) -> Differences:
     """The same for Low and Mid at 80 %."""
-    return saved_by_adjusting(results, [LOW_80, MID_80]).is_more()
+    return saved_by_adjusting(runs, [LOW_80, MID_80]).is_more()
 
 
-@claim("DA", "4, study C")
-def adjusted_is_sooner_for_high(results: KeptResults) -> Differences:
+@claim("DA", "4, study C", "femnist")
+def adjusted_is_sooner_for_high(runs: Runs) -> Differences:
     """The adjusted run from Md≻Ds≻Ld is sooner than FedAvg for High at 75 %. (Table 1:
     329 rounds for 552.5.)"""
-    return saved_by_adjusting(results, HIGH_75).is_more()
+    return saved_by_adjusting(runs, HIGH_75).is_more()
 
 
-@claim("DA", "5")
-def criteria_improve_fedavg(results: KeptResults) -> Differences:
+@claim("DA", "5", "femnist")
+def criteria_improve_fedavg(runs: Runs) -> Differences:
     """A properly defined set of criteria substantially improves FedAvg. (Here: adjusted
     from Md≻Ds≻Ld, at least one round sooner for Low at 75 %, where Table 1 has ten.)"""
-    return saved_by_adjusting(results, LOW_75).is_between(1, math.inf)
+    return saved_by_adjusting(runs, LOW_75).is_between(1, math.inf)
 
 
-@headline("DA", "Table 1", printed="62")
-def half_with_ds(results: KeptResults) -> Numbers:
-    """dataset size alone: round in which half of the devices reach 75 %"""
-    return number_of(results.femnist, "DS", round_of_half(75))
-
-
-@headline("DA", "Table 1", printed="57")
-def half_adjusted(results: KeptResults) -> Numbers:
-    """adjusted online from Md≻Ds≻Ld: round in which half of the devices reach 75 %"""
-    return number_of(results.femnist, FROM_MD, round_of_half(75))
+for _says, _printed, _label in (
+    ("dataset size alone", "62", "DS"),
+    ("adjusted online from Md≻Ds≻Ld", "57", FROM_MD),
+):
+    headline(
+        *("DA", "Table 1"),
+        f"{_says}: round in which half of the devices reach 75 %",
+        printed=_printed,
+        experiment="femnist",
+        own=_label,
+        measure=round_of_half(75),
+    )
