@@ -51,7 +51,7 @@ def _read_flags(folder, data):
         given = flag_definitions.parse([f"--flagfile={path}"])
         command = command_line.command_of(given)
         runs = command_line.runs_of(command, given)
-        command_line.cluster_of(command, given.values)
+        command_line.cluster_of(command, given)
     except (flags.Error, OSError, ValueError) as error:
         raise SettingError(message(error)) from error
     assert runs and len({(run.label, run.system.name) for run in runs}) == len(runs)

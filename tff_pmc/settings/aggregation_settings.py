@@ -35,10 +35,10 @@ class AggregationSettings(Settings):
     )
     priority: tuple[str, ...] = setting(
         ("DS",),
-        "An ordering of criteria, most important first, as DS or LD,DS,MD; or several, "
-        "as 'DS;LD,DS,MD' or in several flags, each of which is one run; or all: each "
-        "criterion alone and every ordering. DS is federated averaging. Of systems "
-        "without priorities, the criteria that take part.",
+        "An ordering of criteria, most important first; or several, as "
+        "'DS;LD,DS,MD', each of which is one run; or all: each criterion alone and "
+        "every ordering. DS is federated averaging. Of systems without priorities, the "
+        "criteria that take part.",
         parse=flag_values.codes,
         repeated=True,
     )

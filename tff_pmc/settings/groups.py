@@ -170,9 +170,9 @@ class AdjustmentSettings(Settings):
     adjustment: str = setting(
         "fixed",
         "Of the ordering in each round: fixed; backtracking (DA's Algorithm 1), which "
-        "tests orderings until one is as good as the round before; or best_of_all. May "
-        "be repeated: each --priority is run with each. DS alone has nothing to "
-        "adjust.",
+        "tests orderings until one is as good as the round before; or best_of_all; or "
+        "several, as fixed,backtracking: each --priority is run with each. DS alone has "
+        "nothing to adjust.",
         choices=search.POLICIES,
         repeated=True,
     )

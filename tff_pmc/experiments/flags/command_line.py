@@ -21,9 +21,6 @@ from tff_pmc.experiments.experiment import (
     values_of,
 )
 from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command
-from tff_pmc.experiments.flags.flag_definitions import Given
-from tff_pmc.models import MODELS
-from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.settings.flag_values import naming
@@ -33,15 +30,15 @@ Values = Mapping[str, Any]
 """Values by flag."""
 
 
-def command_of(given: Given) -> Command:
+def command_of(given: Values) -> Command:
     """The command that the flags give."""
-    command = Command.of_flags(given.values)
+    command = Command.of_flags(given)
     if command.data_dir and not os.path.isdir(command.data_dir):
         raise SettingError(f"--data_dir={command.data_dir} is no folder")
-    if "format" in given.values and not command.tables:
+    if "format" in given and not command.tables:
         raise SettingError("--format goes with --tables")
     for flag in ("search_for", "held_out", "learning_rates"):
-        if flag in given.values and command.experiment != LR_SEARCH:
+        if flag in given and command.experiment != LR_SEARCH:
             raise SettingError(f"--{flag} goes with --experiment={LR_SEARCH}")
     return command
 
@@ -68,18 +65,13 @@ def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
 
 
 def runs_of(
-    command: Command, given: Given, attributes: Sequence[str] = ()
+    command: Command, given: Values, attributes: Sequence[str] = ()
 ) -> list[RunSettings]:
-    """The settings of each run, with the attributes of the client table.
-
-    A flag of a model or a system that no run has is passed over where a flag file gives
-    it, so that a file for a whole table serves for one row of it, too. On the command
-    line it is refused.
-    """
+    """The settings of each run, with the attributes of the client table."""
     runs = _runs(command, given, attributes)
     if command.seeds:
         seed_flags = {flag for settings in runs for flag in settings.seed_flags}
-        if command.seed is not None or seed_flags & set(given.values):
+        if command.seed is not None or seed_flags & set(given):
             raise SettingError(
                 "--seeds sets all seeds of several runs: it does not go with another "
                 "flag of a seed"
@@ -91,26 +83,19 @@ def runs_of(
         raise SettingError("--baseline goes with --seeds")
     if command.seed is None:
         return runs
-    return [settings.seeded(command.seed, but_for=given.values) for settings in runs]
+    return [settings.seeded(command.seed, but_for=given) for settings in runs]
 
 
 def _runs(
-    command: Command, given: Given, attributes: Sequence[str]
+    command: Command, given: Values, attributes: Sequence[str]
 ) -> list[RunSettings]:
     """The settings of each run, before `--seed`."""
-    kinds = (*SYSTEMS.values(), *MODELS.values(), *SELECTIONS.values())
-    inherited = {flag for kind in kinds for flag in kind.flags()} & given.from_files
-    values = {
-        flag: value
-        for flag, value in given.values.items()
-        if flag not in inherited and flag not in COMMAND_FLAGS
-    }
+    values = {flag: given[flag] for flag in given if flag not in COMMAND_FLAGS}
     if attributes:
         values["client_attributes"] = tuple(attributes)
     searching = command.experiment == LR_SEARCH
     name = command.search_for if searching else command.experiment
     start = values_of(name, command.protocol)
-    start.update({flag: given.values[flag] for flag in inherited})
     for flag in ("dataset", "model", "selection"):
         if getattr(command, flag):
             start[flag] = getattr(command, flag)
@@ -120,7 +105,7 @@ def _runs(
             raise SettingError(f"--{flag} is of no use with {start['dataset']}")
     found = experiment(name)
     if searching:
-        return _of_search(found, command, start, values, given.values)
+        return _of_search(found, command, start, values, given)
     if "validation_fraction" in values and values.get("judge_on") != "local_validation":
         raise SettingError(
             "--validation_fraction goes with --judge_on=local_validation or "

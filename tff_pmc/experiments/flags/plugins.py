@@ -20,7 +20,7 @@ from tff_pmc.settings.run_settings import CHOSEN
 def import_plugins(arguments: Sequence[str]) -> None:
     """Imports the modules that `--plugin` names, so that their flags exist."""
     own = [declared for declared in Command.declared() if declared.flag == "plugin"]
-    names = flag_definitions.parse(arguments, own).values.get("plugin")
+    names = flag_definitions.parse(arguments, own).get("plugin")
     PLUGINS.clear()
     if names is None:
         return
