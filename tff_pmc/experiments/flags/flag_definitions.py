@@ -128,7 +128,7 @@ def parse(
     try:
         words = values(["", *_with_paths(arguments)], known_only=known_only)[1:]
     except UnicodeDecodeError as error:
-        raise SettingError("--flagfile: a flag file is no text in UTF-8") from error
+        raise SettingError("--flagfile: a flag file is not text") from error
     if words and not known_only:
         raise SettingError(f"unexpected argument: {words[0]}")
     given = {name: values[name] for name in by_flag if values[name].present}
@@ -149,7 +149,9 @@ def _refuse_lists_in_parts(
     arguments: Sequence[str], by_flag: dict[str, Setting]
 ) -> None:
     """Refuses a list in several flags, of which the last would silently be all."""
-    names = [word.lstrip("-").partition("=")[0] for word in arguments if word[:1] == "-"]
+    names = [
+        word.lstrip("-").partition("=")[0] for word in arguments if word[:1] == "-"
+    ]
     for name, count in collections.Counter(names).items():
         declared = by_flag.get(name)
         if declared and count > 1 and (declared.repeated or declared.kind is tuple):
@@ -160,7 +162,7 @@ def _refuse_lists_in_parts(
 
 
 def _with_paths(arguments: Sequence[str]) -> list[str]:
-    """Returns the arguments with the paths of flag files in the place of their names."""
+    """Returns the arguments with flag files' paths in the place of their names."""
     words = list(arguments)
     for place, word in enumerate(arguments):
         name, is_whole, file = word.partition("=")
@@ -194,5 +196,7 @@ def _value(declared: Setting, value: Any) -> Any:
     if declared.parse is None:
         return value.split(",") if declared.repeated else value
     texts = value.split(";") if declared.repeated else [value]
-    found = [naming(f"--{declared.flag}={text}", declared.parse, text) for text in texts]
+    found = [
+        naming(f"--{declared.flag}={text}", declared.parse, text) for text in texts
+    ]
     return found if declared.repeated else found[0]

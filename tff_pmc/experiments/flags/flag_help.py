@@ -35,7 +35,7 @@ Runs prioritized multi-criteria federated training and makes its tables.
       makes two rows of a paper's table, for fewer rounds
   {_SCRIPT} --experiment=quickstart --seeds=0,1,2,3,4
       compares the two orderings seed by seed with the noise floor
-  {_SCRIPT} --flagfile=experiments/quickstart.flags --output_dir=OUT --resume
+  {_SCRIPT} --experiment=quickstart --output_dir=OUT --resume
       goes on with the interrupted run in OUT
   {_SCRIPT} --plugin=my_module --dataset=mine --model=mine --inspect
       looks at your own data before it trains anything (docs/own_data.md)"""
@@ -59,13 +59,12 @@ _FIRST_DAY = {
 
 
 def asked(arguments: Sequence[str], program: str) -> str:
-    """Returns the help that arguments of a program ask for; empty where they do not."""
+    """Returns the help that arguments of a program ask for; empty without."""
     for word in arguments:
-        found = re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word)
-        if found:
+        if found := re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word):
+            command = f"python {program}" if program.endswith(".py") else program
             text = help_text("full" if found[1] else found[2] or "")
-            own = f"python {program}" if program.endswith(".py") else program
-            return text.replace(_SCRIPT, own)
+            return text.replace(_SCRIPT, command)
     return ""
 
 
@@ -74,24 +73,29 @@ def help_text(part: str = "") -> str:
 
     Args:
         part: criteria, algorithms, the short name of a paper, or full, which has all.
+
+    Raises:
+        SettingError: there is no such part.
     """
     sections = flag_definitions.sections()
-    names = {name.lower(): name for name in ("full", "criteria", "algorithms", *PAPERS)}
-    paper = names.get(part.lower(), "")
     if not part:
         return _first_page(sections)
-    if paper == "full":
-        return "\n\n".join([RULE, *_all_names(), *_all_flags(sections)])
-    if paper == "criteria":
-        own = [s for s in sections if s.heading == AggregationSettings.title]
-        return "\n\n".join([_criteria(), *_all_flags(own)])
-    if paper == "algorithms":
-        own = [s for s in sections if issubclass(s.settings[0].owner, System)]
-        return "\n\n".join([_of_registry("system"), *_all_flags(own)])
-    if paper:
-        return _of_paper(paper, [s for s in sections if s.part == paper])
-    known = [*names.values()][1:]
-    raise SettingError(f"--help={part}: {unknown('part of the help', part, known)}")
+    parts = ("criteria", "algorithms", *PAPERS)
+    name = {one.lower(): one for one in (*parts, "full")}.get(part.lower(), "")
+    if name == "full":
+        title, lists, wanted = textwrap.fill(RULE, _WIDTH), _lists(), sections
+    elif name == "criteria":
+        title, lists = "Criteria", _lists(of=("criteria",))
+        wanted = [s for s in sections if s.heading == AggregationSettings.title]
+    elif name == "algorithms":
+        title, lists = "Algorithms", _lists(of=("system",))
+        wanted = [s for s in sections if issubclass(s.settings[0].owner, System)]
+    elif name:
+        title, lists = _title(name), _lists(of=("files", "experiment"), paper=name)
+        wanted = [s for s in sections if s.part == name]
+    else:
+        raise SettingError(f"--help={part}: {unknown('part of the help', part, parts)}")
+    return "\n\n".join([title, *lists, *_flags(wanted)])
 
 
 def markdown() -> str:
@@ -141,8 +145,9 @@ def _first_page(sections: Iterable[Section]) -> str:
     by_flag = {one.flag: one for section in sections for one in section.settings}
     parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
     for title, names in _FIRST_DAY.items():
-        first = {f"--{n}": by_flag[n].words.partition(". ")[0] for n in names.split()}
-        parts.append(_names(title, first, width=21))
+        own = {name: by_flag[name].words.partition(". ")[0] for name in names.split()}
+        first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
+        parts.append(_list(title, first))
     rest = (
         "The rest: --help=criteria, --help=algorithms, and of one paper "
         f"{', '.join(f'--help={name}' for name in PAPERS)}; --helpfull has every flag, "
@@ -152,76 +157,66 @@ def _first_page(sections: Iterable[Section]) -> str:
     return "\n\n".join([*parts, textwrap.fill(rest, _WIDTH, break_on_hyphens=False)])
 
 
-def _of_paper(name: str, sections: Iterable[Section]) -> str:
-    """What is of one paper: its flag files, its experiments, and their flags."""
-    files = what_files_make().items()
-    own = {file: words for file, words in files if words.startswith(f"{name}'s ")}
-    named = {key: e.title for key, e in EXPERIMENTS.items() if e.paper == name}
-    lists = [_names("Flag files (--flagfile=experiments/NAME.flags)", own)]
-    lists += [_names("Experiments (--experiment)", named)]
-    return "\n\n".join([_title(name), *filter(None, lists), *_all_flags(sections)])
+_LISTS = {
+    "files": "Flag files (--flagfile=experiments/NAME.flags)",
+    "experiment": "Experiments (--experiment)",
+    "criteria": "Criteria (--criteria, --priority)",
+    "system": "Algorithms (--systems)",
+    "dataset": "Data sets (--dataset)",
+    "model": "Models (--model)",
+    "selection": "Selections of clients (--selection)",
+}
 
 
-def _all_names() -> list[str]:
-    """The lists of what flags can name."""
+def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
+    """The lists of what flags can name, or of what one paper has of it."""
     order = ["", *PAPERS]  # The experiments beyond the papers first.
     found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
-    named = {name: experiment.title for name, experiment in found}
-    named[LR_SEARCH] = "Finds the learning rate of the experiment --search_for."
-    lists = [
-        _names("Flag files (--flagfile=experiments/NAME.flags)", what_files_make()),
-        _names("Experiments (--experiment)", named),
-        _criteria(),
-        *map(_of_registry, CHOSEN),
-    ]
-    return [text for text in lists if text]
-
-
-def _criteria() -> str:
-    found = {
-        code: f"{criterion.name} ({criterion.source})"
-        for code, criterion in criteria.REGISTRY.items()
+    search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
+    names = {
+        "files": what_files_make(),
+        "experiment": {n: e.title for n, e in found if paper in ("", e.paper)},
+        "criteria": {c: f"{o.name} ({o.source})" for c, o in criteria.REGISTRY.items()},
     }
-    aliases = {alias: f"the same as {code}" for alias, code in criteria.ALIASES.items()}
-    return _names("Criteria (--criteria, --priority)", {**found, **aliases})
+    if paper:
+        own = {f: w for f, w in names["files"].items() if w.startswith(f"{paper}'s ")}
+        names["files"], search = own, {}
+    names["experiment"].update(search)
+    names["criteria"].update(
+        {a: f"the same as {c}" for a, c in criteria.ALIASES.items()}
+    )
+    for flag, registry in CHOSEN.items():
+        docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
+        names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
+    return [_list(_LISTS[key], names[key]) for key in of if names[key]]
 
 
-def _of_registry(flag: str) -> str:
-    """The list of what a flag chooses by name, with their docstrings' first lines."""
-    title = {"system": "Algorithms (--systems)", "dataset": "Data sets (--dataset)"}
-    docs = {name: kind.__doc__ or "" for name, kind in CHOSEN[flag].items()}
-    lines = {name: doc.strip().partition("\n")[0] for name, doc in docs.items()}
-    return _names(title.get(flag, f"{flag.capitalize()}s (--{flag})"), lines)
-
-
-def _names(heading: str, names: Mapping[str, str], width: int = 0) -> str:
-    """A list of names, each with what it is; empty where there are none."""
-    width = width or max(map(len, names), default=0) + 2
-    lines = [
-        textwrap.fill(
-            words,
-            _WIDTH,
-            initial_indent=f"  {name:{width}}",
-            subsequent_indent=" " * (width + 2),
+def _list(heading: str, names: Mapping[str, str]) -> str:
+    width = max(map(len, names)) + 2
+    lines = [f"{heading}:"]
+    for name, words in names.items():
+        indents = f"  {name:{width}}", " " * (width + 2)
+        lines += textwrap.wrap(
+            words, _WIDTH, initial_indent=indents[0], subsequent_indent=indents[1]
         )
-        for name, words in names.items()
-    ]
-    return "\n".join([f"{heading}:", *lines]) if lines else ""
+    return "\n".join(lines)
 
 
-def _all_flags(sections: Iterable[Section]) -> list[str]:
+def _flags(sections: Iterable[Section]) -> list[str]:
     """The flags of sections as absl prints them, by the title of their part."""
     found = []
     for part, group in itertools.groupby(sections, lambda section: section.part):
         title = f"Flags. {_title(part)}"
         found.append(f"{title}\n{'=' * len(title)}")
-        for heading, settings in ((s.heading, s.settings) for s in group):
+        for section in group:
             values = flags.FlagValues()
-            for one in settings:
-                default = _default(one)
-                words = _words(one) + (f" Default: {default}." if default else "")
-                flag_definitions.define(one, words, values, heading)
-            found.append(values.module_help(heading).strip())
+            for one in section.settings:
+                default = f" Default: {_default(one)}." if _default(one) else ""
+                words = _words(one) + default
+                flag_definitions.define(one, words, values, section.heading)
+            text = values.module_help(section.heading).strip().partition("\n")[2]
+            heading = textwrap.fill(f"{section.heading}:", 80, subsequent_indent="  ")
+            found.append(f"{heading}\n{text}")
     return found
 
 
