@@ -99,6 +99,18 @@ def test_the_documents_name_flags_that_there_are():
     assert not unknown
 
 
+def test_flagfile_stands_first_in_the_examples():
+    """What stands later counts: before a flag file a flag may be without effect."""
+    pages = [ROOT / "README.md", ROOT / "Dockerfile", ROOT / "Makefile"]
+    for folder in ("docs", "notebooks"):
+        pages += [p for p in (ROOT / folder).rglob("*") if p.suffix != ".png"]
+    command = re.compile(
+        r"(?:run_experiments\.py|tff-pmc)((?: |\\\n|--\S+)*--flagfile)"
+    )
+    found = [c for p in pages if p.is_file() for c in command.findall(p.read_text())]
+    assert len(found) > 10 and {*found} == {" --flagfile"}
+
+
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_named_experiments_are_settings_that_can_be_run(name):
     found = EXPERIMENTS[name]

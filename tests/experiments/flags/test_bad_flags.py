@@ -221,12 +221,12 @@ def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
 @pytest.mark.parametrize(
     ("flag", "folder", "says"),
     [
-        ("export", "none", "none is no run of ours: it has no run.json"),
-        ("export", "kept", "kept has run.json but no clients.csv"),
+        ("export", "none", "none is no folder"),
+        ("export", "kept", "kept holds no run: there is no run.json with rounds.csv"),
         ("tables", "none", "none is no folder"),
-        ("tables", "kept", "kept has run.json but no clients.csv"),
-        ("compare", "kept", "kept has run.json but no clients.csv"),
-        ("compare", "", " has run.json but no clients.csv"),  # What holds it.
+        ("tables", "kept", "kept holds no run: there is no run.json with rounds.csv"),
+        ("compare", "kept", "kept holds no run: there is no run.json with rounds.csv"),
+        ("compare", "", " holds no run: there is no run.json with"),  # What holds it.
     ],
 )
 def test_folders_that_are_no_runs_are_named_in_one_line(tmp_path, flag, folder, says):
