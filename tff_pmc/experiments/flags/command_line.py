@@ -48,10 +48,9 @@ def command_of(given: Values) -> Command:
         why = f"does not go with --{action}, which makes no run"
         _refuse(f"{others} tensorboard resume", on, why)
     if command.inspect:
-        _refuse(
-            "seeds", on, "does not go with --inspect, which is of one seed: take --seed"
-        )
-        _refuse("output_dir", on, "does not go with --inspect, which writes nothing")
+        why = "does not go with --inspect, which"
+        _refuse("seeds", on, f"{why} is of one seed: take --seed")
+        _refuse("output_dir", on, f"{why} writes nothing")
     if not command.tables:
         _refuse("format", given, "goes with --tables")
     if command.experiment != LR_SEARCH:
@@ -111,10 +110,9 @@ def _runs(
     named = {flag: getattr(command, flag) for flag in ("dataset", "model", "selection")}
     start.update({flag: value for flag, value in named.items() if value})
     data = DATASETS[start["dataset"]]
-    unused = {"cache_dir": not data.cached, "data_dir": not data.reads_folder}
-    unused = {flag: unused[flag] and bool(getattr(command, flag)) for flag in unused}
-    on = [flag for flag in unused if unused[flag]]
-    _refuse("cache_dir data_dir", on, f"is of no use with {start['dataset']}")
+    for flag, taken in ("cache_dir", data.cached), ("data_dir", data.reads_folder):
+        if getattr(command, flag) and not taken:
+            raise SettingError(f"--{flag} is of no use with {start['dataset']}")
     found = experiment(name)
     if searching:
         return _of_search(found, command, start, values, given)

@@ -173,18 +173,15 @@ def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
     order = ["", *PAPERS]  # The experiments beyond the papers first.
     found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
     search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
-    names = {
-        "files": what_files_make(),
-        "experiment": {n: e.title for n, e in found if paper in ("", e.paper)},
-        "criteria": {c: f"{o.name} ({o.source})" for c, o in criteria.REGISTRY.items()},
-    }
+    files, titles = what_files_make(), {name: e.title for name, e in found}
     if paper:
-        own = {f: w for f, w in names["files"].items() if w.startswith(f"{paper}'s ")}
-        names["files"], search = own, {}
-    names["experiment"].update(search)
-    names["criteria"].update(
-        {a: f"the same as {c}" for a, c in criteria.ALIASES.items()}
-    )
+        files = {f: words for f, words in files.items() if f"{paper}'s " in words}
+        titles = {name: e.title for name, e in found if e.paper == paper}
+        search = {}
+    codes = {c: f"{one.name} ({one.source})" for c, one in criteria.REGISTRY.items()}
+    aliases = {alias: f"the same as {c}" for alias, c in criteria.ALIASES.items()}
+    names = {"files": files, "experiment": {**titles, **search}}
+    names["criteria"] = {**codes, **aliases}
     for flag, registry in CHOSEN.items():
         docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
         names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
