@@ -19,7 +19,7 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.experiments.flags import command_line, flag_definitions, plugins
+from tff_pmc.experiments.flags import command_line, flag_definitions, flag_help, plugins
 from tff_pmc.reports import output
 from tff_pmc.reports.escape import message, printable
 from tff_pmc.settings import SettingError
@@ -32,10 +32,8 @@ def main(argv):
     """Parses the command line and runs; returns the exit code."""
     try:
         plugins.import_plugins(argv[1:])
-        if {"--help", "-help", "-h", "--helpfull"} & {*argv}:
-            from tff_pmc.experiments.flags import flag_help
-
-            print(flag_help.help_text(called()))
+        if shown := flag_help.asked(argv[1:], called()):
+            print(shown)
             return 0
         given = flag_definitions.parse(argv[1:])
         command = command_line.command_of(given)
@@ -44,12 +42,12 @@ def main(argv):
             from tff_pmc.experiments import side_by_side
 
             with output.using(forms):
-                print(printable(side_by_side.text(command, given.values)))
+                print(printable(side_by_side.text(command, given)))
             return 0
         path = command.client_table
         table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()
         runs = command_line.runs_of(command, given, tuple(table.values))
-        cluster = command_line.cluster_of(command, given.values)
+        cluster = command_line.cluster_of(command, given)
         if cluster is not None:
             from tff_pmc.runtime import cluster_probe
 

@@ -145,7 +145,7 @@ def setting(
         within: the range of a number; by default any.
         parse: a function that makes the value of the flag's text, for what is no word
             or number.
-        repeated: whether the flag may be given several times.
+        repeated: whether the flag takes several values, each of which is a run.
         has_flag: whether the command line has a flag for it.
         later: whether there are records from before it was declared: its default is
             then not recorded, and a run of before is one of now.

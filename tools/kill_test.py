@@ -29,7 +29,7 @@ ROUNDS = 12
 LAST = f"checkpoints/round_{ROUNDS}.npz"
 RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", LAST)
 FLAGS = (
-    *("--experiment=quickstart", "--priority=DS", "--priority=LD"),
+    *("--experiment=quickstart", "--priority=DS;LD"),
     *(f"--rounds={ROUNDS}", "--local_epochs=1", "--batch_size=10", "--num_packs=2"),
 )
 RUNS = ("DS", "LD")

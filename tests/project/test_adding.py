@@ -119,7 +119,7 @@ def test_a_claim_is_a_function_in_one_file(tmp_path):
 def test_their_flags_are_in_the_help_and_checked(made):
     folder, _ = made
     plugins = f"--plugin={','.join(MODULES)}"
-    shown = run(folder, plugins, "--help").stdout
+    shown = run(folder, plugins, "--helpfull").stdout
     for words in (
         "System clipped_mean:", "--clipped_mean_norm", "Data set stripes",
         "--stripe_width", "share of even labels (ours)", "Stripes, for a look.",

@@ -45,9 +45,9 @@ def test_each_flag_is_declared_by_one_class():
 def test_each_flag_stands_in_one_section_of_the_help():
     flags = [s.flag for part in flag_definitions.sections() for s in part.settings]
     assert sorted(flags) == sorted(set(flags))
-    text = flag_help.help_text()
-    for flag in flags:
-        assert text.count(f"--{flag}=") + text.count(f"  --{flag}\n") >= 1, flag
+    text = flag_help.help_text("full")
+    shown = sorted(re.findall(r"^  --(?:\[no\])?(\w+):", text, re.MULTILINE))
+    assert shown == sorted(flags)
     page = flag_help.markdown()
     assert [flag for flag in flags if page.count(f"| `--{flag}` |") != 1] == []
 
@@ -82,7 +82,7 @@ def test_the_setting_of_one_thing_is_named_in_its_module_alone(flag, name, modul
 def test_the_documents_name_flags_that_there_are():
     known = {s.flag for part in flag_definitions.sections() for s in part.settings}
     # absl's, a field of an example, and the page of claims' own.
-    known |= {"help", "flagfile", "stripe_width", "csv"}
+    known |= {"help", "helpfull", "flagfile", "stripe_width", "csv"}
     for path in (ROOT / "docs" / "examples").rglob("*.py"):
         known.update(re.findall(r'flag="(\w+)"', path.read_text()))
     for path in (ROOT / "benchmarks").glob("*.py"):  # These have flags of their own.
@@ -97,6 +97,18 @@ def test_the_documents_name_flags_that_there_are():
         if name not in known
     }
     assert not unknown
+
+
+def test_flagfile_stands_first_in_the_examples():
+    """What stands later counts: before a flag file a flag may be without effect."""
+    pages = [ROOT / "README.md", ROOT / "Dockerfile", ROOT / "Makefile"]
+    for folder in ("docs", "notebooks"):
+        pages += [p for p in (ROOT / folder).rglob("*") if p.suffix != ".png"]
+    command = re.compile(
+        r"(?:run_experiments\.py|tff-pmc)((?: |\\\n|--\S+)*--flagfile)"
+    )
+    found = [c for p in pages if p.is_file() for c in command.findall(p.read_text())]
+    assert len(found) > 10 and {*found} == {" --flagfile"}
 
 
 @pytest.mark.parametrize("name", list(EXPERIMENTS))

@@ -33,7 +33,7 @@ def made(tmp_path_factory):
         [*wells, "--predictions", "--output_dir=no"],
         [*wells, "--record_clients=none", "--output_dir=no"],
         [*wells, "--model=mnist_cnn", "--output_dir=no"],
-        [*wells, "--seeds=0,1", "--priority=DS", "--priority=MD", "--output_dir=seeds"],
+        [*wells, "--seeds=0,1", "--priority=DS;MD", "--output_dir=seeds"],
         ["--plugin=wells", "--tables=out_wells", "--output_dir=again"],
     ]
     script = textwrap.dedent(

@@ -108,7 +108,7 @@ def test_the_command_of_the_wheel_is_run_experiments(run):
     shown = run("--help")
     assert shown.returncode == 0, shown.stderr
     assert "  tff-pmc --flagfile=experiments/quickstart.flags\n" in shown.stdout
-    assert "run_experiments.py" not in shown.stdout.partition("Flags. ")[0]
+    assert "run_experiments.py" not in shown.stdout
     words = " ".join(shown.stdout.split())
     assert "docs/NAME.md is named, that is a document in the project's source" in words
     for name in set(re.findall(r"docs/([a-z_]+\.md)", words)):

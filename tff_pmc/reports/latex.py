@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-import pandas as pd
-
 from tff_pmc.reports.escape import one_line
 from tff_pmc.reports.pages import Heading, Items, Page, Table
 
@@ -71,6 +69,8 @@ def escaped(text: str) -> str:
 def _table(table: Table, caption: str, label: str) -> str:
     head, *lines = [[escaped(cell) for cell in line] for line in table.grid]
     left = min(table.left, len(head))
+    import pandas as pd  # Only here: --help is quick without it.
+
     made: str = pd.DataFrame(lines, columns=head).to_latex(
         index=False,
         escape=False,

@@ -28,17 +28,16 @@ class AggregationSettings(Settings):
 
     criteria: tuple[str, ...] = setting(
         ("DS", "LD", "MD"),
-        "The criteria that the clients measure, as DS,LD,MD; or powers of them, as "
-        "DS^0.5: a client whose power is not finite is left out, and counted as "
-        "excluded.",
+        "The criteria that the clients measure, as DS,LD,MD, or powers, as DS^0.5. A "
+        "client whose power is not finite is left out, and counted as excluded.",
         parse=flag_values.codes,
     )
     priority: tuple[str, ...] = setting(
         ("DS",),
-        "An ordering of criteria, most important first, as DS or LD,DS,MD; or several, "
-        "as 'DS;LD,DS,MD' or in several flags, each of which is one run; or all: each "
-        "criterion alone and every ordering. DS is federated averaging. Of systems "
-        "without priorities, the criteria that take part.",
+        "An ordering of criteria, most important first, or several, as 'DS;LD,DS,MD'. "
+        "Each is one run; all is each criterion alone and every ordering. DS is "
+        "federated averaging. Of systems without priorities, the criteria that take "
+        "part.",
         parse=flag_values.codes,
         repeated=True,
     )

@@ -169,19 +169,19 @@ class AdjustmentSettings(Settings):
 
     adjustment: str = setting(
         "fixed",
-        "Of the ordering in each round: fixed; backtracking (DA's Algorithm 1), which "
-        "tests orderings until one is as good as the round before; or best_of_all. May "
-        "be repeated: each --priority is run with each. DS alone has nothing to "
-        "adjust.",
+        "Of the ordering in each round: fixed, backtracking or best_of_all. "
+        "Backtracking (DA's Algorithm 1) tests orderings until one is as good as the "
+        "round before. Of several, as fixed,backtracking, each --priority is run with "
+        "each. DS alone has nothing to adjust.",
         choices=search.POLICIES,
         repeated=True,
     )
     judge_on: str = setting(
         "test",
-        "What candidates are judged on: every client's test set (DA's; together they "
-        "are Dual's validation set, which it reports), a local_validation part of its "
-        "training examples, which are then not trained on, or examples of the server "
-        "(Dual's evaluation set).",
+        "What --adjustment's candidates are judged on. It is every client's test set "
+        "(DA's; together they are Dual's validation set, which it reports), a "
+        "local_validation part of its training examples, which are then not trained "
+        "on, or examples of the server (Dual's evaluation set).",
         choices=("test", "local_validation", "server"),
     )
     validation_fraction: float = setting(
@@ -257,9 +257,9 @@ class RecordSettings(Settings):
 
     predictions: bool = setting(
         False,
-        "Record the predicted label of every test example in every round, which PMC's "
+        "Record the predicted label of every test example in every round. PMC's "
         "Tables 3, 5 and 7, Dual's tables and the export to the published code's form "
-        "need.",
+        "need it.",
     )
     evaluate_every: int = setting(
         1,

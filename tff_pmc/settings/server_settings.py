@@ -48,10 +48,11 @@ class ServerSettings(Settings):
 
     optimizer: str = setting(
         "sgd",
-        "What takes the round's mean update for a gradient: sgd (federated averaging), "
-        "momentum (FedAvgM), adam, yogi or adagrad (FedAdam, FedYogi, FedAdagrad). The "
-        "last three move each parameter by about --server_learning_rate, whatever the "
-        "update's size: they want a rate far below 1.",
+        "The server's optimizer, whose gradient is the round's mean update. It is sgd "
+        "(federated averaging), momentum (FedAvgM), adam, yogi or adagrad (FedAdam, "
+        "FedYogi, FedAdagrad). The last three move each parameter by "
+        "about --server_learning_rate, whatever the update's size: they want a rate "
+        "far below 1.",
         flag="server_optimizer",
         choices=tuple(_USES),
         later=True,

@@ -28,8 +28,10 @@ BAD = """
 --experiment=quickstar | did you mean quickstart?
 --priority=DS,XX | --priority=DS,XX: unknown criterion 'XX'
 --priority=LD,LD | LD,LD names a criterion twice
---priority=DS --priority=DS | --priority names DS twice
---priority=all --priority=DS | --priority names DS twice
+--priority=DS;DS | --priority names DS twice
+--priority=all;DS | --priority names DS twice
+--priority=DS --rounds=3 -priority LD | --priority is given twice: give one, with ';'
+--seeds=0 --seeds=4,5 | --seeds is given twice: give one, with ',' between
 --criteria=DS,LD,CB,MD,DS^2,LD^2 --priority=all | --priority=all: the orderings of 6
 --rounds=0 | --rounds must be at least 1, below 2^31, got 0
 --rounds=many | --rounds=many
@@ -39,14 +41,14 @@ BAD = """
 --num_packs=9999999999 | --num_packs must be at least 1, below 2^31
 --output_dir=gs://bucket/a | --output_dir=gs://bucket/a: it is an address
 --data_dir=s3://a | --data_dir=s3://a: it is an address
---export= | --export= has nothing behind it:
---output_dir= | --output_dir= has nothing behind it:
---flagfile= | --flagfile= has nothing behind it:
---experiment= | --experiment= has nothing behind it:
---compare= | --compare=: it is empty
+--export= | --export= has no value:
+--output_dir= | --output_dir= has no value:
+--flagfile= | --flagfile=: no such file; the project has adafed_1.flags
+--experiment= | --experiment= has no value:
+--compare= | --compare= has no value:
 --targets=20,20 | whole numbers from 1 to 100, each once
 --tables=x --output_dir=y --targets=20,30 | --targets is of runs, and these are on disk
---plugin= | --plugin=: it is empty
+--plugin= | --plugin= has no value:
 --dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
 --model=mnist_cn | --model=mnist_cn: no model 'mnist_cn' (did you mean
 --search_for=celebs | --search_for=celebs: no experiment 'celebs' (did
@@ -55,7 +57,7 @@ BAD = """
 --compare=x,y --baseline=LD | --baseline goes with --tables, of runs of several seeds
 --learning_rates=0.5 | --learning_rates goes with --experiment=lr_search
 --search_for=celeba --held_out=own | --search_for goes with --experiment=lr_search
---inspect --seeds=0,1 | --inspect is of one seed
+--inspect --seeds=0,1 | --seeds does not go with --inspect, which is of one seed
 --tables=x --output_dir=y --systems=sgd | --systems=sgd: no system
 --compare=x,y --dataset=minst | --dataset=minst: no data set
 --learning_rate=-1 | --learning_rate must be above 0
@@ -66,10 +68,11 @@ BAD = """
 --no_such_flag | no_such_flag
 --experiment=pmc_table4 | is a flag file: --flagfile=experiments/pmc_table4.flags
 --experiment=dual_criterion --sample_fraction=0.1 | did you mean --image_fraction?
+--help=algoritms | --help=algoritms: no part of the help 'algoritms' (did you mean alg
 --local_epoch=3 | Did you mean: local_epochs
 --resume | --resume needs the --output_dir of the run
 stray | unexpected argument: stray
---flagfile=missing.flags | missing.flags
+--flagfile=missing.flags | --flagfile=missing.flags: no such file; the project has
 --criteria=DS,weight | --criteria=DS,weight: weight is a column of the record
 --criteria=DS,MD --priority=LD | declared criteria are DS, MD
 --clients_per_round=inf | --clients_per_round must be
@@ -82,7 +85,7 @@ stray | unexpected argument: stray
 --data_dir=/no/such/dir | --data_dir=/no/such/dir is no folder
 --plugin=no_such_module | --plugin=no_such_module: No module named
 --adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got
---systems=owa --owa_quantifier= | --owa_quantifier= has nothing behind it
+--systems=owa --owa_quantifier= | --owa_quantifier= has no value
 --experiment=femnist --protocol=reference_code | no such protocol of femnist
 --experiment=lr_search --learning_rates=0.1,x | --learning_rates=0.1
 --experiment=lr_search --learning_rates=0.1,0.1 | each once
@@ -95,14 +98,14 @@ stray | unexpected argument: stray
 --experiment=lr_search --search_for=adafed_1 | compares systems
 --seeds=1 | --seeds=1: name two or more seeds
 --seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
---seeds=1,2 --cohort_seed=3 | --seeds sets all seeds
+--seeds=1,2 --cohort_seed=3 | --cohort_seed does not go with --seeds, which sets all
 --seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is none of the runs: LD
 --baseline=DS | --baseline goes with --seeds
 --adjustment=backtracking --priority=DS | has nothing to adjust
 --sample_fraction=0.1 | --sample_fraction is of no use with digits5k
 --cache_dir=/tmp | --cache_dir is of no use with digits5k
 --data_dir=/tmp | --data_dir is of no use with digits5k
---inspect --output_dir=/tmp/x | --inspect writes nothing, so it takes no --output_dir
+--inspect --output_dir=/tmp/x | --output_dir does not go with --inspect, which writes
 --client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
 --client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
@@ -144,7 +147,7 @@ MOST --priority=LD | --systems=owa has nothing to combine
 --systems=term --term_t=101 | --term_t must be from -100 to 100
 --systems=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use
 ADAFED_1 --momentum_beta=0.3 | --momentum_beta is of no
-ADAFED_1 --systems= | --systems=: it is empty
+ADAFED_1 --systems= | --systems= has no value:
 ADAFED_1 --systems=sgd | --systems=sgd: no system 'sgd'
 ADAFED_1 --normalization=max | does not go with adafed_1
 ADAFED_1 --judge_on=server | --judge_on is of no use
@@ -218,12 +221,12 @@ def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
 @pytest.mark.parametrize(
     ("flag", "folder", "says"),
     [
-        ("export", "none", "none is no run of ours: it has no run.json"),
-        ("export", "kept", "kept has run.json but no clients.csv"),
+        ("export", "none", "none is no folder"),
+        ("export", "kept", "kept holds no run: there is no run.json with rounds.csv"),
         ("tables", "none", "none is no folder"),
-        ("tables", "kept", "kept has run.json but no clients.csv"),
-        ("compare", "kept", "kept has run.json but no clients.csv"),
-        ("compare", "", " has run.json but no clients.csv"),  # What holds it.
+        ("tables", "kept", "kept holds no run: there is no run.json with rounds.csv"),
+        ("compare", "kept", "kept holds no run: there is no run.json with rounds.csv"),
+        ("compare", "", " holds no run: there is no run.json with"),  # What holds it.
     ],
 )
 def test_folders_that_are_no_runs_are_named_in_one_line(tmp_path, flag, folder, says):

@@ -29,7 +29,7 @@ QUICKSTART => DS / LD,DS,MD
 BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
 --priority=all => DS / LD / MD / DS,LD,MD / DS,MD,LD / LD,DS,MD / LD,MD,DS / MD,DS,LD / MD,LD,DS
 # To some systems all orderings are one.
---systems=product|--priority=DS,LD|--priority=LD,DS => product:DS,LD
+--systems=product|--priority=DS,LD;LD,DS => product:DS,LD
 --experiment=lr_search|--learning_rates=0.5,0.1 => DS / DS
 --experiment=lr_search|--learning_rates=0.2 => DS
 """  # noqa: E501
@@ -39,7 +39,7 @@ BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
 def test_the_runs_that_are_asked_for(case):
     flags, found = case.split(" => ")
     flags = flags.replace("QUICKSTART", QUICKSTART)
-    flags = flags.replace("BOTH", "--adjustment=fixed|--adjustment=backtracking")
+    flags = flags.replace("BOTH", "--adjustment=fixed,backtracking")
     assert labels(*filter(None, flags.split("|"))) == found.split(" / ")
 
 
@@ -72,7 +72,7 @@ def test_a_place_may_begin_with_the_home(monkeypatch):
     from tff_pmc.experiments.flags.flag_definitions import parse
 
     monkeypatch.setenv("HOME", "/h")
-    given = parse(["--output_dir=~/a", "--compare=~/b,c", "--tls_key=~/d"]).values
+    given = parse(["--output_dir=~/a", "--compare=~/b,c", "--tls_key=~/d"])
     found = [given[flag] for flag in ("output_dir", "compare", "tls_key")]
     assert found == ["/h/a", ("/h/b", "c"), "/h/d"]
 

@@ -1,5 +1,7 @@
 """Flags in files and on the command line: which of them count."""
 
+import os
+
 import pytest
 from absl import flags
 from cli import ROOT, labels
@@ -8,33 +10,26 @@ from leaf_data.settings import SettingError
 from tff_pmc.experiments.flags import flag_definitions
 
 TABLES = sorted(path.name for path in (ROOT / "experiments").glob("*.flags"))
-THREE = ["--priority=DS", "--priority=LD", "--adjustment=fixed", "--rounds=7"]
+THREE = ["--priority=DS;LD", "--adjustment=fixed", "--rounds=7"]
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Flag files, by name, in the folder we are in."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     texts = {
         "three": ["# A comment.", "", *THREE, "--predictions"],
-        "list": ["--priority=DS;LD", "--systems=median", "--seeds=0,1"],
         "other": ["--priority=MD", "--rounds=2"],
         "middle": ["--rounds=8", "--flagfile=three.flags", "--priority=MD"],
-        "outer": ["--flagfile=middle.flags", "--batch_size=5"],
-        "loop": ["--flagfile=round.flags"],
-        "round": ["--flagfile=loop.flags"],
+        "loop": ["--rounds=4", "--flagfile=loop.flags"],
         "unknown": ["--priorities=DS"],
-        **{f"deep{n}": [f"--flagfile=deep{n + 1}.flags"] for n in range(20)},
-        "deep20": ["--rounds=3"],
         "quickstart": ["--rounds=1"],
     }
     for name, lines in texts.items():
         (tmp_path / f"{name}.flags").write_text("\n".join(lines) + "\n")
+    os.mkfifo(tmp_path / "pipe.flags")
     (tmp_path / "bytes.flags").write_bytes(b"--priority=\xff\n")
-
-
-def given(*arguments):
-    return flag_definitions.parse(arguments).values
 
 
 @pytest.mark.parametrize(
@@ -44,35 +39,25 @@ def given(*arguments):
         (["--flagfile=three.flags"],
          {"priority": [("DS",), ("LD",)], "adjustment": ["fixed"], "rounds": 7,
           "predictions": True}),
-        # The command line replaces all that a file says of a flag.
+        # What stands later counts, and a file stands where it is named.
         (["--flagfile=three.flags", "--priority=MD,DS"], {"priority": [("MD", "DS")]}),
-        (["--priority=MD,DS", "--flagfile=three.flags"], {"priority": [("MD", "DS")]}),
-        (["--priority", "MD", "-flagfile", "three.flags"], {"priority": [("MD",)]}),
-        (["-priority=MD", "--flagfile=three.flags"], {"priority": [("MD",)]}),
-        (["--flagfile=three.flags", "--priority=MD", "--priority=LD,DS"],
-         {"priority": [("MD",), ("LD", "DS")], "adjustment": ["fixed"]}),
+        (["--priority=MD,DS", "--flagfile=three.flags"],
+         {"priority": [("DS",), ("LD",)]}),
+        (["--rounds=9", "-flagfile", "three.flags", "--rounds", "3", "--rounds=5"],
+         {"rounds": 5}),
         (["--flagfile=three.flags", "--rounds=9", "--nopredictions"],
          {"rounds": 9, "predictions": False}),
-        # One list is as several flags.
-        (["--flagfile=list.flags"], {"priority": [("DS",), ("LD",)]}),
-        (["--flagfile=list.flags", "--priority=MD;LD,DS", "--priority=DS"],
-         {"priority": [("MD",), ("LD", "DS"), ("DS",)]}),
-        (["--systems=median", "--systems=fedavg,dual"],
-         {"systems": ("median", "fedavg", "dual")}),
-        (["--seeds=0", "--seeds=4,5", "--targets=70", "--targets=80"],
-         {"seeds": (0, 4, 5), "targets": (70, 80)}),
-        (["--seeds=3,4", "--flagfile=list.flags", "--systems=fedavg"],
-         {"systems": ("fedavg",), "seeds": (3, 4)}),
-        # A file comes before the files that it names.
-        (["--flagfile", "outer.flags"],
-         {"priority": [("MD",)], "adjustment": ["fixed"], "rounds": 8,
-          "batch_size": 5}),
-        (["--flagfile=outer.flags", "--priority=LD"], {"priority": [("LD",)]}),
-        # Of two files the later one comes before the other.
+        (["--flagfile=middle.flags"], {"priority": [("MD",)], "rounds": 7}),
         (["--flagfile=three.flags", "--flagfile=other.flags"],
          {"priority": [("MD",)], "rounds": 2, "adjustment": ["fixed"]}),
         (["--flagfile=other.flags", "--flagfile=three.flags"],
          {"priority": [("DS",), ("LD",)], "rounds": 7}),
+        (["--flagfile=loop.flags"], {"rounds": 4}),
+        # Several values of one flag.
+        (["--priority=MD;LD,DS", "--adjustment=fixed,backtracking"],
+         {"priority": [("MD",), ("LD", "DS")],
+          "adjustment": ["fixed", "backtracking"]}),
+        (["--systems=median,dual"], {"systems": ("median", "dual")}),
         # What stands in the folder comes before what comes with the project.
         (["--flagfile=quickstart.flags"], {"rounds": 1}),
         (["--flagfile=experiments/quickstart.flags"], {"experiment": "quickstart"}),
@@ -81,9 +66,8 @@ def given(*arguments):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
-def test_which_flags_count(files, tmp_path, monkeypatch, arguments, found):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    values = given(*arguments)
+def test_which_flags_count(files, arguments, found):
+    values = flag_definitions.parse(arguments)
     assert {flag: values.get(flag) for flag in found} == found
     assert values or not arguments
 
@@ -91,31 +75,28 @@ def test_which_flags_count(files, tmp_path, monkeypatch, arguments, found):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["none.flags"], "--flagfile=none.flags: No such file or directory; the files"),
-        (["none.flags"], "quickstart.flags"),
-        (["mine/quickstart.flags"], "--flagfile=mine/quickstart.flags: No such file"),
-        (["/quickstart.flags"], "--flagfile=/quickstart.flags: No such file"),
-        (["experiments/"], "--flagfile=experiments/: "),
-        (["."], "--flagfile=.: Is a directory"),
-        ([""], "--flagfile= has nothing behind it"),
-        (["loop.flags"], "--flagfile=loop.flags: the file is named within itself"),
-        (["deep0.flags"], "--flagfile=deep16.flags: the file is named within itself"),
-        (["bytes.flags"], "--flagfile=bytes.flags: it is no text in UTF-8"),
-        (["list.flags", "--seeds=3,3"], "--seeds=3,3: name two or more seeds, each"),
-        (["list.flags", "stray"], "unexpected argument: stray"),
-        (["list.flags", "--", "--rounds=5"], "unexpected argument: --rounds=5"),
+        (["--flagfile=none.flags"], "--flagfile=none.flags: no such file; the project"),
+        (["--flagfile", "none.flags"], "quickstart.flags"),
+        (["--flagfile=mine/quickstart.flags"], "mine/quickstart.flags: no such file"),
+        (
+            ["--flagfile=/quickstart.flags"],
+            "--flagfile=/quickstart.flags: no such file",
+        ),
+        (["--flagfile=experiments/"], "--flagfile=experiments/: no such file"),
+        (["--flagfile=."], "--flagfile=.: no such file"),
+        (["--flagfile=pipe.flags"], "--flagfile=pipe.flags: no such file"),
+        (["--flagfile=/dev/zero"], "--flagfile=/dev/zero: no such file"),
+        (["--flagfile="], "--flagfile=: no such file"),
+        (["--rounds=3", "--flagfile"], "--flagfile with no argument"),
+        (["--flagfile=bytes.flags"], "--flagfile: a flag file is not text"),
+        (["--flagfile=unknown.flags"], "Unknown command line flag 'priorities'"),
+        (["--flagfile=other.flags", "stray"], "unexpected argument: stray"),
+        (["--flagfile=other.flags", "--", "--rounds=5"], "argument: --rounds=5"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(files, arguments, says, assert_one_line):
-    words = [f"--flagfile={arguments[0]}", *arguments[1:]]
-    assert_one_line(SettingError, lambda: given(*words), says)
-
-
-def test_a_flag_file_without_a_name_and_an_unknown_flag_in_a_file(files):
-    with pytest.raises(SettingError, match="--flagfile= has nothing behind it"):
-        given("--rounds=3", "--flagfile")
-    with pytest.raises(flags.UnrecognizedFlagError, match="priorities"):
-        given("--flagfile=unknown.flags")
+    kinds = (SettingError, flags.Error)
+    assert_one_line(kinds, lambda: flag_definitions.parse(arguments), says)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -127,10 +108,8 @@ def test_a_published_table_is_narrowed_to_one_row(name):
         own = [next(row for row in rows if "," in row).split(" ")[0], "DS"]
         flag = f"--priority={';'.join(own)}"
         assert labels(path, "--adjustment=fixed", flag) == own
-        first = f"--priority={own[0]}"
-        assert labels(first, path, "--adjustment=fixed") == own[:1]
         if "backtracking" not in rows[0]:
-            assert labels("--priority=DS", path) == ["DS"]
+            assert labels(path, "--priority=DS") == ["DS"]
     else:
         word = "median" if name.startswith("dual") else "fedavg"
         found = labels(path, f"--systems={word}")
@@ -138,14 +117,9 @@ def test_a_published_table_is_narrowed_to_one_row(name):
         assert {row.split(",")[0].lower() for row in found} == {word}
 
 
-def test_what_a_file_says_of_what_is_not_run_is_passed_over(files, tmp_path):
-    of_systems = ["--systems=momentum,median", "--momentum_beta=0.3"]
-    (tmp_path / "a.flags").write_text("\n".join(of_systems))
-    of_models = ["--experiment=celeba", "--model=celeba_reference_cnn"]
-    (tmp_path / "b.flags").write_text("\n".join([*of_models, "--dropout=0.1"]))
-    assert labels("--flagfile=a.flags", "--systems=median") == ["Median"]
-    assert labels("--flagfile=a.flags") == ["Momentum", "Median"]
-    assert labels("--flagfile=b.flags", "--model=celeba_cnn") == ["DS"]
-    own = "--laplace_epsilon=3"  # On the command line it is meant.
-    with pytest.raises(SettingError, match="laplace_epsilon is of no use with the"):
-        labels("--flagfile=a.flags", "--systems=median", own)
+def test_a_flag_of_no_use_is_refused_wherever_it_stands(tmp_path):
+    file = tmp_path / "a.flags"
+    file.write_text("--systems=momentum,median\n--momentum_beta=0.3\n")
+    assert labels(f"--flagfile={file}") == ["Momentum", "Median"]
+    with pytest.raises(SettingError, match="momentum_beta is of no use with the"):
+        labels(f"--flagfile={file}", "--systems=median")

@@ -13,18 +13,69 @@ from tff_pmc.settings.run_settings import CHOSEN
 
 @pytest.fixture(scope="module")
 def text():
-    return flag_help.help_text()
+    return flag_help.help_text("full")
 
 
-def test_it_fits_in_88_columns_and_its_examples_name_flags_that_there_are(text):
-    assert [line for line in text.splitlines() if len(line) > 88] == []
-    top = text.split("\nFlag files")[0].split("Examples:\n")[1]
-    commands = re.findall(r"^  python run_experiments\.py ((?:.*\\\n)*.*)$", top, re.M)
-    assert len(commands) == 3
-    known = {s.flag for part in flag_definitions.sections() for s in part.settings}
+def all_flags():
+    return {s.flag for part in flag_definitions.sections() for s in part.settings}
+
+
+def test_the_first_page_is_short_and_its_examples_name_flags_that_there_are():
+    page = flag_help.help_text()
+    lines = page.splitlines()
+    assert len(lines) <= 80 and max(map(len, lines)) <= 88
+    commands = re.findall(r"^  python run_experiments\.py ((?:.*\\\n)*.*)$", page, re.M)
+    assert len(commands) == 5
     for command in commands:
-        assert set(re.findall(r"--(\w+)", command)) <= known | {"flagfile"}
+        assert set(re.findall(r"--(\w+)", command)) <= all_flags() | {"flagfile"}
         assert all((ROOT / n).exists() for n in re.findall(r"flagfile=(\S+)", command))
+        assert command.startswith("--flagfile") or "--flagfile" not in command
+    groups = re.findall(r"^[A-Z].*:\n((?:  --.*\n(?: {5,}.*\n)*)+)", f"{page}\n", re.M)
+    flags = [re.findall(r"^  --(\w+) ", group, re.M) for group in groups]
+    assert len(flags) == 5
+    assert len({*sum(flags, [])}) == len(sum(flags, [])) == 30
+
+
+@pytest.mark.parametrize(
+    ("part", "has", "lacks"),
+    [
+        ("criteria", ["DS  ", "--priority:", "--clip_norm:"], ["--rounds:", "fedavg"]),
+        (
+            "algorithms",
+            ["fedavg  ", "--momentum_beta:", "--owa_weights:"],
+            ["--rounds:"],
+        ),
+        (
+            "DA",
+            ["da_table1 ", "femnist ", "--sample_fraction:"],
+            ["mnist_iid", "LR_SE"],
+        ),
+        (
+            "pmc",
+            ["pmc_table4 ", "celeba ", "--client_rule:"],
+            ["femnist ", "--rounds:"],
+        ),
+        ("AdaFed", ["adafed_1 ", "--adafed_epsilon:"], ["da_table1", "lr_search"]),
+        ("Dual", ["dual_table5 ", "--momentum_beta:"], ["adafed_1"]),
+        ("full", ["--rounds:", "--[no]predictions:", "power_of_choice  "], ["--no_s"]),
+    ],
+)
+def test_a_part_of_the_help(part, has, lacks):
+    page = flag_help.help_text(part)
+    assert [words for words in has if f"\n  {words}" not in page] == []
+    assert [words for words in lacks if words in page] == []
+    assert [line for line in page.splitlines() if len(line) > 88] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "part"),
+    [("-h", ""), ("-help", ""), ("--help", ""), ("--helpfull", "full"),
+     ("--help=criteria", "criteria"), ("-help=da", "DA"), ("--helper", None)],
+)  # fmt: skip
+def test_which_help_a_word_asks_for(word, part):
+    shown = flag_help.asked(["--rounds=3", word], "run_experiments.py")
+    assert shown == ("" if part is None else flag_help.help_text(part))
+    assert "run_experiments.py" not in flag_help.asked([word], "tff-pmc")
 
 
 def test_every_flag_file_is_there_with_its_first_line(text, tmp_path):
@@ -49,12 +100,12 @@ def test_every_flag_file_is_there_with_its_first_line(text, tmp_path):
         ("sample_fraction", "DA: Towards Effective Device-Aware Federated Learning"),
         ("adafed_epsilon", "AdaFed: Performance-based Adaptive Federated Learning"),
         ("momentum_beta image_fraction", "Dual: Dual-Criterion Model Aggregation in"),
-        ("owa_weights", "Beside the papers"),
+        ("owa_weights", "Beyond the papers"),
     ],
 )
 def test_flags_stand_with_the_paper_whose_they_are(text, flags, part):
     for flag in flags.split():
-        before = re.split(rf"^  --{flag}\b", text, flags=re.M)[0]
+        before = re.split(rf"^  --{flag}:", text, flags=re.M)[0]
         assert re.findall(r"^Flags\. (.*)\n=+$", before, re.M)[-1].startswith(part)
 
 
@@ -72,13 +123,14 @@ def test_the_default_of_a_flag_is_that_of_whatever_has_it(text):
     for kinds in CHOSEN.values():
         for kind in kinds.values():
             for one in kind.declared():
-                assert one.has_flag <= (f"  --{one.flag}" in text)
+                mark = f"--[no]{one.flag}: " if one.kind is bool else f"--{one.flag}: "
+                assert one.has_flag <= (mark in words)
                 if (
                     one.default not in (None, "", ())
                     and one.kind is str
                     and one.has_flag
                 ):
-                    own = words.split(f" --{one.flag}=")[1].split(" Default: ")[1]
+                    own = words.split(mark)[1].split(" Default: ")[1]
                     assert one.default in own.split(". ")[0], one
 
 

@@ -41,7 +41,7 @@ def here(tmp_path, monkeypatch):
     "arguments",
     [
         ["--plugin=own_a,own_b"],
-        ["--plugin=own_a", "--plugin", "own_b"],
+        ["--plugin=own_a", "--flagfile=mine.flags"],
         ["--flagfile=mine.flags"],
         ["--experiment=quickstart", "--resume", "-plugin= own_a , own_b"],
     ],

@@ -25,7 +25,7 @@ def test_a_run_records_the_scores_weights(
     done = run(
         *QUICK,
         "--rounds=1",
-        *("--systems=choquet", CHOQUET, "--priority=DS", "--priority=MD,LD,DS", *flags),
+        *("--systems=choquet", CHOQUET, "--priority=DS;MD,LD,DS", *flags),
         f"--output_dir={tmp_path / 'out'}",
     )
     assert ("aggregations a round" in done.stdout) == (normalization == "sum")

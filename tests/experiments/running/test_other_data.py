@@ -77,7 +77,7 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path):
     folder = tmp_path / "out"
     flags = [
         *("--experiment=celeba", f"--data_dir={tmp_path / 'faces'}", "--rounds=2"),
-        *("--priority=DS", "--priority=IS,CB,DS", "--predictions", "--local_epochs=1"),
+        *("--priority=DS;IS,CB,DS", "--predictions", "--local_epochs=1"),
         *("--clients_per_round=2", "--reach=above", f"--output_dir={folder}"),
     ]
     done = run(*flags)

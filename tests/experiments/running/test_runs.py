@@ -13,7 +13,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli") / "out"
     done = run(
         *SMALL,
-        *("--priority=DS", "--priority=LD,MD,DS", f"--output_dir={folder}"),
+        *("--priority=DS;LD,MD,DS", f"--output_dir={folder}"),
     )
     return folder, done
 
@@ -75,7 +75,7 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
     folder = tmp_path / "out"
     done = run(
         *SMALL,
-        *("--rounds=4", "--priority=MD,DS,LD", "--priority=DS", "--learning_rate=0.3"),
+        *("--rounds=4", "--priority=MD,DS,LD;DS", "--learning_rate=0.3"),
         *("--adjustment=best_of_all", "--judge_on=local_validation"),
         f"--output_dir={folder}",
     )
@@ -163,7 +163,7 @@ def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, sa
     assert says in inspected.splitlines()[-1] and "Traceback" not in inspected
 
 
-SEEDED = [*SMALL, "--priority=DS", "--priority=LD", "--reach=above"]
+SEEDED = [*SMALL, "--priority=DS;LD", "--reach=above"]
 
 
 @pytest.fixture(scope="module")

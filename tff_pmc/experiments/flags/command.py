@@ -1,9 +1,9 @@
-"""The flags of one call of `run_experiments.py` beside a run's settings."""
+"""The flags of one call of `run_experiments.py`, which are no settings of a run."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from leaf_data.dataset import DATASETS
@@ -28,20 +28,22 @@ LR_SEARCH = "lr_search"
 """The name by which `--experiment` asks for the search of a learning rate."""
 
 
-def _known(registry: Mapping[str, Any], name: str) -> str:
-    """Returns a name that is registered when the flag is parsed."""
-    registry[name]
-    return name
+def _names(registry: Mapping[str, Any]) -> Callable[[str], str]:
+    """Builds a parser of a name that is registered when the flag is parsed."""
+
+    def parse(name: str) -> str:
+        registry[name]
+        return name
+
+    return parse
 
 
 def _experiment(name: str) -> str:
+    file = f"{project_files.FLAG_FILES}/{name}.flags"
     if name == LR_SEARCH or name in EXPERIMENTS:
         return name
-    folder, file = project_files.FLAG_FILES, f"{name}.flags"
-    if (project_files.folder(folder) / file).is_file():
-        raise SettingError(
-            f"--experiment={name} is a flag file: --flagfile={folder}/{file}"
-        )
+    if project_files.folder(file).is_file():
+        raise SettingError(f"--experiment={name} is a flag file: --flagfile={file}")
     known = [*EXPERIMENTS, LR_SEARCH]
     raise SettingError(f"--experiment={name}: {unknown('experiment', name, known)}")
 
@@ -50,7 +52,7 @@ def _systems(text: str) -> tuple[str, ...]:
     """Names of systems, from their names or from what tables call them."""
     by_letters = {in_small_letters(kind.name): name for name, kind in SYSTEMS.items()}
     words = map(in_small_letters, flag_values.words(text))
-    return tuple(_known(SYSTEMS, by_letters.get(word, word)) for word in words)
+    return tuple(map(_names(SYSTEMS), (by_letters.get(word, word) for word in words)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,38 +63,37 @@ class WhatToRun(Settings):
 
     experiment: str = setting(
         "quickstart",
-        "The named experiment that settings start from; or lr_search, which finds the "
-        "learning rate of --search_for.",
+        "The named experiment that settings start from. lr_search finds the learning "
+        "rate of --search_for.",
         parse=_experiment,
     )
     protocol: str = setting(
         "paper",
-        "Start from the papers' settings, or with reference_code from those of the "
-        "authors' published code: every difference of the two at once "
-        "(docs/pmc.md).",
+        "The papers' settings, or with reference_code those of the authors' published "
+        "code: every difference of the two at once (docs/pmc.md).",
         choices=("paper", "reference_code"),
     )
     systems: tuple[str, ...] = setting(
         (),
-        "The systems to run, as fedavg,adafed; by default those that the experiment "
+        "The algorithms, as fedavg,adafed. By default those that the experiment "
         "compares, or prioritized alone.",
         parse=_systems,
     )
     dataset: str = setting(
         "",
-        "The data set, in the place of the experiment's own; --help lists the names.",
-        parse=lambda name: _known(DATASETS, name),
+        "The data set, in the place of the experiment's. --helpfull lists the names.",
+        parse=_names(DATASETS),
     )
     model: str = setting(
         "",
-        "The model, in the place of the experiment's own; --help lists the names.",
-        parse=lambda name: _known(MODELS, name),
+        "The model, in the place of the experiment's. --helpfull lists the names.",
+        parse=_names(MODELS),
     )
     selection: str = setting(
         "",
-        "How the clients of a round are chosen: uniform, unless the experiment says "
-        "otherwise; --help lists the names.",
-        parse=lambda name: _known(SELECTIONS, name),
+        "How the clients of a round are chosen. It is uniform, unless the experiment "
+        "has another. --helpfull lists the names.",
+        parse=_names(SELECTIONS),
     )
     seed: int = setting(
         None,
@@ -101,34 +102,32 @@ class WhatToRun(Settings):
     )
     seeds: tuple[int, ...] = setting(
         (),
-        "Several seeds, as 0,1,2,3,4: all runs are made under each, in folders seed_N, "
-        "and effect.md holds each of them against the baseline seed by seed, beside "
-        "the noise floor.",
+        "Several seeds, as 0,1,2,3,4: all runs are made under each. Their folders are "
+        "seed_N, and effect.md compares them with the baseline seed by seed, with the "
+        "noise floor.",
         parse=flag_values.seeds,
     )
     baseline: str = setting(
         "",
-        "With --seeds, the run that the others are held against, as tables call it. By "
-        "default it is DS, FedAvg, or Dual's weighted mean, and the first run where "
-        "that is not among them.",
+        "With --seeds, the run that the others are compared with, as tables call it. "
+        "By default DS, FedAvg, or Dual's weighted mean, else the first run.",
     )
     inspect: bool = setting(
         False,
-        "Describe the federation and each ordering's weights on the first cohorts; "
-        "train nothing beyond what the criteria need.",
+        "Describe the federation and each ordering's first weights, and end.",
     )
     search_for: str = setting(
         "mnist_noniid",
         "With --experiment=lr_search, the experiment whose rate is searched: the rate "
         "with which DS first brings half of the devices to its highest target, on a "
         "validation part of the training examples (PMC's rule).",
-        parse=lambda name: _known(EXPERIMENTS, name),
+        parse=_names(EXPERIMENTS),
     )
     held_out: str = setting(
         "pooled",
-        "With --experiment=lr_search, what a device is judged on: its share of the "
-        "held-out training examples of all devices, mixed, as in PMC's published "
-        "scripts, or its own.",
+        "With --experiment=lr_search, what a device is judged on: its share of all "
+        "devices' held-out training examples, mixed, as in PMC's published scripts, or "
+        "its own.",
         choices=("pooled", "own"),
     )
     learning_rates: tuple[float, ...] = setting(
@@ -138,9 +137,9 @@ class WhatToRun(Settings):
     )
     plugin: tuple[str, ...] = setting(
         (),
-        "A module of your own, or several as a,b, imported first, from the folder you "
-        "are in: its data sets, models, criteria, systems, experiments and reports "
-        "register themselves (docs/own_data.md, docs/extend.md).",
+        "Modules of yours in this folder, as a or a,b, that are imported first. Their "
+        "data sets, models, criteria, systems, experiments and reports register "
+        "themselves (docs/own_data.md, docs/extend.md).",
         parse=flag_values.words,
     )
 
@@ -153,22 +152,21 @@ class Places(Settings):
 
     data_dir: str = setting(
         "",
-        "Where the data is: MNIST's idx .gz files or mnist.npz, what LEAF's "
-        "preprocess.sh made of FEMNIST, CelebA's raw folder, CIFAR-10's python batches "
-        "or an image folder, Dual's places, or a folder with subfolders of these "
-        "names. By default the folder that TFF_PMC_DATA_DIR names, if it is set.",
+        "The data's folder, or one with a subfolder for each data set. By default what "
+        "TFF_PMC_DATA_DIR names. Of MNIST it has the idx .gz files or mnist.npz, of "
+        "FEMNIST what LEAF's preprocess.sh made, of CelebA the raw folder, of CIFAR-10 "
+        "the python batches or an image folder, of Dual's obstacles the places.",
         parse=flag_values.place,
     )
     cache_dir: str = setting(
         "",
-        "Where data that is converted once is kept; by default beside the data.",
+        "Where data that is converted once is kept; by default with the data.",
         parse=flag_values.place,
     )
     client_table: str = setting(
         "",
-        "A CSV of client attributes, a column client and one for each attribute "
-        "(boolean or in [0, 1]): they can be named in --criteria and --priority, and "
-        "accuracy is recorded by group.",
+        "A CSV of the column client and attributes (boolean or in [0, 1]). They can be "
+        "named in --criteria and --priority, and accuracy is recorded by group.",
         parse=flag_values.place,
     )
     output_dir: str = setting(
@@ -178,14 +176,14 @@ class Places(Settings):
     )
     resume: bool = setting(
         False,
-        "Go on with the run that --output_dir holds, given the same flags: to exactly "
-        "what it would have been without the interruption. There may be more --rounds, "
-        "orderings and --seeds than before.",
+        "Resume what --output_dir holds, with the same flags. The results are exactly "
+        "those without the interruption. There may be more --rounds, orderings and "
+        "--seeds than before.",
     )
     tensorboard: bool = setting(
         False,
-        "Write what the record says of each round for TensorBoard, too: accuracies and "
-        "their spread, the distributions over the clients, and the weights.",
+        "Write each round's record for TensorBoard, too: accuracies and their spread, "
+        "the distributions over the clients, and the weights.",
     )
 
 
@@ -197,35 +195,33 @@ class OfflineOptions(Settings):
 
     tables: str = setting(
         "",
-        "A folder of runs, ours or as the authors' published code writes them, of "
-        "which the tables and figures of their experiment, or of --experiment, are "
-        "made again, into --output_dir.",
+        "Make the tables of a folder of runs again, into --output_dir. They are those "
+        "of the runs' experiment, or of --experiment; the folder is ours or as the "
+        "authors' published code writes it.",
         parse=flag_values.place,
     )
     compare: tuple[str, ...] = setting(
         (),
-        "Two folders, as A,B: a run or several, ours or as the authors' published code "
-        "writes them. Compares them row by row and runs nothing; with --output_dir as "
-        "comparison.csv and comparison.png, too.",
+        "Compare two folders of runs, as A,B, row by row. They are ours or as the "
+        "authors' published code writes them; --output_dir gets comparison.csv and "
+        "comparison.png.",
         parse=flag_values.places,
     )
     format: str = setting(
         "markdown",
-        "With --tables, how the tables are written beside their numbers, which are "
-        "always CSV: markdown, latex (booktabs, for a paper), or csv for the numbers "
-        "alone.",
+        "With --tables, the form of the tables, whose numbers are always CSV, too: "
+        "markdown, latex (booktabs, for a paper), or csv for the numbers alone.",
         choices=output.TABLES,
     )
     figures: str = setting(
         "png",
-        "How figures are written: png, or pdf for a vector PDF beside each PNG.",
+        "How figures are written: png, or pdf for a vector PDF with each PNG.",
         choices=output.FIGURES,
     )
     export: str = setting(
         "",
         "A run's folder, recorded with --predictions, to be written into --output_dir "
-        "in the form of the authors' published code, whose evaluation script then "
-        "reads it.",
+        "in the form that the evaluation script of the authors' published code reads.",
         parse=flag_values.place,
     )
 
@@ -239,9 +235,8 @@ class EngineOptions(Settings):
     engine: str = setting(
         "local",
         "What runs TFF's computations. local: this process, the fastest for one run on "
-        "one machine. worker: TFF's own worker, a process of its own, to hold the "
-        "others against it. cluster: the workers of Dask on this or on many machines, "
-        "for many runs or large cohorts (docs/scaling.md).",
+        "one machine. worker: TFF's own worker, a process of its own, to compare the "
+        "others with. cluster: the workers of Dask, for many runs or large cohorts.",
         choices=ENGINES,
     )
     private_worker: bool = setting(
@@ -255,25 +250,8 @@ class EngineOptions(Settings):
 class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
     """The experiment, the folders and the actions that one call names."""
 
-    def __post_init__(self) -> None:
-        """Refuses values out of range, and what does not go together."""
-        super().__post_init__()
-        flags = ("inspect", "compare", "tables", "export", "tensorboard", "resume")
-        given = [flag for flag in flags if getattr(self, flag)]
-        if len(given) > 1 and given[0] in flags[:4]:
-            raise SettingError(
-                f"--{given[1]} does not go with --{given[0]}, which makes no run"
-            )
-        if self.seeds and self.inspect:
-            raise SettingError("--inspect is of one seed: take --seed, not --seeds")
-        if self.output_dir and self.inspect:
-            raise SettingError("--inspect writes nothing, so it takes no --output_dir")
 
-
-PARTS: tuple[type[Settings], ...] = (
-    *(WhatToRun, Places, OfflineOptions, EngineOptions),
-    ClusterOptions,
-)
+PARTS: tuple[type[Settings], ...] = (*Command.__bases__, ClusterOptions)
 """The parts of the command, in the order of the help."""
 
 COMMAND_FLAGS = frozenset(flag for part in PARTS for flag in part.flags())

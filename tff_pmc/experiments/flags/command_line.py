@@ -1,12 +1,11 @@
 """The settings of the runs that the flags ask for (no TensorFlow).
 
-Everything that is wrong with the flags is said here, before seconds are spent on
+All that is wrong with the flags is reported here, before seconds are spent on
 TensorFlow and data.
 """
 
 from __future__ import annotations
 
-import collections
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
@@ -21,9 +20,6 @@ from tff_pmc.experiments.experiment import (
     values_of,
 )
 from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command
-from tff_pmc.experiments.flags.flag_definitions import Given
-from tff_pmc.models import MODELS
-from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.settings.flag_values import naming
@@ -33,30 +29,45 @@ Values = Mapping[str, Any]
 """Values by flag."""
 
 
-def command_of(given: Given) -> Command:
-    """The command that the flags give."""
-    command = Command.of_flags(given.values)
+def _refuse(flags: str, given: Iterable[str], why: str) -> None:
+    """Raises a `SettingError` that names the first of some flags that is given."""
+    for flag in flags.split():
+        if flag in given:
+            raise SettingError(f"--{flag} {why}")
+
+
+def command_of(given: Values) -> Command:
+    """Returns the command that the flags give."""
+    command = Command.of_flags(given)
     if command.data_dir and not os.path.isdir(command.data_dir):
         raise SettingError(f"--data_dir={command.data_dir} is no folder")
-    if "format" in given.values and not command.tables:
-        raise SettingError("--format goes with --tables")
-    for flag in ("search_for", "held_out", "learning_rates"):
-        if flag in given.values and command.experiment != LR_SEARCH:
-            raise SettingError(f"--{flag} goes with --experiment={LR_SEARCH}")
+    on = [flag for flag in COMMAND_FLAGS if getattr(command, flag, False)]
+    actions = ("inspect", "compare", "tables", "export")
+    for action in (action for action in actions if action in on):
+        others = " ".join(one for one in actions if one != action)
+        why = f"does not go with --{action}, which makes no run"
+        _refuse(f"{others} tensorboard resume", on, why)
+    if command.inspect:
+        why = "does not go with --inspect, which"
+        _refuse("seeds", on, f"{why} is of one seed: take --seed")
+        _refuse("output_dir", on, f"{why} writes nothing")
+    if not command.tables:
+        _refuse("format", given, "goes with --tables")
+    if command.experiment != LR_SEARCH:
+        searches = "search_for held_out learning_rates"
+        _refuse(searches, given, f"goes with --experiment={LR_SEARCH}")
     return command
 
 
 def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
-    """The cluster that runs TFF's computations; None if another engine does."""
-    asked = [flag for flag in ClusterOptions.flags() if flag in given]
+    """Returns the cluster that runs TFF's computations; None if another engine does."""
+    asked = " ".join(flag for flag in ClusterOptions.flags() if flag in given)
     if command.engine != "cluster":
         if not asked:
             return None
         if "engine" in given or "cluster" not in given:
-            raise SettingError(
-                f"--{asked[0]} goes with --engine=cluster, not with "
-                f"--engine={command.engine}"
-            )
+            why = f"goes with --engine=cluster, not with --engine={command.engine}"
+            _refuse(asked, given, why)
     options = ClusterOptions.of_flags(given)
     if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
@@ -68,22 +79,14 @@ def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
 
 
 def runs_of(
-    command: Command, given: Given, attributes: Sequence[str] = ()
+    command: Command, given: Values, attributes: Sequence[str] = ()
 ) -> list[RunSettings]:
-    """The settings of each run, with the attributes of the client table.
-
-    A flag of a model or a system that no run has is passed over where a flag file gives
-    it, so that a file for a whole table serves for one row of it, too. On the command
-    line it is refused.
-    """
+    """Returns the settings of each run, with the attributes of the client table."""
     runs = _runs(command, given, attributes)
     if command.seeds:
-        seed_flags = {flag for settings in runs for flag in settings.seed_flags}
-        if command.seed is not None or seed_flags & set(given.values):
-            raise SettingError(
-                "--seeds sets all seeds of several runs: it does not go with another "
-                "flag of a seed"
-            )
+        seeds = " ".join(flag for settings in runs for flag in settings.seed_flags)
+        why = "does not go with --seeds, which sets all seeds of several runs"
+        _refuse(f"seed {seeds}", given, why)
         found = experiment(command.experiment)
         names = [r.system.name if found.compares_systems else r.label for r in runs]
         check_baseline(names, command.baseline)
@@ -91,44 +94,38 @@ def runs_of(
         raise SettingError("--baseline goes with --seeds")
     if command.seed is None:
         return runs
-    return [settings.seeded(command.seed, but_for=given.values) for settings in runs]
+    return [settings.seeded(command.seed, but_for=given) for settings in runs]
 
 
 def _runs(
-    command: Command, given: Given, attributes: Sequence[str]
+    command: Command, given: Values, attributes: Sequence[str]
 ) -> list[RunSettings]:
     """The settings of each run, before `--seed`."""
-    kinds = (*SYSTEMS.values(), *MODELS.values(), *SELECTIONS.values())
-    inherited = {flag for kind in kinds for flag in kind.flags()} & given.from_files
-    values = {
-        flag: value
-        for flag, value in given.values.items()
-        if flag not in inherited and flag not in COMMAND_FLAGS
-    }
+    values = {flag: given[flag] for flag in given if flag not in COMMAND_FLAGS}
     if attributes:
         values["client_attributes"] = tuple(attributes)
     searching = command.experiment == LR_SEARCH
     name = command.search_for if searching else command.experiment
     start = values_of(name, command.protocol)
-    start.update({flag: given.values[flag] for flag in inherited})
-    for flag in ("dataset", "model", "selection"):
-        if getattr(command, flag):
-            start[flag] = getattr(command, flag)
-    kind = DATASETS[start["dataset"]]
-    for flag, taken in ("cache_dir", kind.cached), ("data_dir", kind.reads_folder):
+    named = {flag: getattr(command, flag) for flag in ("dataset", "model", "selection")}
+    start.update({flag: value for flag, value in named.items() if value})
+    data = DATASETS[start["dataset"]]
+    for flag, taken in ("cache_dir", data.cached), ("data_dir", data.reads_folder):
         if getattr(command, flag) and not taken:
             raise SettingError(f"--{flag} is of no use with {start['dataset']}")
     found = experiment(name)
     if searching:
-        return _of_search(found, command, start, values, given.values)
-    if "validation_fraction" in values and values.get("judge_on") != "local_validation":
-        raise SettingError(
-            "--validation_fraction goes with --judge_on=local_validation or "
-            f"--experiment={LR_SEARCH}"
-        )
-    if found.compares_systems:
-        return _of_systems(found, command, start, values)
-    return _of_orderings(found, command, start, values)
+        return _of_search(found, command, start, values, given)
+    if values.get("judge_on") != "local_validation":
+        why = f"goes with --judge_on=local_validation or --experiment={LR_SEARCH}"
+        _refuse("validation_fraction", values, why)
+    of_kind = _of_systems if found.compares_systems else _of_orderings
+    # To OWA, Choquet and the product all orderings of the same criteria are one; and a
+    # flag may replace what set two rows apart.
+    by_label: dict[str, RunSettings] = {}
+    for settings in of_kind(found, command, start, values):
+        by_label.setdefault(settings.label, settings)
+    return list(by_label.values())
 
 
 def _of_search(
@@ -139,13 +136,13 @@ def _of_search(
         raise SettingError(
             f"--search_for={command.search_for} compares systems; the search runs DS"
         )
-    refused = ("priority", "systems", "adjustment", "learning_rate", "judge_on")
-    for flag in (*refused, "record_clients", "evaluate_clients", "seeds"):
-        if flag in given:
-            raise SettingError(
-                f"--{flag} does not go with --experiment={LR_SEARCH}, which runs DS "
-                "with each of --learning_rates"
-            )
+    _refuse(
+        "priority systems adjustment learning_rate judge_on record_clients "
+        "evaluate_clients seeds",
+        given,
+        f"does not go with --experiment={LR_SEARCH}, which runs DS with each of "
+        "--learning_rates",
+    )
     names = [f"{rate:g}" for rate in command.learning_rates]  # Of their folders.
     if len(set(names)) < len(names):
         raise SettingError(f"--learning_rates: one is there twice: {', '.join(names)}")
@@ -159,15 +156,18 @@ def _of_search(
 def _of_systems(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """The runs of an experiment that compares systems."""
-    refused = ("priority", "adjustment", "criteria", "normalization", "criteria_ranges")
-    for flag in (*refused, "inspect"):
-        if flag in values or (flag == "inspect" and command.inspect):
-            raise SettingError(
-                f"--{flag} does not go with {command.experiment}, which compares "
-                "systems: see --systems"
-            )
-    rows = _rows(found, command.systems)
+    """The runs of an experiment that compares systems: of those named, or of all."""
+    _refuse(
+        "priority adjustment criteria normalization criteria_ranges inspect",
+        [*values, *["inspect"] * command.inspect],
+        f"does not go with {command.experiment}, which compares systems: see --systems",
+    )
+    rows = list(found.rows)
+    if command.systems:
+        rows += found.on_demand
+        others = {*command.systems} - {row.system for row in rows}
+        rows = [row for row in rows if row.system in command.systems]
+        rows += map(Row, sorted(others))
     for flag in set(DATASETS[start["dataset"]].flags()) & set(values):
         # Where the rows differ in their data, a flag of it chooses among them.
         own = {row.changes[flag] for row in rows if flag in row.changes}
@@ -176,25 +176,12 @@ def _of_systems(
                 f"--{flag}={values[flag]}: {command.experiment} has no such run; it "
                 f"has {', '.join(map(str, sorted(own)))}"
             )
-        if own:
-            rows = [r for r in rows if r.changes.get(flag) in (None, values[flag])]
+        rows = [r for r in rows if r.changes.get(flag) in (None, values[flag])]
     settings = _settings_of([{**row.values, **values} for row in rows], start)
-    if "judge_on" in values and not any(r.adjustment.searches for r in settings):
-        raise SettingError(
-            f"--judge_on is of no use with the runs of {command.experiment} that are "
-            "asked for"
-        )
-    return _each_once(settings)
-
-
-def _rows(found: Experiment, systems: Sequence[str]) -> list[Row]:
-    """The rows of the systems named, in the experiment's order, or all."""
-    if not systems:
-        return list(found.rows)
-    listed = [*found.rows, *found.on_demand]
-    others = set(systems) - {row.system for row in listed}
-    rows = [row for row in listed if row.system in systems]
-    return [*rows, *map(Row, sorted(others))]
+    if not any(run.adjustment.searches for run in settings):
+        why = f"is of no use with the requested runs of {command.experiment}"
+        _refuse("judge_on", values, why)
+    return settings
 
 
 def _of_orderings(
@@ -203,29 +190,15 @@ def _of_orderings(
     """The runs of an experiment that compares orderings of criteria."""
     wanted = list(command.systems) or [start["system"]]
     runs = [run for name in wanted for run in _of_system(found, name, start, values)]
-    for flag in ("priority", "adjustment"):
-        if flag in values and not any(SYSTEMS[name].takes_priority for name in wanted):
-            raise SettingError(
-                f"--{flag} is of no use with the system {', '.join(wanted)}"
-            )
-    return _each_once(_settings_of(runs, start))
-
-
-def _each_once(runs: Sequence[RunSettings]) -> list[RunSettings]:
-    """The runs without those that an earlier one is, too.
-
-    To OWA, Choquet and the product all orderings of the same criteria are one; and a
-    flag may replace what set two rows apart.
-    """
-    by_label: dict[str, RunSettings] = {}
-    for settings in runs:
-        by_label.setdefault(settings.label, settings)
-    return list(by_label.values())
+    if not any(SYSTEMS[name].takes_priority for name in wanted):
+        why = f"is of no use with the system {', '.join(wanted)}"
+        _refuse("priority adjustment", values, why)
+    return _settings_of(runs, start)
 
 
 def _of_system(
     found: Experiment, name: str, start: Values, values: Values
-) -> Iterable[dict[str, Any]]:
+) -> list[dict[str, Any]]:
     """The values of the runs of one system: each ordering with each adjustment."""
     criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
     common = {**values, "system": name}
@@ -243,26 +216,15 @@ def _of_system(
         own = () if "criteria" in values else found.orderings
         orders = list(own) or [criteria[:1]]
     if all(len(order) == 1 for order in orders):
+        why = "no --priority has two criteria"
         if adjusted and "fixed" not in policies:
-            raise SettingError(
-                f"--adjustment={','.join(policies)} has nothing to adjust: no "
-                "--priority has two criteria"
-            )
+            words = f"--adjustment={','.join(policies)} has nothing to adjust"
+            raise SettingError(f"{words}: {why}")
         if system.combines:
-            raise SettingError(
-                f"--systems={name} has nothing to combine: no --priority has two "
-                "criteria"
-            )
-    return [
-        {
-            **common,
-            "priority": order,
-            # An ordering of one criterion leaves nothing to adjust.
-            "adjustment": policy if len(order) > 1 else "fixed",
-        }
-        for policy in policies
-        for order in orders
-    ]
+            raise SettingError(f"--systems={name} has nothing to combine: {why}")
+    # An ordering of one criterion leaves nothing to adjust.
+    pairs = [(o, p if len(o) > 1 else "fixed") for p in policies for o in orders]
+    return [{**common, "priority": o, "adjustment": policy} for o, policy in pairs]
 
 
 def _orderings(
@@ -275,8 +237,8 @@ def _orderings(
             found += naming("--priority=all", flag_values.all_orderings, criteria)
         else:
             found.append(order)
-    for order, count in collections.Counter(found).items():
-        if count > 1:
+    for order in found:
+        if found.count(order) > 1:
             raise SettingError(f"--priority names {','.join(order)} twice")
     return found
 
@@ -291,8 +253,7 @@ def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
         used.update(own)
         kept = {f: v for f, v in values.items() if f not in of_systems or f in own}
         settings.append(RunSettings.of(kept, inherited=start))
-    for flag in runs[0] if runs else ():
-        if flag in of_systems - used:
-            names = ", ".join(dict.fromkeys(run.names["system"] for run in settings))
-            raise SettingError(f"--{flag} is of no use with the system {names}")
+    names = ", ".join(dict.fromkeys(run.names["system"] for run in settings))
+    unused = " ".join(sorted(of_systems - used))
+    _refuse(unused, (*runs, {})[0], f"is of no use with the system {names}")
     return settings

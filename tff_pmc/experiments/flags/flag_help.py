@@ -5,83 +5,97 @@ from __future__ import annotations
 import functools
 import itertools
 import pathlib
+import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from leaf_data.dataset import DATASETS
-from leaf_data.settings import Setting
+from absl import flags
+
+from leaf_data.settings import Setting, SettingError, unknown
 from tff_pmc import criteria, project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH
-from tff_pmc.models import MODELS
-from tff_pmc.selections import SELECTIONS
+from tff_pmc.experiments.flags.flag_definitions import Section
+from tff_pmc.settings.aggregation_settings import AggregationSettings
 from tff_pmc.settings.papers import PAPERS
-from tff_pmc.settings.run_settings import CHOSEN
-from tff_pmc.systems import SYSTEMS
+from tff_pmc.settings.run_settings import CHOSEN, System
 
 _WIDTH = 88
-_SCRIPT = "run_experiments.py"
+_SCRIPT = "python run_experiments.py"
 
-_ABOUT = """\
+_EXAMPLES = f"""\
 Runs prioritized multi-criteria federated training and makes its tables.
 
-Examples:
-  python run_experiments.py --flagfile=experiments/quickstart.flags
+  {_SCRIPT} --flagfile=experiments/quickstart.flags
       trains two orderings on 5,000 real digits, in one to two minutes on two cores
-  python run_experiments.py --flagfile=experiments/pmc_table4.flags --data_dir=DIR \\
-      --priority=DS --priority=LD,DS,MD --rounds=30
+  {_SCRIPT} --flagfile=experiments/pmc_table4.flags --data_dir=DIR \\
+      --priority='DS;LD,DS,MD' --rounds=30
       makes two rows of a paper's table, for fewer rounds
-  python run_experiments.py --plugin=my_module --dataset=mine --model=mine --inspect
+  {_SCRIPT} --experiment=quickstart --seeds=0,1,2,3,4
+      compares the two orderings seed by seed with the noise floor
+  {_SCRIPT} --experiment=quickstart --output_dir=OUT --resume
+      goes on with the interrupted run in OUT
+  {_SCRIPT} --plugin=my_module --dataset=mine --model=mine --inspect
       looks at your own data before it trains anything (docs/own_data.md)"""
 
-_DOCUMENTS = (
-    "Where docs/NAME.md is named, that is a document in the project's source, which an "
-    "installed wheel does not have."
+RULE = (
+    "A flag left out keeps the value of the named experiment. Of a flag that is given "
+    "twice the later one counts, and the lines of a flag file stand in the place of "
+    "--flagfile, so give it first."
 )
 
-RULES = (
-    "A flag left out keeps the value of the named experiment. A flag on the command "
-    "line replaces all that a flag file says of this flag, wherever --flagfile stands. "
-    "A flag file replaces what the flag files that it names say. Of two flag files the "
-    "later one counts. --priority='DS;LD,DS' is two runs, and so is --priority=DS "
-    "--priority=LD,DS. Lists such as --systems=fedavg,median may also be given in "
-    "several flags."
-)
+_FIRST_DAY = {
+    "What to run": "experiment systems dataset model seed seeds inspect plugin",
+    "Training": "rounds clients_per_round local_epochs batch_size learning_rate "
+    "client_optimizer server_optimizer",
+    "Criteria and weights": "criteria priority normalization adjustment judge_on "
+    "selection",
+    "Data and results": "data_dir client_table output_dir resume predictions targets",
+    "Runs on disk, and engines": "tables compare engine",
+}
+"""The thirty flags that a first day needs."""
 
 
-def help_text(program: str = _SCRIPT) -> str:
-    """Returns the text of `--help`, for a program by that name."""
-    command = f"python {program}" if program.endswith(".py") else program
-    about = _ABOUT.replace(f"python {_SCRIPT}", command)
-    parts = [about, *(textwrap.fill(text, _WIDTH) for text in (_DOCUMENTS, RULES))]
-    files = what_files_make()
-    if files:
-        parts.append(_names("Flag files (--flagfile=experiments/NAME.flags)", files))
-    parts += [
-        _names("Experiments (--experiment)", _experiments()),
-        _names("Criteria (--criteria, --priority)", _criteria()),
-        _names("Systems (--systems)", _first_lines(SYSTEMS)),
-        _names("Data sets (--dataset)", _first_lines(DATASETS)),
-        _names("Models (--model)", _first_lines(MODELS)),
-        _names("Selections of clients (--selection)", _first_lines(SELECTIONS)),
-    ]
-    indent = " " * 6
-    for title, sections in _by_part():
-        title = f"Flags. {title}"
-        parts.append(f"{title}\n{'=' * len(title)}")
-        for section in sections:
-            lines = textwrap.wrap(f"{section.heading}:", _WIDTH, subsequent_indent="  ")
-            for declared in section.settings:
-                default = _default(declared)
-                words = declared.words + (f" Default: {default}." if default else "")
-                lines.append(f"  --{declared.flag}{_form(declared)}")
-                lines += textwrap.wrap(
-                    words, _WIDTH, initial_indent=indent, subsequent_indent=indent
-                )
-            parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+def asked(arguments: Sequence[str], program: str) -> str:
+    """Returns the help that arguments of a program ask for; empty without."""
+    for word in arguments:
+        if found := re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word):
+            command = f"python {program}" if program.endswith(".py") else program
+            text = help_text("full" if found[1] else found[2] or "")
+            return text.replace(_SCRIPT, command)
+    return ""
+
+
+def help_text(part: str = "") -> str:
+    """Returns the text of `--help`, or of one part of it.
+
+    Args:
+        part: criteria, algorithms, the short name of a paper, or full, which has all.
+
+    Raises:
+        SettingError: there is no such part.
+    """
+    sections = flag_definitions.sections()
+    if not part:
+        return _first_page(sections)
+    parts = ("criteria", "algorithms", *PAPERS)
+    name = {one.lower(): one for one in (*parts, "full")}.get(part.lower(), "")
+    if name == "full":
+        title, lists, wanted = textwrap.fill(RULE, _WIDTH), _lists(), sections
+    elif name == "criteria":
+        title, lists = "Criteria", _lists(of=("criteria",))
+        wanted = [s for s in sections if s.heading == AggregationSettings.title]
+    elif name == "algorithms":
+        title, lists = "Algorithms", _lists(of=("system",))
+        wanted = [s for s in sections if issubclass(s.settings[0].owner, System)]
+    elif name:
+        title, lists = _title(name), _lists(of=("files", "experiment"), paper=name)
+        wanted = [s for s in sections if s.part == name]
+    else:
+        raise SettingError(f"--help={part}: {unknown('part of the help', part, parts)}")
+    return "\n\n".join([title, *lists, *_flags(wanted)])
 
 
 def markdown() -> str:
@@ -94,7 +108,7 @@ def markdown() -> str:
         "the value where the experiment sets no other. Made by "
         "`python -m tff_pmc.experiments.flags.flag_help`.",
         "",
-        RULES,
+        RULE,
         "",
         "## Flag files",
         "",
@@ -103,18 +117,16 @@ def markdown() -> str:
     ]
     files = what_files_make()
     lines += [f"| `{name}.flags` | {words} |" for name, words in files.items()]
-    for title, sections in _by_part():
-        lines += ["", f"## {title}"]
-        for section in sections:
+    sections = flag_definitions.sections()
+    for part, group in itertools.groupby(sections, lambda section: section.part):
+        lines += ["", f"## {_title(part)}"]
+        for section in group:
             lines += ["", f"### {section.heading}", ""]
             lines += ["| flag | default | what it is |", "|---|---|---|"]
-            for declared in section.settings:
-                words = declared.words
-                if any(declared.choices):
-                    words += f" One of {', '.join(filter(None, declared.choices))}."
-                lines.append(
-                    f"| `--{declared.flag}` | {_default(declared)} | {words} |"
-                )
+            lines += [
+                f"| `--{one.flag}` | {_default(one)} | {_words(one)} |"
+                for one in section.settings
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -128,59 +140,91 @@ def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
     return found
 
 
-def _by_part() -> Iterator[tuple[str, list[flag_definitions.Section]]]:
-    """The sections of the flags by the title of their part."""
-    all_of_them = flag_definitions.sections()
-    for part, sections in itertools.groupby(all_of_them, lambda one: one.part):
-        title = f"{part}: {PAPERS[part].title}" if part in PAPERS else part
-        yield title, list(sections)
+def _first_page(sections: Iterable[Section]) -> str:
+    """The examples, the flags of a first day, and where the rest is."""
+    by_flag = {one.flag: one for section in sections for one in section.settings}
+    parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
+    for title, names in _FIRST_DAY.items():
+        own = {name: by_flag[name].words.partition(". ")[0] for name in names.split()}
+        first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
+        parts.append(_list(title, first))
+    rest = (
+        "The rest: --help=criteria, --help=algorithms, and of one paper "
+        f"{', '.join(f'--help={name}' for name in PAPERS)}; --helpfull has every flag, "
+        "flag file, experiment, data set and model. Where docs/NAME.md is named, that "
+        "is a document in the project's source, which an installed wheel does not have."
+    )
+    return "\n\n".join([*parts, textwrap.fill(rest, _WIDTH, break_on_hyphens=False)])
 
 
-def _experiments() -> dict[str, str]:
-    """The titles by name: those of no paper first, then paper by paper."""
-    order = ["", *PAPERS]
+_LISTS = {
+    "files": "Flag files (--flagfile=experiments/NAME.flags)",
+    "experiment": "Experiments (--experiment)",
+    "criteria": "Criteria (--criteria, --priority)",
+    "system": "Algorithms (--systems)",
+    "dataset": "Data sets (--dataset)",
+    "model": "Models (--model)",
+    "selection": "Selections of clients (--selection)",
+}
+
+
+def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
+    """The lists of what flags can name, or of what one paper has of it."""
+    order = ["", *PAPERS]  # The experiments beyond the papers first.
     found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
     search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
-    return {**{name: experiment.title for name, experiment in found}, **search}
+    files, titles = what_files_make(), {name: e.title for name, e in found}
+    if paper:
+        files = {f: words for f, words in files.items() if f"{paper}'s " in words}
+        titles = {name: e.title for name, e in found if e.paper == paper}
+        search = {}
+    codes = {c: f"{one.name} ({one.source})" for c, one in criteria.REGISTRY.items()}
+    aliases = {alias: f"the same as {c}" for alias, c in criteria.ALIASES.items()}
+    names = {"files": files, "experiment": {**titles, **search}}
+    names["criteria"] = {**codes, **aliases}
+    for flag, registry in CHOSEN.items():
+        docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
+        names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
+    return [_list(_LISTS[key], names[key]) for key in of if names[key]]
 
 
-def _criteria() -> dict[str, str]:
-    found = {
-        code: f"{criterion.name} ({criterion.source})"
-        for code, criterion in criteria.REGISTRY.items()
-    }
-    aliases = {alias: f"the same as {code}" for alias, code in criteria.ALIASES.items()}
-    return {**found, **aliases}
-
-
-def _first_lines(registry: Mapping[str, type]) -> dict[str, str]:
-    """The first line of each class's docstring, by name."""
-    return {
-        name: (thing.__doc__ or "").strip().splitlines()[0]
-        for name, thing in registry.items()
-    }
-
-
-def _names(heading: str, names: dict[str, str]) -> str:
+def _list(heading: str, names: Mapping[str, str]) -> str:
     width = max(map(len, names)) + 2
     lines = [f"{heading}:"]
     for name, words in names.items():
+        indents = f"  {name:{width}}", " " * (width + 2)
         lines += textwrap.wrap(
-            words,
-            _WIDTH,
-            initial_indent=f"  {name:{width}}",
-            subsequent_indent=" " * (width + 2),
+            words, _WIDTH, initial_indent=indents[0], subsequent_indent=indents[1]
         )
     return "\n".join(lines)
 
 
-def _form(declared: Setting) -> str:
-    if any(declared.choices):
-        return "=" + "|".join(filter(None, declared.choices))
-    if declared.kind is bool:
-        return ""
-    kinds = {int: "NUMBER", float: "NUMBER"}
-    return "=" + kinds.get(declared.kind, "TEXT")
+def _flags(sections: Iterable[Section]) -> list[str]:
+    """The flags of sections as absl prints them, by the title of their part."""
+    found = []
+    for part, group in itertools.groupby(sections, lambda section: section.part):
+        title = f"Flags. {_title(part)}"
+        found.append(f"{title}\n{'=' * len(title)}")
+        for section in group:
+            values = flags.FlagValues()
+            for one in section.settings:
+                default = f" Default: {_default(one)}." if _default(one) else ""
+                words = _words(one) + default
+                flag_definitions.define(one, words, values, section.heading)
+            text = values.module_help(section.heading).strip().partition("\n")[2]
+            heading = textwrap.fill(f"{section.heading}:", 80, subsequent_indent="  ")
+            found.append(f"{heading}\n{text}")
+    return found
+
+
+def _title(part: str) -> str:
+    return f"{part}: {PAPERS[part].title}" if part in PAPERS else part
+
+
+def _words(declared: Setting) -> str:
+    """The words of a setting, and its choices."""
+    choices = ", ".join(filter(None, declared.choices))
+    return declared.words + (f" One of {choices}." if choices else "")
 
 
 def _default(declared: Setting) -> str:

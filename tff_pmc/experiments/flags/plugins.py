@@ -20,52 +20,58 @@ from tff_pmc.settings.run_settings import CHOSEN
 def import_plugins(arguments: Sequence[str]) -> None:
     """Imports the modules that `--plugin` names, so that their flags exist."""
     own = [declared for declared in Command.declared() if declared.flag == "plugin"]
-    names = flag_definitions.parse(arguments, own).values.get("plugin")
+    names = flag_definitions.parse(arguments, own).get("plugin", ())
     PLUGINS.clear()
-    if names is None:
+    if not names:
         return
-    # First those of the package: a plugin that takes a name of theirs is then told so.
+    # First those of the package, so that a plugin which takes a name of theirs fails.
     for registry in (*CHOSEN.values(), EXPERIMENTS, criteria.REGISTRY):
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     for name in names:
-        _import(name)
+        try:
+            _import(name)
+        except ValueError as error:
+            raise SettingError(f"--plugin={name}: {error}") from error
         PLUGINS[name] = plugin_sha256(name)
 
 
 def _import(name: str) -> None:
-    if name.endswith(".py") or os.path.sep in name:
-        own = os.path.basename(name)
-        own = own[:-3] if own.endswith(".py") else own
-        raise SettingError(
-            f"--plugin={name}: name the module and not the file: --plugin={own}, in "
-            "the folder that it is in"
+    """Imports a module; a `ValueError` reports in words why it cannot be used."""
+    own = os.path.basename(name)
+    own = own[:-3] if own.endswith(".py") else own
+    if own != name:
+        raise ValueError(
+            f"name the module and not the file: --plugin={own}, in the folder that it "
+            "is in"
         )
     try:
         module = importlib.import_module(name)
     except ImportError as error:
-        raise SettingError(f"--plugin={name}: {error}") from error
+        raise ValueError(str(error)) from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # A script may end itself, with success even.
-        said = f"{type(error).__name__}: {error}"
-        raise SettingError(f"--plugin={name}: {said}{_place(error)}") from error
-    own = os.path.join(os.getcwd(), f"{name}.py")
+        words = f"{type(error).__name__}: {error}{_place(error)}"
+        raise ValueError(words) from error
+    file = os.path.join(os.getcwd(), f"{name}.py")
     found = getattr(module, "__file__", None) or "a part of Python"
-    if os.path.exists(own) and os.path.realpath(found) != os.path.realpath(own):
-        raise SettingError(
-            f"--plugin={name}: there is another module of this name ({found}): give "
-            "yours another"
+    if os.path.exists(file) and os.path.realpath(found) != os.path.realpath(file):
+        raise ValueError(
+            f"there is another module of this name ({found}): rename yours"
         )
 
 
 def _place(error: BaseException) -> str:
     """The line of a file in this folder that an error came from, if it is known."""
-    if isinstance(error, SyntaxError):  # It says so itself.
-        return ""
     here = os.path.join(os.path.realpath(os.getcwd()), "")
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+    frames = (
+        []
+        if isinstance(error, SyntaxError)
+        else traceback.extract_tb(error.__traceback__)
+    )
+    for frame in reversed(frames):  # A syntax error names its line already.
         if os.path.realpath(frame.filename).startswith(here):
             return f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
     return ""
