@@ -38,7 +38,7 @@ def made(tmp_path_factory):
 
 def test_each_addition_of_the_page_runs(made):
     folder, done = made
-    assert len(MODULES) == 8
+    assert len(MODULES) == 9
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
     settings = json.loads((name / "run.json").read_text())["settings"]
     assert settings["system"] == {"system": "first_half", "first_share": 0.7}
@@ -59,8 +59,8 @@ def test_each_addition_of_the_page_runs(made):
     assert info["settings"]["system"] == own
     assert "Best rounds" in done.stdout
     head, *lines = (folder / "out" / "best_rounds.csv").read_text().splitlines()
-    assert head == "run,best" and len(lines) == 2
-    assert lines[-1].startswith('"Clipped mean, largest",0.')
+    assert head == "seed,run,best" and len(lines) == 2
+    assert lines[-1].startswith('0,"Clipped mean, largest",0.')
 
 
 @pytest.mark.slow

@@ -1,13 +1,11 @@
 """A table, written as `best_rounds.csv`; a `Report` may have pages and figures, too."""
 
-import pandas as pd
-
 from tff_pmc.reports import REPORTS, Report
 
 
-def report(runs):
-    best = [run.rounds["accuracy"].max() for run in runs]
-    table = pd.DataFrame({"run": [run.label for run in runs], "best": best})
+def report(results):
+    best = results.rounds.groupby(["seed", "label"], sort=False)["accuracy"].max()
+    table = best.rename("best").rename_axis(["seed", "run"]).reset_index()
     return Report(f"Best rounds\n{table}", tables={"best_rounds": table})
 
 
