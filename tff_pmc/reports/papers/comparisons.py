@@ -126,10 +126,11 @@ def compare(
     both = [runs] if isinstance(runs, Runs) else [*runs]
     labels = [own] if isinstance(own, str) else [*own]
     fixed = isinstance(base, (int, float))
-    bases = [base] if isinstance(base, str) else [*base] if base and not fixed else []
+    bases = [base] if isinstance(base, str) else []
+    bases = [*base] if isinstance(base, (list, tuple)) else bases
     needed = [*needs, *bases, *labels]
     chosen = [one.choose(needed, rounds) for one in both]
-    seeds = set.intersection(*[{*one["seed"]} for one in chosen])
+    seeds = set(chosen[0]["seed"]) & set(chosen[-1]["seed"])
     if not seeds:
         names = " and ".join(one.name for one in both)
         raise RecordError(f"the runs of {names} have no seed in common")
