@@ -11,5 +11,5 @@ export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
 # closes it, and until then it is this machine's alone.
 exec .venv/bin/dask scheduler --host "$address" --protocol tls --port 8786 \
     --no-dashboard --dashboard-address 127.0.0.1:0 \
-    --preload tff_pmc.runtime.cluster_tasks \
+    --preload tff_pmc.cluster.tasks \
     --tls-ca-file tls/ca.pem --tls-cert tls/member.pem --tls-key tls/member.key "${@:2}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -18,9 +19,9 @@ from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.models import MODELS
 from tff_pmc.reports import output
+from tff_pmc.runtime import ENGINES
 from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import flag_values
-from tff_pmc.settings.cluster_options import ENGINES, ClusterOptions
 from tff_pmc.settings.run_settings import in_small_letters
 from tff_pmc.systems import SYSTEMS
 
@@ -242,7 +243,7 @@ class EngineOptions(Settings):
         "one machine. worker: TFF's own worker, a process of its own, to hold the "
         "others against it. cluster: the workers of Dask on this or on many machines, "
         "for many runs or large cohorts (docs/scaling.md).",
-        choices=ENGINES,
+        choices=tuple(ENGINES),
     )
     private_worker: bool = setting(
         True,
@@ -270,9 +271,14 @@ class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
             raise SettingError("--inspect writes nothing, so it takes no --output_dir")
 
 
+ENGINE_OPTIONS: dict[str, str] = {
+    "cluster": "tff_pmc.cluster.options.ClusterOptions",
+}
+"""Where the flags are that go with one engine alone."""
+
 PARTS: tuple[type[Settings], ...] = (
     *(WhatToRun, Places, OfflineOptions, EngineOptions),
-    ClusterOptions,
+    *map(pkgutil.resolve_name, ENGINE_OPTIONS.values()),
 )
 """The parts of the command, in the order of the help."""
 

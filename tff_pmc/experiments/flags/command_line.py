@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import collections
 import os
+import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import SettingError
@@ -20,12 +21,16 @@ from tff_pmc.experiments.experiment import (
     experiment,
     values_of,
 )
-from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command
+from tff_pmc.experiments.flags.command import (
+    COMMAND_FLAGS,
+    ENGINE_OPTIONS,
+    LR_SEARCH,
+    Command,
+)
 from tff_pmc.experiments.flags.flag_definitions import Given
 from tff_pmc.models import MODELS
 from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
-from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.settings.flag_values import naming
 from tff_pmc.systems import SYSTEMS
 
@@ -46,9 +51,12 @@ def command_of(given: Given) -> Command:
     return command
 
 
-def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
-    """The cluster that runs TFF's computations; None if another engine does."""
-    asked = [flag for flag in ClusterOptions.flags() if flag in given]
+def cluster_of(command: Command, given: Values) -> Any:
+    """The `ClusterOptions` of the call; None if another engine runs it."""
+    if "cluster" not in ENGINE_OPTIONS:
+        return None
+    kind = pkgutil.resolve_name(ENGINE_OPTIONS["cluster"])
+    asked = [flag for flag in kind.flags() if flag in given]
     if command.engine != "cluster":
         if not asked:
             return None
@@ -57,7 +65,7 @@ def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
                 f"--{asked[0]} goes with --engine=cluster, not with "
                 f"--engine={command.engine}"
             )
-    options = ClusterOptions.of_flags(given)
+    options: Any = kind.of_flags(given)
     if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
             f"--spread=runs does not go with --experiment={command.experiment}, whose "

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 from leaf_data.errors import one_line
-from tff_pmc.runtime import cluster_probe, cluster_tasks, local_cluster
-from tff_pmc.runtime.cluster_watch import TIMEOUTS, Watch
-from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
+from tff_pmc.cluster import local_cluster, probe, tasks
+from tff_pmc.cluster.options import ClusterOptions, ClusterSettingError
+from tff_pmc.cluster.watch import TIMEOUTS, Watch
+from tff_pmc.runtime import EngineError
 
 WORKERS_SECONDS = 30
 """How long to wait for the first worker."""
@@ -34,7 +35,7 @@ _POLL_SECONDS = 0.1
 _ASK_SECONDS = 300  # A worker that is asked for its versions imports TensorFlow first.
 
 
-class ClusterError(RuntimeError):
+class ClusterError(EngineError):
     """The cluster, or every worker that tried, ended while a computation needed it."""
 
 
@@ -44,9 +45,9 @@ class ClusterConnection:
     def __init__(self, options: ClusterOptions) -> None:
         """Starts a cluster or connects to one; a `ClusterSettingError` says why not."""
         options.check()
-        cluster_probe.check(options)
+        probe.check(options)
         self.address = options.address
-        self.terms = cluster_tasks.terms_of(options.threads)
+        self.terms = tasks.terms_of(options.threads)
         self._stores: set[tuple[str, str, str]] = set()  # What the workers see.
         self._cluster: Any = None
         self.client: Any = None
@@ -151,7 +152,7 @@ class ClusterConnection:
             self.client = distributed.Client(
                 where,
                 security=security,
-                timeout=cluster_probe.SECONDS,
+                timeout=probe.SECONDS,
                 set_as_default=False,
                 direct_to_workers=True,
                 name="tff_pmc",
@@ -172,7 +173,7 @@ class ClusterConnection:
         from distributed.scheduler import KilledWorker
 
         new = [w for w in self.workers() if (w, path, digest) not in self._stores]
-        for worker, error in self._ask(new, cluster_tasks.check_store, path, digest):
+        for worker, error in self._ask(new, tasks.check_store, path, digest):
             if isinstance(error, (str, KilledWorker)):
                 raise TimeoutError(f"{worker}: {error}")  # It is lost, and not refused.
             who = f"the worker {worker} needs the driver's store under the same path"
@@ -181,7 +182,7 @@ class ClusterConnection:
 
     def _check_workers(self) -> None:
         """Asks every worker whether it is fit, which imports TensorFlow there."""
-        check = cluster_tasks.check_versions
+        check = tasks.check_versions
         for worker, error in self._ask(self.workers(), check, self.terms):
             who = f"the worker {worker} cannot be used"
             if "deserialization of the task graph" in str(error):

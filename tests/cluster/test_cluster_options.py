@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from tff_pmc.runtime import cluster_probe
-from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
+from tff_pmc.cluster import probe
+from tff_pmc.cluster.options import ClusterOptions, ClusterSettingError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -64,7 +64,7 @@ def test_a_key_of_another_certificate_is_refused(certificates, refused):
 
 
 def test_who_has_a_certificate_of_the_authority_is_let_in(dask_cluster):
-    cluster_probe.check(dask_cluster)
+    probe.check(dask_cluster)
 
 
 def test_a_certificate_of_another_authority_is_refused(
@@ -75,13 +75,13 @@ def test_a_certificate_of_another_authority_is_refused(
     own = {name: other[name] for name in ("tls_cert", "tls_key")}
     options = dataclasses.replace(dask_cluster, **own)
     refused(
-        lambda: cluster_probe.check(options),
+        lambda: probe.check(options),
         "refuses the certificate",
         f"--tls_cert={own['tls_cert']}",
     )
     options = dataclasses.replace(dask_cluster, **other)
     refused(
-        lambda: cluster_probe.check(options),
+        lambda: probe.check(options),
         "not of the authority",
         f"--tls_ca_file={other['tls_ca_file']}",
     )
@@ -89,7 +89,7 @@ def test_a_certificate_of_another_authority_is_refused(
 
 def test_without_tls_a_scheduler_with_it_does_not_answer(dask_cluster, refused):
     options = ClusterOptions(dask_cluster.address.replace("tls://", "tcp://"))
-    refused(lambda: cluster_probe.check(options, 1), "no scheduler without TLS")
+    refused(lambda: probe.check(options, 1), "no scheduler without TLS")
 
 
 def test_an_address_where_nobody_listens_is_named(certificates, refused):
@@ -98,7 +98,7 @@ def test_an_address_where_nobody_listens_is_named(certificates, refused):
         port = listener.getsockname()[1]
     options = ClusterOptions(f"tls://127.0.0.1:{port}", **certificates())
     said = (f"--cluster=tls://127.0.0.1:{port}", "no scheduler answers")
-    refused(lambda: cluster_probe.check(options), *said)
+    refused(lambda: probe.check(options), *said)
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,14 @@ def test_who_greets_otherwise_is_no_scheduler(certificates, refused, greeting, s
         options = ClusterOptions(f"tcp://{address}")
         if greeting is None:
             options = ClusterOptions(f"tls://{address}", **certificates())
-        refused(lambda: cluster_probe.check(options, 0.5), says)
+        refused(lambda: probe.check(options, 0.5), says)
         for connection in held:
             connection.close()
 
 
 def test_without_dask_one_line_says_how_to_install_it(monkeypatch, refused):
-    monkeypatch.setattr(cluster_probe.importlib.util, "find_spec", lambda _: None)
-    refused(cluster_probe.check_installed, "pip install 'tff-pmc[cluster]'")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    refused(ClusterOptions().check, "pip install 'tff-pmc[cluster]'")
 
 
 def test_what_the_script_makes_is_of_one_user(tmp_path):

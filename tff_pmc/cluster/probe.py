@@ -5,26 +5,16 @@ Dask alone repeats an attempt until no time is left, and tells no reason.
 
 from __future__ import annotations
 
-import importlib.util
 import socket
 import ssl
 import struct
 import time
 
-from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
+from tff_pmc.cluster.options import ClusterOptions, ClusterSettingError
 
 SECONDS = 10
 
 _LONGEST = 1 << 20  # Bytes of a greeting; Dask's has some hundred.
-
-
-def check_installed() -> None:
-    """Raises a `ClusterSettingError` where Dask is not installed; it says how to."""
-    if importlib.util.find_spec("distributed") is None:
-        raise ClusterSettingError(
-            "--engine=cluster needs Dask: pip install 'tff-pmc[cluster]' (`make venv` "
-            "has it)"
-        )
 
 
 def check(options: ClusterOptions, seconds: float = SECONDS) -> None:
@@ -34,7 +24,6 @@ def check(options: ClusterOptions, seconds: float = SECONDS) -> None:
         ClusterSettingError: one of them is not there, or does not answer us in so many
             seconds.
     """
-    check_installed()
     place = options.place()
     if place is None:
         return

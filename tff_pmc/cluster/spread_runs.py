@@ -13,23 +13,24 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from tqdm import tqdm
 
 from leaf_data.errors import DataError, one_line
+from tff_pmc.cluster import tasks
+from tff_pmc.cluster.connection import LOSSES, ClusterConnection
+from tff_pmc.cluster.options import ClusterSettingError
 from tff_pmc.record import files
-from tff_pmc.record.record_error import InUseError
+from tff_pmc.record.record_error import InUseError, LostRunError
 from tff_pmc.record.same_run import PLUGINS, plugin_sha256
-from tff_pmc.runtime import cluster_tasks
-from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection
-from tff_pmc.settings.cluster_options import ClusterSettingError
 
 if TYPE_CHECKING:
     import leaf_data
-    from tff_pmc.experiments.running.execution import Federations
-    from tff_pmc.experiments.running.suite import Done, Job
+    from tff_pmc.settings import RunSettings
+
+    Load = Callable[[RunSettings], leaf_data.FederatedDataset]
 
 _ASK_SECONDS = 60
 _LOOK_SECONDS = 1  # How often to look whether a run is still wanted.
@@ -41,43 +42,41 @@ _one_at_a_time = threading.Lock()
 
 
 def make_run(
-    terms: cluster_tasks.Terms,
+    terms: tasks.Terms,
     plugins: Sequence[tuple[str, str]],
     directory: str,
-    federations: bytes,
-    sent_job: bytes,
+    load: bytes,
+    run_and_job: bytes,
 ) -> None:
-    """Makes a run on a worker, or goes on: its checkpoints say how far it is.
+    """Makes a run on a worker, or resumes it: its checkpoints say how far it is.
 
     `plugins` are the names of modules and their sha256s.
     """
-    cluster_tasks.check_versions(terms)
+    tasks.check_versions(terms)
     if plugins and directory not in sys.path:
         sys.path.insert(0, directory)
     for plugin in plugins:
         _import(*plugin)
-    from tff_pmc.experiments.running import loop
     from tff_pmc.runtime import Runtime
-    from tff_pmc.runtime.cluster import cluster_record
 
-    job = cluster_tasks.from_bytes(sent_job)
+    run, job = tasks.from_bytes(run_and_job)
     # A worker before this one may have begun it.
     how = {**job.how, "resume": True, "title": None}
     with _one_at_a_time:
         PLUGINS.clear()
         PLUGINS.update(plugins)
-        data = _data(federations, job)
+        data = _data(load, job)
         with Runtime("local") as running, _ending_if_unwanted():
-            running.context.recorded = cluster_record("runs", terms.threads)
-            loop.run(job.settings, data, job.folder, **how)
+            running.context.recorded = tasks.recorded("runs", terms.threads)
+            run(job.settings, data, job.folder, **how)
 
 
-def _data(federations: bytes, job: Job) -> leaf_data.FederatedDataset:
+def _data(load: bytes, job: Any) -> leaf_data.FederatedDataset:
     """The data of a run, or a `DataError` where it is not the driver's."""
-    key = federations, job.stored
+    key = load, job.stored
     if key not in _federations:
         _federations.clear()
-        _federations[key] = cluster_tasks.from_bytes(federations)
+        _federations[key] = tasks.from_bytes(load)
     data: leaf_data.FederatedDataset = _federations[key](job.settings)
     if job.stored not in (None, data.train_examples.stored):
         raise DataError(f"{job.stored.path}: a worker sees another store")
@@ -136,24 +135,23 @@ def leave_a_file(path: str, data_dir: str) -> Optional[str]:
 
 def make_runs(
     connection: ClusterConnection,
-    federations: Federations,
-    jobs: Iterable[Job],
-) -> Iterator[Done]:
+    run: Callable[..., None],
+    load: Load,
+    jobs: Iterable[Any],
+) -> Iterator[tuple[Any, Optional[LostRunError]]]:
     """Makes runs as tasks of a cluster, and gives each when it is finished.
 
-    `federations` loads the data there. A run whose worker dies is begun again by
-    another, which goes on from its last checkpoint.
+    `run` makes a job's run of the data that `load` gives there. A run whose worker dies
+    is begun again by another, which resumes it from its last checkpoint.
     """
     import distributed
 
-    from tff_pmc.experiments.running.callbacks import LostRunError
-
-    client, sent = connection.client, cluster_tasks.to_bytes(federations)
+    client, sent = connection.client, tasks.to_bytes(load)
     same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
 
-    def begin(job: Job) -> Any:
+    def begin(job: Any) -> Any:
         job = job._replace(output_dir=os.path.abspath(job.output_dir))
-        return client.submit(make_run, *same, cluster_tasks.to_bytes(job), pure=False)
+        return client.submit(make_run, *same, tasks.to_bytes((run, job)), pure=False)
 
     running = {begin(job): job for job in jobs}
     bar = tqdm(total=len(running), desc="runs", unit="run", mininterval=1)
@@ -173,10 +171,8 @@ def make_runs(
         bar.close()
 
 
-def _check(connection: ClusterConnection, future: Any, job: Job) -> None:
+def _check(connection: ClusterConnection, future: Any, job: Any) -> None:
     from distributed.scheduler import KilledWorker
-
-    from tff_pmc.experiments.running.callbacks import LostRunError
 
     if future.status == "finished":
         return

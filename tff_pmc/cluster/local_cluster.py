@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
-from tff_pmc.runtime import cluster_tasks
-from tff_pmc.settings.cluster_options import ClusterSettingError
+from tff_pmc.cluster import tasks
+from tff_pmc.cluster.options import ClusterSettingError
 
 # Read by the C library before Python starts. Dask's own settings make every freed array
 # go back to the system, to be asked for again by the next step.
@@ -26,8 +26,8 @@ _WORKER_ENVIRONMENT = {
 }
 _CONFIG = {
     # Dask's pages on the cluster are not behind TLS: no port is left open for them.
-    "distributed.scheduler.preload": [cluster_tasks.__name__],
-    "distributed.worker.preload": [cluster_tasks.__name__],
+    "distributed.scheduler.preload": [tasks.__name__],
+    "distributed.worker.preload": [tasks.__name__],
     "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],

@@ -121,7 +121,7 @@ def test_workers_read_the_packs_of_a_store(
 def test_a_worker_without_the_store_or_with_another_is_named_before_the_round(
     installed, cluster, process, store, tmp_path, assert_one_line
 ):
-    from tff_pmc.settings.cluster_options import ClusterSettingError
+    from tff_pmc.cluster.options import ClusterSettingError
 
     examples, path = store
     state = installed("cluster", process.initialize)
@@ -208,7 +208,7 @@ def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
 ):
     packs = tff_pmc.evaluation_packs(digits)
 
-    from tff_pmc.runtime.cluster_watch import Watch
+    from tff_pmc.cluster.watch import Watch
 
     def one_round():
         state = process.initialize()
@@ -259,7 +259,8 @@ def test_a_worker_lost_while_it_hands_on_what_is_sent(
 
 def test_a_cluster_that_is_gone_is_one_line(certificates, assert_one_line, add):
     distributed = pytest.importorskip("distributed")
-    from tff_pmc.runtime import ClusterError, Runtime
+    from tff_pmc.cluster.connection import ClusterError
+    from tff_pmc.runtime import Runtime
 
     scheduler = distributed.LocalCluster(
         n_workers=1,
@@ -278,9 +279,9 @@ def test_a_worker_that_is_not_fit_is_named(
     installed, cluster, dask_cluster, monkeypatch, assert_one_line, add
 ):
     """One of other versions, or whose TensorFlow has begun with other threads."""
-    from tff_pmc.runtime import cluster_tasks
-    from tff_pmc.runtime.cluster_connection import ClusterConnection
-    from tff_pmc.settings.cluster_options import ClusterSettingError
+    from tff_pmc.cluster import tasks
+    from tff_pmc.cluster.connection import ClusterConnection
+    from tff_pmc.cluster.options import ClusterSettingError
 
     assert installed("cluster", lambda: add([3, 4])) == 7  # TensorFlow has begun.
     other = dataclasses.replace(dask_cluster, threads=7)
@@ -289,11 +290,11 @@ def test_a_worker_that_is_not_fit_is_named(
         lambda: ClusterConnection(other),
         *("the worker tls://127.0.0.1:", "another number of threads than 7"),
     )
-    terms = cluster_tasks.terms_of(dask_cluster.threads)
+    terms = tasks.terms_of(dask_cluster.threads)
     edited = f"{terms.tff_pmc[:-2]}x)"  # The same version, and other code.
     for name, asked in (("tensorflow", "0.1"), ("tff_pmc", edited)):
         wanted = terms._replace(**{name: asked})
-        monkeypatch.setattr(cluster_tasks, "terms_of", lambda _, wanted=wanted: wanted)
+        monkeypatch.setattr(tasks, "terms_of", lambda _, wanted=wanted: wanted)
         assert_one_line(
             ClusterSettingError,
             lambda: ClusterConnection(dask_cluster),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import ipaddress
 import socket
 import ssl
@@ -12,10 +13,6 @@ from typing import ClassVar, NamedTuple, Optional
 from leaf_data.declare import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 from leaf_data.formats import places
 from tff_pmc.settings import flag_values
-
-ENGINES = ("local", "worker", "cluster")
-"""`local` runs TFF's computations in this process, `worker` in TFF's own worker, and
-`cluster` on the workers of Dask distributed."""
 
 LOCAL = "local"
 """The address that stands for a cluster of this machine alone."""
@@ -117,6 +114,11 @@ class ClusterOptions(Settings):
 
     def check(self) -> None:
         """Refuses what cannot be used, before anything is started."""
+        if importlib.util.find_spec("distributed") is None:
+            raise ClusterSettingError(
+                "--engine=cluster needs Dask: pip install 'tff-pmc[cluster]' (`make "
+                "venv` has it)"
+            )
         place = self.place()
         if place is not None and place.scheme == "tls":
             self.ssl_context()

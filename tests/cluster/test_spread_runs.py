@@ -43,7 +43,7 @@ def serial(tmp_path_factory):
 
 @pytest.fixture
 def client(dask_cluster):
-    from tff_pmc.runtime.cluster_connection import ClusterConnection
+    from tff_pmc.cluster.connection import ClusterConnection
 
     connection = ClusterConnection(dask_cluster)
     connection.client.wait_for_workers(2)
@@ -128,7 +128,7 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     flags_of_cluster, client, tmp_path, monkeypatch
 ):
     """A file system of its own is stood in for by a folder that it may not enter."""
-    from tff_pmc.experiments.running import spread_runs
+    from tff_pmc.cluster import spread_runs
 
     path = str(tmp_path / "answer.new")
     assert spread_runs.leave_a_file(path, "") is None and not spread_runs._comes(
@@ -140,7 +140,7 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     def hide(name):
         import tensorflow  # Whose import looks for folders.
 
-        import tff_pmc.experiments.running.spread_runs as module
+        import tff_pmc.cluster.spread_runs as module
 
         assert tensorflow
 
@@ -182,8 +182,8 @@ def test_an_error_of_a_run_is_that_error(flags_of_cluster, tmp_path):
 
 
 def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are():
-    from tff_pmc.experiments.running import callbacks, spread_runs
-    from tff_pmc.record.record_error import InUseError
+    from tff_pmc.cluster import spread_runs
+    from tff_pmc.record.record_error import InUseError, LostRunError
 
     class Failed:
         status = "error"
@@ -191,7 +191,7 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
         def exception(self):
             return InUseError("--output_dir=x is in use: another run writes into it")
 
-    with pytest.raises(callbacks.LostRunError, match="x is in use.*, and --resume$"):
+    with pytest.raises(LostRunError, match="x is in use.*, and --resume$"):
         spread_runs._check(None, Failed(), None)
 
 
@@ -199,8 +199,9 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
     """The file is replaced between two drivers, and between a driver and its worker."""
     import leaf_data
     from leaf_data.errors import DataError
-    from tff_pmc.experiments.running import execution, spread_runs, suite
-    from tff_pmc.runtime.cluster_tasks import to_bytes
+    from tff_pmc.cluster import spread_runs
+    from tff_pmc.cluster.tasks import to_bytes
+    from tff_pmc.experiments.running import execution, suite
 
     path, digits = tmp_path / "file", leaf_data.load("digits5k")
 
@@ -235,9 +236,9 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
 def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     tmp_path, monkeypatch
 ):
-    from tff_pmc.experiments.running import spread_runs
+    from tff_pmc.cluster import spread_runs
+    from tff_pmc.cluster.options import ClusterSettingError
     from tff_pmc.record import same_run
-    from tff_pmc.settings.cluster_options import ClusterSettingError
 
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(spread_runs, "_plugins", {})
@@ -264,7 +265,7 @@ def test_a_worker_that_sees_another_store_is_refused(
 ):
     """It is written anew when the driver has opened it; `late`, when all were asked."""
     import leaf_data
-    from tff_pmc.runtime.cluster_connection import ClusterConnection
+    from tff_pmc.cluster.connection import ClusterConnection
 
     path, real = tmp_path / "store", ClusterConnection.check_store
     digits = leaf_data.load("digits5k")

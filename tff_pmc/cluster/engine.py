@@ -7,24 +7,27 @@ The sum of packs is a tree that their number fixes, so results equal those of
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, Callable, NamedTuple, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from leaf_data.errors import one_line
-from tff_pmc.runtime import cluster_tasks
-from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
-from tff_pmc.runtime.cluster_packs import PacksOnWorkers, stores_of
+from leaf_data.examples import StorePart
+from tff_pmc.clients.stored_packs import StoredPack
+from tff_pmc.cluster import spread_runs, tasks
+from tff_pmc.cluster.connection import LOSSES, ClusterConnection, ClusterError
+from tff_pmc.cluster.options import LOCAL, ClusterOptions
+from tff_pmc.cluster.placed_packs import PacksOnWorkers
 from tff_pmc.runtime.local import LocalEngine
 from tff_pmc.runtime.pack_sums import PackGraphs, cancelling, merged_in_tree
 from tff_pmc.runtime.round_form import SumPacks
-from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
 
 ATTEMPTS = 5
 """How often a round's sums are made before the cluster is given up."""
@@ -41,7 +44,7 @@ class _Computation:
     def __init__(
         self, packs: PacksOnWorkers, one_at_a_time: threading.Lock, graphs: PackGraphs
     ) -> None:
-        self._graphs = cluster_tasks.to_bytes(graphs)
+        self._graphs = tasks.to_bytes(graphs)
         self._on_workers: list[Any] = []  # The graphs' future, once there is one.
         self._packs, self._one_at_a_time = packs, one_at_a_time
         self._connection = packs.connection
@@ -94,11 +97,11 @@ class _Computation:
 
         def merged(one: _Sum, other: _Sum) -> _Sum:
             # Where one of them is: the scheduler would take who has the time.
-            return submit(one.worker, cluster_tasks.merge, one.future, other.future)
+            return submit(one.worker, tasks.merge, one.future, other.future)
 
         try:
             with _losses():
-                for path, digest in stores_of(packs):
+                for path, digest in _stores(packs):
                     self._connection.check_store(path, digest)
                 workers = self._connection.workers()
                 if not self._on_workers:
@@ -109,7 +112,7 @@ class _Computation:
                 of_packs = {
                     number: submit(
                         pack.worker,
-                        cluster_tasks.sum_of_pack,
+                        tasks.sum_of_pack,
                         *(pack.future, at_workers, number),
                     )
                     for number, pack in self._packs.place(packs, workers)
@@ -185,7 +188,7 @@ def _raise_of_task(error: BaseException) -> None:
 
     if isinstance(error, (KilledWorker, CancelledError)):
         raise _LostError("it died of a task") from error
-    if isinstance(error, cluster_tasks.TermsError):
+    if isinstance(error, tasks.TermsError):
         raise ClusterError(
             f"a worker of the cluster cannot be used: {error}"
         ) from error
@@ -202,6 +205,7 @@ class ClusterEngine(LocalEngine):
         super().__init__(private=private)
         if isinstance(cluster, str):
             cluster = ClusterOptions(cluster)
+        self._options = cluster
         self.connection = ClusterConnection(cluster)
         self.packs = PacksOnWorkers(self.connection)  # They serve all computations.
         self._one_at_a_time = threading.Lock()
@@ -209,7 +213,26 @@ class ClusterEngine(LocalEngine):
 
     def record(self, spread: str) -> None:
         """Says what is spread, `runs` or `clients`, for the versions in `run.json`."""
-        self.context.recorded = cluster_record(spread, self.connection.terms.threads)
+        self.context.recorded = tasks.recorded(spread, self.connection.terms.threads)
+
+    def shares_runs(self, number: int) -> bool:
+        """Whether so many runs are made by the workers, each by one of them."""
+        if not self._options.spreads_runs(number, len(self.connection.workers())):
+            return False
+        self.record("runs")
+        return True
+
+    def check_folders(
+        self, output_dir: str, data_dir: str, stored: Optional[StorePart]
+    ) -> None:
+        """Refuses a worker that does not see the folders, or the store of the data."""
+        if stored is not None:
+            self.connection.check_store(stored.path, stored.digest)
+        spread_runs.check_folders(self.connection, output_dir, data_dir)
+
+    def runs_by(self, run: Callable[..., None], load: Callable[..., Any]) -> Any:
+        """What makes jobs by `run`, of the data that `load` gives, on the workers."""
+        return functools.partial(spread_runs.make_runs, self.connection, run, load)
 
     def close(self) -> None:
         """Leaves the cluster, and ends one that was started here."""
@@ -220,6 +243,11 @@ class ClusterEngine(LocalEngine):
         return _Computation(self.packs, self._one_at_a_time, graphs)
 
 
-def cluster_record(spread: str, threads: int) -> dict[str, str]:
-    """What `run.json` says of a run on a cluster."""
-    return {"engine": "cluster", "spread": spread, "threads": str(threads)}
+def _stores(packs: Sequence[Tensors]) -> set[tuple[str, str]]:
+    """The path and the checksum of each store that is referred to."""
+    return {
+        tensor.reference.stored[:2]
+        for pack in packs
+        for tensor in pack
+        if isinstance(tensor, StoredPack)
+    }

@@ -16,6 +16,8 @@ import signal
 import threading
 from typing import Any, NamedTuple, Optional
 
+from leaf_data.errors import DataError, one_line
+
 KEPT_COMPUTATIONS = 8
 """The computations whose graphs stay imported in a worker."""
 
@@ -33,12 +35,6 @@ class Terms(NamedTuple):
 
 class TermsError(RuntimeError):
     """A worker that cannot give the results that are asked for."""
-
-
-class SentReference(NamedTuple):
-    """The `Reference` of a `StoredPack` as Dask sends it."""
-
-    content: bytes
 
 
 def dask_setup(server: Any) -> None:
@@ -97,9 +93,12 @@ def check_versions(terms: Terms) -> None:
 
 def check_store(path: str, digest: str) -> None:
     """Opens a store, which stays open, or raises a `TermsError`."""
-    from tff_pmc.runtime import stored_packs
+    from tff_pmc.cluster import travel
 
-    stored_packs.opened(path, digest)
+    try:
+        travel.opened(path, digest)
+    except DataError as error:
+        raise TermsError(one_line(error)) from error
 
 
 def terms_of(threads: Optional[int]) -> Terms:
@@ -109,6 +108,11 @@ def terms_of(threads: Optional[int]) -> Terms:
     own = tf.config.threading.get_intra_op_parallelism_threads()
     found = threads or own or len(os.sched_getaffinity(0))
     return Terms(found, tf.__version__, _version())
+
+
+def recorded(spread: str, threads: int) -> dict[str, str]:
+    """What `run.json` reports of a run on a cluster."""
+    return {"engine": "cluster", "spread": spread, "threads": str(threads)}
 
 
 @functools.lru_cache(1)
@@ -135,9 +139,11 @@ def sum_of_pack(
     check_versions(terms)
     import tensorflow as tf
 
-    from tff_pmc.runtime import cluster_packs
+    from tff_pmc.cluster import travel
 
-    tensors = list(map(cluster_packs.decoded, pack))
+    # Of a store it is bytes, which a scheduler without TensorFlow never reads.
+    parts = from_bytes(pack) if isinstance(pack, bytes) else pack
+    tensors = list(map(travel.decoded, parts))
     sent = [tf.constant(a) for a in sent]
     found = _imported(graphs).of_pack(tensors, sent, place)
     return [tensor.numpy() for tensor in found]

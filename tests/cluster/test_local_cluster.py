@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASK = """
 import sys
 sys.path.insert(0, {root!r})
-from tff_pmc.runtime import local_cluster
+from tff_pmc.cluster import local_cluster
 
 def ask():
     try:
@@ -54,8 +54,8 @@ def test_a_script_has_to_guard_its_code(tmp_path, end, is_refused):
 
 
 def test_the_cluster_asks(monkeypatch):
-    from tff_pmc.runtime import local_cluster
-    from tff_pmc.settings.cluster_options import ClusterSettingError
+    from tff_pmc.cluster import local_cluster
+    from tff_pmc.cluster.options import ClusterSettingError
 
     def refuse():
         raise ClusterSettingError("unguarded")
@@ -69,8 +69,8 @@ def test_workers_that_do_not_start_are_one_line(monkeypatch):
     """As where they get no semaphores; the real ones would take minutes."""
     import distributed
 
-    from tff_pmc.runtime import local_cluster
-    from tff_pmc.settings.cluster_options import ClusterSettingError
+    from tff_pmc.cluster import local_cluster
+    from tff_pmc.cluster.options import ClusterSettingError
 
     class Empty:
         scheduler_info: ClassVar = {"workers": {}}

@@ -11,7 +11,7 @@ from tff_pmc._lazy import tf
 @pytest.fixture
 def placed():
     """Places packs on workers, and tells where each is and in which order it came."""
-    from tff_pmc.runtime.cluster_packs import PacksOnWorkers
+    from tff_pmc.cluster.placed_packs import PacksOnWorkers
 
     client = types.SimpleNamespace(scatter=lambda *_, **options: options["workers"])
     kept = PacksOnWorkers(types.SimpleNamespace(client=client))
@@ -55,9 +55,9 @@ def test_the_packs_of_a_worker_that_died_are_sent_again(placed):
 
 def sent(*pack):
     """What arrives of a pack."""
-    from tff_pmc.runtime import cluster_packs
+    from tff_pmc.cluster import travel
 
-    return [cluster_packs.decoded(cluster_packs.encoded(tensor)) for tensor in pack]
+    return [travel.decoded(travel.encoded(tensor)) for tensor in pack]
 
 
 def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
@@ -66,8 +66,8 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
 
     import leaf_data
     import tff_pmc
-    from tff_pmc.runtime import cluster_packs
-    from tff_pmc.runtime.cluster_tasks import SentReference
+    from tff_pmc.clients.stored_packs import Reference
+    from tff_pmc.cluster import travel
 
     sharp = {"sharp": np.linspace(0, 1, len(toy_examples.y))}
     examples = dataclasses.replace(toy_examples, attributes=sharp)
@@ -84,10 +84,10 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
     packs = tff_pmc.pack(stored, [4, 0, 5], **options)
     for pack, other in zip(packs, expected):
         assert pack.element_spec == other.element_spec
-        part = cluster_packs.encoded(pack)
-        assert isinstance(part, SentReference) and len(part.content) < 1000
+        part = travel.encoded(pack)
+        assert isinstance(part, Reference) and travel.num_bytes(part) < 1000
         there = tf.data.experimental.from_variant(
-            cluster_packs.decoded(part), pack.element_spec
+            travel.decoded(part), pack.element_spec
         )
         for read in (pack, there):
             assert len(list(read)) == len(list(other))
@@ -102,7 +102,7 @@ def elements(variant, spec):
 def test_what_is_read_is_what_was_written():
     data = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).map(lambda x: x * 2)
     plain = [tf.constant([[1, 2]], tf.int64), tf.constant(["a", "b"]), tf.constant("c")]
-    read, *others = sent(tf.data.experimental.to_variant(data), *plain)
+    read, *others = sent(data, *plain)
     assert elements(read, tf.TensorSpec([], tf.float32)) == [2.0, 4.0, 6.0]
     for found, given in zip(others, plain):
         assert found.dtype == given.dtype
@@ -112,7 +112,7 @@ def test_what_is_read_is_what_was_written():
 def test_batches_of_shuffled_examples_may_be_sent():
     """As TFF's tutorials make them; every example arrives once."""
     data = tf.data.Dataset.range(20).shuffle(20, seed=1).batch(8)
-    (read,) = sent(tf.data.experimental.to_variant(data))
+    (read,) = sent(data)
     batches = elements(read, tf.TensorSpec([None], tf.int64))
     assert [len(batch) for batch in batches] == [8, 8, 4]
     assert sorted(np.concatenate(batches)) == list(range(20))
@@ -125,7 +125,7 @@ def test_what_depends_on_the_process_is_read_first(kind):
     data = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([2]))
     if kind == "python":
         data = tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=spec)
-    (read,) = sent(tf.data.experimental.to_variant(data))
+    (read,) = sent(data)
     first, again = ([list(x) for x in elements(read, spec)] for _ in range(2))
     assert first == again and len(first) == 3
     if kind == "python":
