@@ -140,7 +140,7 @@ def dask_cluster(certificates):
             for part in ("cert", "key")
         },
     )
-    with local_cluster.start(2, security) as cluster:
+    with local_cluster.start(2, security, timeout=10) as cluster:
         yield ClusterOptions(cluster.scheduler_address, **files)
 
 

@@ -78,12 +78,10 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
         target=kill_who_has_recorded_a_round, args=(client, folder, number, killed)
     )
     killer.start()
-    flags = ["--cluster_timeout=5", f"--output_dir={folder}"]
+    flags = [f"--output_dir={folder}"]
     done = run(*FLAGS, *flags_of_cluster, *flags)
     killer.join()
     assert killed
-    if number == signal.SIGSTOP:  # A busy machine may be silent without it.
-        assert "did not answer for 5 seconds" in done.stderr
     assert records(folder) == records(serial)
     assert "runs: 100%" in done.stderr and "2/2" in done.stderr
     resumed = {}
@@ -130,12 +128,12 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     """A file system of its own is stood in for by a folder that it may not enter."""
     from tff_pmc.cluster import spread_runs
 
-    path = str(tmp_path / "answer.new")
-    assert spread_runs.leave_a_file(path, "") is None and not spread_runs._comes(
-        f"{path}er", 0
-    )
-    assert "--data_dir" in spread_runs.leave_a_file(path, str(tmp_path / "none"))
-    assert "cannot be written" in spread_runs.leave_a_file(f"{path}/no", "")
+    folder = str(tmp_path)
+    path, wrong = spread_runs.leave_a_file(folder, "")
+    assert not wrong and spread_runs._comes(path, 0)
+    assert not spread_runs._comes(f"{path}er", 0)
+    assert "--data_dir" in spread_runs.leave_a_file(folder, str(tmp_path / "none"))[1]
+    assert "cannot be written" in spread_runs.leave_a_file(f"{path}/no", "")[1]
 
     def hide(name):
         import tensorflow  # Whose import looks for folders.
@@ -191,8 +189,9 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
         def exception(self):
             return InUseError("--output_dir=x is in use: another run writes into it")
 
-    with pytest.raises(LostRunError, match="x is in use.*, and --resume$"):
-        spread_runs._check(None, Failed(), None)
+    found = spread_runs._lost(None, Failed(), None)
+    assert isinstance(found, LostRunError)
+    assert "x is in use" in str(found) and str(found).endswith(", and --resume")
 
 
 def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
@@ -217,7 +216,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
             )
 
     monkeypatch.setattr(Settings, "__repr__", lambda _: "the same")
-    monkeypatch.setattr(spread_runs, "_federations", {})
+    monkeypatch.setattr(spread_runs, "_loaded", {})
     for content in ("old", "new"):
         path.write_text(content)
         driver = execution.Federations("", "", leaf_data.ClientTable())
@@ -228,7 +227,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         assert found.origin.files == (("file", content),)
     assert spread_runs._data(sent, job) is found  # It is read once.
     path.write_text("newer")
-    spread_runs._federations.clear()
+    spread_runs._loaded.clear()
     with pytest.raises(DataError, match="a worker sees other files in"):
         spread_runs._data(sent, job)
 

@@ -10,7 +10,7 @@ import leaf_data
 import tff_pmc
 from tff_pmc import scores
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.reports import reference_code
+from tff_pmc.record import reference_code
 
 RATE, EPOCHS = 0.5, 3
 # Index -> places of the criteria, most important first.

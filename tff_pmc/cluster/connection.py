@@ -5,34 +5,32 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import logging as std_logging
+import logging
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Callable
 
 from leaf_data.errors import one_line
-from tff_pmc.cluster import local_cluster, probe, tasks
-from tff_pmc.cluster.options import ClusterOptions, ClusterSettingError
-from tff_pmc.cluster.watch import TIMEOUTS, Watch
+from tff_pmc.cluster import local_cluster, tasks
+from tff_pmc.cluster.options import LOCAL, ClusterOptions, ClusterSettingError
 from tff_pmc.runtime import EngineError
 
 WORKERS_SECONDS = 30
 """How long to wait for the first worker."""
 
-LOSSES = (
-    asyncio.CancelledError,
-    concurrent.futures.CancelledError,
-    KeyError,
-    OSError,
-    *TIMEOUTS,
-)
+# One class only from Python 3.11 on.
+TIMEOUTS = (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError)
+CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+LOSSES = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
 """What Dask raises when data or a connection went with a worker."""
 
+_HOW = {"allow_other_workers": True, "pure": False}
+_CONNECT_SECONDS = 10
 _CLOSE_SECONDS = 5
 _POLL_SECONDS = 0.1
-_ASK_SECONDS = 300  # A worker that is asked for its versions imports TensorFlow first.
+_LOOK_SECONDS = 5  # How often to look whether the scheduler is still there.
 
 
 class ClusterError(EngineError):
@@ -45,17 +43,14 @@ class ClusterConnection:
     def __init__(self, options: ClusterOptions) -> None:
         """Starts a cluster or connects to one; a `ClusterSettingError` says why not."""
         options.check()
-        probe.check(options)
-        self.address = options.address
+        self.address, self._timeout = options.address, options.timeout
         self.terms = tasks.terms_of(options.threads)
-        self._stores: set[tuple[str, str, str]] = set()  # What the workers see.
+        self._stores: set[tuple[str, str]] = set()  # What the workers see.
         self._cluster: Any = None
         self.client: Any = None
-        self._watch: Any = None
         try:
             self._connect(options)
-            self._watch = Watch(self.client, options.timeout)
-            self._check_workers()
+            self._ask(tasks.check_versions, self.terms)
         except BaseException:
             self.close()
             raise
@@ -69,63 +64,82 @@ class ClusterConnection:
 
     def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
         """Waits until there is a worker, or raises a `ClusterError`."""
+        self.look()
         try:
             self.client.wait_for_workers(1, timeout=seconds)
         except (Exception, asyncio.CancelledError) as error:
             raise self.lost(f"no worker is left ({one_line(error)})") from error
 
     def lost(self, reason: str) -> ClusterError:
-        """An error of this cluster with the reason, or a silent scheduler's."""
-        return ClusterError(f"--cluster={self.address}: {self.silent() or reason}")
+        """An error of this cluster with the reason."""
+        return ClusterError(f"--cluster={self.address}: {reason}")
 
-    def silent(self) -> str:
-        """What is wrong with a scheduler that does not answer; empty for nothing."""
-        return self._watch.lost if self._watch is not None else ""
+    def look(self) -> None:
+        """Raises a `ClusterError` where the scheduler does not answer in time.
 
-    def still_there(self, futures: list[Any]) -> set[str]:
-        """The keys of those futures whose data a worker has; or a `ClusterError`."""
-        futures = [future for future in futures if future.status == "finished"]
-        if not futures:
-            return set()
+        One that is stopped keeps its connections: a call without a limit would wait.
+        """
         try:
-            found = self.client.who_has(futures)
-        except concurrent.futures.CancelledError:  # One was lost at this moment.
-            return self.still_there(futures)
-        except (Exception, asyncio.CancelledError) as error:
-            raise self.lost(f"the scheduler is gone ({one_line(error)})") from error
-        return {key for key, workers in found.items() if workers}
+            self.client.sync(
+                self.client.scheduler.identity, callback_timeout=self._timeout
+            )
+        except TIMEOUTS as error:
+            raise self.lost(
+                f"the scheduler did not answer for {self._timeout:g} seconds"
+            ) from error
+        except Exception:  # The connection is closed, which all calls see.
+            return
 
-    def stop(self, futures: list[Any]) -> None:
-        """Ends tasks that may be running; their workers begin anew."""
-        keys = {future.key for future in futures}
-        with contextlib.suppress(Exception):
-            busy = [
-                worker
-                for worker, running in self.client.processing().items()
-                if keys & set(running)
-            ]
-            self.client.cancel(futures, force=True)
-            if busy and self._cluster is None:
-                self.client.restart_workers(busy, timeout=30, raise_for_error=False)
+    def call(self, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """The result of a method of the client, within the limit of time."""
+
+        async def answered() -> Any:
+            return await method(*arguments, **options)
+
+        try:
+            return self.client.sync(answered, callback_timeout=self._timeout)
+        except TIMEOUTS:
+            self.look()
+            raise
+
+    def first_done(
+        self, futures: Sequence[Any], check: Callable[[], None] = lambda: None
+    ) -> list[Any]:
+        """Waits for futures that are done, however that is; calls `check` meanwhile."""
+        import distributed
+
+        look_at = time.monotonic() + _LOOK_SECONDS
+        while not (done := [future for future in futures if future.done()]):
+            check()
+            with self.client.as_current(), contextlib.suppress(*TIMEOUTS, *CANCELLED):
+                distributed.wait(
+                    futures, timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED"
+                )
+            if time.monotonic() > look_at:
+                self.look()
+                look_at = time.monotonic() + _LOOK_SECONDS
+        return done
+
+    def check_store(self, path: str, digest: str) -> None:
+        """Refuses a worker that sees no such store, once for each store."""
+        if (path, digest) not in self._stores:
+            self._ask(tasks.check_store, path, digest)
+            self._stores.add((path, digest))
 
     def close(self) -> None:
         """Leaves the cluster, and ends one that was started here."""
         client, cluster = self.client, self._cluster
         self.client = self._cluster = None
-        if self._watch is not None:
-            self._watch.close()
         with contextlib.suppress(Exception):
             if cluster is not None:
                 # What they compute is needed by nobody, and would not end before it.
                 for nanny in cluster.workers.values():
                     nanny.auto_restart = False
                     os.kill(nanny.pid, signal.SIGKILL)
-        with contextlib.suppress(Exception):
-            if client is not None:
-                client.close(timeout=_CLOSE_SECONDS)
-        with contextlib.suppress(Exception):
-            if cluster is not None:
-                cluster.close(timeout=_CLOSE_SECONDS)
+        for one in (client, cluster):
+            with contextlib.suppress(Exception):
+                if one is not None:
+                    one.close(timeout=_CLOSE_SECONDS)
 
     def _connect(self, options: ClusterOptions) -> None:
         import distributed
@@ -133,82 +147,59 @@ class ClusterConnection:
         # Those below have levels of their own.
         below = ("distributed.client", "distributed.gc", "tornado.application")
         for name in ("distributed", "tornado", *below):
-            std_logging.getLogger(name).setLevel(std_logging.CRITICAL)
-        place, where = options.place(), options.address
-        if place is None:
-            security = distributed.Security.temporary()
-            workers = len(os.sched_getaffinity(0))
-            where = self._cluster = local_cluster.start(workers, security)
-        elif place.scheme == "tcp":
-            security = distributed.Security(require_encryption=False)
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        where: Any = options.address
+        if where == LOCAL:
+            where = self._cluster = local_cluster.start(
+                options.workers, timeout=options.timeout
+            )
+            security = where.security
         else:
             security = distributed.Security(
-                require_encryption=True,
-                tls_ca_file=options.tls_ca_file,
-                tls_client_cert=options.tls_cert,
-                tls_client_key=options.tls_key,
+                require_encryption=not options.insecure,
+                tls_ca_file=options.tls_ca_file or None,
+                tls_client_cert=options.tls_cert or None,
+                tls_client_key=options.tls_key or None,
             )
         try:
             self.client = distributed.Client(
                 where,
                 security=security,
-                timeout=probe.SECONDS,
+                timeout=_CONNECT_SECONDS,
                 set_as_default=False,
                 direct_to_workers=True,
                 name="tff_pmc",
             )
+        except Exception as error:  # Whatever answers may say anything.
+            files = ", ".join(f"--{k}={v}" for k, v in options.files.items() if v)
+            raise ClusterSettingError(
+                f"--cluster={options.address}: no scheduler answers that is ours"
+                f"{files and f' by {files}'} ({one_line(error)})"
+            ) from error
+        try:
             self.client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TIMEOUTS as error:
             raise ClusterSettingError(
                 f"--cluster={options.address}: no worker came to the scheduler in "
                 f"{WORKERS_SECONDS} seconds"
             ) from error
-        except Exception as error:  # Whatever answers may say anything.
-            raise ClusterSettingError(
-                f"--cluster={options.address}: {one_line(error)}"
-            ) from error
 
-    def check_store(self, path: str, digest: str) -> None:
-        """Refuses a worker that sees no such store, once for each worker and store."""
-        from distributed.scheduler import KilledWorker
+    def _ask(self, check: Callable[..., None], *arguments: Any) -> None:
+        """Lets each worker check; raises what is wrong with one.
 
-        new = [w for w in self.workers() if (w, path, digest) not in self._stores]
-        for worker, error in self._ask(new, tasks.check_store, path, digest):
-            if isinstance(error, (str, KilledWorker)):
-                raise TimeoutError(f"{worker}: {error}")  # It is lost, and not refused.
-            who = f"the worker {worker} needs the driver's store under the same path"
-            raise self._unfit(who, error)
-        self._stores.update((worker, path, digest) for worker in new)
-
-    def _check_workers(self) -> None:
-        """Asks every worker whether it is fit, which imports TensorFlow there."""
-        check = tasks.check_versions
-        for worker, error in self._ask(self.workers(), check, self.terms):
-            who = f"the worker {worker} cannot be used"
-            if "deserialization of the task graph" in str(error):
-                # The scheduler reads what it hands on.
-                who = "the scheduler cannot be used: it needs this package, too"
-                error = getattr(error, "__cause__", None) or error
-            raise self._unfit(who, error)
-
-    def _ask(
-        self, workers: list[str], check: Callable[..., None], *arguments: Any
-    ) -> Iterator[tuple[str, Any]]:
-        """The workers that fail a check, with the error or what became of it."""
-        asked = {
-            worker: self.client.submit(check, *arguments, workers=[worker], pure=False)
-            for worker in workers
-        }
-        until = time.monotonic() + _ASK_SECONDS
-        left = set(workers)
-        while time.monotonic() < until and left & set(self.workers()):
-            time.sleep(_POLL_SECONDS)
-            left = {worker for worker in left if not asked[worker].done()}
-        for worker, future in asked.items():
-            if future.status != "finished":
+        A worker imports TensorFlow first. Where it dies another checks in its place.
+        """
+        left = [
+            self.client.submit(check, *arguments, workers=[worker], **_HOW)
+            for worker in self.workers()
+        ]
+        while left:
+            for future in self.first_done(left):
+                left.remove(future)
+                if future.status == "finished":
+                    continue
                 error = future.exception() if future.status == "error" else None
-                yield worker, error or future.status
-
-    def _unfit(self, who: str, error: Any) -> ClusterSettingError:
-        reason = self.silent() or f"{who} ({one_line(error)})"
-        return ClusterSettingError(f"--cluster={self.address}: {reason}")
+                raise ClusterSettingError(
+                    f"--cluster={self.address}: a worker cannot be used: "
+                    f"{one_line(error or future.status)}"
+                )

@@ -1,33 +1,24 @@
-"""Which cluster, and who may talk to it (no TensorFlow, no network)."""
+"""Which cluster, and who may talk to it (no TensorFlow, no Dask)."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import ipaddress
-import socket
-import ssl
-import urllib.parse
-from typing import ClassVar, NamedTuple, Optional
+import os
+import re
+from typing import ClassVar
 
 from leaf_data.declare import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
-from leaf_data.formats import places
 from tff_pmc.settings import flag_values
 
 LOCAL = "local"
 """The address that stands for a cluster of this machine alone."""
 
+_ADDRESS = re.compile(r"(tls|tcp)://[^/?#@]+:\d+")
+
 
 class ClusterSettingError(SettingError):
     """A cluster that cannot be used as it is named; the message names the flag."""
-
-
-class Place(NamedTuple):
-    """Where a scheduler listens."""
-
-    scheme: str  # `tls` or `tcp`.
-    host: str
-    port: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,9 +30,16 @@ class ClusterOptions(Settings):
     address: str = setting(
         LOCAL,
         "The cluster of --engine=cluster, which need not be given then: local, which "
-        "starts a worker for each core of this machine, or where a Dask scheduler "
-        "listens, as tls://HOST:PORT.",
+        "starts --cluster_workers on this machine, or where a Dask scheduler listens, "
+        "as tls://HOST:PORT.",
         flag="cluster",
+    )
+    workers: int = setting(
+        None,
+        "With --cluster=local, how many workers are started; by default as many as "
+        "this machine, or its container, has cores.",
+        flag="cluster_workers",
+        within=AT_LEAST_1,
     )
     tls_ca_file: str = setting(
         "",
@@ -61,8 +59,8 @@ class ClusterOptions(Settings):
     )
     insecure: bool = setting(
         False,
-        "Allow --cluster=tcp://HOST:PORT beyond this machine: whoever reaches such a "
-        "cluster runs code on all of it.",
+        "Allow --cluster=tcp://HOST:PORT: whoever reaches such a cluster runs code on "
+        "all of it.",
         flag="insecure_cluster",
     )
     threads: int = setting(
@@ -75,8 +73,9 @@ class ClusterOptions(Settings):
     )
     timeout: float = setting(
         60.0,
-        "Seconds without a sign of life after which a worker of a cluster is lost, and "
-        "its work goes to others, or the scheduler, and the run ends.",
+        "Seconds without an answer after which a cluster's scheduler is lost, and the "
+        "run ends. With --cluster=local those of a worker, too, whose work goes to "
+        "others (elsewhere Dask's worker-ttl).",
         flag="cluster_timeout",
         within=ABOVE_0,
     )
@@ -95,23 +94,6 @@ class ClusterOptions(Settings):
         names = ("tls_ca_file", "tls_cert", "tls_key")
         return {name: getattr(self, name) for name in names}
 
-    def place(self) -> Optional[Place]:
-        """Where the scheduler listens; None for a cluster of this machine."""
-        if self.address == LOCAL:
-            return None
-        try:
-            parts = urllib.parse.urlsplit(self.address)
-            found = Place(parts.scheme, parts.hostname or "", parts.port or 0)
-            rest = parts.path or parts.query or parts.fragment or parts.username
-        except ValueError:
-            found, rest = Place("", "", 0), ""
-        if found.scheme not in ("tls", "tcp") or not all(found) or rest:
-            raise ClusterSettingError(
-                f"--cluster must be {LOCAL}, tls://HOST:PORT or tcp://HOST:PORT; got "
-                f"{self.address!r}"
-            )
-        return found
-
     def check(self) -> None:
         """Refuses what cannot be used, before anything is started."""
         if importlib.util.find_spec("distributed") is None:
@@ -119,21 +101,30 @@ class ClusterOptions(Settings):
                 "--engine=cluster needs Dask: pip install 'tff-pmc[cluster]' (`make "
                 "venv` has it)"
             )
-        place = self.place()
-        if place is not None and place.scheme == "tls":
-            self.ssl_context()
-            return
+        if self.address != LOCAL and not _ADDRESS.fullmatch(self.address):
+            raise ClusterSettingError(
+                f"--cluster must be {LOCAL}, tls://HOST:PORT or tcp://HOST:PORT; got "
+                f"{self.address!r}"
+            )
+        if self.address != LOCAL and self.workers:
+            raise ClusterSettingError("--cluster_workers goes with --cluster=local")
+        with_tls = self.address.startswith("tls:")
         for flag, path in self.files.items():
-            if path:
+            if path and not with_tls:
                 raise ClusterSettingError(
                     f"--{flag} goes with --cluster=tls://HOST:PORT, not with "
                     f"--cluster={self.address}"
                 )
-        if place is not None and not self.insecure and not _is_here(place.host):
+            if with_tls and not os.path.isfile(path):
+                raise ClusterSettingError(
+                    f"--cluster={self.address} needs the files --tls_ca_file, "
+                    f"--tls_cert and --tls_key: --{flag}={path} is none"
+                )
+        if self.address.startswith("tcp:") and not self.insecure:
             raise ClusterSettingError(
-                f"--cluster={self.address} is no loopback address, and whoever reaches "
-                "a cluster without TLS runs code on it: use tls://HOST:PORT with "
-                "--tls_ca_file, --tls_cert and --tls_key, or say --insecure_cluster"
+                f"--cluster={self.address}: whoever reaches a cluster without TLS runs "
+                "code on it: use tls://HOST:PORT with --tls_ca_file, --tls_cert and "
+                "--tls_key, or give --insecure_cluster"
             )
 
     def spreads_runs(self, num_runs: int, num_workers: int) -> bool:
@@ -141,49 +132,3 @@ class ClusterOptions(Settings):
         if self.spread != "auto":
             return self.spread == "runs"
         return num_runs >= max(2, num_workers)
-
-    def ssl_context(self) -> ssl.SSLContext:
-        """What checks the other side's certificate and shows ours.
-
-        As with Dask's own, the authority decides and not the host's name.
-        """
-        for flag, path in self.files.items():
-            if not path:
-                raise ClusterSettingError(
-                    f"--cluster={self.address} needs --tls_ca_file, --tls_cert and "
-                    f"--tls_key: --{flag} is missing"
-                )
-            try:
-                places.open_file(path).close()
-            except OSError as error:
-                raise ClusterSettingError(
-                    f"--{flag}={path}: {error.strerror}"
-                ) from error
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        try:
-            context.load_verify_locations(self.tls_ca_file)
-        except (ssl.SSLError, ValueError) as error:
-            raise ClusterSettingError(
-                f"--tls_ca_file={self.tls_ca_file} holds no certificate: {error}"
-            ) from error
-        try:
-            # Without a passphrase given, one would be asked for on the terminal.
-            context.load_cert_chain(self.tls_cert, self.tls_key, password=lambda: b"")
-        except (ssl.SSLError, ValueError, OSError) as error:
-            raise ClusterSettingError(
-                f"--tls_cert={self.tls_cert} and --tls_key={self.tls_key} are no "
-                f"certificate and its key: {error}"
-            ) from error
-        return context
-
-
-def _is_here(host: str) -> bool:
-    """Whether all addresses of a host are loopback addresses."""
-    try:
-        found = {info[4][0] for info in socket.getaddrinfo(host, None)}
-    except OSError:
-        return False
-    return all(
-        ipaddress.ip_address(str(one).split("%")[0]).is_loopback for one in found
-    )

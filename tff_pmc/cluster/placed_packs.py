@@ -1,14 +1,11 @@
-"""The packs that are on the workers of a cluster, to be sent once, as what travels."""
+"""The packs that are on the workers of a cluster, to be sent once."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
-
-import tensorflow as tf
 
 from tff_pmc.clients.stored_packs import Reference
 from tff_pmc.cluster import tasks, travel
@@ -16,8 +13,6 @@ from tff_pmc.cluster.connection import ClusterConnection
 
 REMEMBERED_BYTES = 2_000_000_000
 """The bytes of packs that stay on the workers after a call, all workers together."""
-
-Tensors = Sequence[tf.Tensor]
 
 
 @dataclasses.dataclass
@@ -48,73 +43,45 @@ class PacksOnWorkers:
     def __init__(self, connection: ClusterConnection) -> None:
         self.connection = connection
         self.traffic = Traffic()
-        self._remembered_bytes = REMEMBERED_BYTES
-        self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
+        self.held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
 
     def place(
-        self, packs: Sequence[Tensors], workers: Sequence[str]
+        self, packs: Sequence[Sequence[Any]], workers: Sequence[str]
     ) -> Iterator[tuple[int, HeldPack]]:
-        """Puts packs on workers, each where it is already, or neighbours together.
+        """Puts each worker's stretch of the packs there, unless it is there already.
 
         A sum is merged with its neighbour's. Each pack is given, by its number, as soon
-        as it is there: its task may begin while others are sent.
+        as it is there, the workers in turn: its task may begin while others are sent.
         """
-        loads = dict.fromkeys(workers, 0)
-        most = -(-len(packs) // len(workers))
-        new = {}
-        for number, pack in enumerate(packs):
-            parts = list(map(travel.encoded, pack))
+        total, share = len(packs), len(workers)
+        for number in sorted(range(total), key=lambda n: (n * share % total, n)):
+            worker = workers[number * share // total]
+            parts = list(map(travel.encoded, packs[number]))
+            num_bytes = sum(map(travel.num_bytes, parts))
             # References are not kept: they are as small as what would name them.
-            refers = all(isinstance(part, Reference) for part in parts)
-            key = "" if refers else travel.digest(parts)
-            held = self._held.get(key)
-            # Sent anew where the worker has its share: one that died comes back with
-            # nothing, while another has all.
-            if held is None or loads.get(held.worker, most) >= most:
-                new[number] = key, parts
-            else:
-                loads[held.worker] += 1
-                self._held.move_to_end(key)
-                yield number, held
-        shares, waiting = _shares(len(new), loads), iter(list(new))
-        stretches = [list(itertools.islice(waiting, n)) for n in shares.values()]
-        for turn in itertools.zip_longest(*stretches):
-            for worker, number in zip(shares, turn):
-                if number is not None:
-                    yield number, self._put(*new.pop(number), worker)
+            if all(isinstance(part, Reference) for part in parts):
+                self.traffic.packs += num_bytes
+                yield number, HeldPack(tasks.to_bytes(parts), worker, num_bytes)
+                continue
+            key = travel.digest(parts)
+            if key not in self.held or self.held[key].worker != worker:
+                (future,) = self.connection.call(
+                    self.connection.client.scatter,
+                    [parts],
+                    workers=[worker],
+                    hash=False,
+                )
+                self.traffic.packs += num_bytes
+                self.held[key] = HeldPack(future, worker, num_bytes)
+            self.held.move_to_end(key)
+            yield number, self.held[key]
 
-    def forget_lost(self) -> None:
-        """Forgets the packs that no worker has any more."""
-        there = self.connection.still_there(
-            [held.future for held in self._held.values()]
-        )
-        for key, held in list(self._held.items()):
-            if held.future.key not in there:
-                del self._held[key]
-
-    def trim(self) -> None:
-        """Forgets the packs that were not used for longest, down to the limit."""
-        total = sum(held.num_bytes for held in self._held.values())
-        while total > self._remembered_bytes:
-            _, held = self._held.popitem(last=False)
+    def trim(self, limit: int = REMEMBERED_BYTES) -> None:
+        """Forgets what is lost, and what was not used for longest beyond the limit."""
+        for key, held in list(self.held.items()):
+            if held.future.status != "finished":
+                del self.held[key]
+        total = sum(held.num_bytes for held in self.held.values())
+        while total > limit:
+            _, held = self.held.popitem(last=False)
             total -= held.num_bytes
-
-    def _put(self, key: str, parts: list[travel.Part], worker: str) -> HeldPack:
-        num_bytes = sum(map(travel.num_bytes, parts))
-        self.traffic.packs += num_bytes
-        if not key:
-            return HeldPack(tasks.to_bytes(parts), worker, num_bytes)
-        (future,) = self.connection.client.scatter(
-            [parts], workers=[worker], hash=False
-        )
-        self._held[key] = HeldPack(future, worker, num_bytes)
-        self._held.move_to_end(key)
-        return self._held[key]
-
-
-def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
-    """How many more packs each worker gets, so that all have about as many."""
-    total = dict(loads)
-    for _ in range(number):
-        total[min(total, key=lambda worker: total[worker])] += 1
-    return {worker: total[worker] - load for worker, load in loads.items()}

@@ -1,7 +1,7 @@
-"""Runs that are made side by side by the workers of a cluster.
+"""Runs that are made at the same time by the workers of a cluster.
 
-The scheduler imports this module, too, when it is told of a task: TensorFlow, and what
-needs it, is imported by the functions.
+The scheduler imports this module, too: TensorFlow, and what needs it, is imported by
+the functions.
 """
 
 from __future__ import annotations
@@ -13,29 +13,22 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Callable, Optional
 
 from tqdm import tqdm
 
 from leaf_data.errors import DataError, one_line
 from tff_pmc.cluster import tasks
-from tff_pmc.cluster.connection import LOSSES, ClusterConnection
+from tff_pmc.cluster.connection import ClusterConnection
 from tff_pmc.cluster.options import ClusterSettingError
 from tff_pmc.record import files
 from tff_pmc.record.record_error import InUseError, LostRunError
 from tff_pmc.record.same_run import PLUGINS, plugin_sha256
 
-if TYPE_CHECKING:
-    import leaf_data
-    from tff_pmc.settings import RunSettings
-
-    Load = Callable[[RunSettings], leaf_data.FederatedDataset]
-
-_ASK_SECONDS = 60
 _LOOK_SECONDS = 1  # How often to look whether a run is still wanted.
 
-_federations: dict[Any, Any] = {}  # Of a worker: the last it was sent.
+_loaded: dict[Any, Any] = {}  # Of a worker: what loads data, the last it was sent.
 _plugins: dict[str, str] = {}  # What a worker has imported, and its sha256.
 # A run installs its context for the whole process, which may have several threads.
 _one_at_a_time = threading.Lock()
@@ -71,13 +64,13 @@ def make_run(
             run(job.settings, data, job.folder, **how)
 
 
-def _data(load: bytes, job: Any) -> leaf_data.FederatedDataset:
+def _data(load: bytes, job: Any) -> Any:
     """The data of a run, or a `DataError` where it is not the driver's."""
     key = load, job.stored
-    if key not in _federations:
-        _federations.clear()
-        _federations[key] = tasks.from_bytes(load)
-    data: leaf_data.FederatedDataset = _federations[key](job.settings)
+    if key not in _loaded:
+        _loaded.clear()
+        _loaded[key] = tasks.from_bytes(load)
+    data = _loaded[key](job.settings)
     if job.stored not in (None, data.train_examples.stored):
         raise DataError(f"{job.stored.path}: a worker sees another store")
     if job.files not in (None, data.origin.files):
@@ -99,7 +92,7 @@ def _import(name: str, sha256: str) -> None:
 
 @contextlib.contextmanager
 def _ending_if_unwanted() -> Iterator[None]:
-    """Ends the worker in mid-run if its driver was killed; its nanny starts another.
+    """Ends the worker in mid-run if its driver is gone; its nanny starts another.
 
     The run would go on to its end, and hold its folder against who resumes it.
     """
@@ -121,22 +114,10 @@ def _ending_if_unwanted() -> Iterator[None]:
         over.set()
 
 
-def leave_a_file(path: str, data_dir: str) -> Optional[str]:
-    """Writes a file from a worker, or says what is wrong with the folders there."""
-    try:
-        with open(path, "w"):
-            pass
-    except OSError as error:
-        return f"{os.path.dirname(path)} cannot be written to ({error.strerror})"
-    if data_dir and not os.path.isdir(data_dir):
-        return f"--data_dir={data_dir} is not there"
-    return None
-
-
 def make_runs(
     connection: ClusterConnection,
     run: Callable[..., None],
-    load: Load,
+    load: Callable[..., Any],
     jobs: Iterable[Any],
 ) -> Iterator[tuple[Any, Optional[LostRunError]]]:
     """Makes runs as tasks of a cluster, and gives each when it is finished.
@@ -144,38 +125,32 @@ def make_runs(
     `run` makes a job's run of the data that `load` gives there. A run whose worker dies
     is begun again by another, which resumes it from its last checkpoint.
     """
-    import distributed
-
     client, sent = connection.client, tasks.to_bytes(load)
     same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
-
-    def begin(job: Any) -> Any:
-        job = job._replace(output_dir=os.path.abspath(job.output_dir))
-        return client.submit(make_run, *same, tasks.to_bytes((run, job)), pure=False)
-
-    running = {begin(job): job for job in jobs}
-    bar = tqdm(total=len(running), desc="runs", unit="run", mininterval=1)
-    try:
-        for future in distributed.as_completed(list(running), loop=client.loop):
-            lost = None
-            try:
-                _check(connection, future, running[future])
-            except LostRunError as error:
-                lost = error
-            yield running.pop(future), lost
-            bar.update()
-    except BaseException:
-        connection.stop(list(running))
-        raise
-    finally:
-        bar.close()
+    running = {}
+    for job in jobs:
+        placed = job._replace(output_dir=os.path.abspath(job.output_dir))
+        content = tasks.to_bytes((run, placed))
+        running[client.submit(make_run, *same, content, pure=False)] = job
+    with tqdm(total=len(running), desc="runs", unit="run", mininterval=1) as bar:
+        try:
+            while running:
+                for future in connection.first_done(list(running)):
+                    lost = _lost(connection, future, running[future])
+                    yield running.pop(future), lost
+                    bar.update()
+        except BaseException:
+            # Who makes one sees that it is not wanted any more, and ends.
+            client.cancel(list(running), force=True)
+            raise
 
 
-def _check(connection: ClusterConnection, future: Any, job: Any) -> None:
+def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
+    """Why a run that is done ended early, if it did; raises all other errors."""
     from distributed.scheduler import KilledWorker
 
     if future.status == "finished":
-        return
+        return None
     error = future.exception() if future.status == "error" else None
     if error is None or isinstance(error, KilledWorker):
         raise connection.lost(
@@ -183,10 +158,25 @@ def _check(connection: ClusterConnection, future: Any, job: Any) -> None:
             f"({one_line(error or future.status)})"
         )
     if isinstance(error, InUseError):  # It may wake up: nobody else may write there.
-        raise LostRunError(
+        return LostRunError(
             f"{error}, perhaps a worker that was stopped: end it, and --resume"
-        ) from error
+        )
+    if isinstance(error, LostRunError):
+        return error
     raise error
+
+
+def leave_a_file(folder: str, data_dir: str) -> tuple[str, str]:
+    """Writes a file from a worker; its path, and what is wrong with folders there."""
+    # Such names are known for leftovers: the folder still counts as empty.
+    path = os.path.join(folder, f"{uuid.uuid4().hex}.new")
+    try:
+        with open(path, "w"):
+            pass
+    except OSError as error:
+        return path, f"{folder} cannot be written to ({error.strerror})"
+    missing = data_dir and not os.path.isdir(data_dir)
+    return path, f"--data_dir={data_dir} is not there" if missing else ""
 
 
 def check_folders(
@@ -196,38 +186,25 @@ def check_folders(
     output_dir = os.path.abspath(output_dir)
     data_dir = data_dir and os.path.abspath(data_dir)
     files.list_folder(output_dir)
-    asked = []
+    found = connection.call(connection.client.run, leave_a_file, output_dir, data_dir)
     try:
-        for worker in connection.workers():
-            # Such names are known for leftovers: the folder still counts as empty.
-            path = os.path.join(output_dir, f"{uuid.uuid4().hex}.new")
-            future = connection.client.submit(
-                leave_a_file, path, data_dir, workers=[worker], pure=False
-            )
-            asked.append((worker, path, future))
-        for worker, path, future in asked:
-            try:
-                wrong = future.result(timeout=_ASK_SECONDS)
-            except LOSSES as error:
-                wrong = f"it does not answer ({type(error).__name__} {error})"
-            if wrong is None and not _comes(path):
+        for worker, (path, wrong) in found.items():
+            if not wrong and not _comes(path):
                 wrong = f"what it writes into {output_dir} is not seen here"
-            if wrong is not None:
+            if wrong:
                 raise ClusterSettingError(
                     f"--spread=runs: the worker {worker} does not share the folders: "
                     f"{wrong}"
                 )
     finally:
-        for _, path, _ in asked:
-            if os.path.exists(path):
+        for path, _ in found.values():
+            with contextlib.suppress(FileNotFoundError):
                 os.remove(path)
 
 
 def _comes(path: str, seconds: float = 5) -> bool:
     """Whether a file is there, or comes: a file system of a network may be late."""
     deadline = time.monotonic() + seconds
-    while not os.path.exists(path):
-        if time.monotonic() > deadline:
-            return False
+    while not os.path.exists(path) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return True
+    return os.path.exists(path)

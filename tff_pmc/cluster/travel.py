@@ -25,7 +25,7 @@ _KEPT_STORES = 8  # That stay mapped in a worker.
 _NAMES = ("metadata", "_user_specified_name")
 _FAIL = 2  # What `DatasetToGraphV2` does with state outside of the graph.
 
-Part = Union[bytes, np.ndarray, Reference]
+Part = Union[bytes, "np.ndarray[Any, Any]", Reference]
 """One tensor of a pack: a dataset's graph, an array, or who is meant of a store."""
 
 
@@ -77,7 +77,8 @@ def num_bytes(part: Part) -> int:
 def opened(path: str, digest: str) -> leaf_data.FederatedDataset:
     """A store that stays mapped; a `DataError` where it is another or not there."""
     data = leaf_data.open_store(path)
-    found = data.train_examples.stored.digest
+    stored = data.train_examples.stored
+    found = stored.digest if stored is not None else ""
     if found != digest:
         raise leaf_data.DataError(
             f"{path} is another store: the sha256 of its header is {found[:8]}... and "
@@ -110,7 +111,8 @@ def _to_graph(dataset: tf.data.Dataset) -> bytes:
     for node in itertools.chain(graph.node, *functions):
         for name in _NAMES:
             node.attr.pop(name, None)
-    return graph.SerializeToString(deterministic=True)
+    found: bytes = graph.SerializeToString(deterministic=True)
+    return found
 
 
 def _of_elements(dataset: tf.data.Dataset) -> tf.data.Dataset:

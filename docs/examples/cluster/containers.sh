@@ -4,6 +4,7 @@
 docker build -t tff_pmc .
 docker network create tff_pmc
 ENCRYPTED="-e DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
+    -e DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL=60s
     -e DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=false"
 PORTS="--no-dashboard --dashboard-address 127.0.0.1:0
     --preload tff_pmc.cluster.tasks"

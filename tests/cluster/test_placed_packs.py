@@ -8,49 +8,57 @@ import pytest
 from tff_pmc._lazy import tf
 
 
+class Future:
+    status = "finished"
+
+
 @pytest.fixture
-def placed():
-    """Places packs on workers, and tells where each is and in which order it came."""
+def kept():
+    """Packs on workers of no cluster, whose futures are always there."""
     from tff_pmc.cluster.placed_packs import PacksOnWorkers
 
-    client = types.SimpleNamespace(scatter=lambda *_, **options: options["workers"])
-    kept = PacksOnWorkers(types.SimpleNamespace(client=client))
-    packs = [[tf.constant([n, n], tf.int32)] for n in range(9)]
-
-    def place(numbers, workers):
-        before = kept.traffic.packs
-        found = dict(kept.place([packs[n] for n in numbers], workers))
-        where = "".join(found[k].worker for k in range(len(numbers)))
-        return where, list(found), (kept.traffic.packs - before) // 8
-
-    return place
+    client = types.SimpleNamespace(scatter=None)
+    connection = types.SimpleNamespace(client=client)
+    connection.call = lambda *_, **options: [Future()]
+    return PacksOnWorkers(connection)
 
 
-def test_neighbours_are_together_and_the_workers_get_theirs_in_turn(placed):
-    assert placed(range(5), "ab") == ("aaabb", [0, 3, 1, 4, 2], 5)
+def place(kept, numbers, workers):
+    """Where each pack is, in which order they came, and how many were sent."""
+    before = kept.traffic.packs
+    packs = [[tf.constant([n, n], tf.int32)] for n in numbers]
+    found = dict(kept.place(packs, workers))
+    where = "".join(found[k].worker for k in range(len(packs)))
+    return where, list(found), (kept.traffic.packs - before) // 8
 
 
 @pytest.mark.parametrize(
-    "number, workers, expected",
-    [(4, "abc", "aabc"), (2, "abc", "ab"), (9, "abcd", "aaabbccdd"), (3, "a", "aaa")],
+    ("number", "workers", "expected", "order"),
+    [
+        (5, "ab", "aaabb", [0, 3, 1, 4, 2]),  # Neighbours together, workers in turn.
+        (4, "abc", "aabc", [0, 3, 2, 1]),
+        (2, "abc", "ab", [0, 1]),
+        (9, "abcd", "aaabbccdd", [0, 7, 5, 3, 1, 8, 6, 4, 2]),
+        (3, "a", "aaa", [0, 1, 2]),
+    ],
 )
-def test_all_have_about_as_many(placed, number, workers, expected):
-    assert placed(range(number), workers)[0] == expected
+def test_each_worker_has_a_stretch_of_about_as_many(
+    kept, number, workers, expected, order
+):
+    assert place(kept, range(number), workers) == (expected, order, number)
+    assert place(kept, range(number), workers) == (expected, order, 0)
 
 
-def test_what_returns_stays_where_it_is(placed):
-    placed(range(5), "abc")
-    assert placed(range(5), "abc") == ("aabbc", [0, 1, 2, 3, 4], 0)
-    assert placed([4], "abc") == ("c", [0], 0)
-    # 5 goes to who has least.
-    assert placed([1, 2, 5], "abc") == ("abc", [0, 1, 2], 1)
-
-
-def test_the_packs_of_a_worker_that_died_are_sent_again(placed):
-    placed(range(6), "abc")
-    assert placed(range(6), "ac") == ("aaaccc", [0, 1, 4, 5, 2, 3], 2)
-    # The new worker gets its share.
-    assert placed(range(6), "abc") == ("aabccb", [0, 1, 3, 4, 2, 5], 2)
+def test_what_is_elsewhere_lost_or_not_used_for_longest_is_sent_again(kept):
+    assert place(kept, range(6), "abc")[0] == "aabbcc"
+    # One worker died, and then another came: those that changed their place are sent.
+    assert place(kept, range(6), "ac")[::2] == ("aaaccc", 2)
+    assert place(kept, range(6), "acd")[::2] == ("aaccdd", 3)
+    next(iter(kept.held.values())).future.status = "lost"
+    kept.trim()
+    assert place(kept, range(6), "acd")[2] == 1
+    kept.trim(limit=5 * 8)
+    assert len(kept.held) == 5 and place(kept, range(6), "acd")[2] == 1
 
 
 def sent(*pack):
