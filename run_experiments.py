@@ -48,10 +48,6 @@ def main(argv):
         table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()
         runs = command_line.runs_of(command, given, tuple(table.values))
         cluster = command_line.cluster_of(command, given)
-        if cluster is not None:
-            from tff_pmc.runtime import cluster_probe
-
-            cluster_probe.check(cluster)
         check_temporary_room()
     except BrokenPipeError:
         raise
@@ -84,9 +80,9 @@ def execute(command, runs, table, cluster=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from tff_pmc.criteria import CriterionError
-    from tff_pmc.experiments.running import callbacks, execution
-    from tff_pmc.record.record_error import RecordError
-    from tff_pmc.runtime import ClusterError, WorkerDiedError, WorkerStartError
+    from tff_pmc.experiments.running import execution
+    from tff_pmc.record.record_error import LostRunError, RecordError
+    from tff_pmc.runtime import EngineError, WorkerDiedError
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
@@ -96,16 +92,16 @@ def execute(command, runs, table, cluster=None):
         return 0
     except (CriterionError, SettingError, RecordError, leaf_data.DataError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    except callbacks.LostRunError as error:
+    except LostRunError as error:
         return fail(f"{error}; what was recorded is in {recorded}", 1)
     except BrokenPipeError:
         raise
-    except (ClusterError, MemoryError, WorkerStartError, OSError) as error:
-        return fail(f"{str(error) or 'out of memory'}{_how_to_go_on(recorded)}", 1)
-    except WorkerDiedError as error:
-        fail(f"{error}{_how_to_go_on(recorded)}", 1)
-        # An ordinary end would bury this under the tracebacks of TFF's finalizers.
-        os._exit(1)
+    except (EngineError, MemoryError, OSError) as error:
+        fail(f"{str(error) or 'out of memory'}{_how_to_go_on(recorded)}", 1)
+        if isinstance(error, WorkerDiedError):
+            # An ordinary end would bury this under the tracebacks of TFF's finalizers.
+            os._exit(1)
+        return 1
     except Interrupted as error:
         return fail(f"interrupted{_how_to_go_on(recorded)}", 128 + error.args[0])
 

@@ -23,7 +23,6 @@ everything tiny, to see whether it works.
 import argparse
 import collections
 import contextlib
-import functools
 import os
 import pathlib
 import statistics
@@ -41,11 +40,12 @@ import tensorflow_federated as tff
 import leaf_data
 from tff_pmc import models, processes
 from tff_pmc.clients import packing
+from tff_pmc.cluster import local_cluster
+from tff_pmc.cluster.options import ClusterOptions
 from tff_pmc.experiments import experiment
-from tff_pmc.experiments.running import spread_runs, suite
+from tff_pmc.experiments.running import loop, suite
 from tff_pmc.experiments.running.execution import Federations
-from tff_pmc.runtime import Runtime, local_cluster
-from tff_pmc.settings.cluster_options import ClusterOptions
+from tff_pmc.runtime import Runtime
 
 Shape = collections.namedtuple("Shape", "model clients examples image classes epochs")
 SHAPES = {
@@ -197,8 +197,7 @@ class Runs:
         tff.framework.set_default_context(self.running.context)
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
-            connection = self.running.engine.connection
-            spread = functools.partial(spread_runs.make_runs, connection, load, ())
+            spread = self.running.engine.runs_by(loop.run, load)
             suite.run_all(self.settings, load, folder, spread=spread)
             seconds = time.perf_counter() - begun
         return seconds / len(self.settings), None

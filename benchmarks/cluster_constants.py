@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import distributed
 import numpy as np
 
-from tff_pmc.runtime import local_cluster
+from tff_pmc.cluster import local_cluster
 from tff_pmc.runtime.pack_sums import merged_in_tree
 
 

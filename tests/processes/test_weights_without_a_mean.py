@@ -6,7 +6,6 @@ import pytest
 import tff_pmc
 from tff_pmc import scores
 from tff_pmc._lazy import tf, tff
-from tff_pmc.models import PackedModel
 
 FIXED = (np.float32(3), np.int64(2**40 + 1), np.array([True, False]))
 """A factor, a counter and switches, as layers have them."""
@@ -26,7 +25,7 @@ def model_of(toy, fixed):
         return scale * output
 
     trainable, _ = toy.initial_weights
-    return PackedModel(
+    return tff_pmc.PackedModel(
         initial_weights=(trainable, FIXED if fixed else ()),
         predict_on_batch_fn=predict,
         loss_fn=toy.loss,

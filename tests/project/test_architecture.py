@@ -10,6 +10,7 @@ from commands import ROOT, python
 LAYERS = [
     ["run_experiments"],
     ["tff_pmc.experiments"],
+    ["tff_pmc.cluster"],
     ["tff_pmc.systems"],
     ["tff_pmc.reports"],
     ["tff_pmc.record"],
@@ -28,6 +29,9 @@ LAYERS = [
 WITH_TENSORFLOW = (
     "tff_pmc.aggregation",
     "tff_pmc.clients",
+    "tff_pmc.cluster.engine",
+    "tff_pmc.cluster.placed_packs",
+    "tff_pmc.cluster.travel",
     "tff_pmc.processes",
     "tff_pmc.runtime",
     "tff_pmc.models.tff_types",

@@ -6,11 +6,7 @@ import sys
 import textwrap
 import time
 
-import numpy as np
 import pytest
-
-import tff_pmc
-from tff_pmc._lazy import tf, tff
 
 PRELUDE = """
 import os, signal, sys, time
@@ -101,50 +97,6 @@ def assert_nothing_left():
     return check
 
 
-@pytest.fixture(scope="session")
-def summed():
-    """Makes a federated computation that sums what another makes of each client."""
-
-    def make(computation):
-        type_ = computation.type_signature.parameter
-
-        @tff.federated_computation(tff.FederatedType(type_, tff.CLIENTS))
-        def sums(clients):
-            return tff.federated_sum(tff.federated_map(computation, clients))
-
-        return sums
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def add():
-    """Sums the clients' integers."""
-
-    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
-    def add(x):
-        return tff.federated_sum(x)
-
-    return add
-
-
-@pytest.fixture(scope="session")
-def pairs():
-    """The arrays of two structures, side by side, which are of the same kinds."""
-
-    def of(a, b):
-        tf.nest.assert_same_structure(a, b, check_types=True)
-        found = []
-        for theirs, ours in zip(tf.nest.flatten(a), tf.nest.flatten(b)):
-            assert type(ours) is type(theirs)
-            ours, theirs = np.asarray(ours), np.asarray(theirs)
-            assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-            found.append((theirs, ours))
-        return found
-
-    return of
-
-
 @pytest.fixture(scope="module")
 def worker():
     """A worker, installed as the default context for the tests of a file."""
@@ -152,40 +104,3 @@ def worker():
 
     with Runtime("worker") as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """Four clients of real digits, so that training does not go astray."""
-    import leaf_data
-
-    data = leaf_data.load("digits5k", partition="noniid").train_examples
-    sizes = [9, 4, 6, 5]
-    parts = [data.client(k) for k in range(4)]
-    return leaf_data.Examples(
-        np.concatenate([part["x"][:n] for part, n in zip(parts, sizes)]),
-        np.concatenate([part["y"][:n] for part, n in zip(parts, sizes)]),
-        np.concatenate([[0], np.cumsum(sizes)]),
-        tuple("abcd"),
-    )
-
-
-@pytest.fixture(scope="module")
-def process():
-    """A process of three criteria and all orderings, with batches."""
-    return tff_pmc.build_prioritized_fed_avg(
-        tff_pmc.models.mnist_cnn(seed=1),
-        priority=("LD", "DS", "MD"),
-        basis=tff_pmc.scores.Basis.all_subsets(3),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
-        batch_size=4,
-    )
-
-
-@pytest.fixture
-def assert_same_bits(pairs):
-    def check(a, b):
-        for theirs, ours in pairs(a, b):
-            assert ours.tobytes() == theirs.tobytes()
-
-    return check

@@ -191,12 +191,13 @@ def test_the_thread_that_tunes_data_is_not_begun():
     from tensorflow.core.framework import dataset_options_pb2
 
     from tff_pmc.runtime import values
+    from tff_pmc.runtime.pack_sums import variant_of
 
     sequence = tff.SequenceType(np.int64)
     given = tf.data.Dataset.range(3).batch(2).unbatch()
     for value in (given, [1, 2]):
-        (variant,) = values.to_tensors(value, sequence, "the data")
-        raw = tf.raw_ops.GetOptions(input_dataset=variant).numpy()
+        (data,) = values.to_tensors(value, sequence, "the data")
+        raw = tf.raw_ops.GetOptions(input_dataset=variant_of(data)).numpy()
         options = dataset_options_pb2.Options.FromString(raw)
         assert not options.autotune_options.enabled
         assert options.autotune_options.HasField("enabled")

@@ -2,11 +2,24 @@
 
 `pack` and `pack_client_data` make the packs of clients that a process takes, and
 `with_attributes` a dataset of batches with what is known of its client beside it;
-`data_source` draws cohorts for a program of TFF.
+`data_source` draws cohorts for a program of TFF. Each is imported when it is first
+used: a process that only reads packs does without TFF.
 """
 
-from tff_pmc.clients.data_source import data_source
-from tff_pmc.clients.dataset_training import with_attributes
-from tff_pmc.clients.packing import pack, pack_client_data
+import importlib
+from typing import Any
 
-__all__ = ["data_source", "pack", "pack_client_data", "with_attributes"]
+_PLACES = {
+    "data_source": "cohort_source",
+    "pack": "packing",
+    "pack_client_data": "packing",
+    "with_attributes": "dataset_training",
+}
+
+__all__ = list(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)

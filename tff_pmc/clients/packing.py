@@ -22,7 +22,7 @@ import tensorflow_federated as tff
 import leaf_data
 from leaf_data.settings import AT_LEAST_1, check_value
 from tff_pmc.aggregation.building import check_kind
-from tff_pmc.runtime.stored_packs import ClientArrays, StoredPack, dataset_of
+from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, dataset_of
 
 MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""

@@ -32,3 +32,7 @@ class ClientsLeftOutError(RecordError):
 
 class RecordMissingError(RecordError, FileNotFoundError):
     """A run folder without a file that it should have."""
+
+
+class LostRunError(Exception):
+    """A run that ended early, and leaves the other runs of its call as they are."""

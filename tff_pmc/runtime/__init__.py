@@ -1,7 +1,7 @@
 """What runs TFF's computations.
 
-Everything here is imported when it is first used: a machine of a cluster imports some
-of these modules without TFF.
+Everything here is imported when it is first used: a process that only sums packs
+imports some of these modules without TFF.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import importlib
 from typing import Any
 
 _PLACES = {
-    "ClusterError": "cluster_connection",
     "Runtime": "runtime",
     "WorkerDiedError": "worker",
     "WorkerEngine": "worker",
@@ -19,7 +18,18 @@ _PLACES = {
     "engine_versions": "runtime",
 }
 
-__all__ = list(_PLACES)
+__all__ = [*_PLACES, "ENGINES", "EngineError"]
+
+ENGINES = {
+    "local": "tff_pmc.runtime.local.LocalEngine",
+    "worker": "tff_pmc.runtime.worker.WorkerEngine",
+    "cluster": "tff_pmc.cluster.engine.ClusterEngine",
+}
+"""Where each engine is: this process, TFF's own worker, the workers of Dask."""
+
+
+class EngineError(RuntimeError):
+    """An engine that could not be started, or ended while a computation needed it."""
 
 
 def __getattr__(name: str) -> Any:

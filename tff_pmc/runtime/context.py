@@ -32,7 +32,9 @@ class EngineContext(tff.program.FederatedContext):
     values at once, also in a coroutine, as each cell of a notebook is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, **recorded: str) -> None:
+        """Takes what `engine_versions` reports of the engine."""
+        self.recorded = recorded
         self._program = tff.program.NativeFederatedContext(_InThreads(self))
 
     def invoke(self, comp: tff.Computation, arg: Any) -> Any:

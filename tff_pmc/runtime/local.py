@@ -139,7 +139,7 @@ class LocalContext(EngineContext):
     """Calls a function in a thread, so that a signal is handled while it runs."""
 
     def __init__(self, run: Callable[[tff.Computation, Any], Any]) -> None:
-        super().__init__()
+        super().__init__(engine="local")
         self._run = run
 
     def _call(self, comp: tff.Computation, arg: Any) -> Any:

@@ -18,7 +18,6 @@ import tensorflow as tf
 from tensorflow.python.eager import cancellation, context, execute
 
 from tff_pmc.runtime.random_streams import begin_stream, give_streams
-from tff_pmc.runtime.stored_packs import StoredPack
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
 _numbers = itertools.count()
@@ -60,6 +59,17 @@ def _call(function: Any, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     )
 
 
+def variant_of(dataset: tf.data.Dataset) -> tf.Tensor:
+    """The tensor that stands for a dataset, which nothing tunes while it is read.
+
+    The thread that does it is cancelled with data that end soon, and TensorFlow warns
+    of each: "Optimization loop failed: CANCELLED".
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return tf.data.experimental.to_variant(dataset.with_options(options))
+
+
 class GraphParts(NamedTuple):
     """A TensorFlow computation as what it takes to import it.
 
@@ -77,7 +87,7 @@ class ImportedGraph:
     """A TensorFlow computation that is called with tensors and returns tensors.
 
     Both are flat lists in the order of TFF's types; a sequence, which may be an
-    argument and no result, is the variant tensor of its dataset, or a `StoredPack`.
+    argument and no result, is a dataset or the variant tensor of one.
     """
 
     def __init__(
@@ -129,8 +139,7 @@ class ImportedGraph:
         if not self._has_results:
             return []
         arguments = [
-            tf.data.experimental.to_variant(a) if isinstance(a, StoredPack) else a
-            for a in arguments
+            variant_of(a) if isinstance(a, tf.data.Dataset) else a for a in arguments
         ]
         if self._begin is None and not self.streams:
             return _call(self._function, arguments)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 from importlib import metadata
-from typing import Any, ClassVar, Optional, Union
+from typing import Any, ClassVar, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -12,15 +13,9 @@ import typing_extensions
 import wrapt
 from absl import logging
 
-from tff_pmc.runtime import tffs_context
-from tff_pmc.runtime.cluster import ClusterEngine
-from tff_pmc.runtime.local import LocalContext, LocalEngine
-from tff_pmc.runtime.worker import WorkerContext, WorkerEngine
-from tff_pmc.settings.cluster_options import ENGINES, LOCAL, ClusterOptions
+from tff_pmc.runtime import ENGINES, tffs_context
 
 tffs_context.tell_when_used()
-
-_CONTEXTS = dict(zip((LocalContext, WorkerContext), ENGINES))
 
 
 class Runtime:
@@ -47,7 +42,7 @@ class Runtime:
         engine: str = "local",
         *,
         private: bool = True,
-        cluster: Union[str, ClusterOptions, None] = None,
+        cluster: Any = None,
     ) -> None:
         """Starts the engine.
 
@@ -59,12 +54,12 @@ class Runtime:
                 worker, a process of its own, which takes a second to start.
             private: put a worker into a network namespace of its own; where that is
                 forbidden a port is used and a warning logged.
-            cluster: where the cluster is, as `--cluster` has it, or all of its options;
-                by default on this machine.
+            cluster: where the cluster is, as `--cluster` has it, or all of its
+                `ClusterOptions`; by default on this machine.
 
         Raises:
             ValueError: there is no such engine, or it has no cluster.
-            ClusterSettingError: the cluster cannot be used; the message names the flag.
+            SettingError: the cluster cannot be used; the message names the flag.
             WorkerStartError: the worker did not come up; its log is quoted.
         """
         if engine not in ENGINES:
@@ -74,12 +69,8 @@ class Runtime:
         fault = saving_fault()
         if fault is not None:
             logging.log_first_n(logging.WARNING, "%s", 1, fault)
-        self.engine: Union[LocalEngine, WorkerEngine]
-        if engine == "cluster":
-            self.engine = ClusterEngine(cluster or LOCAL, private=private)
-        else:
-            kind = LocalEngine if engine == "local" else WorkerEngine
-            self.engine = kind(private=private)
+        options = {} if cluster is None else {"cluster": cluster}
+        self.engine = pkgutil.resolve_name(ENGINES[engine])(private=private, **options)
         self.context = self.engine.context
         self._previous_context: Any = tff.framework.get_context_stack().current
 
@@ -126,7 +117,7 @@ def engine_versions() -> dict[str, Optional[str]]:
     """
     context = tff.framework.get_context_stack().current
     found = {
-        "engine": _CONTEXTS.get(type(context)),
+        "engine": None,
         "threads": str(len(os.sched_getaffinity(0))),
         **getattr(context, "recorded", {}),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional
@@ -12,7 +11,6 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from leaf_data.errors import one_line
-from tff_pmc.runtime.stored_packs import StoredPack
 
 # A packed client, as `clients.packing.element_spec` has it.
 _PACKED = {"x", "y", "client"}
@@ -21,11 +19,11 @@ _PACKED = {"x", "y", "client"}
 _tensors: dict[int, tf.Tensor] = {}
 
 
-def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
+def to_tensors(value: Any, type_: tff.Type, place: str) -> list[Any]:
     """The tensors of a value, in its type's order; a `TypeError` names the place.
 
-    Where the type has a sequence, the value has a `tf.data.Dataset` or a list. A
-    `StoredPack` is left as it is: the graph that takes it reads it.
+    Where the type has a sequence, the value has a `tf.data.Dataset` or a list, and a
+    dataset is given: the graph that takes it reads it.
     """
     return [
         (_dataset if isinstance(kind, tff.SequenceType) else _tensor)(leaf, kind, where)
@@ -53,17 +51,6 @@ def _leaves(
             yield from _leaves(item, member, f"{place}.{own}" if place else own)
     else:
         yield value, type_, place or "the argument"
-
-
-@functools.lru_cache(1)
-def _not_tuned() -> tf.data.Options:
-    """Options of data that end soon: a thread that tunes them is cancelled then.
-
-    TensorFlow warns of each: "Optimization loop failed: CANCELLED".
-    """
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return options
 
 
 def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
@@ -192,8 +179,8 @@ def _short(specs: Any) -> str:
         return one_line(specs)
 
 
-def _dataset(value: Any, type_: tff.SequenceType, place: str) -> Any:
-    """The variant tensor of a dataset, or of a list of its elements."""
+def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
+    """A dataset, or that of a list of its elements."""
     if isinstance(value, (list, tuple)):
         element = type_.element
         rows = [
@@ -205,9 +192,7 @@ def _dataset(value: Any, type_: tff.SequenceType, place: str) -> Any:
         )
     else:
         check_dataset(value, type_, place)
-    if isinstance(value, StoredPack):
-        return value
-    return tf.data.experimental.to_variant(value.with_options(_not_tuned()))
+    return value
 
 
 class WrongDataError(TypeError):

@@ -28,7 +28,7 @@ import grpc
 import tensorflow_federated as tff
 from absl import logging
 
-from tff_pmc.runtime import values, worker_host
+from tff_pmc.runtime import EngineError, values, worker_host
 from tff_pmc.runtime.context import EngineContext
 
 _MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
@@ -53,7 +53,7 @@ class WorkerContext(EngineContext):
     """Runs computations on a worker, and notices when it is gone."""
 
     def __init__(self, target: str, raise_if_dead: Callable[[], None]) -> None:
-        super().__init__()
+        super().__init__(engine="worker")
         self._raise_if_dead = raise_if_dead
         channel = grpc.insecure_channel(target, _CHANNEL_OPTIONS)
         stub = tff.framework.RemoteExecutorGrpcStub(channel)
@@ -104,11 +104,11 @@ async def _cancel_others() -> None:
         await asyncio.wait(others)
 
 
-class WorkerDiedError(RuntimeError):
+class WorkerDiedError(EngineError):
     """The worker process ended while a computation needed it."""
 
 
-class WorkerStartError(RuntimeError):
+class WorkerStartError(EngineError):
     """The worker process could not be started."""
 
 

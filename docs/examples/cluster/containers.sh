@@ -4,9 +4,10 @@
 docker build -t tff_pmc .
 docker network create tff_pmc
 ENCRYPTED="-e DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
+    -e DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL=60s
     -e DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=false"
 PORTS="--no-dashboard --dashboard-address 127.0.0.1:0
-    --preload tff_pmc.runtime.cluster_tasks"
+    --preload tff_pmc.cluster.tasks"
 TLS="--tls-ca-file /tls/ca.pem --tls-cert /tls/member.pem --tls-key /tls/member.key"
 docker run -d --network tff_pmc --name first -v "$PWD/tls:/tls:ro" $ENCRYPTED tff_pmc \
     dask scheduler --protocol tls --host first --port 8786 $PORTS $TLS

@@ -12,5 +12,5 @@ export MALLOC_TRIM_THRESHOLD_=8589934592 MALLOC_MMAP_THRESHOLD_=33554432
 # As with scheduler.sh, no port without TLS is left open.
 exec .venv/bin/dask worker "tls://$2:8786" --interface "$1" --nworkers "$3" \
     --nthreads 1 --memory-limit 0 --no-dashboard --dashboard-address 127.0.0.1:0 \
-    --preload tff_pmc.runtime.cluster_tasks \
+    --preload tff_pmc.cluster.tasks \
     --tls-ca-file tls/ca.pem --tls-cert tls/member.pem --tls-key tls/member.key "${@:4}"

@@ -89,7 +89,7 @@ def test_a_place_may_begin_with_the_home(monkeypatch):
     ],
 )
 def test_what_is_spread(spread, runs, workers, found):
-    from tff_pmc.settings.cluster_options import ClusterOptions
+    from tff_pmc.cluster.options import ClusterOptions
 
     options = ClusterOptions(spread=spread)
     assert options.spreads_runs(runs, workers) == (found == "runs")

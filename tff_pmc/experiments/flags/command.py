@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -18,9 +19,9 @@ from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.models import MODELS
 from tff_pmc.reports import output
+from tff_pmc.runtime import ENGINES
 from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import flag_values
-from tff_pmc.settings.cluster_options import ENGINES, ClusterOptions
 from tff_pmc.settings.run_settings import in_small_letters
 from tff_pmc.systems import SYSTEMS
 
@@ -237,7 +238,7 @@ class EngineOptions(Settings):
         "What runs TFF's computations. local: this process, the fastest for one run on "
         "one machine. worker: TFF's own worker, a process of its own, to compare the "
         "others with. cluster: the workers of Dask, for many runs or large cohorts.",
-        choices=ENGINES,
+        choices=tuple(ENGINES),
     )
     private_worker: bool = setting(
         True,
@@ -251,7 +252,15 @@ class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
     """The experiment, the folders and the actions that one call names."""
 
 
-PARTS: tuple[type[Settings], ...] = (*Command.__bases__, ClusterOptions)
+ENGINE_OPTIONS: dict[str, str] = {
+    "cluster": "tff_pmc.cluster.options.ClusterOptions",
+}
+"""Where the flags are that go with one engine alone."""
+
+PARTS: tuple[type[Settings], ...] = (
+    *(WhatToRun, Places, OfflineOptions, EngineOptions),
+    *map(pkgutil.resolve_name, ENGINE_OPTIONS.values()),
+)
 """The parts of the command, in the order of the help."""
 
 COMMAND_FLAGS = frozenset(flag for part in PARTS for flag in part.flags())

@@ -7,8 +7,9 @@ TensorFlow and data.
 from __future__ import annotations
 
 import os
+import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 from leaf_data.dataset import DATASETS
 from leaf_data.settings import SettingError
@@ -19,9 +20,13 @@ from tff_pmc.experiments.experiment import (
     experiment,
     values_of,
 )
-from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command
+from tff_pmc.experiments.flags.command import (
+    COMMAND_FLAGS,
+    ENGINE_OPTIONS,
+    LR_SEARCH,
+    Command,
+)
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
-from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.settings.flag_values import naming
 from tff_pmc.systems import SYSTEMS
 
@@ -59,16 +64,19 @@ def command_of(given: Values) -> Command:
     return command
 
 
-def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
-    """Returns the cluster that runs TFF's computations; None if another engine does."""
-    asked = " ".join(flag for flag in ClusterOptions.flags() if flag in given)
+def cluster_of(command: Command, given: Values) -> Any:
+    """Returns the `ClusterOptions` of the call; None if another engine runs it."""
+    if "cluster" not in ENGINE_OPTIONS:
+        return None
+    kind = pkgutil.resolve_name(ENGINE_OPTIONS["cluster"])
+    asked = " ".join(flag for flag in kind.flags() if flag in given)
     if command.engine != "cluster":
         if not asked:
             return None
         if "engine" in given or "cluster" not in given:
             why = f"goes with --engine=cluster, not with --engine={command.engine}"
             _refuse(asked, given, why)
-    options = ClusterOptions.of_flags(given)
+    options: Any = kind.of_flags(given)
     if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
             f"--spread=runs does not go with --experiment={command.experiment}, whose "

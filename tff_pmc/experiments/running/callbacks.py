@@ -20,6 +20,7 @@ import leaf_data
 from tff_pmc.record import files
 from tff_pmc.record.metrics import PERCENTILES, Measure
 from tff_pmc.record.predictions import FOLDER
+from tff_pmc.record.record_error import LostRunError
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.tables import COHORT, ROUNDS
 from tff_pmc.reports import escape
@@ -74,10 +75,6 @@ def predictions(folder: str, examples: leaf_data.Examples) -> Listener:
         write(f"round_{done.round_num:04d}.npz", predicted=predicted)
 
     return after_round
-
-
-class LostRunError(Exception):
-    """The model stayed as it was in as many rounds in a row as a run bears."""
 
 
 class LostRounds:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 import uuid
 from collections.abc import Sequence
@@ -13,15 +12,14 @@ import leaf_data
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import (
     inspection,
+    loop,
     rate_search,
-    spread_runs,
     suite,
     tensorboard_events,
 )
 from tff_pmc.reports.escape import printable
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings, SettingError
-from tff_pmc.settings.cluster_options import ClusterOptions
 
 MANY_CLIENTS = 10_000
 """More clients than these are not tested in each round without a line that says so."""
@@ -62,7 +60,7 @@ def execute(
     command: Command,
     runs: Sequence[RunSettings],
     table: leaf_data.ClientTable,
-    cluster: Optional[ClusterOptions],
+    cluster: Any,
     output_dir: str,
 ) -> str:
     """Loads the data and does what is asked for; returns the text for the terminal."""
@@ -102,16 +100,10 @@ def execute(
             text = rate_search.search(runs, data, output_dir, held_out=held_out, **how)
         else:
             spread, number = None, len(runs) * (len(command.seeds) or 1)
-            if cluster is not None and cluster.spreads_runs(
-                number, len(running.engine.connection.workers())
-            ):
-                connection = running.engine.connection
-                running.engine.record("runs")
+            if cluster is not None and running.engine.shares_runs(number):
                 stored = data.train_examples.stored
-                if stored is not None:
-                    connection.check_store(stored.path, stored.digest)
-                spread_runs.check_folders(connection, output_dir, load.data_dir)
-                spread = functools.partial(spread_runs.make_runs, connection, load)
+                running.engine.check_folders(output_dir, load.data_dir, stored)
+                spread = running.engine.runs_by(loop.run, load)
             seeds = {"seeds": command.seeds, "baseline": command.baseline}
             text = suite.run_all(runs, load, output_dir, spread=spread, **seeds, **how)
     return f"\n{text}\n\nResults, records and plots: {output_dir}"

@@ -13,8 +13,8 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.callbacks import LostRunError, RoundDone
-from tff_pmc.record.record_error import ClientsLeftOutError
+from tff_pmc.experiments.running.callbacks import RoundDone
+from tff_pmc.record.record_error import ClientsLeftOutError, LostRunError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output

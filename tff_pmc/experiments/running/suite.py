@@ -13,9 +13,8 @@ from leaf_data.examples import StorePart
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.callbacks import LostRunError
 from tff_pmc.record import files
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
 from tff_pmc.record.same_run import check_same, folder_of_runs
 from tff_pmc.settings import RunSettings

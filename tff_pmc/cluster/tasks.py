@@ -1,7 +1,7 @@
 """What the workers of a cluster do with packs.
 
-The scheduler imports this module, too, when it is told of a task: TensorFlow is
-imported by the functions that need it, and TFF by none.
+The scheduler imports this module, too: TensorFlow is imported by the functions that
+need it, and TFF by none.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import signal
 import threading
 from typing import Any, NamedTuple, Optional
 
+from leaf_data.errors import DataError, one_line
+
 KEPT_COMPUTATIONS = 8
 """The computations whose graphs stay imported in a worker."""
 
@@ -24,7 +26,7 @@ _importing = threading.Lock()
 
 
 class Terms(NamedTuple):
-    """What a worker must have for the results of the process that asks."""
+    """What a worker must have for the results of the driver."""
 
     threads: int
     tensorflow: str
@@ -32,13 +34,7 @@ class Terms(NamedTuple):
 
 
 class TermsError(RuntimeError):
-    """A worker that cannot give the results that are asked for."""
-
-
-class SentReference(NamedTuple):
-    """The `Reference` of a `StoredPack` as Dask sends it."""
-
-    content: bytes
+    """A worker that cannot give the results of the driver."""
 
 
 def dask_setup(server: Any) -> None:
@@ -74,32 +70,34 @@ def check_versions(terms: Terms) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow as tf
 
-    for name, here, asked in (
-        ("tensorflow", tf.__version__, terms.tensorflow),
-        ("tff_pmc", _version(), terms.tff_pmc),
-    ):
-        if here != asked:
-            raise TermsError(
-                f"it has {name} {here}, and {asked} is asked for: start it anew with "
-                "the driver's"
-            )
-    threading_of_tf = tf.config.threading
-    if threading_of_tf.get_intra_op_parallelism_threads() == terms.threads:
+    here = Terms(terms.threads, f"tensorflow {tf.__version__}", _version())
+    if here != terms:
+        raise TermsError(
+            f"{_here()} has {' and '.join(here[1:])}, and the driver "
+            f"{' and '.join(terms[1:])}: start it anew with the driver's"
+        )
+    threads = tf.config.threading
+    if threads.get_intra_op_parallelism_threads() == terms.threads:
         return
     try:
-        threading_of_tf.set_intra_op_parallelism_threads(terms.threads)
+        threads.set_intra_op_parallelism_threads(terms.threads)
     except RuntimeError as error:
         raise TermsError(
-            "its TensorFlow has begun with another number of threads than "
+            f"{_here()} has begun TensorFlow with another number of threads than "
             f"{terms.threads}: start it anew, or give --cluster_threads"
         ) from error
 
 
 def check_store(path: str, digest: str) -> None:
     """Opens a store, which stays open, or raises a `TermsError`."""
-    from tff_pmc.runtime import stored_packs
+    from tff_pmc.cluster import travel
 
-    stored_packs.opened(path, digest)
+    try:
+        travel.opened(path, digest)
+    except DataError as error:
+        raise TermsError(
+            f"{_here()} needs the driver's store at the same path: {one_line(error)}"
+        ) from error
 
 
 def terms_of(threads: Optional[int]) -> Terms:
@@ -108,7 +106,19 @@ def terms_of(threads: Optional[int]) -> Terms:
 
     own = tf.config.threading.get_intra_op_parallelism_threads()
     found = threads or own or len(os.sched_getaffinity(0))
-    return Terms(found, tf.__version__, _version())
+    return Terms(found, f"tensorflow {tf.__version__}", _version())
+
+
+def recorded(spread: str, threads: int) -> dict[str, str]:
+    """What `run.json` reports of a run on a cluster."""
+    return {"engine": "cluster", "spread": spread, "threads": str(threads)}
+
+
+def _here() -> str:
+    """This worker, by its address."""
+    import distributed
+
+    return f"the worker {distributed.get_worker().address}"
 
 
 @functools.lru_cache(1)
@@ -125,7 +135,7 @@ def _version() -> str:
         folder = pathlib.Path(str(package.__file__)).parent
         for path in sorted(folder.rglob("*.py")):
             digest.update(path.read_bytes())
-    return f"{tff_pmc.__version__} ({digest.hexdigest()[:12]})"
+    return f"tff_pmc {tff_pmc.__version__} ({digest.hexdigest()[:12]})"
 
 
 def sum_of_pack(
@@ -135,9 +145,10 @@ def sum_of_pack(
     check_versions(terms)
     import tensorflow as tf
 
-    from tff_pmc.runtime import cluster_packs
+    from tff_pmc.cluster import travel
 
-    tensors = list(map(cluster_packs.decoded, pack))
+    parts = from_bytes(pack) if isinstance(pack, bytes) else pack  # Of a store.
+    tensors = list(map(travel.decoded, parts))
     sent = [tf.constant(a) for a in sent]
     found = _imported(graphs).of_pack(tensors, sent, place)
     return [tensor.numpy() for tensor in found]
@@ -153,7 +164,7 @@ def merge(terms: Terms, graphs: bytes, first: Any, second: Any) -> list[Any]:
 
 
 def _imported(graphs: bytes) -> Any:
-    """The sums of a computation's `PackGraphs`, imported when first asked for."""
+    """The sums of a computation's `PackGraphs`, imported when they are first needed."""
     with _importing:  # A worker of several threads would import them in each.
         return _sums_of(graphs)
 

@@ -129,7 +129,7 @@ def machines(tmp_path, certificates, request):
             time.sleep(0.1)
     secure = [f"--{flag}={path}" for flag, path in files.items()]
     address = f"--cluster={scheme}://127.0.0.1:{port}"
-    yield begun, [address, *(secure if scheme == "tls" else ())]
+    yield begun, [address, *(secure if scheme == "tls" else ["--insecure_cluster"])]
     for process in begun:
         own = [*begun_by(process), process]
         for one in own:

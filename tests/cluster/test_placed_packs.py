@@ -8,56 +8,64 @@ import pytest
 from tff_pmc._lazy import tf
 
 
+class Future:
+    status = "finished"
+
+
 @pytest.fixture
-def placed():
-    """Places packs on workers, and tells where each is and in which order it came."""
-    from tff_pmc.runtime.cluster_packs import PacksOnWorkers
+def kept():
+    """Packs on workers of no cluster, whose futures are always there."""
+    from tff_pmc.cluster.placed_packs import PacksOnWorkers
 
-    client = types.SimpleNamespace(scatter=lambda *_, **options: options["workers"])
-    kept = PacksOnWorkers(types.SimpleNamespace(client=client))
-    packs = [[tf.constant([n, n], tf.int32)] for n in range(9)]
-
-    def place(numbers, workers):
-        before = kept.traffic.packs
-        found = dict(kept.place([packs[n] for n in numbers], workers))
-        where = "".join(found[k].worker for k in range(len(numbers)))
-        return where, list(found), (kept.traffic.packs - before) // 8
-
-    return place
+    client = types.SimpleNamespace(scatter=None)
+    connection = types.SimpleNamespace(client=client)
+    connection.call = lambda *_, **options: [Future()]
+    return PacksOnWorkers(connection)
 
 
-def test_neighbours_are_together_and_the_workers_get_theirs_in_turn(placed):
-    assert placed(range(5), "ab") == ("aaabb", [0, 3, 1, 4, 2], 5)
+def place(kept, numbers, workers):
+    """Where each pack is, in which order they came, and how many were sent."""
+    before = kept.traffic.packs
+    packs = [[tf.constant([n, n], tf.int32)] for n in numbers]
+    found = dict(kept.place(packs, workers))
+    where = "".join(found[k].worker for k in range(len(packs)))
+    return where, list(found), (kept.traffic.packs - before) // 8
 
 
 @pytest.mark.parametrize(
-    "number, workers, expected",
-    [(4, "abc", "aabc"), (2, "abc", "ab"), (9, "abcd", "aaabbccdd"), (3, "a", "aaa")],
+    ("number", "workers", "expected", "order"),
+    [
+        (5, "ab", "aaabb", [0, 3, 1, 4, 2]),  # Neighbours together, workers in turn.
+        (4, "abc", "aabc", [0, 3, 2, 1]),
+        (2, "abc", "ab", [0, 1]),
+        (9, "abcd", "aaabbccdd", [0, 7, 5, 3, 1, 8, 6, 4, 2]),
+        (3, "a", "aaa", [0, 1, 2]),
+    ],
 )
-def test_all_have_about_as_many(placed, number, workers, expected):
-    assert placed(range(number), workers)[0] == expected
+def test_each_worker_has_a_stretch_of_about_as_many(
+    kept, number, workers, expected, order
+):
+    assert place(kept, range(number), workers) == (expected, order, number)
+    assert place(kept, range(number), workers) == (expected, order, 0)
 
 
-def test_what_returns_stays_where_it_is(placed):
-    placed(range(5), "abc")
-    assert placed(range(5), "abc") == ("aabbc", [0, 1, 2, 3, 4], 0)
-    assert placed([4], "abc") == ("c", [0], 0)
-    # 5 goes to who has least.
-    assert placed([1, 2, 5], "abc") == ("abc", [0, 1, 2], 1)
-
-
-def test_the_packs_of_a_worker_that_died_are_sent_again(placed):
-    placed(range(6), "abc")
-    assert placed(range(6), "ac") == ("aaaccc", [0, 1, 4, 5, 2, 3], 2)
-    # The new worker gets its share.
-    assert placed(range(6), "abc") == ("aabccb", [0, 1, 3, 4, 2, 5], 2)
+def test_what_is_elsewhere_lost_or_not_used_for_longest_is_sent_again(kept):
+    assert place(kept, range(6), "abc")[0] == "aabbcc"
+    # One worker died, and then another came: those that changed their place are sent.
+    assert place(kept, range(6), "ac")[::2] == ("aaaccc", 2)
+    assert place(kept, range(6), "acd")[::2] == ("aaccdd", 3)
+    next(iter(kept.held.values())).future.status = "lost"
+    kept.trim()
+    assert place(kept, range(6), "acd")[2] == 1
+    kept.trim(limit=5 * 8)
+    assert len(kept.held) == 5 and place(kept, range(6), "acd")[2] == 1
 
 
 def sent(*pack):
     """What arrives of a pack."""
-    from tff_pmc.runtime import cluster_packs
+    from tff_pmc.cluster import travel
 
-    return [cluster_packs.decoded(cluster_packs.encoded(tensor)) for tensor in pack]
+    return [travel.decoded(travel.encoded(tensor)) for tensor in pack]
 
 
 def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
@@ -66,8 +74,8 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
 
     import leaf_data
     import tff_pmc
-    from tff_pmc.runtime import cluster_packs
-    from tff_pmc.runtime.cluster_tasks import SentReference
+    from tff_pmc.clients.stored_packs import Reference
+    from tff_pmc.cluster import travel
 
     sharp = {"sharp": np.linspace(0, 1, len(toy_examples.y))}
     examples = dataclasses.replace(toy_examples, attributes=sharp)
@@ -84,10 +92,10 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
     packs = tff_pmc.pack(stored, [4, 0, 5], **options)
     for pack, other in zip(packs, expected):
         assert pack.element_spec == other.element_spec
-        part = cluster_packs.encoded(pack)
-        assert isinstance(part, SentReference) and len(part.content) < 1000
+        part = travel.encoded(pack)
+        assert isinstance(part, Reference) and travel.num_bytes(part) < 1000
         there = tf.data.experimental.from_variant(
-            cluster_packs.decoded(part), pack.element_spec
+            travel.decoded(part), pack.element_spec
         )
         for read in (pack, there):
             assert len(list(read)) == len(list(other))
@@ -102,7 +110,7 @@ def elements(variant, spec):
 def test_what_is_read_is_what_was_written():
     data = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).map(lambda x: x * 2)
     plain = [tf.constant([[1, 2]], tf.int64), tf.constant(["a", "b"]), tf.constant("c")]
-    read, *others = sent(tf.data.experimental.to_variant(data), *plain)
+    read, *others = sent(data, *plain)
     assert elements(read, tf.TensorSpec([], tf.float32)) == [2.0, 4.0, 6.0]
     for found, given in zip(others, plain):
         assert found.dtype == given.dtype
@@ -112,7 +120,7 @@ def test_what_is_read_is_what_was_written():
 def test_batches_of_shuffled_examples_may_be_sent():
     """As TFF's tutorials make them; every example arrives once."""
     data = tf.data.Dataset.range(20).shuffle(20, seed=1).batch(8)
-    (read,) = sent(tf.data.experimental.to_variant(data))
+    (read,) = sent(data)
     batches = elements(read, tf.TensorSpec([None], tf.int64))
     assert [len(batch) for batch in batches] == [8, 8, 4]
     assert sorted(np.concatenate(batches)) == list(range(20))
@@ -125,7 +133,7 @@ def test_what_depends_on_the_process_is_read_first(kind):
     data = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([2]))
     if kind == "python":
         data = tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=spec)
-    (read,) = sent(tf.data.experimental.to_variant(data))
+    (read,) = sent(data)
     first, again = ([list(x) for x in elements(read, spec)] for _ in range(2))
     assert first == again and len(first) == 3
     if kind == "python":

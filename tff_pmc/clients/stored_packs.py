@@ -1,24 +1,18 @@
 """Packs of clients, and those of a store, which are read where they are trained.
 
-Workers import this module, too: it needs TensorFlow and not TFF.
+A process that only reads packs imports this module: it needs TensorFlow and not TFF.
 """
 
 from __future__ import annotations
 
 import collections
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-import leaf_data
-from leaf_data.errors import one_line
 from leaf_data.examples import StorePart
-from tff_pmc.runtime.cluster_tasks import TermsError
-
-_KEPT_STORES = 8  # That stay mapped in a worker.
 
 
 class ClientArrays(NamedTuple):
@@ -75,35 +69,6 @@ class StoredPack(tf.data.Dataset):
     def element_spec(self) -> Any:
         """As every dataset's, of the first client."""
         return _spec(_element(self._clients[0]))
-
-
-def read(reference: Reference) -> tf.Tensor:
-    """The variant tensor of the pack's dataset, of this machine's store."""
-    stored, numbers, places, attributes, names = reference
-    examples = getattr(opened(stored.path, stored.digest), f"{stored.part}_examples")
-    clients = []
-    for row, (number, place) in enumerate(zip(numbers.tolist(), places.tolist())):
-        own = examples.client(number)
-        known = {name: column[row] for name, column in attributes.items()}
-        extras = {name: own[name] for name in names}
-        clients.append(ClientArrays(number, own["x"], own["y"], known, extras, place))
-    return tf.data.experimental.to_variant(dataset_of(clients))
-
-
-@functools.lru_cache(_KEPT_STORES)
-def opened(path: str, digest: str) -> leaf_data.FederatedDataset:
-    """A store that stays mapped; a `TermsError` where it is another or not there."""
-    try:
-        data = leaf_data.open_store(path)
-    except leaf_data.DataError as error:
-        raise TermsError(one_line(error)) from error
-    found = data.train_examples.stored.digest
-    if found != digest:
-        raise TermsError(
-            f"{path} is another store: the sha256 of its header is {found[:8]}... and "
-            f"not {digest[:8]}..."
-        )
-    return data
 
 
 def dataset_of(clients: Sequence[ClientArrays]) -> tf.data.Dataset:

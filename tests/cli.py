@@ -12,7 +12,7 @@ import sys
 import time
 import types
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 # A small model of the images of digits, and the flags of a run of seconds.
 MODEL = "keras_simple_convnet"
 QUICK = ["--experiment=quickstart", f"--model={MODEL}", "--local_epochs=1"]
@@ -20,15 +20,14 @@ SMALL = [*QUICK, "--rounds=2"]
 SHORT = {"model": MODEL, "rounds": 3, "local_epochs": 1, "priority": ("DS",)}
 
 
-def command(*arguments):
-    """The words of a command of `run_experiments.py`."""
-    script = str(ROOT / "run_experiments.py")
+def command(*arguments, script=str(ROOT / "run_experiments.py")):
+    """The words of a command of `run_experiments.py`, or of another script."""
     return [sys.executable, script, *map(str, arguments)]
 
 
-def run_alone(*arguments, cwd=ROOT, timeout=600):
+def run_alone(*arguments, cwd=ROOT, timeout=600, **script):
     """Runs `run_experiments.py` as a user does, in a process of its own."""
-    words = command(*arguments)
+    words = command(*arguments, **script)
     how = {"capture_output": True, "text": True, "cwd": cwd, "timeout": timeout}
     return subprocess.run(words, **how)
 

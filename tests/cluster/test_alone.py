@@ -1,0 +1,68 @@
+"""Nothing but two lines names the folder of the cluster, and nothing needs it."""
+
+import shutil
+
+import pytest
+from cli import QUICK, ROOT, run_alone
+
+CODE = ("tff_pmc", "leaf_data", "run_experiments.py")
+NAME = "tff_pmc.cluster"
+
+
+def others(root):
+    """The modules outside of the folder, and the lines of each that name it."""
+    folder = root / "tff_pmc" / "cluster"
+    for name in CODE:
+        paths = [root / name] if name.endswith(".py") else (root / name).rglob("*.py")
+        for path in paths:
+            if folder not in path.parents:
+                yield path, [x for x in path.read_text().splitlines() if NAME in x]
+
+
+def test_two_lines_name_the_folder():
+    found = {str(path.relative_to(ROOT)): lines for path, lines in others(ROOT)}
+    assert {path: len(lines) for path, lines in found.items() if lines} == {
+        "tff_pmc/experiments/flags/command.py": 1,  # Its flags.
+        "tff_pmc/runtime/__init__.py": 1,  # `Runtime("cluster")`.
+    }
+    assert "import tff_pmc.cluster" not in str(found) and "from" not in str(found)
+
+
+@pytest.fixture
+def without_cluster(tmp_path):
+    """A copy of the package without the folder and the lines."""
+    for name in CODE:
+        copy = shutil.copyfile if name.endswith(".py") else shutil.copytree
+        copy(ROOT / name, tmp_path / name)
+    shutil.rmtree(tmp_path / "tff_pmc" / "cluster")
+    for path, lines in others(tmp_path):
+        if lines:
+            kept = [x for x in path.read_text().splitlines(True) if NAME not in x]
+            path.write_text("".join(kept))
+    return tmp_path
+
+
+def test_without_the_folder_all_else_works(without_cluster):
+    script = str(without_cluster / "run_experiments.py")
+    flags = ("--rounds=1", f"--output_dir={without_cluster / 'out'}")
+    done = run_alone(*QUICK, *flags, cwd=without_cluster, script=script)
+    assert done.returncode == 0, done.stderr
+    assert (without_cluster / "out" / "DS" / "rounds.csv").exists()
+    done = run_alone("--cluster=local", cwd=without_cluster, script=script)
+    assert done.returncode == 2 and "Unknown command line flag" in done.stderr
+
+
+def test_a_local_run_imports_the_options_alone(tmp_path):
+    asks = tmp_path / "asks.py"
+    asks.write_text(
+        "import sys; sys.argv[0] = 'run_experiments.py'\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "import run_experiments\n"
+        "assert run_experiments.main(sys.argv) == 0\n"
+        "found = [n for n in sys.modules if n.startswith('tff_pmc.cluster.')]\n"
+        "assert found == ['tff_pmc.cluster.options'], found\n"
+        "assert 'distributed' not in sys.modules and 'dask' not in sys.modules\n"
+    )
+    flags = ("--rounds=1", f"--output_dir={tmp_path / 'out'}")
+    done = run_alone(*QUICK, *flags, script=str(asks))
+    assert done.returncode == 0, done.stderr

@@ -1,1 +1,0 @@
-"""Puts this folder on the path of the tests below it, for `cli`."""

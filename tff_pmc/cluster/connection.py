@@ -1,0 +1,205 @@
+"""The way to the workers of a cluster: started here, or found at an address."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import Sequence
+from typing import Any, Callable
+
+from leaf_data.errors import one_line
+from tff_pmc.cluster import local_cluster, tasks
+from tff_pmc.cluster.options import LOCAL, ClusterOptions, ClusterSettingError
+from tff_pmc.runtime import EngineError
+
+WORKERS_SECONDS = 30
+"""How long to wait for the first worker."""
+
+# One class only from Python 3.11 on.
+TIMEOUTS = (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError)
+CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+LOSSES = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
+"""What Dask raises when data or a connection went with a worker."""
+
+_HOW = {"allow_other_workers": True, "pure": False}
+_CONNECT_SECONDS = 10
+_CLOSE_SECONDS = 5
+_POLL_SECONDS = 0.1
+_LOOK_SECONDS = 5  # How often to look whether the scheduler is still there.
+
+
+class ClusterError(EngineError):
+    """The cluster, or every worker that tried, ended while a computation needed it."""
+
+
+class ClusterConnection:
+    """A client of a Dask scheduler, and the terms that its workers have met."""
+
+    def __init__(self, options: ClusterOptions) -> None:
+        """Starts a cluster or connects to one; a `ClusterSettingError` says why not."""
+        options.check()
+        self.address, self._timeout = options.address, options.timeout
+        self.terms = tasks.terms_of(options.threads)
+        self._stores: set[tuple[str, str]] = set()  # What the workers see.
+        self._cluster: Any = None
+        self.client: Any = None
+        try:
+            self._connect(options)
+            self._ask(tasks.check_versions, self.terms)
+        except BaseException:
+            self.close()
+            raise
+
+    def workers(self) -> list[str]:
+        """The addresses of the workers; a `ClusterError` where no scheduler is left."""
+        try:
+            return sorted(self.client.scheduler_info()["workers"])
+        except KeyError as error:  # The client is closed.
+            raise self.lost("the scheduler is gone") from error
+
+    def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
+        """Waits until there is a worker, or raises a `ClusterError`."""
+        self.look()
+        try:
+            self.client.wait_for_workers(1, timeout=seconds)
+        except (Exception, asyncio.CancelledError) as error:
+            raise self.lost(f"no worker is left ({one_line(error)})") from error
+
+    def lost(self, reason: str) -> ClusterError:
+        """An error of this cluster with the reason."""
+        return ClusterError(f"--cluster={self.address}: {reason}")
+
+    def look(self) -> None:
+        """Raises a `ClusterError` where the scheduler does not answer in time.
+
+        One that is stopped keeps its connections: a call without a limit would wait.
+        """
+        try:
+            self.client.sync(
+                self.client.scheduler.identity, callback_timeout=self._timeout
+            )
+        except TIMEOUTS as error:
+            raise self.lost(
+                f"the scheduler did not answer for {self._timeout:g} seconds"
+            ) from error
+        except Exception:  # The connection is closed, which all calls see.
+            return
+
+    def call(self, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """The result of a method of the client, within the limit of time."""
+
+        async def answered() -> Any:
+            return await method(*arguments, **options)
+
+        try:
+            return self.client.sync(answered, callback_timeout=self._timeout)
+        except TIMEOUTS:
+            self.look()
+            raise
+
+    def first_done(
+        self, futures: Sequence[Any], check: Callable[[], None] = lambda: None
+    ) -> list[Any]:
+        """Waits for futures that are done, however that is; calls `check` meanwhile."""
+        import distributed
+
+        look_at = time.monotonic() + _LOOK_SECONDS
+        while not (done := [future for future in futures if future.done()]):
+            check()
+            with self.client.as_current(), contextlib.suppress(*TIMEOUTS, *CANCELLED):
+                distributed.wait(
+                    futures, timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED"
+                )
+            if time.monotonic() > look_at:
+                self.look()
+                look_at = time.monotonic() + _LOOK_SECONDS
+        return done
+
+    def check_store(self, path: str, digest: str) -> None:
+        """Refuses a worker that sees no such store, once for each store."""
+        if (path, digest) not in self._stores:
+            self._ask(tasks.check_store, path, digest)
+            self._stores.add((path, digest))
+
+    def close(self) -> None:
+        """Leaves the cluster, and ends one that was started here."""
+        client, cluster = self.client, self._cluster
+        self.client = self._cluster = None
+        with contextlib.suppress(Exception):
+            if cluster is not None:
+                # What they compute is needed by nobody, and would not end before it.
+                for nanny in cluster.workers.values():
+                    nanny.auto_restart = False
+                    os.kill(nanny.pid, signal.SIGKILL)
+        for one in (client, cluster):
+            with contextlib.suppress(Exception):
+                if one is not None:
+                    one.close(timeout=_CLOSE_SECONDS)
+
+    def _connect(self, options: ClusterOptions) -> None:
+        import distributed
+
+        # Those below have levels of their own.
+        below = ("distributed.client", "distributed.gc", "tornado.application")
+        for name in ("distributed", "tornado", *below):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        where: Any = options.address
+        if where == LOCAL:
+            where = self._cluster = local_cluster.start(
+                options.workers, timeout=options.timeout
+            )
+            security = where.security
+        else:
+            security = distributed.Security(
+                require_encryption=not options.insecure,
+                tls_ca_file=options.tls_ca_file or None,
+                tls_client_cert=options.tls_cert or None,
+                tls_client_key=options.tls_key or None,
+            )
+        try:
+            self.client = distributed.Client(
+                where,
+                security=security,
+                timeout=_CONNECT_SECONDS,
+                set_as_default=False,
+                direct_to_workers=True,
+                name="tff_pmc",
+            )
+        except Exception as error:  # Whatever answers may say anything.
+            files = ", ".join(f"--{k}={v}" for k, v in options.files.items() if v)
+            raise ClusterSettingError(
+                f"--cluster={options.address}: no scheduler answers that is ours"
+                f"{files and f' by {files}'} ({one_line(error)})"
+            ) from error
+        try:
+            self.client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TIMEOUTS as error:
+            raise ClusterSettingError(
+                f"--cluster={options.address}: no worker came to the scheduler in "
+                f"{WORKERS_SECONDS} seconds"
+            ) from error
+
+    def _ask(self, check: Callable[..., None], *arguments: Any) -> None:
+        """Lets each worker check; raises what is wrong with one.
+
+        A worker imports TensorFlow first. Where it dies another checks in its place.
+        """
+        left = [
+            self.client.submit(check, *arguments, workers=[worker], **_HOW)
+            for worker in self.workers()
+        ]
+        while left:
+            for future in self.first_done(left):
+                left.remove(future)
+                if future.status == "finished":
+                    continue
+                error = future.exception() if future.status == "error" else None
+                raise ClusterSettingError(
+                    f"--cluster={self.address}: a worker cannot be used: "
+                    f"{one_line(error or future.status)}"
+                )

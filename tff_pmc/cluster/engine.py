@@ -1,0 +1,234 @@
+"""The engine that spreads the clients of a round over the workers of a cluster.
+
+The sum of packs is a tree that their number fixes, so results equal those of
+`LocalEngine` with as many threads, to the bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from leaf_data.errors import one_line
+from leaf_data.examples import StorePart
+from tff_pmc.clients.stored_packs import StoredPack
+from tff_pmc.cluster import spread_runs, tasks
+from tff_pmc.cluster.connection import LOSSES, ClusterConnection, ClusterError
+from tff_pmc.cluster.options import LOCAL, ClusterOptions
+from tff_pmc.cluster.placed_packs import PacksOnWorkers
+from tff_pmc.runtime.local import LocalEngine
+from tff_pmc.runtime.pack_sums import PackGraphs, cancelling, merged_in_tree
+from tff_pmc.runtime.round_form import SumPacks
+
+ATTEMPTS = 5
+"""How often a round's sums are made before the cluster is given up."""
+
+Tensors = Sequence[Any]
+
+
+class ClusterEngine(LocalEngine):
+    """Runs computations in this process, and their clients on a cluster."""
+
+    def __init__(
+        self, cluster: Union[str, ClusterOptions] = LOCAL, *, private: bool = True
+    ) -> None:
+        """Connects to the cluster; one on this machine is started (about 8 seconds)."""
+        super().__init__(private=private)
+        if isinstance(cluster, str):
+            cluster = ClusterOptions(cluster)
+        self._options = cluster
+        self.connection = ClusterConnection(cluster)
+        self.packs = PacksOnWorkers(self.connection)  # They serve all computations.
+        self._one_at_a_time = threading.Lock()
+        self._record("clients")
+
+    def shares_runs(self, number: int) -> bool:
+        """Whether so many runs are made by the workers, each by one of them."""
+        shares = self._options.spreads_runs(number, len(self.connection.workers()))
+        self._record("runs" if shares else "clients")
+        return shares
+
+    def check_folders(
+        self, output_dir: str, data_dir: str, stored: Optional[StorePart]
+    ) -> None:
+        """Refuses a worker that does not see the folders, or the store of the data."""
+        if stored is not None:
+            self.connection.check_store(stored.path, stored.digest)
+        spread_runs.check_folders(self.connection, output_dir, data_dir)
+
+    def runs_by(self, run: Callable[..., None], load: Callable[..., Any]) -> Any:
+        """What makes jobs by `run`, of the data that `load` gives, on the workers."""
+        return functools.partial(spread_runs.make_runs, self.connection, run, load)
+
+    def close(self) -> None:
+        """Leaves the cluster, and ends one that was started here."""
+        super().close()
+        self.connection.close()
+
+    def _record(self, spread: str) -> None:
+        self.context.recorded = tasks.recorded(spread, self.connection.terms.threads)
+
+    def _sum_packs(self, graphs: PackGraphs) -> SumPacks:
+        return _Computation(self.packs, self._one_at_a_time, graphs)
+
+
+class _LostError(Exception):
+    """What a task needed, or the task itself, went with a worker."""
+
+
+class _Computation:
+    """What sums the packs of one computation, whose graphs it sends once."""
+
+    def __init__(
+        self, packs: PacksOnWorkers, one_at_a_time: threading.Lock, graphs: PackGraphs
+    ) -> None:
+        self._graphs = tasks.to_bytes(graphs)
+        self._on_workers: list[Any] = []  # The graphs' future, once there is one.
+        self._packs, self._one_at_a_time = packs, one_at_a_time
+        self._connection = packs.connection
+
+    def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
+        """The sum, made again as a whole when its data is lost, or a `ClusterError`.
+
+        Tasks that are lost alone are Dask's to make again.
+        """
+        found, arrays = list(packs), [tensor.numpy() for tensor in sent]
+        with self._one_at_a_time:
+            for attempt in range(1, ATTEMPTS + 1):
+                self._connection.wait_for_a_worker()
+                try:
+                    with _losses():
+                        total = self._attempt(found, arrays)
+                        if total.status == "finished":
+                            return self._received(total)
+                    _raise_of(total)
+                except _LostError as error:
+                    reason = error
+                if attempt < ATTEMPTS:
+                    logging.warning(
+                        "A worker of the cluster was lost (%s): the round's sums are "
+                        "made again, attempt %d of %d.",
+                        reason,
+                        attempt + 1,
+                        ATTEMPTS,
+                    )
+                    time.sleep(0.5 * attempt)
+                    self._packs.trim()
+                    if self._on_workers and self._on_workers[0].status != "finished":
+                        self._on_workers.clear()
+        raise self._connection.lost(
+            f"workers were lost in each of {ATTEMPTS} attempts to make one round's "
+            f"sums ({reason})"
+        )
+
+    def _attempt(self, packs: list[Tensors], sent: list[Any]) -> Any:
+        """The future of the sum, once it is done, however that is."""
+        connection, traffic = self._connection, self._packs.traffic
+        begun: list[Any] = []
+
+        def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+            begun.append(
+                connection.client.submit(
+                    *(function, connection.terms, self._on_workers[0], *arguments),
+                    pure=False,
+                    workers=[worker],
+                    allow_other_workers=True,
+                )
+            )
+            return begun[-1], worker
+
+        def merged(one: Any, other: Any) -> Any:
+            # Where one of them is: the scheduler would take who has the time.
+            return submit(one[1], tasks.merge, one[0], other[0])
+
+        for path, digest in _stores(packs):
+            connection.check_store(path, digest)
+        workers = connection.workers()
+        if not self._on_workers:
+            self._on_workers.append(self._broadcast(self._graphs))
+            traffic.graphs += len(self._graphs) * len(workers)
+        at_workers = self._broadcast(sent)
+        traffic.sent += _num_bytes(sent) * len(workers)
+        try:
+            sums = {
+                number: submit(
+                    pack.worker, tasks.sum_of_pack, pack.future, at_workers, number
+                )
+                for number, pack in self._packs.place(packs, workers)
+            }
+            total, _ = merged_in_tree((sums[n] for n in range(len(packs))), merged)
+            connection.first_done([total], _raise_if_cancelled)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                connection.client.cancel(begun)
+            raise
+        self._packs.trim()
+        return total
+
+    def _received(self, total: Any) -> list[tf.Tensor]:
+        found = self._connection.call(self._connection.client.gather, total)
+        self._packs.traffic.received += _num_bytes(found)
+        return [tf.constant(array) for array in found]
+
+    def _broadcast(self, value: Any) -> Any:
+        scatter = self._connection.client.scatter
+        try:
+            (found,) = self._connection.call(
+                scatter, [value], broadcast=True, hash=False
+            )
+        except ValueError as error:  # The only worker that had it was lost.
+            raise _LostError(one_line(error)) from error
+        return found
+
+
+@contextlib.contextmanager
+def _losses() -> Iterator[None]:
+    """Tells the loss of a worker from other errors."""
+    try:
+        yield
+    except LOSSES as error:
+        _raise_if_cancelled()
+        raise _LostError(f"{type(error).__name__} {error}".strip()) from error
+
+
+def _raise_if_cancelled() -> None:
+    manager = cancelling()
+    if manager is not None and manager.is_cancelled:
+        raise CancelledError("the call was cancelled")
+
+
+def _raise_of(total: Any) -> None:
+    """Raises what became of a sum that is not there."""
+    from distributed.scheduler import KilledWorker
+
+    if total.status != "error":
+        raise _LostError(f"its data was {total.status}")
+    error = total.exception()
+    if isinstance(error, (KilledWorker, CancelledError)):
+        raise _LostError("it died of a task") from error
+    if isinstance(error, tasks.TermsError):
+        raise ClusterError(f"the cluster cannot be used: {error}") from error
+    raise error
+
+
+def _num_bytes(arrays: Sequence[Any]) -> int:
+    return sum(np.asarray(array).nbytes for array in arrays)
+
+
+def _stores(packs: Sequence[Tensors]) -> set[tuple[str, str]]:
+    """The path and the checksum of each store that is referred to."""
+    return {
+        tensor.reference.stored[:2]
+        for pack in packs
+        for tensor in pack
+        if isinstance(tensor, StoredPack)
+    }

@@ -1,0 +1,100 @@
+"""Dask's scheduler and workers on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+from collections.abc import Iterator
+from typing import Any, Optional
+
+from tff_pmc.cluster import tasks
+from tff_pmc.cluster.options import ClusterSettingError
+
+# Read by the C library before Python starts. Dask's own settings make every freed array
+# go back to the system, to be asked for again by the next step.
+_WORKER_ENVIRONMENT = {
+    "MALLOC_TRIM_THRESHOLD_": str(2**33),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+_CONFIG = {
+    # Dask's pages on the cluster are not behind TLS: no port is left open for them.
+    "distributed.scheduler.preload": [tasks.__name__],
+    "distributed.worker.preload": [tasks.__name__],
+    "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    # Its thread may collect garbage while another holds what a TensorFlow graph needs
+    # to be freed: then both wait for ever.
+    "distributed.worker.profile.enabled": False,
+    # Every process looks at its own clock this often, 50 times a second by default.
+    "distributed.admin.tick.interval": "1s",
+    # One that takes more than there is ends, and none waits for memory to come back:
+    # the C library keeps it.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+}
+_SECONDS = 300  # For what hangs. Workers take 2 to 8, under load many times that.
+
+
+def start(
+    workers: Optional[int] = None, security: Any = True, timeout: float = 60
+) -> Any:
+    """Starts a scheduler in this process, and workers of one thread each.
+
+    By default there are as many workers as Dask counts cores, of a container too, and
+    each may take the memory that it finds. A worker that is silent for `timeout`
+    seconds is started anew.
+
+    Raises:
+        ClusterSettingError: the workers do not come.
+    """
+    import dask
+    import distributed
+    from dask.system import CPU_COUNT
+    from distributed.system import MEMORY_LIMIT
+
+    config = {**_CONFIG, "distributed.scheduler.worker-ttl": f"{timeout}s"}
+    with dask.config.set(config), _interrupts_blocked():
+        cluster = distributed.LocalCluster(
+            n_workers=0,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+            scheduler_kwargs={"dashboard": False},
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            memory_limit=MEMORY_LIMIT,
+            silence_logs=logging.CRITICAL,
+        )
+        cluster.scale(workers or CPU_COUNT)
+        try:
+            # With `n_workers` it would wait for ever for one that cannot be started.
+            cluster.wait_for_workers(workers or CPU_COUNT, _SECONDS)
+        except Exception as error:
+            # What they were about to do is given up, and it would tell of that.
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+            with contextlib.suppress(Exception):
+                cluster.close(timeout=1)
+            raise ClusterSettingError(
+                f"--cluster=local: its workers did not start in {_SECONDS} seconds: is "
+                "/dev/shm, or the memory, full? Is the code of the script, which they "
+                'import, under `if __name__ == "__main__":`?'
+            ) from error
+        return cluster
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Blocks Ctrl-C in the threads that begin meanwhile, and in what they start.
+
+    The terminal sends it to the workers, too: they end when this process ends them.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,134 @@
+"""Which cluster, and who may talk to it (no TensorFlow, no Dask)."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import re
+from typing import ClassVar
+
+from leaf_data.settings import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
+from tff_pmc.settings import flag_values
+
+LOCAL = "local"
+"""The address that stands for a cluster of this machine alone."""
+
+_ADDRESS = re.compile(r"(tls|tcp)://[^/?#@]+:\d+")
+
+
+class ClusterSettingError(SettingError):
+    """A cluster that cannot be used as it is named; the message names the flag."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterOptions(Settings):
+    """The options of the engine `cluster`; a local one ends with the engine."""
+
+    title: ClassVar[str] = "Clusters (docs/scaling.md)"
+
+    address: str = setting(
+        LOCAL,
+        "The cluster of --engine=cluster, which need not be given then: local, which "
+        "starts --cluster_workers on this machine, or where a Dask scheduler listens, "
+        "as tls://HOST:PORT.",
+        flag="cluster",
+    )
+    workers: int = setting(
+        None,
+        "With --cluster=local, how many workers are started; by default as many as "
+        "this machine, or its container, has cores.",
+        flag="cluster_workers",
+        within=AT_LEAST_1,
+    )
+    tls_ca_file: str = setting(
+        "",
+        "With --cluster=tls://HOST:PORT, the certificate (PEM) of the authority that "
+        "both sides trust.",
+        parse=flag_values.place,
+    )
+    tls_cert: str = setting(
+        "",
+        "With --cluster=tls://HOST:PORT, the certificate (PEM) of this side.",
+        parse=flag_values.place,
+    )
+    tls_key: str = setting(
+        "",
+        "With --cluster=tls://HOST:PORT, the key (PEM, no passphrase) of --tls_cert.",
+        parse=flag_values.place,
+    )
+    insecure: bool = setting(
+        False,
+        "Allow --cluster=tcp://HOST:PORT: whoever reaches such a cluster runs code on "
+        "all of it.",
+        flag="insecure_cluster",
+    )
+    threads: int = setting(
+        None,
+        "TensorFlow's threads within an operation, in each worker of a cluster; by "
+        "default as many as this process would have, so that results are equal to the "
+        "bit.",
+        flag="cluster_threads",
+        within=AT_LEAST_1,
+    )
+    timeout: float = setting(
+        60.0,
+        "Seconds without an answer after which a cluster's scheduler is lost, and the "
+        "run ends. With --cluster=local those of a worker, too, whose work goes to "
+        "others (elsewhere Dask's worker-ttl).",
+        flag="cluster_timeout",
+        within=ABOVE_0,
+    )
+    spread: str = setting(
+        "auto",
+        "What a cluster shares out. runs: each run is made by one worker; data and "
+        "--output_dir must be where all machines find them. clients: the packs of each "
+        "round (--num_packs, at least as many as workers). auto: runs, if there are at "
+        "least two, and as many as workers; else clients.",
+        choices=("auto", "runs", "clients"),
+    )
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The three files by flag."""
+        names = ("tls_ca_file", "tls_cert", "tls_key")
+        return {name: getattr(self, name) for name in names}
+
+    def check(self) -> None:
+        """Refuses what cannot be used, before anything is started."""
+        if importlib.util.find_spec("distributed") is None:
+            raise ClusterSettingError(
+                "--engine=cluster needs Dask: pip install 'tff-pmc[cluster]' (`make "
+                "venv` has it)"
+            )
+        if self.address != LOCAL and not _ADDRESS.fullmatch(self.address):
+            raise ClusterSettingError(
+                f"--cluster must be {LOCAL}, tls://HOST:PORT or tcp://HOST:PORT; got "
+                f"{self.address!r}"
+            )
+        if self.address != LOCAL and self.workers:
+            raise ClusterSettingError("--cluster_workers goes with --cluster=local")
+        with_tls = self.address.startswith("tls:")
+        for flag, path in self.files.items():
+            if path and not with_tls:
+                raise ClusterSettingError(
+                    f"--{flag} goes with --cluster=tls://HOST:PORT, not with "
+                    f"--cluster={self.address}"
+                )
+            if with_tls and not os.path.isfile(path):
+                raise ClusterSettingError(
+                    f"--cluster={self.address} needs the files --tls_ca_file, "
+                    f"--tls_cert and --tls_key: --{flag}={path} is none"
+                )
+        if self.address.startswith("tcp:") and not self.insecure:
+            raise ClusterSettingError(
+                f"--cluster={self.address}: whoever reaches a cluster without TLS runs "
+                "code on it: use tls://HOST:PORT with --tls_ca_file, --tls_cert and "
+                "--tls_key, or give --insecure_cluster"
+            )
+
+    def spreads_runs(self, num_runs: int, num_workers: int) -> bool:
+        """Whether runs are spread, and not clients; `auto` leaves it open."""
+        if self.spread != "auto":
+            return self.spread == "runs"
+        return num_runs >= max(2, num_workers)
