@@ -269,8 +269,8 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
         build_prioritized(model, criteria=found, packed=form == "packed")
         for found in (("DS", *twice), ("DS",))
     )
-    # Of a made-up client, in a graph and not, for each of the two; and in training.
-    assert len(calls) == 4 + 1
+    # Of a made-up client twice, and in a graph, for each of the two; and in training.
+    assert len(calls) == 6 + 1
     data = (float_datasets if form == "model_fn" else datasets)(toy_examples, COHORT, 3)
     if form == "packed":
         data = tff_pmc.pack(toy_examples, COHORT)

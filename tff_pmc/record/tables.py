@@ -35,7 +35,11 @@ from tff_pmc.record.record_error import RecordError, RecordMissingError
 if TYPE_CHECKING:
     from tff_pmc.record.round_record import RoundRecord
 
-TEXT, COUNT, FLAG, SHARE, NUMBER = "text", "count", "flag", "share", "number"
+TEXT = "text"
+COUNT = "count"
+FLAG = "flag"
+SHARE = "share"
+NUMBER = "number"
 """The types of columns: a count is a whole number from 0, a flag 0 or 1, a share from
 0 to 1. A number may be missing, and so may be all that a test of the model gives, in
 rounds without one."""
