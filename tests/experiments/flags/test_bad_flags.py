@@ -163,11 +163,11 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --spread=runs | --spread goes with --engine=cluster
 --tls_cert=x | --tls_cert goes with --engine=cluster
 --engine=cluster --tls_cert=x | --tls_cert goes with --cluster=tls
---cluster=tls://192.0.2.1:8786 | --tls_ca_file is missing
+--cluster=tls://192.0.2.1:8786 | --tls_ca_file= is none
 --cluster=local --cluster_threads=0 | --cluster_threads
 --cluster=local --cluster_timeout=0 | --cluster_timeout
 --cluster=local --experiment=lr_search --spread=runs | --spread=runs does not go with
---cluster=tcp://127.0.0.1:1 | no scheduler answers
+--cluster=tcp://127.0.0.1:1 | or give --insecure_cluster
 --experiment=mnist_iid --data_dir=/no/such/dir | /no/such/dir
 """
 SEARCH = "--experiment=lr_search --search_for=quickstart"

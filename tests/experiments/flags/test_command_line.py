@@ -62,7 +62,8 @@ def test_a_cluster_is_asked_for_by_engine_or_by_address():
     assert asked() is None and asked(engine="worker") is None
     assert asked(engine="cluster").address == "local"
     assert asked(cluster="local").address == "local"
-    found = asked(cluster="tcp://127.0.0.1:1", spread="runs", cluster_threads=3)
+    tcp = dict(cluster="tcp://127.0.0.1:1", insecure_cluster=True)
+    found = asked(**tcp, spread="runs", cluster_threads=3)
     given = (found.address, found.spread, found.threads)
     assert given == ("tcp://127.0.0.1:1", "runs", 3)
 
