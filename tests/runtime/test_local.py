@@ -134,44 +134,47 @@ def test_variables_begin_anew_and_are_a_computations_own(local):
 
 
 def test_an_interrupt_ends_a_call_within_seconds(start):
-    """In a process of its own: TensorFlow is told to stop, and nothing is left."""
+    """In a process of its own: TensorFlow is told to stop, and nothing is left.
+
+    Clients that are datasets without an end are trained several at once, so that the
+    call is one of several threads.
+    """
     process = start("""
+        import threading
+        import numpy as np
+        import tff_pmc
+
+        def after(seconds):
+            threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        fed_avg = tff_pmc.build_prioritized_fed_avg(
+            tff_pmc.models.mnist_cnn(),
+            criteria=("DS",),
+            packed=False,
+            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+        )
+        batch = np.zeros((4, 28, 28), np.uint8), np.zeros(4, np.int32)
+        ends = tf.data.Dataset.from_tensors(batch)
         with AnyRuntime("local"):
             assert slow(1) == 1
-            import threading
-            threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            after(1)
             try:
                 slow(10**9)
             except KeyboardInterrupt:
                 print("ended")
             assert slow(2) == 2
-
-            @tff.tensorflow.computation(tff.SequenceType(np.int64))
-            def last(data):
-                return data.reduce(np.int64(0), lambda _, number: number)
-
-            @tff.federated_computation(
-                tff.FederatedType(tff.SequenceType(np.int64), tff.CLIENTS)
-            )
-            def sum_of_last(clients):
-                return tff.federated_sum(tff.federated_map(last, clients))
-
-            endless = tf.data.Dataset.range(3).repeat()
-
-
-            def others():  # Whose calls must not take the interrupt from this one.
-                while True:
-                    slow(1)
-
-            threading.Thread(target=others, daemon=True).start()
-            threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            state = fed_avg.next(fed_avg.initialize(), [ends] * 4).state
+            after(2)
             try:
-                sum_of_last([endless] * 10)
+                fed_avg.next(state, [ends.repeat()] * 4)
             except KeyboardInterrupt:
                 print("ended, too", flush=True)
             os._exit(0)
     """)
-    out, err = process.communicate(timeout=600)
+    try:
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
     assert process.returncode == 0 and out == "ended\nended, too\n", err
 
 
