@@ -65,7 +65,7 @@ def test_which_rounds_are_lost(before, then, says):
 
     lost = callbacks.LostRounds("DS", 3, before)
     done = [
-        types.SimpleNamespace(round_num=number, row=one)
+        types.SimpleNamespace(round_num=number, row=one, cohort=())
         for number, one in enumerate(then, len(before) + 1)
     ]
     for one in done[:-1]:

@@ -44,6 +44,11 @@ class RoundDone(NamedTuple):
         """Its row of `rounds.csv`."""
         return ROUNDS.rows(self.record)[0]
 
+    @property
+    def cohort(self) -> list[dict[str, Any]]:
+        """Its rows of `cohort.csv`."""
+        return COHORT.rows(self.record)
+
 
 Listener = Callable[[RoundDone], Optional[bool]]
 """Is told of a round; ends the run by returning True."""
@@ -93,7 +98,7 @@ class LostRounds:
 
     def after_round(self, done: RoundDone) -> None:
         """Counts the round, or not."""
-        self._count(done.row, COHORT.rows(done.record))
+        self._count(done.row, done.cohort)
         if self._lost == 1:
             logging.warning("%s: round %d: %s", self._label, done.round_num, self._why)
         self.check()
