@@ -17,7 +17,7 @@ FLAGS = [
     *QUICK,
     f"--rounds={ROUNDS}",
     "--batch_size=10",
-    "--priority=LD,DS,MD",
+    "--priority=LD,DS,MD",  # The last, as tests replace it.
 ]
 ADJUSTED = ("--adjustment=backtracking", "--learning_rate=0.5")
 RECORDS = ("rounds.csv", "clients.csv", "cohort.csv")
@@ -187,7 +187,7 @@ def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path):
     assert_same_run(folder, whole)
     (folder / "results.csv").unlink()
     before = everything(run_of(folder))
-    resume(folder, "--resume", "--priority=DS")
+    run(*FLAGS[:-1], "--priority=LD,DS,MD;DS", f"--output_dir={folder}", "--resume")
     assert everything(run_of(folder)) == before and (folder / "results.csv").exists()
     assert rounds_done(folder) == ROUNDS
     plan = json.loads((folder / "run.json").read_text())
