@@ -107,7 +107,7 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path):
     words = [*QUICK, "--rounds=1", "--priority=DS", f"--output_dir={out}"]
     command_line(*words, f"--initial_weights={file}")
     folder = out / "DS_from_start_npz"
-    begun = (folder / "checkpoints" / "round_0.state").read_bytes()
+    begun = (folder / "checkpoints" / "round_0.npz").read_bytes()
     assert all(array.tobytes() in begun for array in arrays)
     recorded = json.loads((folder / "run.json").read_text())["settings"]["training"]
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
