@@ -21,8 +21,7 @@ FLAGS = [
     *QUICK,
     f"--rounds={ROUNDS}",
     "--batch_size=10",
-    "--priority=DS",
-    "--priority=LD,MD,DS",
+    "--priority=DS;LD,MD,DS",
 ]
 
 

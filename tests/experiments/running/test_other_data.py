@@ -36,8 +36,8 @@ def test_femnist_from_leafs_files_to_table_1(leaf_folder, tmp_path):
     folder = tmp_path / "out"
     flags = [
         *("--experiment=femnist", f"--data_dir={leaf_folder}", "--rounds=2"),
-        *("--clients_per_round=2", "--local_epochs=1", "--priority=MD,DS,LD"),
-        *("--priority=DS", "--adjustment=backtracking", f"--output_dir={folder}"),
+        *("--clients_per_round=2", "--local_epochs=1", "--priority=MD,DS,LD;DS"),
+        *("--adjustment=backtracking", f"--output_dir={folder}"),
     ]
     done = run(*flags)
     assert "Table 1 of the device-aware paper" in done.stdout
