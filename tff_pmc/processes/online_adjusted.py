@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
-import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
@@ -188,9 +187,9 @@ class OnlineAdjustedFedAvg:
             trained["sums"],
             optimizer_state,
             # In a state that was put together the arrays may be in lists.
-            tf.nest.pack_sequence_as(
-                trained["sums"]["models"][0],
-                tf.nest.flatten(state.learning.global_model_weights),
+            tff.learning.models.ModelWeights(
+                tuple(state.learning.global_model_weights.trainable),
+                tuple(state.learning.global_model_weights.non_trainable),
             ),
         )
 
