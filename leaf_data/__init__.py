@@ -29,7 +29,6 @@ from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
 from leaf_data.settings import SettingError, Settings, setting
 from leaf_data.store import open_store, write_store
-from leaf_data.stored import Stored as _Stored  # noqa: F401, for its registration
 
 __all__ = [
     "ClientTable",

@@ -27,12 +27,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.client_ids import ClientIds
+from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import data_files, npy_folder
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import NO_PIXELS, PixelConvention
+from leaf_data.settings import setting
 
 Client = tuple[Any, ...]
 """A client's name, x and y, and perhaps the x and y it is tested on."""
@@ -285,3 +287,31 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     if y.dtype == np.int32 and y.ndim > 1:
         raise DataError(f"y has to hold one label an example: it is {y.shape}")
     return x, y
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored(Dataset):
+    """A store of your own, on disk, of up to millions of clients."""
+
+    reads_folder = False
+    path: str = setting(
+        "", "The folder of the store, as leaf_data.write_store writes it.", flag="store"
+    )
+    verify: bool = setting(
+        False,
+        "Read all of the store, and compare it with its checksums, before the run.",
+        flag="verify_data",
+    )
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Opens the store; `data_dir` has no meaning here."""
+        if not self.path:
+            raise DataError("store: name its folder with --store")
+        data = open_store(self.path, verify=self.verify)
+        # Where it is and how it was opened are not what it is.
+        return dataclasses.replace(data, options={**data.options, "seed": self.seed})
+
+
+register("store", Stored)

@@ -1,17 +1,15 @@
-"""Run folders, ours and the published code's, written by hand."""
+"""Run folders of ours, written by hand."""
 
 import functools
 import shutil
 
 import numpy as np
 import pytest
-from folders import ANNA, BERT, CARL, MNIST_LINES, write_folder
+from folders import write_folder
 
 from tff_pmc.record.record_error import RecordError
 
 WRONG = 3  # A label that none of the clients has.
-# Round by round, the clients as the shuffled list has them: (labels, right).
-ROUNDS = [[(BERT, 1), (ANNA, 2), (CARL, 0)], [(CARL, 3), (BERT, 2), (ANNA, 4)]]
 Y, SPLITS = (0, 1, 0, 1, 1, 0), (0, 2, 4, 6)  # Three clients, two examples each.
 SETTINGS = dict(partition="noniid", priority=["LD", "DS", "MD"], clients_per_round=0.1)
 SETTINGS.update(local_epochs=5, batch_size=0, learning_rate=0.1)
@@ -23,29 +21,6 @@ def answers(labels, num_right):
     if isinstance(num_right, tuple):
         return zip(num_right, labels)
     return [(y if i < num_right else WRONG, y) for i, y in enumerate(labels)]
-
-
-@pytest.fixture
-def write_theirs():
-    """A function that writes a run's folder as the published code does."""
-
-    def write(folder, lines=MNIST_LINES, rounds=ROUNDS, float_predictions=False):
-        folder.mkdir(parents=True)
-        (folder / "params.txt").write_bytes("\r\n".join(lines).encode())
-        (folder / "accuracy.csv").write_text("n_round,%_clients,aggr_accuracy\n")
-        for number, clients in enumerate(rounds, start=1):
-            round_folder = folder / f"round_{number}"
-            round_folder.mkdir()
-            for place, (labels, num_right) in enumerate(clients, start=1):
-                rows = [
-                    f"{float(p) if float_predictions else p},{y}\n"
-                    for p, y in answers(labels, num_right)
-                ]
-                text = "y_pred,y_true\n" + "".join(rows)
-                (round_folder / f"client_{place}.csv").write_text(text)
-        return folder
-
-    return write
 
 
 @pytest.fixture

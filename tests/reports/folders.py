@@ -1,23 +1,9 @@
-"""Run folders, ours and the published code's: what several tests write into them."""
+"""Run folders of ours: what several tests write into them."""
 
 import json
 
 import numpy as np
 import pandas as pd
-
-TRAINED = dict(experiment="mine", local_epochs=5, batch_size=0, learning_rate=0.1)
-"""Settings that titles of plots need."""
-
-MNIST_LINES = """Local dataset type: non-iid
-Local learning rate: 0.1
-E (local epochs): 5
-B (local batch size): None
-C (fraction of clients): 0.1
-K (number of clients): 3
-Target accuracy: 0.95
-Permutation: 5""".splitlines()
-# Test labels of three clients; the published code writes them in any order.
-CLIENTS = ANNA, BERT, CARL = [(7, 2, 1, 0), (4, 1, 4, 9), (5, 9, 0, 6)]
 
 
 def write_folder(folder, info, y, splits, predicted, names=None, **columns):

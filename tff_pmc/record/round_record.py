@@ -167,7 +167,7 @@ class RoundRecord:
 
     @functools.cached_property
     def candidates(self) -> list[Candidate]:
-        """The models that a search judged, then those that were judged beside."""
+        """The models that a search judged, then those judged for comparison."""
         return [*self._trials(), *self._counterfactuals()]
 
     def _trials(self) -> Iterator[Candidate]:

@@ -79,7 +79,7 @@ BEYOND_PAPERS = {
     "system_effect": "effect.systems",
     "spread_effect": "effect.spread",
 }
-"""The reports of no paper: name -> `module.function`. They take runs with losses."""
+"""The reports beyond the papers: name -> `module.function`. They take losses, too."""
 
 for _name, _place in BEYOND_PAPERS.items():
     REPORTS.register(_name, functools.partial(_report_of, _place))
