@@ -249,15 +249,23 @@ def number_rounds(axes: Any, last: int) -> None:
     axes.set_xticks(sorted({1, *range(step, last + 1, step)}))
 
 
-def save(figure: Figure, stem: str, *, pdf: bool = False) -> None:
-    """Writes a figure as `STEM.png`, and as `STEM.pdf` where that is asked for."""
+def png(figure: Figure) -> bytes:
+    """Returns a figure as the content of a PNG."""
     from PIL import Image
 
     with matplotlib.rc_context(_LOOK):
-        pixels = io.BytesIO()
-        figure.savefig(pixels, format="png")
-        image = Image.open(pixels).convert("RGB").quantize(_COLORS)
-        image.save(f"{stem}.png", format="PNG", optimize=True)
-        if pdf:
+        drawn, small = io.BytesIO(), io.BytesIO()
+        figure.savefig(drawn, format="png")
+    image = Image.open(drawn).convert("RGB").quantize(_COLORS)
+    image.save(small, format="PNG", optimize=True)
+    return small.getvalue()
+
+
+def save(figure: Figure, stem: str, *, pdf: bool = False) -> None:
+    """Writes a figure as `STEM.png`, and as `STEM.pdf` where that is requested."""
+    with open(f"{stem}.png", "wb") as file:
+        file.write(png(figure))
+    if pdf:
+        with matplotlib.rc_context(_LOOK):
             # Without a date, so that equal figures are equal files.
             figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})
