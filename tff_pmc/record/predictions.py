@@ -24,6 +24,9 @@ from tff_pmc.record.record_error import RecordError, RecordMissingError
 FOLDER = "predictions"
 """The folder of the predictions in a run's folder."""
 
+NO_CLASS = 255
+"""What is recorded where a score was not a number."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Predictions:

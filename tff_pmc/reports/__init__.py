@@ -57,7 +57,7 @@ REPORTS: Registry[Callable[[Results], Report]] = Registry(
 )
 """The reports, by name: each takes the runs of one seed, or of several."""
 
-FOR_ALL = ("summary", "fairness", "counterfactuals")
+FOR_ALL = ("summary", "fairness", "counterfactuals", "classes")
 """The names of the reports that every experiment has with those it names."""
 
 
@@ -75,6 +75,7 @@ BEYOND_PAPERS = {
     "summary": "summary.report",
     "fairness": "fairness_page.report",
     "counterfactuals": "one_step_effects.report",
+    "classes": "classes.report",
     "ordering_effect": "effect.orderings",
     "system_effect": "effect.systems",
     "spread_effect": "effect.spread",

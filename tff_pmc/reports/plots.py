@@ -36,7 +36,7 @@ def report(results: Results, what: str = "priority") -> Report:
             title=f"{styles.label_of(one.runs.iloc[0])}. {title_of(one)}",
             reference=results.only(label=reference) if reference else None,
         )
-        drawn[f"adjustment_{_file_name(label)}"] = figure
+        drawn[f"adjustment_{file_name(label)}"] = figure
     return Report(figures=drawn)
 
 
@@ -67,7 +67,7 @@ def title_of(results: Results) -> str:
     )
 
 
-def _file_name(label: str) -> str:
+def file_name(label: str) -> str:
     """Returns the part of a file's name that a label makes.
 
     `MD-DS-LD_backtracking` of `MD,DS,LD (backtracking)`, and `dual_criterion_3_clients`

@@ -60,7 +60,7 @@ def html(
             sections.append(
                 {
                     "id": name,
-                    "title": found[0].title if found else _words(name),
+                    "title": found[0].title if found else _words(next(iter(report.figures))),
                     "pictures": {
                         _words(stem): _data_uri(figure)
                         for stem, figure in report.figures.items()
@@ -181,7 +181,7 @@ def _data_uri(figure: Any) -> str:
 
 
 def _words(name: str) -> str:
-    words = name.replace("_", " ")
+    words = re.sub(r"(?<=[a-z])(?=\d)", " ", name.replace("_", " "))
     return words[:1].upper() + words[1:]
 
 
