@@ -130,8 +130,9 @@ def of_classes(counts: Counts) -> pd.DataFrame:
 def _parts(results: Results, seed: int, label: str) -> Iterator[_Part]:
     """Returns the matrices of a run; none where it has recorded no predictions."""
     own = results.rounds[results.rounds["label"] == label].set_index("round")
-    rounds = {"last": int(own.index[-1]), "best": int(own["accuracy"].idxmax())}
-    for name, round_num in rounds.items():
+    last, best = int(own.index[-1]), int(own["accuracy"].idxmax())
+    rounds = {last: "last", best: "best" if best < last else "last and best"}
+    for round_num, name in rounds.items():
         try:
             found = results.predictions(seed, label, round_num)
         except RecordMissingError:
