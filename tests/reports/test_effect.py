@@ -16,6 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEN = [10, 10]  # Two devices, equally good.
 
 
+def rows_of(results, kind):
+    return effect.report(results, kind).tables["effect"]
+
+
 def rounds_of(per_round):
     return [[right, right] for right in per_round]
 
@@ -36,7 +40,7 @@ def five_seeds(end="", **options):
 def test_differences_are_paired_by_seed():
     """Accuracy: .1 .1 .1 .1 0: mean .08, deviation sqrt(.002), t(4) = 2.776."""
     results = five_seeds(", drawn by size", baseline="DS, drawn by size", targets=(70,))
-    rows = effect.effect_rows(results, effect.ORDERINGS).set_index("measure")
+    rows = rows_of(results, effect.ORDERINGS).set_index("measure")
     row = rows.loc["accuracy"]
     assert row["ordering"] == "LD, drawn by size" and row["verdict"] == "more"
     assert row["mean"] == pytest.approx(0.08)
@@ -109,7 +113,7 @@ def no_baseline():
         ),
         (
             join_results(
-                made({"DS": [[1]]}, [2], seed=seed, learning_rate=rate)
+                made({"DS": [[1]], "LD": [[1]]}, [2], seed=seed, learning_rate=rate)
                 for seed, rate in ((0, 0.1), (1, 0.2))
             ),
             effect.SYSTEMS,
@@ -119,7 +123,7 @@ def no_baseline():
 )
 def test_runs_that_cannot_be_paired_are_refused(results, kind, words):
     with pytest.raises(RecordError, match=words):
-        effect.effect_rows(results, kind)
+        rows_of(results, kind)
 
 
 @pytest.mark.parametrize("kind", [effect.orderings, effect.systems, effect.spread])
@@ -146,7 +150,7 @@ def systems(rounds):
 
 @pytest.mark.parametrize(("rounds", "early"), [(2, []), (6, ["rounds 1 to 5"])])
 def test_systems_are_compared_on_their_data(rounds, early):
-    rows = effect.effect_rows(systems(rounds), effect.SYSTEMS)
+    rows = rows_of(systems(rounds), effect.SYSTEMS)
     # Few rounds are no early part of themselves.
     expected = [*early, "all rounds", "best round", "last round"]
     assert [*dict.fromkeys(rows["measure"])] == expected
@@ -165,7 +169,7 @@ def test_the_spread_is_that_of_the_second_half():
         "LD": [[0, 9], [9, 9], [4, 8], [4, 8]],
     }
     results = of_seeds({0: both, 1: both}, TEN, targets=(80, 90))
-    rows = effect.effect_rows(results, effect.SPREAD).set_index("measure")
+    rows = rows_of(results, effect.SPREAD).set_index("measure")
     assert rows.index.tolist() == [
         *("accuracy", "worst tenth", "Jain's index", "rounds to 80 %")
     ]
@@ -181,7 +185,7 @@ def test_losses_have_their_measured_column_in_the_place_of_accuracy(tmp_path):
     _, rows = written(effect.orderings(results), tmp_path, "effect")
     assert rows["measure"].tolist() == ["test_loss", "best test loss"]
     assert rows["mean"].tolist() == pytest.approx([0.5, 0.5])
-    rows = effect.effect_rows(results, effect.SPREAD)
+    rows = rows_of(results, effect.SPREAD)
     assert rows["measure"].tolist() == ["test_loss", "worst tenth"]
 
 
