@@ -7,7 +7,7 @@ import pytest
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import escape, output, pages
+from tff_pmc.reports import escape, output, pages, styles
 
 RED = "\x1b[31mred"
 
@@ -50,7 +50,7 @@ NAMES = [
 def test_a_figure_shows_a_name_as_it_is(name):
     """Against matplotlib with its reading of formulas switched off."""
     figures = [figure.Figure(figsize=(4, 1)) for _ in range(2)]
-    text = escape.figure_text(name)
+    text = styles.figure_text(name)
     figures[0].text(0.1, 0.5, f"{text} and {text}")
     plain = " ".join(name.split("\n"))
     plain = f" {plain}" if plain.startswith("_") else plain
