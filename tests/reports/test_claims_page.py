@@ -103,7 +103,11 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
 
 @pytest.mark.parametrize(
     ("path", "options"),
-    [("docs/claims.md", []), ("results/reproduced/claims.csv", ["--csv"])],
+    [
+        ("docs/claims.md", []),
+        ("results/reproduced/claims.csv", ["--csv"]),
+        ("results/README.md", ["--results"]),
+    ],
 )
 def test_the_committed_files_are_what_the_command_makes(
     path, options, capsys, monkeypatch

@@ -5,22 +5,14 @@ import pathlib
 
 import pandas as pd
 import pytest
-from papers.claim_runs import kept, read_once, run
+from papers.claim_runs import kept, run
 
-from tff_pmc.reports import claims_page, results_page
+from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers.catalog import Headline
 from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
 from tff_pmc.reports.papers.comparisons import round_of_half
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def test_the_committed_page_is_what_the_command_makes(monkeypatch):
-    read_once(monkeypatch, results_page)
-    committed = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
-    assert committed == results_page.page(claims_page.RESULTS), (
-        "run: python -m tff_pmc.reports.results_page > results/README.md"
-    )
 
 
 def test_hours_are_those_of_training_and_testing():
@@ -39,7 +31,7 @@ def here(*folders, own="A", measure=last, **known):
     """The number of A, or of another, and the runs that it is of."""
     of = "PMC", "Table 9", "an accuracy", ".5", "quickstart", own, measure
     known = {"form": "{:.2f}", **known}
-    return results_page.here(Headline(*of, **known), kept(*folders))
+    return claims_page.here(Headline(*of, **known), kept(*folders))
 
 
 def runs(label, *lasts):
