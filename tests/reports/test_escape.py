@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from folders import write_ours
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
@@ -62,11 +63,18 @@ def test_a_figure_shows_a_name_as_it_is(name):
 
 
 @pytest.mark.parametrize("flag", ["compare", "tables"])
-def test_the_terminal_gets_no_control_character(write_ours, tmp_path, flag, capsys):
+def test_the_terminal_gets_no_control_character(tmp_path, flag, capsys):
     import run_experiments
 
     for name in ("a", "b"):
-        folder = write_ours(tmp_path / name / "run", [(0, 1)], [[1]], targets=[70])
+        folder = write_ours(
+            tmp_path / name / "run",
+            [(0, 1)],
+            [[1]],
+            targets=[70],
+            rounds=1,
+            experiment="quickstart",
+        )
         info = json.loads((folder / "run.json").read_text())
         (folder / "run.json").write_text(json.dumps({**info, "label": RED}))
     folders = f"{tmp_path / 'a'},{tmp_path / 'b'}"
