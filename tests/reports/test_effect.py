@@ -194,7 +194,7 @@ def test_weights_are_those_on_the_cohorts_of_the_baseline(tmp_path):
     cohort = pd.DataFrame(
         [(1, "a", 1.0, 1.0, 0), (1, "b", 3.0, 1.0, 0), (1, "c", 9.0, 1.0, 1)],
         columns=columns,
-    )
+    ).assign(weight=1.0)
     by_seed = {
         seed: {
             label: rounds_of([5, 5]) for label in ("DS", "LD,DS", "weights of my own")

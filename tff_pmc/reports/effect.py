@@ -17,7 +17,6 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from tff_pmc import scores
@@ -25,7 +24,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import Report, measures, paired, summary
 from tff_pmc.reports.conditions import conditions, with_caveat
-from tff_pmc.reports.derived import FIGURES, normalization_of
+from tff_pmc.reports.derived import FIGURES, cohorts, normalization_of
 from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import (
@@ -150,9 +149,7 @@ def _weights_of(results: Results) -> pd.DataFrame:
     it is the initial one. There are none where the runs recorded no raw criteria.
     """
     bases = results.only(label=results.baseline)
-    criteria = list(bases.setting("criteria", ()))
-    if not criteria or not {*criteria} <= {*bases.cohort}:
-        return pd.DataFrame(columns=[*WEIGHTS])
+    criteria = bases.setting("criteria", ())
     base = paired.ordering_of(results.baseline)
     named = dict.fromkeys([base, *map(paired.ordering_of, results.labels)])
     known = [one for one in named if {*one.split(",")} <= {*criteria}]
@@ -160,29 +157,26 @@ def _weights_of(results: Results) -> pd.DataFrame:
         one: scores.prioritized(one.split(","), criteria)
         for one in [*known, *(one.split(",")[0] for one in known)]
     }
-    normalization = normalization_of(bases.runs.iloc[0])
-    counted = bases.cohort[bases.cohort["excluded"] == 0]
     rows = []
-    for _, cohort in counted.groupby([*KEY, "round"], sort=False):
-        raw = cohort[criteria].to_numpy(float)
-        raw = raw[np.isfinite(raw).all(axis=1)]
+    for _, raw, _ in cohorts(bases):
         weights = {
-            one: scores.participant_weights(raw, score, normalization)
+            one: scores.participant_weights(
+                raw, score, normalization_of(bases.runs.iloc[0])
+            )
             for one, score in by_ordering.items()
         }
         for one in known:
             own, first = weights[one], weights[one.split(",")[0]]
+            of_base = weights.get(base)
             found = (
                 scores.coefficient_of_variation(own),
                 scores.effective_clients(own),
-                scores.total_variation(own, weights[base])
-                if base in weights
-                else math.nan,
+                math.nan if of_base is None else scores.total_variation(own, of_base),
                 scores.total_variation(own, first),
             )
             rows.append((one, *found))
     table = pd.DataFrame(rows, columns=["ordering", *WEIGHTS])
-    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
+    means: pd.DataFrame = table.groupby("ordering", sort=False).mean().astype(float)
     return means
 
 

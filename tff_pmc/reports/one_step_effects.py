@@ -24,7 +24,7 @@ from tff_pmc import scores
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, figures, plots, styles
 from tff_pmc.reports.conditions import conditions
-from tff_pmc.reports.derived import normalization_of
+from tff_pmc.reports.derived import cohorts, normalization_of
 from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, grid_text, number
 
 JUDGED = "counterfactual"
@@ -142,21 +142,17 @@ def effects(run: Results) -> pd.DataFrame:
 def _moved(run: Results, record: pd.DataFrame) -> list[float]:
     """Returns the share of weight that each weighting moves from that in force."""
     criteria = list(run.setting("criteria", ()))
-    if not criteria or not {*criteria} <= {*run.cohort}:
-        return [np.nan] * len(record)
-    normalization = normalization_of(run.runs.iloc[0])
     named = {label: score_of(label, criteria) for label in record["ordering"].unique()}
-    cohorts = dict(list(run.cohort[run.cohort["excluded"] == 0].groupby("round")))
+    by_round = {key[-1]: (raw, shares) for key, raw, shares in cohorts(run)}
 
     def moved(label: str, number_of_round: int) -> float:
-        score, cohort = named[label], cohorts.get(number_of_round)
+        score, cohort = named[label], by_round.get(number_of_round)
         if score is None or cohort is None:
             return np.nan
-        raw = cohort[criteria].to_numpy(float)
+        raw, shares = cohort
+        normalization = normalization_of(run.runs.iloc[0])
         weights = scores.participant_weights(raw, score, normalization)
-        return scores.total_variation(
-            weights, cohort["weight"] / cohort["weight"].sum()
-        )
+        return scores.total_variation(weights, shares)
 
     return [moved(*judged) for judged in zip(record["ordering"], record["round"])]
 
