@@ -66,7 +66,7 @@ def cohorts(
         codes = criteria.get((seed, label))
         if isinstance(codes, (list, tuple)) and {*codes} <= {*part}:
             weights = part["weight"].to_numpy(float)
-            raw = part[[*codes]].to_numpy(float)
+            raw = np.ascontiguousarray(part[[*codes]].to_numpy(float))
             yield (seed, label, number), raw, weights / (weights.sum() or 1)
 
 
