@@ -72,7 +72,6 @@ def test_the_terminal_gets_no_control_character(tmp_path, flag, capsys):
             [(0, 1)],
             [[1]],
             targets=[70],
-            rounds=1,
             experiment="quickstart",
         )
         info = json.loads((folder / "run.json").read_text())

@@ -20,7 +20,7 @@ def judged(differences, in_force="DS", cohort=None, **settings):
             rows.append({**row, "worst_tenth": 0.2 + more / 1000})
     trial = {**rows[0], "kind": "trial", "correct": 0}  # Of a search: no part of it.
     tables = {"candidates": pd.DataFrame([trial, *rows])}
-    tables["cohort"] = pd.DataFrame({"client": []}) if cohort is None else cohort
+    tables.update({} if cohort is None else {"cohort": cohort})
     return made({in_force: [[1]]}, [2], tables=tables, **settings)
 
 
