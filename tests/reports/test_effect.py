@@ -49,7 +49,9 @@ def test_differences_are_paired_by_seed():
     assert row["interval"] == pytest.approx(half, rel=1e-3)
     # All pairs of .5 .6 .7 .8 .9: four at .1, three at .2, two at .3, one at .4.
     squares = 4 * 0.01 + 3 * 0.04 + 2 * 0.09 + 0.16
-    assert row["noise_floor"] == pytest.approx(math.sqrt(squares / 10))
+    floor = math.sqrt(squares / 10)
+    assert row["noise_floor"] == pytest.approx(floor)
+    assert row["noise_floor_of_mean"] == pytest.approx(floor / math.sqrt(5))
     assert (row["more_in"], row["less_in"]) == (4, 0)
 
 
@@ -134,11 +136,14 @@ def test_one_seed_and_one_label_have_no_effect(kind):
 
 
 def systems(rounds):
-    """Two systems on two federations, under two seeds."""
+    """Two systems on two federations, under two seeds; Median is better in round 5."""
     levels = {"Median": (5, 8), "Weighted mean": (4, 6)}
     by_seed = {
         seed: {
-            f"{system}, {3 + place} clients": [[of[place]] * 2] * rounds
+            f"{system}, {3 + place} clients": [
+                [of[place] + (system == "Median" and number == 5)] * 2
+                for number in range(1, rounds + 1)
+            ]
             for place in (0, 1)
             for system, of in levels.items()
         }
@@ -160,6 +165,9 @@ def test_systems_are_compared_on_their_data(rounds, early):
         "Median, 4 clients": "Weighted mean, 4 clients",
     }
     assert last["mean"].tolist() == pytest.approx([0.1, 0.2])
+    for name in early:
+        means = rows[rows["measure"] == name]["mean"]
+        assert means.tolist() == pytest.approx([0.12, 0.22])
 
 
 def test_the_spread_is_that_of_the_second_half():
