@@ -29,7 +29,6 @@ INSTALL_REQUIRES = [
     # TFF imports google.rpc, and that pkg_resources: gone from setuptools 81, and
     # from 80.9 on every import of it prints a warning.
     "setuptools<80.9",
-    "tomli ; python_version < '3.11'",
     "tqdm",
 ]
 EXTRAS_REQUIRE = {

@@ -6,8 +6,8 @@ Nothing is trained and no image is read, so MD, which needs a trained model, is 
 out. CelebA's clients are those of the published code (`client_rule=reference_code`);
 of CelebA only `identity_CelebA.txt` and `list_attr_celeba.txt` are needed. Each
 distance is a total variation, the mean over cohorts of as many seeds (of MNIST's
-partition too); the second table has that of each ordering from each other. A data set
-that is not in the folder is left out, and said to be.
+partition too): from equal weights, from those by DS, and from those by the ordering's
+first criterion alone. A data set that is not in the folder is left out, and named.
 """
 
 import argparse
@@ -25,12 +25,8 @@ import numpy as np
 import leaf_data
 from leaf_data.datasets import celeba_clients
 from leaf_data.formats import celeba_lists
+from tff_pmc import scores
 from tff_pmc.reports import pages
-from tff_pmc.reports.weight_distances import (
-    COLUMNS,
-    ordering_distances,
-    pairwise_distances,
-)
 
 CRITERIA = {
     "DS": lambda y, sharp: len(y),
@@ -110,8 +106,22 @@ def orderings_of(criteria):
     return [(code,) for code in criteria] + list(itertools.permutations(criteria))
 
 
+def distances(cohorts, criteria, ordering):
+    """Returns how far an ordering's weights are from uniform, DS and its first."""
+    found = []
+    for raw in cohorts:
+        own, of_ds, of_first = (
+            scores.participant_weights(raw, scores.prioritized(order, criteria))
+            for order in (ordering, ("DS",), ordering[:1])
+        )
+        uniform = np.full(len(own), 1 / len(own))
+        others = uniform, of_ds, of_first
+        found.append([scores.total_variation(own, other) for other in others])
+    return np.mean(found, axis=0)
+
+
 def main():
-    """Prints two tables for each federation."""
+    """Prints a table for each federation."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data_dir", required=True, help="as of run_experiments.py")
     parser.add_argument("--seeds", type=int, default=20, help="how many cohorts")
@@ -122,20 +132,13 @@ def main():
         except leaf_data.DataError as error:
             print(f"\n{title} is left out: {error}")
             continue
-        orderings = orderings_of(federation.criteria)
-        table = ordering_distances(cohorts, federation.criteria, orderings)[[*COLUMNS]]
+        grid = [["ordering", "from uniform", "from DS", "from first"]]
+        for ordering in orderings_of(federation.criteria):
+            found = distances(cohorts, federation.criteria, ordering)
+            grid.append([",".join(ordering), *map("{:.5f}".format, found)])
         size = len(cohorts[0])
         print(f"\n{title}: {size} of {total} clients, {len(cohorts)} cohorts\n")
-        names = [name.replace("_", " ") for name in COLUMNS]
-        print(markdown(["ordering", *names], table))
-        table = pairwise_distances(cohorts, federation.criteria, orderings)
-        print(f"\n{markdown(['from', *table.columns], table)}")
-
-
-def markdown(head, table):
-    """Returns a table of distances in Markdown."""
-    rows = [[name, *map("{:.5f}".format, row)] for name, *row in table.itertuples()]
-    return pages.markdown_table([head, *rows])
+        print(pages.markdown_table(grid))
 
 
 if __name__ == "__main__":

@@ -58,11 +58,12 @@ def cell(folder, row, column, flags):
     best = str(step["weighting"])
     seeds = ",".join(map(str, SEEDS))
     results = run(folder / "seeds", *flags, f"--priority=DS;{best}", f"--seeds={seeds}")
-    values = {
-        "accuracy": measures.second_half(results),
-        "all_rounds": measures.mean_of_rounds(results, 1),
-    }
-    table = paired.values_of(results, values)
+    values = pd.DataFrame(
+        {
+            "accuracy": measures.second_half(results),
+            "all_rounds": measures.mean_of_rounds(results, 1),
+        }
+    )
     found = {
         "row": row,
         "column": column,
@@ -73,7 +74,7 @@ def cell(folder, row, column, flags):
         "one_step_p": step["accuracy_p"],
         "seeds": len(SEEDS),
     }
-    for _, line in paired.differences(table, {"DS": "DS", best: "DS"}).iterrows():
+    for _, line in paired.differences(values, {"DS": "DS", best: "DS"}).iterrows():
         found[line["measure"]] = 100 * line["mean"]
         found[f"{line['measure']}_interval"] = 100 * line["interval"]
     return found

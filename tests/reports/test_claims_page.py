@@ -1,5 +1,6 @@
-"""The page of claims: made of claims and kept runs, and committed as it is made."""
+"""The pages of claims and of results, of claims and of kept runs."""
 
+import math
 import pathlib
 
 import pandas as pd
@@ -9,7 +10,9 @@ from papers.claim_runs import kept, read_once, reproduced, run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers import evidence
-from tff_pmc.reports.papers.catalog import Claim
+from tff_pmc.reports.papers.catalog import Claim, Headline
+from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
+from tff_pmc.reports.papers.comparisons import round_of_half
 from tff_pmc.reports.papers.evidence import command
 from tff_pmc.reports.papers.judging import Difference, Differences
 
@@ -103,7 +106,11 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
 
 @pytest.mark.parametrize(
     ("path", "options"),
-    [("docs/claims.md", []), ("results/reproduced/claims.csv", ["--csv"])],
+    [
+        ("docs/claims.md", []),
+        ("results/reproduced/claims.csv", ["--csv"]),
+        ("results/README.md", ["--results"]),
+    ],
 )
 def test_the_committed_files_are_what_the_command_makes(
     path, options, capsys, monkeypatch
@@ -157,3 +164,68 @@ def test_what_cannot_be_ends_with_one_line(options, message, capsys):
     assert error.value.code == 2
     text = capsys.readouterr().err
     assert text.startswith(message) and text.count("\n") == 1
+
+
+def test_hours_are_those_of_training_and_testing():
+    path = ROOT / "results" / "reproduced" / "adafed_2" / "timing.csv.gz"
+    hours = pd.read_csv(path)[["train", "test"]].to_numpy().sum() / 3600
+    text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if "- [adafed_2]" in line]
+    assert f", {hours:.2g} hours. " in line
+
+
+def last(results):
+    return results.rounds.groupby(["seed", "label"])["accuracy"].last()
+
+
+def here(*folders, own="A", measure=last, **known):
+    """The number of A, or of another, and the runs that it is of."""
+    of = "PMC", "Table 9", "an accuracy", ".5", "quickstart", own, measure
+    known = {"form": "{:.2f}", **known}
+    return claims_page.here(Headline(*of, **known), kept(*folders))
+
+
+def runs(label, *lasts):
+    return [
+        run(label, seed, [0.1, last], experiment="quickstart")
+        for seed, last in enumerate(lasts)
+    ]
+
+
+WHAT = "2 rounds, 7 clients"
+SEVERAL = f"0.20 (0.10 to 0.90, 3 seeds) ({WHAT})"
+
+
+@pytest.mark.parametrize(
+    ("folders", "known", "text"),
+    [
+        ([runs("A", 0.75)], {}, f"0.75 ({WHAT})"),
+        ([runs("A", 0.1, 0.9, 0.2)], {}, SEVERAL),
+        ([runs("B", 0.75)], {}, "not run"),
+        ([], {}, "not run"),
+        # What is not reached counts as later than all others.
+        (
+            [runs("A", 3, math.inf, 5)],
+            {"form": "{:.0f}"},
+            f"5 (3 to not reached, 3 seeds) ({WHAT})",
+        ),
+        ([runs("A", math.inf)], {}, f"not reached ({WHAT})"),
+        # A lead, and only where both have it.
+        (
+            [[*runs("A", 0.5, 0.5), *runs("B", 0.3)]],
+            {"base": "B", "form": "{:+.1f}"},
+            f"+0.2 ({WHAT})",
+        ),
+        ([runs("A", 0.1)], {"measure": round_of_half(70)}, "not run"),
+    ],
+)
+def test_of_several_seeds_it_is_the_median(folders, known, text):
+    assert here(*folders, **known) == text
+
+
+def test_a_lead_is_over_the_last_rounds_that_both_have():
+    """FedAvg has two rounds more, in which it is far ahead."""
+    lines = {"A": [0.1, 0.5, 0.6], "FedAvg": [0.1, 0.2, 0.3, 0.9, 0.9]}
+    made = [run(label, 0, of, experiment="quickstart") for label, of in lines.items()]
+    known = {"measure": lead_at_the_end, "needs": ["FedAvg"], "form": "{:+.2f}"}
+    assert here(made, **known) == "+0.20 (3 to 5 rounds, 7 clients)"

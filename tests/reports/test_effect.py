@@ -16,6 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEN = [10, 10]  # Two devices, equally good.
 
 
+def rows_of(results, kind):
+    return effect.report(results, kind).tables["effect"]
+
+
 def rounds_of(per_round):
     return [[right, right] for right in per_round]
 
@@ -36,7 +40,7 @@ def five_seeds(end="", **options):
 def test_differences_are_paired_by_seed():
     """Accuracy: .1 .1 .1 .1 0: mean .08, deviation sqrt(.002), t(4) = 2.776."""
     results = five_seeds(", drawn by size", baseline="DS, drawn by size", targets=(70,))
-    rows = effect.effect_rows(results, effect.ORDERINGS).set_index("measure")
+    rows = rows_of(results, effect.ORDERINGS).set_index("measure")
     row = rows.loc["accuracy"]
     assert row["ordering"] == "LD, drawn by size" and row["verdict"] == "more"
     assert row["mean"] == pytest.approx(0.08)
@@ -45,7 +49,9 @@ def test_differences_are_paired_by_seed():
     assert row["interval"] == pytest.approx(half, rel=1e-3)
     # All pairs of .5 .6 .7 .8 .9: four at .1, three at .2, two at .3, one at .4.
     squares = 4 * 0.01 + 3 * 0.04 + 2 * 0.09 + 0.16
-    assert row["noise_floor"] == pytest.approx(math.sqrt(squares / 10))
+    floor = math.sqrt(squares / 10)
+    assert row["noise_floor"] == pytest.approx(floor)
+    assert row["noise_floor_of_mean"] == pytest.approx(floor / math.sqrt(5))
     assert (row["more_in"], row["less_in"]) == (4, 0)
 
 
@@ -109,7 +115,7 @@ def no_baseline():
         ),
         (
             join_results(
-                made({"DS": [[1]]}, [2], seed=seed, learning_rate=rate)
+                made({"DS": [[1]], "LD": [[1]]}, [2], seed=seed, learning_rate=rate)
                 for seed, rate in ((0, 0.1), (1, 0.2))
             ),
             effect.SYSTEMS,
@@ -119,7 +125,7 @@ def no_baseline():
 )
 def test_runs_that_cannot_be_paired_are_refused(results, kind, words):
     with pytest.raises(RecordError, match=words):
-        effect.effect_rows(results, kind)
+        rows_of(results, kind)
 
 
 @pytest.mark.parametrize("kind", [effect.orderings, effect.systems, effect.spread])
@@ -130,11 +136,14 @@ def test_one_seed_and_one_label_have_no_effect(kind):
 
 
 def systems(rounds):
-    """Two systems on two federations, under two seeds."""
+    """Two systems on two federations, under two seeds; Median is better in round 5."""
     levels = {"Median": (5, 8), "Weighted mean": (4, 6)}
     by_seed = {
         seed: {
-            f"{system}, {3 + place} clients": [[of[place]] * 2] * rounds
+            f"{system}, {3 + place} clients": [
+                [of[place] + (system == "Median" and number == 5)] * 2
+                for number in range(1, rounds + 1)
+            ]
             for place in (0, 1)
             for system, of in levels.items()
         }
@@ -146,7 +155,7 @@ def systems(rounds):
 
 @pytest.mark.parametrize(("rounds", "early"), [(2, []), (6, ["rounds 1 to 5"])])
 def test_systems_are_compared_on_their_data(rounds, early):
-    rows = effect.effect_rows(systems(rounds), effect.SYSTEMS)
+    rows = rows_of(systems(rounds), effect.SYSTEMS)
     # Few rounds are no early part of themselves.
     expected = [*early, "all rounds", "best round", "last round"]
     assert [*dict.fromkeys(rows["measure"])] == expected
@@ -156,6 +165,9 @@ def test_systems_are_compared_on_their_data(rounds, early):
         "Median, 4 clients": "Weighted mean, 4 clients",
     }
     assert last["mean"].tolist() == pytest.approx([0.1, 0.2])
+    for name in early:
+        means = rows[rows["measure"] == name]["mean"]
+        assert means.tolist() == pytest.approx([0.12, 0.22])
 
 
 def test_the_spread_is_that_of_the_second_half():
@@ -165,7 +177,7 @@ def test_the_spread_is_that_of_the_second_half():
         "LD": [[0, 9], [9, 9], [4, 8], [4, 8]],
     }
     results = of_seeds({0: both, 1: both}, TEN, targets=(80, 90))
-    rows = effect.effect_rows(results, effect.SPREAD).set_index("measure")
+    rows = rows_of(results, effect.SPREAD).set_index("measure")
     assert rows.index.tolist() == [
         *("accuracy", "worst tenth", "Jain's index", "rounds to 80 %")
     ]
@@ -181,7 +193,7 @@ def test_losses_have_their_measured_column_in_the_place_of_accuracy(tmp_path):
     _, rows = written(effect.orderings(results), tmp_path, "effect")
     assert rows["measure"].tolist() == ["test_loss", "best test loss"]
     assert rows["mean"].tolist() == pytest.approx([0.5, 0.5])
-    rows = effect.effect_rows(results, effect.SPREAD)
+    rows = rows_of(results, effect.SPREAD)
     assert rows["measure"].tolist() == ["test_loss", "worst tenth"]
 
 
@@ -190,7 +202,7 @@ def test_weights_are_those_on_the_cohorts_of_the_baseline(tmp_path):
     cohort = pd.DataFrame(
         [(1, "a", 1.0, 1.0, 0), (1, "b", 3.0, 1.0, 0), (1, "c", 9.0, 1.0, 1)],
         columns=columns,
-    )
+    ).assign(weight=1.0)
     by_seed = {
         seed: {
             label: rounds_of([5, 5]) for label in ("DS", "LD,DS", "weights of my own")

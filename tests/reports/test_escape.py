@@ -4,10 +4,11 @@ import json
 
 import pandas as pd
 import pytest
+from folders import write_ours
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import escape, output, pages
+from tff_pmc.reports import escape, output, pages, styles
 
 RED = "\x1b[31mred"
 
@@ -50,7 +51,7 @@ NAMES = [
 def test_a_figure_shows_a_name_as_it_is(name):
     """Against matplotlib with its reading of formulas switched off."""
     figures = [figure.Figure(figsize=(4, 1)) for _ in range(2)]
-    text = escape.figure_text(name)
+    text = styles.figure_text(name)
     figures[0].text(0.1, 0.5, f"{text} and {text}")
     plain = " ".join(name.split("\n"))
     plain = f" {plain}" if plain.startswith("_") else plain
@@ -62,11 +63,17 @@ def test_a_figure_shows_a_name_as_it_is(name):
 
 
 @pytest.mark.parametrize("flag", ["compare", "tables"])
-def test_the_terminal_gets_no_control_character(write_ours, tmp_path, flag, capsys):
+def test_the_terminal_gets_no_control_character(tmp_path, flag, capsys):
     import run_experiments
 
     for name in ("a", "b"):
-        folder = write_ours(tmp_path / name / "run", [(0, 1)], [[1]], targets=[70])
+        folder = write_ours(
+            tmp_path / name / "run",
+            [(0, 1)],
+            [[1]],
+            targets=[70],
+            experiment="quickstart",
+        )
         info = json.loads((folder / "run.json").read_text())
         (folder / "run.json").write_text(json.dumps({**info, "label": RED}))
     folders = f"{tmp_path / 'a'},{tmp_path / 'b'}"

@@ -20,7 +20,7 @@ def judged(differences, in_force="DS", cohort=None, **settings):
             rows.append({**row, "worst_tenth": 0.2 + more / 1000})
     trial = {**rows[0], "kind": "trial", "correct": 0}  # Of a search: no part of it.
     tables = {"candidates": pd.DataFrame([trial, *rows])}
-    tables["cohort"] = pd.DataFrame({"client": []}) if cohort is None else cohort
+    tables.update({} if cohort is None else {"cohort": cohort})
     return made({in_force: [[1]]}, [2], tables=tables, **settings)
 
 
@@ -113,12 +113,10 @@ def test_the_weight_moved_is_that_from_the_weights_in_force():
     ],
 )
 def test_a_score_is_found_by_its_label(score):
-    from tff_pmc.reports.weight_distances import score_of
-
     criteria = np.random.default_rng(3).random((20, 3))
-    found = score_of(score.label, ("DS", "LD", "MD"))
+    found = one_step_effects.score_of(score.label, ("DS", "LD", "MD"))
     np.testing.assert_allclose(found(criteria), score(criteria), rtol=1e-3)
-    assert score_of(score.label, ("DS", "CB")) is None
+    assert one_step_effects.score_of(score.label, ("DS", "CB")) is None
 
 
 def test_runs_that_judged_none_and_several_seeds_have_no_report():

@@ -38,7 +38,7 @@ def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names)
         assert "effect.csv" not in files(tmp_path / name)
     shown = "rounds_to_target" in found.reports and seeds == 1
     assert ("Rounds until a share" in text) == shown
-    assert "Accuracy over all test" in text or "over 2 seeds" in text
+    assert "Accuracy over all test" in text or "# Over 2 seeds" in text
 
 
 @pytest.mark.parametrize(

@@ -66,28 +66,19 @@ def runs(*settings):
 
 
 @pytest.mark.parametrize(
-    ("settings", "reach"),
+    ("of", "settings", "found"),
     [
-        ([{"reach": "above"}, {"reach": "above"}], "above"),
-        ([{"reach": "at_least"}], "at_least"),
-        ([{"reach": "above"}, None], "above"),
-        ([None], "at_least"),
+        (reach_of, [{"reach": "above"}, {"reach": "above"}], "above"),
+        (reach_of, [{"reach": "at_least"}], "at_least"),
+        (reach_of, [{"reach": "above"}, None], "above"),
+        (reach_of, [None], "at_least"),
+        (targets_of, [{"targets": (60, 65)}, {"targets": (60, 65)}], (60, 65)),
+        (targets_of, [{"targets": (60,)}, None], (60,)),
+        (targets_of, [None], ()),
     ],
 )
-def test_the_rule_is_that_of_the_runs(settings, reach):
-    assert reach_of(runs(*settings)) == reach
-
-
-@pytest.mark.parametrize(
-    ("settings", "targets"),
-    [
-        ([{"targets": (60, 65)}, {"targets": (60, 65)}], (60, 65)),
-        ([{"targets": (60,)}, None], (60,)),
-        ([None], ()),
-    ],
-)
-def test_the_targets_are_those_of_the_runs(settings, targets):
-    assert targets_of(runs(*settings)) == targets
+def test_the_rule_and_the_targets_are_those_of_the_runs(of, settings, found):
+    assert of(runs(*settings)) == found
 
 
 @pytest.mark.parametrize(
@@ -106,6 +97,7 @@ def test_runs_that_differ_are_refused_in_one_line(fails, of, settings, words):
 def test_runs_with_losses_are_refused(fails):
     results = with_losses({"DS": [[1]]}, [2])
     fails(lambda: rounds_to_target(results, [70]), "there is no accuracy, which this")
+    assert targets_of(results) == ()
 
 
 @pytest.mark.parametrize("none", [0, 1])

@@ -1,37 +1,37 @@
-"""The page of claims: what the papers say, and what the kept runs say of it.
+"""The pages of what the papers say, and of what the kept runs say of it.
 
     python -m tff_pmc.reports.claims_page > docs/claims.md
     python -m tff_pmc.reports.claims_page --csv > results/reproduced/claims.csv
+    python -m tff_pmc.reports.claims_page --results > results/README.md
     python -m tff_pmc.reports.claims_page --plugin=my_paper --paper=Mine RUNS
 
-The claims are those of `tff_pmc/reports/papers/claims`; the runs are those in a folder,
-`results/reproduced`. The page has the verdicts, and the table what they rest on. Both
-are made of these and of nothing else.
+The claims and headline numbers are those of `tff_pmc/reports/papers/claims`; the runs
+are those in a folder, `results/reproduced`. The page of claims has the verdicts, the
+table what they rest on, and the page of results every kept folder. All are made of
+these and of nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 import pandas as pd
 
 from leaf_data.errors import one_line
 from tff_pmc import project_files
-from tff_pmc.reports.escape import markdown_cell
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import Results
+from tff_pmc.reports.escape import markdown_cell, printable
 from tff_pmc.reports.pages import markdown_table
-from tff_pmc.reports.papers.catalog import Claim, answer, claims
-from tff_pmc.reports.papers.evidence import (
-    command,
-    declared,
-    kept_runs,
-    read_kept,
-)
+from tff_pmc.reports.papers.catalog import Claim, Headline, answer, claims, headlines
+from tff_pmc.reports.papers.evidence import command, declared, kept_runs, read_kept
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
 from tff_pmc.settings.papers import PAPERS
 
@@ -69,6 +69,32 @@ mean. ± is half of the interval. "Seeds" are those that would decide, were mean
 deviations those seen; equal weights take one."""
 
 
+_RESULTS_HEAD = """\
+# Results
+
+What of the four papers holds in the runs kept here. Made by
+`.venv/bin/python -m tff_pmc.reports.claims_page --results`, nothing by hand.
+[Claims](../docs/claims.md) judges each, and [the four papers](../docs/fidelity.md)
+says what was not run.
+
+`paper/` has the published tables. Fewer than five seeds decide
+nothing. Numbers of several seeds are medians."""
+
+_AGAIN = """\
+## Make them again
+
+    PYTHON=.venv/bin/python
+    $PYTHON -m tff_pmc.experiments.kept remake results/reproduced
+
+makes every table and figure below from its records, without training; a test holds the
+tables to it."""
+
+_KEPT = """\
+Each folder has the records, tables and plots of one command, which stands in its
+`experiment.json`, with which files are as the run made them, and why. Hours are of
+training and testing, added up over runs, of which several may have run at a time."""
+
+
 def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     """Returns a row a claim: what it says, and what the kept runs say of it.
 
@@ -86,7 +112,7 @@ _COLUMNS += ["decided_by", "seeds", "shown"]
 
 def page(table: pd.DataFrame) -> str:
     """Returns the page of claims: those judged, then the others by first reasons."""
-    counts = table["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    counts = _counts(table["verdict"])
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
     parts = [_HEAD, f"{len(table)} claims: {words}."]
     for paper, of in table.groupby("paper", sort=False):
@@ -156,14 +182,107 @@ def seeds_of(every: Iterable[int]) -> str:
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
 
 
+def results_page(folders: Mapping[str, Results], name: str) -> str:
+    """Returns the page of kept results, by their names in a folder of this name."""
+    kept = kept_runs(folders.values())
+    lines = [f"- [{x}]({name}/{x}): {_folder(of)}" for x, of in folders.items()]
+    numbers = [["paper", "where", "number", "printed", "here"]]
+    for one in headlines():
+        row = [one.paper, one.place, one.says, one.printed]
+        numbers.append([*row, here(one, kept)])
+    parts = [
+        _RESULTS_HEAD,
+        markdown_table(_papers(judged(claims(), kept)), left=1),
+        markdown_table(numbers, left=3),
+        _AGAIN,
+        "## The kept results",
+        _KEPT,
+        "\n".join(lines),
+    ]
+    return printable("\n\n".join(parts)) + "\n"
+
+
+def _papers(table: pd.DataFrame) -> list[list[str]]:
+    """Returns the counts of the verdicts on each paper's claims."""
+    grid = [["paper", "claims", *VERDICTS]]
+    for paper, verdicts in table.groupby("paper", sort=False)["verdict"]:
+        title, year, _ = PAPERS[paper]
+        head = f"{paper}, {title} ({year})"
+        grid.append([head, *map(str, [len(verdicts), *_counts(verdicts)])])
+    return grid
+
+
+def _counts(verdicts: pd.Series[str]) -> pd.Series[int]:
+    return verdicts.value_counts().reindex(VERDICTS, fill_value=0)
+
+
+def here(headline: Headline, kept: pd.DataFrame) -> str:
+    """Returns our number with what its runs are of, or that none is there.
+
+    Of several seeds it is the median, the lowest and the highest. Where it is not
+    reached under a seed it counts as later than all others.
+    """
+    try:
+        values, runs = headline.of(kept)
+    except RecordError:
+        return "not run"
+    if not len(values):
+        return "not run"
+
+    def text(value: float) -> str:
+        return headline.form.format(value) if value < math.inf else "not reached"
+
+    middle = text(values.median())
+    if len(values) > 1:
+        span = f"{text(values.min())} to {text(values.max())}"
+        middle += f" ({span}, {len(values)} seeds)"
+    return f"{middle} ({', '.join(_conditions(runs))})"
+
+
+def _conditions(runs: pd.DataFrame) -> list[str]:
+    """Returns how long the runs are, and what sets them apart from the paper's."""
+    clients = sorted({*runs["data_clients"]})
+    texts = [_rounds(runs), f"{' or '.join(map(str, clients))} clients"]
+    texts += ["data incomplete"] * bool(runs["data_caveat"].any())
+    fractions = sorted({*runs["image_fraction"]} - {1.0})
+    texts += [f"{fraction:g} of the images" for fraction in fractions]
+    texts += sorted({*runs["other_reading"]} - {""})
+    return texts + _factors(runs)
+
+
+def _rounds(runs: pd.DataFrame) -> str:
+    least, most = runs["length"].min(), runs["length"].max()
+    return (f"{least} to " if least < most else "") + count_of(most, "round")
+
+
+def _factors(runs: pd.DataFrame) -> list[str]:
+    """Returns the types of the products' factors, where they are not float32."""
+    return [f"{mode} factors" for mode in sorted({*runs["factors"]} - {""})]
+
+
+def _folder(results: Results) -> str:
+    """Returns what ran in a kept folder, for how long, and its remark."""
+    facts, runs = ["The runs are not kept"], kept_runs([results])
+    if len(runs):
+        number = f"{count_of(len(runs), 'run')} of {_rounds(runs)}"
+        facts = [number, seeds_of(results.seeds), *_factors(runs)]
+        gpus = {str(versions.get("gpu") or "") for versions in runs["versions"]}
+        facts += [f"on {gpu}" for gpu in sorted(gpus - {""})]
+        seconds = results.timing[["train", "test"]].sum().sum()
+        hours = f"{float(f'{seconds / 3600:.2g}'):g} hours"
+        facts.append(hours if len(results.timing) else "hours not recorded")
+    return f"{', '.join(facts)}. {results.about.get('remark', '')}".rstrip()
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> None:
-    """Prints the page of `results/reproduced`, or of the folder named; or the table."""
+    """Prints a page of `results/reproduced`, or of the folder named; or the table."""
     parser = argparse.ArgumentParser(
         prog="python -m tff_pmc.reports.claims_page",
         description="Judges the papers' claims by kept runs.",
     )
     parser.add_argument("folder", nargs="?", default=RESULTS, help="of the runs")
     parser.add_argument("--csv", action="store_true", help="the table, not the page")
+    parser.add_argument("--results", action="store_true", help="the page of results")
     parser.add_argument("--paper", default="", help="the claims of this one alone")
     parser.add_argument("--plugin", default="", help="the module that registers it")
     given = parser.parse_args(arguments)
@@ -175,11 +294,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     except (Exception, SystemExit) as error:  # Anybody's code, and how it ends.
         parser.exit(2, f"--plugin={given.plugin}: {one_line(error)}\n")
     try:
-        kept = kept_runs(read_kept(given.folder).values())
-        table = judged(claims(given.paper), kept)
+        folders = read_kept(given.folder)
+        if given.results:
+            name = os.path.basename(os.path.abspath(given.folder))
+            text = results_page(folders, name)
+        else:
+            table = judged(claims(given.paper), kept_runs(folders.values()))
+            as_csv = table.drop(columns="shown").to_csv(index=False)
+            text = as_csv if given.csv else page(table)
     except ValueError as error:
         parser.exit(2, f"{error}\n")
-    text = table.drop(columns="shown").to_csv(index=False) if given.csv else page(table)
     sys.stdout.write(text)
 
 

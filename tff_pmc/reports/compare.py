@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tff_pmc.record import reference_code
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
-from tff_pmc.reports import Report, escape, figures, styles
+from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text, number
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
@@ -102,7 +102,7 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
     shown = [part[side] for part in parts.values() for side in _LINES]
     figures.close_around(every[0], shown)
     handles = [
-        figures.handle(escape.figure_text(name), linestyle=line)
+        figures.handle(styles.figure_text(name), linestyle=line)
         for line, name in zip(_LINES.values(), (a, b))
     ]
     figures.name_panels(figure, every, figures.ACCURACY, handles)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,24 +36,38 @@ def weight_figures(results: Results) -> pd.DataFrame:
     runs = {(run["seed"], run["label"]): run for _, run in results.runs.iterrows()}
     ordering = results.rounds.set_index([*KEY, "round"])["ordering"]
     rows: list[dict[str, Any]] = []
-    for (seed, label, number), part in results.cohort.groupby(
-        [*KEY, "round"], sort=False
-    ):
-        run = runs[seed, label]
-        criteria = list(run["criteria"])
-        counted = part[part["excluded"] == 0]
-        weights = counted["weight"].to_numpy(float)
+    for key, raw, shares in cohorts(results):
+        run = runs[key[:2]]
         found = figures_of_round(
-            counted[criteria].to_numpy(float),
-            criteria,
+            raw,
+            list(run["criteria"]),
             normalization_of(run),
-            in_force=ordering[seed, label, number],
-            shares=weights / (weights.sum() or 1),
+            in_force=ordering[key],
+            shares=shares,
         )
-        place = {"seed": seed, "label": label, "round": number}
+        place = dict(zip([*KEY, "round"], key))
         rows += [{**place, **row} for row in found]
     columns = [*KEY, "round", "ordering", "in_force", *FIGURES]
     return pd.DataFrame(rows, columns=columns)
+
+
+def cohorts(
+    results: Results,
+) -> Iterator[tuple[tuple[int, str, int], Floats, Floats]]:
+    """Yields each round's cohort without the clients that were left out.
+
+    Each is its seed, label and round; the raw criteria of its clients, [clients, m],
+    in the order of the run's `criteria`; and their shares of the weight, [clients],
+    which sum to 1. Runs that recorded no raw criteria have none.
+    """
+    criteria = results.runs.set_index(KEY).get("criteria", pd.Series(dtype=object))
+    counted = results.cohort[results.cohort["excluded"] == 0]
+    for (seed, label, number), part in counted.groupby([*KEY, "round"], sort=False):
+        codes = criteria.get((seed, label))
+        if isinstance(codes, (list, tuple)) and {*codes} <= {*part}:
+            weights = part["weight"].to_numpy(float)
+            raw = np.ascontiguousarray(part[[*codes]].to_numpy(float))
+            yield (seed, label, number), raw, weights / (weights.sum() or 1)
 
 
 def figures_of_round(

@@ -12,17 +12,19 @@ their weights. A regression has the test loss in the place of accuracy.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import Report, measures, paired, summary
 from tff_pmc.reports.conditions import conditions, with_caveat
+from tff_pmc.reports.derived import FIGURES, cohorts, normalization_of
 from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import (
@@ -32,7 +34,6 @@ from tff_pmc.reports.rounds_to_target import (
     targets_of,
     untested,
 )
-from tff_pmc.reports.weight_distances import FIGURES, ordering_distances, recorded
 
 FIRST_ROUNDS = 5
 """The number of rounds of a system that count as early."""
@@ -41,40 +42,28 @@ WEIGHTS = (*FIGURES, "from_first")
 """The columns on the weights of orderings."""
 
 _LATE = (
-    "accuracy: the mean over the second half of the rounds; for rounds, less is better"
+    "Accuracy: the mean over the second half of the rounds; for rounds, less is better"
 )
-_BEST = "the best round is chosen on the examples that are reported"
+_BEST = "The best round is chosen on the examples that are reported"
+
+Values = dict[str, "pd.Series[float]"]
+"""Measures by name, each by seed and label."""
 
 
 class Kind(NamedTuple):
     """What the paired report is on: its word for runs, and what it measures.
 
-    `measures` returns, by their names, series by seed and label of runs whose means are
-    not rounded.
+    `measures` takes runs whose means are not rounded, and the column of `rounds` that
+    they are measured by.
     """
 
     what: str
     note: str
-    measures: Callable[[Results], Mapping[str, pd.Series[float]]]
+    measures: Callable[[Results, str], Values]
 
 
-def orderings(results: Results) -> Report:
-    """Returns `effect.csv` and `effect.md` of orderings; see `effect_rows`."""
-    return _report(results, ORDERINGS)
-
-
-def systems(results: Results) -> Report:
-    """Returns `effect.csv` and `effect.md` of systems; see `effect_rows`."""
-    return _report(results, SYSTEMS)
-
-
-def spread(results: Results) -> Report:
-    """Returns the same of systems, with how accuracy is spread over the clients."""
-    return _report(results, SPREAD)
-
-
-def effect_rows(results: Results, kind: Kind) -> pd.DataFrame:
-    """Returns the paired differences of every run from its baseline.
+def report(results: Results, kind: Kind) -> Report:
+    """Returns `effect.csv` and `effect.md`; nothing of one seed or of one label.
 
     A difference is the run's measure minus that of `results.baseline` under the same
     seed and, of systems, on the same data. The measures, of the test examples of all
@@ -96,22 +85,28 @@ def effect_rows(results: Results, kind: Kind) -> pd.DataFrame:
     `measure`; those of `paired.difference` (`more` rounds than DS are worse); and of
     orderings, before the verdict, `WEIGHTS`: how unequal the weights are, and how far
     (total variation) from those of the baseline and, `from_first`, from those by the
-    ordering's own first criterion alone, each as the mean over the cohorts of the
+    ordering's first criterion alone, each as the mean over the cohorts of the
     baseline's runs. Eight orderings and several measures are many comparisons: one in
     twenty verdicts is chance.
 
     Raises:
         RecordError: a run has no baseline, or the seeds do not have the same runs.
     """
-    return _rows(_values(results, kind), _baselines(results, kind), results, kind)
-
-
-def _report(results: Results, kind: Kind) -> Report:
     # One seed proves nothing, and the baseline alone has no effect.
     if len(results.seeds) < 2 or len(results.labels) < 2:
         return Report()
-    base_of, values = _baselines(results, kind), _values(results, kind)
-    rows = _rows(values, base_of, results, kind)
+    base_of = _baselines(results, kind)
+    found = kind.measures(summary.unrounded(results), summary.measure_of(results).mean)
+    runs = pd.MultiIndex.from_frame(results.runs[KEY])
+    values = pd.DataFrame(found).reindex(runs)
+    rows = paired.differences(values, base_of)
+    if kind is ORDERINGS:
+        of_rows = _weights_of(results).reindex(rows["label"].map(paired.ordering_of))
+        for name in WEIGHTS:
+            rows.insert(len(rows.columns) - 1, name, of_rows[name].to_numpy())
+    else:
+        rows.insert(1, "baseline", rows["label"].map(base_of))
+    rows = rows.rename(columns={"label": kind.what})
     blocks = [
         *_intro(results, kind, values),
         *(untested(results) if kind is not SYSTEMS else ()),
@@ -119,25 +114,8 @@ def _report(results: Results, kind: Kind) -> Report:
         *_differences(rows, kind.what, results.baseline),
     ]
     page = Page(f"Is there an effect? {results.setting('experiment', '')}", blocks)
-    marked = with_caveat(rows, results)
-    return Report(page.markdown(), {"effect": marked}, {"effect": page}, digits=6)
-
-
-def _values(results: Results, kind: Kind) -> pd.DataFrame:
-    return paired.values_of(results, kind.measures(summary.unrounded(results)))
-
-
-def _rows(
-    values: pd.DataFrame, base_of: Mapping[str, str], results: Results, kind: Kind
-) -> pd.DataFrame:
-    table = paired.differences(values, base_of)
-    if kind is ORDERINGS:
-        of_rows = _weights_of(results).reindex(table["label"].map(paired.ordering_of))
-        for name in WEIGHTS:
-            table.insert(len(table.columns) - 1, name, of_rows[name].to_numpy())
-    else:
-        table.insert(1, "baseline", table["label"].map(base_of))
-    return table.rename(columns={"label": kind.what})
+    table = with_caveat(rows, results)
+    return Report(page.markdown(), {"effect": table}, {"effect": page}, digits=6)
 
 
 def _baselines(results: Results, kind: Kind) -> dict[str, str]:
@@ -165,68 +143,75 @@ def _baselines(results: Results, kind: Kind) -> dict[str, str]:
 
 
 def _weights_of(results: Results) -> pd.DataFrame:
-    """Returns `WEIGHTS` by ordering, on the cohorts of the baseline's runs."""
+    """Returns `WEIGHTS` by ordering, means over the cohorts of the baseline's runs.
+
+    A label that is no ordering of their criteria is left out; of an adjusted ordering
+    it is the initial one. There are none where the runs recorded no raw criteria.
+    """
     bases = results.only(label=results.baseline)
-    base = tuple(paired.ordering_of(results.baseline).split(","))
-    distances = ordering_distances(*recorded(bases, results.labels), base)
-    return distances.rename(columns={"from_baseline": "total_variation"})
+    criteria = bases.setting("criteria", ())
+    base = paired.ordering_of(results.baseline)
+    named = dict.fromkeys([base, *map(paired.ordering_of, results.labels)])
+    known = [one for one in named if {*one.split(",")} <= {*criteria}]
+    by_ordering = {
+        one: scores.prioritized(one.split(","), criteria)
+        for one in [*known, *(one.split(",")[0] for one in known)]
+    }
+    rows = []
+    for _, raw, _ in cohorts(bases):
+        weights = {
+            one: scores.participant_weights(
+                raw, score, normalization_of(bases.runs.iloc[0])
+            )
+            for one, score in by_ordering.items()
+        }
+        for one in known:
+            own, first = weights[one], weights[one.split(",")[0]]
+            of_base = weights.get(base)
+            found = (
+                scores.coefficient_of_variation(own),
+                scores.effective_clients(own),
+                math.nan if of_base is None else scores.total_variation(own, of_base),
+                scores.total_variation(own, first),
+            )
+            rows.append((one, *found))
+    table = pd.DataFrame(rows, columns=["ordering", *WEIGHTS])
+    means: pd.DataFrame = table.groupby("ordering", sort=False).mean().astype(float)
+    return means
 
 
-def _of_orderings(results: Results) -> dict[str, pd.Series[float]]:
-    name = summary.measure_of(results).mean
+def _of_orderings(results: Results, column: str) -> Values:
     return {
-        name: measures.second_half(results, name),
-        f"best {name.replace('_', ' ')}": _best(results),
-        **_rounds_to(results, _targets(results)),
+        column: measures.second_half(results, column),
+        f"best {column.replace('_', ' ')}": measures.best_round(results, column),
+        **_rounds_to(results, targets_of(results)),
     }
 
 
-def _of_systems(results: Results) -> dict[str, pd.Series[float]]:
-    name, found = summary.measure_of(results).mean, {}
+def _of_systems(results: Results, column: str) -> Values:
+    found = {}
     if (results.length > FIRST_ROUNDS).any():
-        early = measures.mean_of_rounds(results, 1, FIRST_ROUNDS, name)
+        early = measures.mean_of_rounds(results, 1, FIRST_ROUNDS, column)
         found[f"rounds 1 to {FIRST_ROUNDS}"] = early
     return {
         **found,
-        "all rounds": measures.mean_of_rounds(results, 1, column=name),
-        "best round": _best(results),
-        "last round": measures.last_round(results, name),
+        "all rounds": measures.mean_of_rounds(results, 1, column=column),
+        "best round": measures.best_round(results, column),
+        "last round": measures.last_round(results, column),
     }
 
 
-def _of_spread(results: Results) -> dict[str, pd.Series[float]]:
-    name = summary.measure_of(results).mean
-    figures = summary.spread_by_round(results)
-    # Rounds without a test have the values of the last one that was tested.
-    index = pd.MultiIndex.from_frame(results.rounds[[*KEY, "round"]])
-    figures = figures.reindex(index).groupby(level=KEY, sort=False).ffill()
-    half = results.length.reindex(figures.index.droplevel("round")).to_numpy() // 2
-    late = figures[figures.index.get_level_values("round") > half]
-    means = late.groupby(level=KEY, sort=False).mean()
-    shown = {"worst tenth": "worst_tenth", "Jain's index": "jain_index"}
-    return {
-        name: measures.second_half(results, name),
-        **{words: means[one] for words, one in shown.items() if one in means},
-        **_rounds_to(results, _targets(results)[:1]),
-    }
+def _of_spread(results: Results, column: str) -> Values:
+    shown = {"worst_tenth": "worst tenth", "jain_index": "Jain's index"}
+    figures = summary.spread_by_round(results).rename(columns=shown)
+    names = [name for name in shown.values() if name in figures]
+    rounds = results.rounds.join(figures[names], on=[*KEY, "round"])
+    with_figures = summary.with_rounds(results, rounds)
+    late = {name: measures.second_half(with_figures, name) for name in (column, *names)}
+    return {**late, **_rounds_to(results, targets_of(results)[:1])}
 
 
-ORDERINGS = Kind("ordering", _LATE, _of_orderings)
-SYSTEMS = Kind("system", _BEST, _of_systems)
-SPREAD = Kind("system", _LATE, _of_spread)
-
-
-def _best(results: Results) -> pd.Series[float]:
-    measure = summary.measure_of(results)
-    by_run = results.rounds.groupby(KEY, sort=False)[measure.mean]
-    return by_run.max() if measure is ACCURACY else by_run.min()
-
-
-def _targets(results: Results) -> tuple[int, ...]:
-    return targets_of(results) if summary.measure_of(results) is ACCURACY else ()
-
-
-def _rounds_to(results: Results, targets: Sequence[int]) -> dict[str, pd.Series[float]]:
+def _rounds_to(results: Results, targets: Sequence[int]) -> Values:
     """Returns the rounds until half of the devices reach each target, or infinity."""
     return {
         f"rounds to {target} %": measures.mean_rounds_to(results, target, [HALF])
@@ -234,15 +219,22 @@ def _rounds_to(results: Results, targets: Sequence[int]) -> dict[str, pd.Series[
     }
 
 
+ORDERINGS = Kind("ordering", _LATE, _of_orderings)
+SYSTEMS = Kind("system", _BEST, _of_systems)
+SPREAD = Kind("system", _LATE, _of_spread)
+
+orderings = functools.partial(report, kind=ORDERINGS)
+systems = functools.partial(report, kind=SYSTEMS)
+spread = functools.partial(report, kind=SPREAD)
+
+
 def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
     """Returns what is compared and how the numbers are read, and the runs' means."""
     what, baseline = kind.what, results.baseline
     data = "" if kind is ORDERINGS else "on the same data and "
-    of_rounds = any(name.startswith("rounds to") for name in values["measure"])
+    of_rounds = any(name.startswith("rounds to") for name in values)
     rule = f" {reach_rule(reach_of(results))}" if of_rounds else ""
-    note = kind.note[0].upper() + kind.note[1:]
-    wide = values.groupby(["label", "measure"], sort=False)["value"].mean().unstack()
-    means = wide.reindex(results.labels)[list(dict.fromkeys(values["measure"]))]
+    means = values.groupby(level="label").mean().reindex(results.labels)
     lines = [
         [str(label), *(_plain(value, name) for name, value in row.items())]
         for label, row in means.iterrows()
@@ -253,7 +245,7 @@ def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
         f"{baseline} under another seed: of one such difference, and of the mean of "
         f"{len(results.seeds)}, to compare the means with. A seed decides the initial "
         "weights, the cohorts, the batches and what of the data is drawn at random. "
-        f"{note}.{rule}",
+        f"{kind.note}.{rule}",
         f"Seeds: {', '.join(map(str, results.seeds))}; under the first:",
         Items(conditions(results.only(seed=results.seeds[0]))),
         "Means over the seeds:",

@@ -1,25 +1,14 @@
-"""Texts from records and data, made harmless where people look at them.
+"""Texts by others, such as names of clients, on a terminal and in Markdown.
 
-The names of clients, labels and the sources of data can be anybody's words. On a
-terminal a control character steers it; in Markdown a bar ends a cell; in a figure a
-dollar sign begins a formula, which may be none and so end in an error.
+On a terminal a control character steers it; in Markdown a bar ends a cell.
 """
-
-from __future__ import annotations
-
-import re
-
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-)
 
 
 def printable(text: str) -> str:
-    r"""Returns a text for a terminal or a page: control characters as `\x1b` or `\r`.
-
-    Tabs and line breaks stay.
-    """
-    return _CONTROLS.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
+    r"""Returns a text with its control characters as `\x1b` or `\r`, lines kept."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text
+    )
 
 
 def one_line(text: str) -> str:
@@ -36,13 +25,3 @@ def message(error: object) -> str:
 def markdown_cell(text: str) -> str:
     """Returns a text as one cell of a Markdown table."""
     return one_line(text).replace("|", r"\|")
-
-
-def figure_text(text: str) -> str:
-    """Returns a name as a text of matplotlib's, such as a label or part of a title.
-
-    A name between dollar signs is not read as a formula, and one that begins with an
-    underscore is not left out of the legend. Two such texts may be put together.
-    """
-    line = one_line(text).replace("$", r"\$")
-    return f" {line}" if line.startswith("_") else line

@@ -53,12 +53,9 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     """
     measure = summary.measure_of(results)
     spread = dict(list(summary.spread_by_round(results).groupby(level=KEY, sort=False)))
-    length = results.length
     runs = []
     for _, row in results.runs.iterrows():
-        key = row["seed"], row["label"]
-        # Rounds without a test have the values of the last one that was tested.
-        table = spread[key].droplevel(KEY).reindex(range(1, length[key] + 1)).ffill()
+        table = spread[row["seed"], row["label"]].droplevel(KEY)
         curves = {str(name): table[name] for name in table}
         runs.append(_Run(*styles.group_of(row), styles.label_of(row), curves))
     names = styles.in_order(run.name for run in runs)
@@ -68,7 +65,7 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     titles = {name: one.title for name, one in summary.spread_of(measure).items()}
     draw = _by_measure if len(runs) <= MOST_TOGETHER else _by_run
     figure, every = draw(runs, titles, word)
-    figures.round_axis(every[0], int(length.max()))  # All share it.
+    figures.round_axis(every[0], int(results.length.max()))  # All share it.
     figures.entitle(figure, f"Local test {word} over the clients\n{title}")
     return figure
 

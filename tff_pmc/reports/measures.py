@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pandas as pd
 from pandas import Series
 
+from tff_pmc.record.metrics import LOSS
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
 
@@ -23,8 +24,12 @@ def last_round(results: Results, column: str = "accuracy") -> Series[float]:
 
 
 def best_round(results: Results, column: str = "accuracy") -> Series[float]:
-    """Returns a column of `rounds` in the round in which it is highest."""
-    found: Series[float] = results.rounds.groupby(KEY, sort=False)[column].max()
+    """Returns a column of `rounds` in the round in which it is best.
+
+    That is the highest accuracy, and the lowest loss.
+    """
+    by_run = results.rounds.groupby(KEY, sort=False)[column]
+    found: Series[float] = by_run.min() if column == LOSS.mean else by_run.max()
     return found
 
 

@@ -10,7 +10,9 @@ what differs is said by Holm's rule (Scandinavian Journal of Statistics 6, 1979)
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +24,8 @@ from tff_pmc import scores
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, figures, plots, styles
 from tff_pmc.reports.conditions import conditions
+from tff_pmc.reports.derived import cohorts, normalization_of
 from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, grid_text, number
-from tff_pmc.reports.weight_distances import normalization_of, score_of
 
 JUDGED = "counterfactual"
 """The kind of the rows of `Results.candidates` that are used here."""
@@ -140,23 +142,44 @@ def effects(run: Results) -> pd.DataFrame:
 def _moved(run: Results, record: pd.DataFrame) -> list[float]:
     """Returns the share of weight that each weighting moves from that in force."""
     criteria = list(run.setting("criteria", ()))
-    if not criteria or not {*criteria} <= {*run.cohort}:
-        return [np.nan] * len(record)
-    normalization = normalization_of(run)
     named = {label: score_of(label, criteria) for label in record["ordering"].unique()}
-    cohorts = dict(list(run.cohort[run.cohort["excluded"] == 0].groupby("round")))
+    by_round = {key[-1]: (raw, shares) for key, raw, shares in cohorts(run)}
 
     def moved(label: str, number_of_round: int) -> float:
-        score, cohort = named[label], cohorts.get(number_of_round)
+        score, cohort = named[label], by_round.get(number_of_round)
         if score is None or cohort is None:
             return np.nan
-        raw = cohort[criteria].to_numpy(float)
+        raw, shares = cohort
+        normalization = normalization_of(run.runs.iloc[0])
         weights = scores.participant_weights(raw, score, normalization)
-        return scores.total_variation(
-            weights, cohort["weight"] / cohort["weight"].sum()
-        )
+        return scores.total_variation(weights, shares)
 
     return [moved(*judged) for judged in zip(record["ordering"], record["round"])]
+
+
+def score_of(label: str, criteria: Sequence[str]) -> Optional[scores.Score]:
+    """Returns the score that a label names, such as `LD,DS` or `OWA[most]:DS,LD`.
+
+    None for a label that does not determine it, as that of a Choquet integral, whose
+    numbers are rounded.
+    """
+    name, _, members = label.rpartition(":")
+    codes = members.split(",")
+    if not {*codes} <= {*criteria}:
+        return None
+    kind, _, values = name.rstrip("]").partition("[")
+    if kind == "":
+        return scores.prioritized(codes, criteria)
+    if kind == "product":
+        return scores.product(criteria, members=codes)
+    if kind == "OWA" and values in scores.QUANTIFIERS:
+        return scores.owa(values, criteria, members=codes)
+    if kind in ("OWA", "average") and re.fullmatch(r"[\d.,e-]+", values):
+        weights = np.array(values.split(","), float)
+        make = scores.owa if kind == "OWA" else scores.weighted_average
+        # A label has four digits of each, whose sum may miss 1.
+        return make(tuple(weights / weights.sum()), criteria, members=codes)
+    return None
 
 
 def _summary(differences: npt.NDArray[np.float64]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import Results
 
 MIN_SEEDS = 5
 """The fewest seeds from which a verdict is given."""
@@ -67,22 +67,24 @@ def differences(values: pd.DataFrame, base_of: Mapping[str, str]) -> pd.DataFram
     """Returns how runs differ from their baselines, seed by seed.
 
     Args:
-        values: a row a run and measure, with the columns `seed`, `label`, `measure` and
-            `value` (infinite where it is censored).
+        values: a column a measure, by seed and label (infinite where it is censored).
         base_of: label -> the label of its baseline.
 
     Returns:
-        `label`, `measure` and `COLUMNS` of each label that is no baseline of its own,
+        `label`, `measure` and `COLUMNS` of each label that has another as its baseline,
         in the order of `values`.
     """
-    of_seeds = {
-        key: part.sort_values("seed")["value"].to_numpy(float)
-        for key, part in values.groupby(["measure", "label"], sort=False)
-    }
+    runs = dict(list(values.sort_index(level="seed").groupby(level="label")))
+    labels = values.index.unique("label")
     rows = [
-        (label, measure, *difference(own, of_seeds[measure, base_of[label]]).values())
-        for (measure, label), own in of_seeds.items()
+        (
+            label,
+            name,
+            *difference(runs[label][name], runs[base_of[label]][name]).values(),
+        )
+        for label in labels
         if label != base_of[label]
+        for name in values
     ]
     return pd.DataFrame(rows, columns=["label", "measure", *COLUMNS])
 
@@ -110,10 +112,10 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     `verdict` is `more` or `less` by the interval, `not shown` where it contains 0,
     `censored`, or `undecided` below `MIN_SEEDS`.
     """
-    ours, theirs = np.array(own), np.array(base)
+    ours, theirs = np.array(own, float), np.array(base, float)
     count, floor, interval, verdict = len(ours), math.nan, math.nan, "undecided"
     if count > 1 and np.isfinite(theirs).all():
-        floor = float(np.std([a - b for a, b in itertools.permutations(base, 2)]))
+        floor = float(np.std([a - b for a, b in itertools.permutations(theirs, 2)]))
     censored = not np.isfinite([ours, theirs]).all()
     differences = np.full(count, math.nan) if censored else ours - theirs
     mean = float(differences.mean())
@@ -127,15 +129,3 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     floors = (floor, floor / math.sqrt(count))
     found = (count, mean, deviation, interval, *floors, more, less, verdict)
     return dict(zip(COLUMNS, found))
-
-
-def values_of(
-    results: Results, measures: Mapping[str, pd.Series[float]]
-) -> pd.DataFrame:
-    """Returns measures, each a series by seed and label, as a row a run and measure."""
-    rows = [
-        (seed, label, measure, float(values[seed, label]))
-        for seed, label in results.runs[KEY].itertuples(index=False)
-        for measure, values in measures.items()
-    ]
-    return pd.DataFrame(rows, columns=[*KEY, "measure", "value"])

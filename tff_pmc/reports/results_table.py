@@ -36,7 +36,7 @@ def report(results: Results) -> Report:
     if len(results.seeds) > 1:
         return Report()
     of_classes = summary.measure_of(results) is ACCURACY
-    tidy = tidy_rows(results) if of_classes else summary.table_of([])
+    tidy = tidy_rows(results)
     notes = [*conditions(results), reach_rule(reach_of(results)), *untested(results)]
     table = pd.concat([tidy, summary.tidy_rows(results)])
     groups = tidy.groupby("quantity", sort=False)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 from tff_pmc.record.results import KEY, Results
 
@@ -129,5 +130,7 @@ def untested(results: Results) -> list[str]:
 
 
 def targets_of(results: Results) -> tuple[int, ...]:
-    """Returns the target accuracies of all runs, percent; none where none has any."""
+    """Returns the target accuracies of all runs, percent; none of losses."""
+    if ACCURACY.mean not in results.rounds:
+        return ()
     return tuple(results.setting("targets", ()))

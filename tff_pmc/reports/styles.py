@@ -20,7 +20,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
 from tff_pmc.record.results import BASELINE
-from tff_pmc.reports.escape import figure_text
+from tff_pmc.reports.escape import one_line
 
 BASELINES = (BASELINE, "FedAvg", "Weighted mean")
 """The baselines: averaging by size, under its three names."""
@@ -150,3 +150,13 @@ def group_of(run: pd.Series[Any]) -> tuple[str, str]:
         return label[: -len(note) - 2], note
     name, _, words = label.partition(" (")
     return name, words.rstrip(")")
+
+
+def figure_text(text: str) -> str:
+    """Returns a name as a text of matplotlib's, such as a label or part of a title.
+
+    A name between dollar signs is not read as a formula, and one that begins with an
+    underscore is not left out of the legend. Two such texts may be put together.
+    """
+    line = one_line(text).replace("$", r"\$")
+    return f" {line}" if line.startswith("_") else line

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +123,16 @@ def spread_of(measure: Measure) -> Mapping[str, Spread]:
     return SPREAD if measure is ACCURACY else LOSS_SPREAD
 
 
+def with_rounds(results: Results, rounds: pd.DataFrame) -> Results:
+    """Returns the same runs with another table of rounds."""
+
+    def read(name: str) -> pd.DataFrame:
+        table: pd.DataFrame = rounds if name == "rounds" else getattr(results, name)
+        return table
+
+    return Results(results.runs, read, path=results.path, about=results.about)
+
+
 def unrounded(results: Results) -> Results:
     """Returns runs whose means over all test examples are not rounded.
 
@@ -130,12 +140,7 @@ def unrounded(results: Results) -> Results:
     """
     measure = measure_of(results)
     mean = results.rounds[measure.total] / results.rounds["examples"]
-    rounds = results.rounds.assign(**{measure.mean: mean})
-
-    def read(name: str) -> Optional[pd.DataFrame]:
-        return rounds if name == "rounds" else getattr(results, name)
-
-    return Results(results.runs, read, path=results.path, about=results.about)
+    return with_rounds(results, results.rounds.assign(**{measure.mean: mean}))
 
 
 def measured(
@@ -149,12 +154,14 @@ def measured(
 
 
 def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
-    """Returns the figures of `SPREAD` by seed, label and tested round.
+    """Returns the figures of `SPREAD` by seed, label and round.
+
+    Rounds without a test have the values of the last one that was tested.
 
     Args:
         results: the runs.
-        rounds: an index of the seeds, labels and rounds that are wanted; by default
-            all that were tested.
+        rounds: an index of the seeds, labels and tested rounds that are wanted; by
+            default all rounds.
 
     Raises:
         ClientsLeftOutError: a run recorded no clients.
@@ -173,7 +180,12 @@ def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
         sums, examples = wide[measure.total].to_numpy(), wide["examples"].to_numpy()
         figures = measured(sums, examples[0], spread_of(measure))
         found[key] = pd.DataFrame(figures, index=wide.index)
-    return pd.concat(found, names=KEY)
+    table = pd.concat(found, names=KEY)
+    if rounds is not None:
+        return table.reindex(rounds)
+    every = pd.MultiIndex.from_frame(results.rounds[[*KEY, "round"]])
+    filled: pd.DataFrame = table.reindex(every).groupby(level=KEY, sort=False).ffill()
+    return filled
 
 
 def last_and_best(results: Results) -> pd.DataFrame:
@@ -202,7 +214,7 @@ def last_and_best(results: Results) -> pd.DataFrame:
     rounds = pd.MultiIndex.from_arrays(
         [table.index.get_level_values(name) for name in KEY] + [table["round"]]
     )
-    spread = spread_by_round(results, rounds).reindex(rounds)
+    spread = spread_by_round(results, rounds)
     return pd.concat([table, spread.set_index(table.index)], axis=1)
 
 
@@ -237,17 +249,24 @@ def table_of(rows: Sequence[Any]) -> pd.DataFrame:
 def report(results: Results) -> Report:
     """Returns the last and the best round of runs as text; of several seeds a table.
 
-    This is `seeds.csv` with its page: see `over_seeds`. It shows how good each run is,
-    and how much of that is the seed's. Nothing is compared with the baseline here:
+    The table is `seeds.csv` with its page; see `over_seeds`. It shows how good each run
+    is, and how much of that is the seed's. Nothing is compared with the baseline here:
     whether two runs differ is the question of `effect`.
     """
-    if len(results.seeds) > 1:
-        return over_seeds(results)
-    return Report(text(results))
+    if len(results.seeds) == 1:
+        return Report(text(results))
+    table = over_seeds(results)
+    page = _page(results, table)
+    return Report(
+        page.markdown() + _left_out(results),
+        {"seeds": with_caveat(table.reset_index(), results)},
+        {"seeds": page},
+        digits=6,
+    )
 
 
 def text(results: Results) -> str:
-    """Returns the figures of `last_and_best` as a table for a terminal.
+    """Returns the figures of `last_and_best` of one seed as a table for a terminal.
 
     A run whose last round is its best has one line, the others have two.
     """
@@ -269,78 +288,42 @@ def text(results: Results) -> str:
         few = f" of {every}, who have tests" if tested < every else ""
         clients[f"{tested}{few}"] = None
     title = f"{_TITLES[measure.mean]} ({' or '.join(clients)})"
-    parts = [title, grid_text(lines, 2), _NOTES[measure.mean]]
-    return "\n".join(parts) + left_out(results)
+    parts = [title, grid_text(lines, 2), _NOTES[measure.mean], _left_out(results)]
+    return "\n".join(filter(None, parts))
 
 
-def left_out(results: Results, name: str = "") -> str:
-    """Returns a line for each label whose runs left trainings out; or nothing.
-
-    With a `name` there is one line, of all runs.
-    """
+def _left_out(results: Results) -> str:
+    """Returns a line for each label whose runs left trainings out; or nothing."""
     if "excluded" not in results.rounds:
         return ""
-    rounds = results.rounds.assign(label=name) if name else results.rounds
-    counts = rounds.groupby("label", sort=False)[["excluded", "clients"]].sum()
-    return "".join(
-        f"\n{label}: {out:.0f} of {of:.0f} trainings were left out, as not finite or "
+    by_label = results.rounds.groupby("label", sort=False)
+    return "\n".join(
+        f"{label}: {out:.0f} of {of:.0f} trainings were left out, as not finite or "
         "above --max_update_norm"
-        for label, out, of in counts.itertuples()
+        for label, out, of in by_label[["excluded", "clients"]].sum().itertuples()
         if out
     )
 
 
-def over_seeds(results: Results) -> Report:
-    """Returns `seeds.csv` and its page: figures of runs over the seeds.
+def over_seeds(results: Results) -> pd.DataFrame:
+    """Returns the figures of runs over the seeds, as `seeds.csv` has them.
 
     They are those of `tidy_rows`, and the rounds until half of the devices reach each
-    target. The table has a row a run and quantity: `experiment`, `quantity`, `seeds`
+    target. The index is the `experiment` and the `quantity`. The columns are `seeds`
     (of those that have the figure), `mean`, `standard_deviation` (of a sample: divided
     by the number of seeds less one; empty for one seed), `interval` (half the 95 % one
     of the mean, by Student's t; empty below `paired.MIN_SEEDS`), `lowest` and
     `highest`. Where some seeds do not have a figure, as a target that they do not
     reach, there is no mean.
     """
-    measure, count = measure_of(results), len(results.seeds)
-    goals, figures = {}, tidy_rows(results)
-    targets = targets_of(results) if measure is ACCURACY else ()
+    count, targets = len(results.seeds), targets_of(results)
+    figures = tidy_rows(results)
     if targets:
-        goals = {f"rounds_to_{target}": f"{target} %" for target in targets}
         rounds = [
             (row.label, f"rounds_to_{row.target}", row.target, f"{HALF}%", row.rounds)
             for row in rounds_to_target(results, targets, [HALF]).itertuples()
         ]
         figures = pd.concat([figures, table_of(rounds)])
-    table = _statistics(figures, count)
-    word = _WORDS[measure.mean]
-    shown = {
-        f"last_{measure.mean}": f"last {word}",
-        f"best_{measure.mean}": f"best {word}",
-        **{f"last_{name}": one.title for name, one in spread_of(measure).items()},
-    }
-    notes = untested(results) if targets else []
-    blocks: list[Block] = [Items([_CELLS, *notes])]
-    parts = {
-        f"The last round; best {word}: the best round": shown,
-        "Rounds until half of the devices reach the target": goals,
-    }
-    for heading, names in parts.items():
-        grid = [["", *names.values()]]
-        for label in results.labels:
-            rows = [table.loc[(label, name)] for name in names]
-            grid.append([label, *(_over_seeds(row, count) for row in rows)])
-        blocks += [Heading(heading), Table(grid)] if names else []
-    marked = with_caveat(table.reset_index(), results)
-    return Report(
-        _text_over_seeds(results, table, shown),
-        {"seeds": marked},
-        {"seeds": Page(f"Over {count} seeds", blocks)},
-        digits=6,
-    )
-
-
-def _statistics(figures: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Returns the mean and the spread of each quantity over so many seeds."""
     values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
     spread = {"standard_deviation": "std", "lowest": "min", "highest": "max"}
     table = values.agg(seeds="count", mean="mean", **spread)
@@ -350,20 +333,28 @@ def _statistics(figures: pd.DataFrame, count: int) -> pd.DataFrame:
     return table
 
 
-def _text_over_seeds(
-    results: Results, table: pd.DataFrame, shown: Mapping[str, str]
-) -> str:
-    def cell(label: str, quantity: str) -> str:
-        row = table.loc[(label, quantity)]
-        deviation = number(row["standard_deviation"], ".4f")
-        return f"{row['mean']:.4f}" + (f" ± {deviation}" if deviation else "")
-
-    lines = [["", *shown.values()]]
-    lines += [[label, *(cell(label, one) for one in shown)] for label in results.labels]
-    return (
-        f"Mean ± standard deviation over {len(results.seeds)} seeds; of the last "
-        f"round, but for the best\n{grid_text(lines)}{left_out(results)}"
-    )
+def _page(results: Results, table: pd.DataFrame) -> Page:
+    """Returns the page of `over_seeds`."""
+    measure, count = measure_of(results), len(results.seeds)
+    word, targets = _WORDS[measure.mean], targets_of(results)
+    shown = {
+        f"last_{measure.mean}": f"last {word}",
+        f"best_{measure.mean}": f"best {word}",
+        **{f"last_{name}": one.title for name, one in spread_of(measure).items()},
+    }
+    goals = {f"rounds_to_{target}": f"{target} %" for target in targets}
+    parts = {
+        f"The last round; best {word}: the best round": shown,
+        "Rounds until half of the devices reach the target": goals,
+    }
+    blocks: list[Block] = [Items([_CELLS, *(untested(results) if targets else ())])]
+    for heading, names in parts.items():
+        grid = [["", *names.values()]]
+        for label in results.labels:
+            rows = [table.loc[(label, name)] for name in names]
+            grid.append([label, *(_over_seeds(row, count) for row in rows)])
+        blocks += [Heading(heading), Table(grid)] if names else []
+    return Page(f"Over {count} seeds", blocks)
 
 
 def _over_seeds(row: pd.Series[float], count: int) -> str:

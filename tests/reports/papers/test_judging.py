@@ -6,7 +6,7 @@ from claim_runs import folder, kept, run
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging
-from tff_pmc.reports.papers.comparisons import compare
+from tff_pmc.reports.papers.comparisons import LAST_ROUND, compare
 from tff_pmc.reports.papers.evidence import Runs, kept_runs
 from tff_pmc.reports.papers.judging import Difference, Differences, judged
 
@@ -241,3 +241,14 @@ def test_what_is_not_known_under_every_seed_decides_nothing():
 
     found = compare(Runs.of("quickstart", kept(runs)), "LD", last).is_none(1)
     assert judged(found)[:3] == ("", SHORT, "it is not known under every seed")
+
+
+def test_runs_of_two_experiments_are_compared_under_the_seeds_of_both():
+    of = {0: 0.1, 1: 0.5, 2: 0.6}, {1: 0.2, 2: 0.4, 3: 0.9}
+    both = [
+        Runs.of("quickstart", kept([e("DS", k, accuracy=[x]) for k, x in one.items()]))
+        for one in of
+    ]
+    (found,) = compare(both, "DS", LAST_ROUND, None)
+    assert [*found.own] == pytest.approx([50, 60])
+    assert [*found.base] == pytest.approx([20, 40])

@@ -1,7 +1,6 @@
 """PMC's Figures 2a, 2b and 3, worked by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from made import made
 from reported import write
@@ -64,13 +63,10 @@ def test_the_figures_are_named_as_in_the_paper(tmp_path, celeba_runs, number, ti
     runs = celeba_runs.only(label="DS")
     text = write(f"pmc_figure{number}", runs, tmp_path)
     assert (tmp_path / f"figure{number}.png").exists()
-    table = pd.read_csv(tmp_path / f"figure{number}.csv")
-    expected = {"experiment": 5 * ["DS (baseline)"], "round": [1, 2, 3, 4, 5]}
-    expected["accuracy"] = [0, 0, 0.765, 0.765, 0.765]  # 9 of ten devices have 85 %.
-    assert table.to_dict("list") == expected
     assert text.startswith(f"PMC Figure {number}: {title}, test accuracy in each round")
     assert ("exchanged" in text) == (number == "3")
     lines = [line.split() for line in text.split("\n")]
+    # 9 of ten devices have 85 %.
     assert ["DS", "0.7650", "3", "0.7650"] in lines
     none = write(f"pmc_figure{number}", celeba_runs.only(label="none"), tmp_path)
     assert none == f"PMC Figure {number} is left out: no run of its orderings."

@@ -182,10 +182,10 @@ def test_data_that_is_not_whole_is_named_everywhere(tmp_path, data, write_run):
         of = {"y": FIVE, "splits": TWO_CLIENTS, "data": {**data, "clients": 2}}
         write_run(tmp_path / "runs" / name, name, [right], **of)
     runs = read_results(str(tmp_path / "runs"))
-    for report in ("pmc_table6", "pmc_table7", "pmc_figure3"):
+    for report in ("pmc_table6", "pmc_table7"):
         write(report, runs, tmp_path)
     source = data["origin"]["source"]
-    for name in ("table6.csv", "table7.csv", "figure3.csv"):
+    for name in ("table6.csv", "table7.csv"):
         table = pd.read_csv(tmp_path / name)
         if source == "all of CelebA":
             assert "data" not in table

@@ -10,7 +10,6 @@ series by seed and label. Rounds are those saved, so that more is better in all 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
@@ -124,45 +123,42 @@ def compare(
         RecordError: no seed has all of the runs, or a record lacks what is measured.
     """
     both = [runs] if isinstance(runs, Runs) else [*runs]
-    labels = [own] if isinstance(own, str) else [*own]
     fixed = isinstance(base, (int, float))
+    labels = [own] if isinstance(own, str) else [*own]
     bases = [base] if isinstance(base, str) else []
     bases = [*base] if isinstance(base, (list, tuple)) else bases
     needed = [*needs, *bases, *labels]
     chosen = [one.choose(needed, rounds) for one in both]
+    labels = labels or [*chosen[0]["label"].unique()]
     seeds = set(chosen[0]["seed"]) & set(chosen[-1]["seed"])
     if not seeds:
         names = " and ".join(one.name for one in both)
         raise RecordError(f"the runs of {names} have no seed in common")
 
     def rows(side: int, of: Sequence[str]) -> pd.DataFrame:
-        every = chosen[side][chosen[side]["seed"].isin(seeds)]
-        return every[every["label"].isin(of)] if labels else every[: None if of else 0]
+        every = chosen[side]
+        return every[every["seed"].isin(seeds) & every["label"].isin(of)]
 
-    used = pd.concat([rows(side, needed) for side in range(len(both))])
-    found = []
-    for mine, asked in itertools.product(
-        [labels] if together else [[label] for label in labels],
-        [at] if isinstance(at, Columns) else at,
-    ):
+    def difference(mine: Sequence[str], asked: Columns) -> Difference:
         theirs = [label for label in bases if label not in mine]
-        theirs = theirs or ([] if fixed else mine)
-        own_rows, base_rows = rows(0, mine or needed), rows(-1, theirs)
+        theirs = theirs or ([] if fixed else [*mine])
+        own_rows, base_rows = rows(0, mine), rows(-1, theirs)
         words = {"run": ", ".join(mine), "base": " or ".join(theirs)}
-        words.update(columns=asked.name, minus=minus.name)
         one = Difference(
-            name.format(**words).strip(),
+            name.format(**words, columns=asked.name, minus=minus.name).strip(),
             equal=len(both) == 1 and _equal_weights(own_rows, base_rows),
-            runs=used,
+            runs=pd.concat(
+                [rows(side, [*needed, *labels]) for side in range(len(both))]
+            ),
             **options,
         )
+        # Both sides in the same columns, or each in all that its runs reach.
+        whole = [asked.cells, (minus if minus.cells else asked).cells]
+        taken = [rows(0, [*needs, *mine]), rows(-1, [*needs, *theirs])]
+        if len(both) == 1 and not minus.cells:
+            taken = [pd.concat(taken)] * 2
         try:
-            # Both sides in the same columns, or each in all that its own runs reach.
-            whole = [asked.cells, (minus if minus.cells else asked).cells]
-            taken = [rows(0, [*needs, *mine]), rows(-1, [*needs, *theirs])]
-            if len(both) == 1 and not minus.cells:
-                taken = [pd.concat(taken)] * 2
-            cells = [reached_by(of, asked) for of, asked in zip(taken, whole)]
+            cells = [reached_by(of, every) for of, every in zip(taken, whole)]
             ours = _by_seed(own_rows, measure, cells[0], together, rounds)
             base_of: Any = [base] * len(ours)
             if not fixed:
@@ -171,8 +167,7 @@ def compare(
                 raise TooShortError("it is not known under every seed")
         except TooShortError as error:
             why = f"{asked.name}: {error}" if asked.name else str(error)
-            found.append(one._replace(lacks=why))
-            continue
+            return one._replace(lacks=why)
         size = math.nan
         if printed and theirs and both[0].table:
             sides = zip((both[0], both[-1]), (mine, theirs), cells)
@@ -183,15 +178,16 @@ def compare(
             mean, of_base = (of.agg(together or "mean", skipna=False) for of in sizes)
             size = mean - of_base
         counts = dict.fromkeys((len(a), len(b)) for a, b in zip(cells, whole))
-        found.append(
-            one._replace(
-                own=ours,
-                base=base_of,
-                printed=(size, size) if math.isfinite(size) else (),
-                part=", ".join(f"{n} of {m} columns" for n, m in counts if n < m),
-            )
+        return one._replace(
+            own=ours,
+            base=base_of,
+            printed=(size, size) if math.isfinite(size) else (),
+            part=", ".join(f"{n} of {m} columns" for n, m in counts if n < m),
         )
-    return Differences(found)
+
+    of_runs = [labels] if together else [[label] for label in labels]
+    every = [at] if isinstance(at, Columns) else at
+    return Differences(difference(mine, asked) for mine in of_runs for asked in every)
 
 
 def _by_seed(

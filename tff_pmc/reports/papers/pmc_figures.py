@@ -16,21 +16,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, figures, styles
+from tff_pmc.reports import Report, figures, styles, summary
 from tff_pmc.reports.accuracy_plot import mark_handles, mark_rounds
-from tff_pmc.reports.conditions import data_caveat, with_caveat
+from tff_pmc.reports.conditions import data_caveat
 from tff_pmc.reports.pages import grid_text
-from tff_pmc.reports.papers import pmc_paper, published
+from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER
 
 _MEAN_OF = 5
 
 
 def report(results: Results, *, experiment: str) -> Report:
-    """Returns `figureN.png` and `figureN.csv`, and the best rounds as text.
+    """Returns `figureN.png`, and the best rounds as text.
 
-    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the columns
-    experiment, round and accuracy, and `data` where the data has a caveat.
+    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`).
     """
     paper = PAPER[experiment]
     rows = paper.rows(results)
@@ -59,16 +58,8 @@ def report(results: Results, *, experiment: str) -> Report:
         )
     caveat = data_caveat(rows)
     caption = f"{title}\n({caveat})" if caveat else title
-    names = {label: published.pmc_experiment(label) for label in curves}
-    table = pd.concat(curves, names=["experiment"]).rename(names, level=0).reset_index()
     text = "\n\n".join([caption, grid_text(grid), "\n".join(notes)])
-    name = f"figure{paper.figure}"
-    return Report(
-        text,
-        tables={name: with_caveat(table, rows)},
-        figures={name: draw(rows, caption)},
-        digits=10,
-    )
+    return Report(text, figures={f"figure{paper.figure}": draw(rows, caption)})
 
 
 @figures.styled
@@ -114,10 +105,7 @@ def draw(results: Results, title: str) -> Figure:
 
 def _curves(results: Results) -> dict[str, pd.Series[float]]:
     """Returns the accuracy by round of each run, by its label."""
-    # In all digits: the column of accuracies is rounded.
-    rounds = results.rounds.assign(
-        accuracy=results.rounds["correct"] / results.rounds["examples"]
-    ).set_index(["label", "round"])["accuracy"]
+    rounds = summary.unrounded(results).rounds.set_index(["label", "round"])["accuracy"]
     return {label: rounds[label] for label in results.labels}
 
 
