@@ -1,0 +1,73 @@
+"""Confusion matrices and the numbers of each class, by scikit-learn."""
+
+import warnings
+
+import numpy as np
+import pytest
+from folders import write_folder
+from sklearn import metrics
+
+from tff_pmc.record.results import read_results
+from tff_pmc.reports import classes, output
+
+CLASSES = 4
+SIZES = [7, 0, 12, 3, 9, 11, 5, 8, 6, 10, 4, 9]  # Eleven clients have examples.
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of three rounds, of which the second is the best: labels and answers."""
+    random = np.random.default_rng(3)
+    y = random.integers(0, CLASSES, sum(SIZES))
+    answers = []
+    for right in (0.3, 0.8, 0.5):
+        guesses = random.integers(0, CLASSES, len(y))
+        answers.append(np.where(random.random(len(y)) < right, y, guesses))
+    answers[2][0] = 255  # A score that was no number.
+    settings = {"priority": ["DS"], "batch_seed": 4}
+    info = {"label": "DS", "settings": settings, "data": {"name": "digits"}}
+    write_folder(tmp_path / "DS", info, y, np.cumsum([0, *SIZES]), answers)
+    return read_results(str(tmp_path)), y, answers
+
+
+def test_the_numbers_are_scikit_learns(run, tmp_path):
+    results, y, answers = run
+    report = classes.report(results)
+    table = report.tables["classes"].set_index(["round", "clients", "class"])
+    owner = np.repeat(np.arange(len(SIZES)), SIZES)
+    for words, answer in (("best round, 2", answers[1]), ("last round, 3", answers[2])):
+        shares = [
+            np.mean(answer[owner == k] == y[owner == k]) if size else 2
+            for k, size in enumerate(SIZES)
+        ]
+        worst = np.isin(owner, np.argsort(shares, kind="stable")[:2])  # A tenth of 11.
+        for clients, rows in ((classes.ALL, owner >= 0), (classes.WORST, worst)):
+            found = table.loc[(words, clients)]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                precision, recall, f1, count = metrics.precision_recall_fscore_support(
+                    y[rows], answer[rows], labels=range(CLASSES), zero_division=np.nan
+                )
+            np.testing.assert_array_equal(found["examples"], count)
+            np.testing.assert_allclose(found["recall"], recall)
+            np.testing.assert_allclose(found["precision"], precision)
+            np.testing.assert_allclose(found["f1"], f1)
+    output.write(report, str(tmp_path / "made"))
+    assert {path.name for path in (tmp_path / "made").iterdir()} == {
+        *("classes.csv", "classes.md", "confusion_DS.png")
+    }
+
+
+def test_the_matrix_is_scikit_learns_and_has_a_column_for_no_class(run):
+    _, y, answers = run
+    counts = classes.confusion(y, answers[2], CLASSES)
+    matrix = metrics.confusion_matrix(y, answers[2], labels=[*range(CLASSES), 255])
+    np.testing.assert_array_equal(counts, matrix[:-1])
+    assert counts.sum() == len(y) and counts[:, -1].sum() == 1
+
+
+def test_runs_without_predictions_have_no_classes(run, tmp_path):
+    results, *_ = run
+    for path in (tmp_path / "DS" / "predictions").iterdir():
+        path.unlink()
+    assert classes.report(results) == classes.Report()
