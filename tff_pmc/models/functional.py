@@ -39,6 +39,7 @@ def classifier(
     non_trainable: Sequence[np.ndarray] = (),
     forward_in_training: Optional[Callable[..., Any]] = None,
     local_weights: Sequence[np.ndarray] = (),
+    weight_names: Sequence[str] = (),
 ) -> Any:
     """A model of inputs and labels with the mean cross-entropy as its loss.
 
@@ -50,6 +51,7 @@ def classifier(
         non_trainable: the initial non-trainable weights.
         forward_in_training: see `PackedModel`.
         local_weights: see `PackedModel`.
+        weight_names: see `PackedModel`.
 
     Returns:
         A `PackedModel`. Its loss is the mean of its `example_losses`.
@@ -79,6 +81,7 @@ def classifier(
         example_losses=example_losses,
         forward_in_training=forward_in_training,
         local_weights=local_weights,
+        weight_names=weight_names,
     )
 
 
@@ -106,6 +109,14 @@ class Cnn(NamedTuple):
     def num_classes(self) -> int:
         """The classes that it tells apart."""
         return max(2, self.units[-1])
+
+    @property
+    def weight_names(self) -> list[str]:
+        """The names of the weights: the kernel and the bias of each layer in turn."""
+        convolutions = sum(map(len, self.stages))
+        layers = [f"conv_{number + 1}" for number in range(convolutions)]
+        layers += [f"dense_{number + 1}" for number in range(len(self.units))]
+        return [f"{layer}/{part}" for layer in layers for part in ("kernel", "bias")]
 
     def initial_weights(self, initializer: str, seed: int) -> list[np.ndarray]:
         """The kernel and the bias of each layer in turn."""
@@ -188,6 +199,7 @@ class Cnn(NamedTuple):
             predict_on_batch,
             self.image,
             forward_in_training=forward_in_training if any(shares) else None,
+            weight_names=self.weight_names,
         )
 
 

@@ -193,6 +193,7 @@ def celeba_reference_cnn(
         non_trainable=() if frozen else moments,
         forward_in_training=forward_in_training,
         local_weights=scale if frozen else (),
+        weight_names=_CELEBA_REFERENCE.weight_names + ([] if frozen else _NORM_NAMES),
     )
 
 

@@ -1,13 +1,15 @@
 """A trained model in a folder: its weights, and a SavedModel that needs no package.
 
-    weights.npz    the arrays by name, trainable ones first, as `--initial_weights` reads
-    saved_model/   TensorFlow's SavedModel, whose signature `serving_default` gives the
-                   model's output, `scores`, for a batch of inputs
+weights.npz    the arrays by name, trainable ones first, as `--initial_weights` reads
+saved_model/   TensorFlow's SavedModel, whose signature `serving_default` gives the
+               model's output, `scores`, for a batch of inputs
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -38,16 +40,15 @@ def save_model(model: Any, weights: Any, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
     names = weight_names(model)
     np.savez(os.path.join(folder, WEIGHTS), **dict(zip(names, arrays)))
-    served = _Served(model, trainable, others)
     path = os.path.join(folder, SAVED_MODEL)
-    tf.saved_model.save(served, path, signatures={"serving_default": served.serve})
+    shutil.rmtree(path, ignore_errors=True)
+    _write_saved_model(model, trainable, others, path)
 
 
 def weight_names(model: Any) -> list[str]:
     """Returns the names of a model's weights, trainable ones first.
 
-    They are those of the layers where the model names them, as those of Keras do, and
-    else `trainable_0`, `non_trainable_0` and so on.
+    They are those of its layers where they are known, as of models of Keras, and else `trainable_0`, `non_trainable_0` and so on.
     """
     known = getattr(model, "weight_names", None)
     if known:
@@ -59,31 +60,39 @@ def weight_names(model: Any) -> list[str]:
     ]
 
 
-def _Served(model: Any, trainable: Any, others: Any) -> Any:  # noqa: N802
-    """Returns a `tf.Module` that holds the weights and gives the model's output."""
-    spec = model.input_spec
-    x_spec = spec["x"] if isinstance(spec, dict) else tuple(spec)[0]
-    module = tf.Module()
-    module.trainable_weights = [tf.Variable(one) for one in trainable]
-    module.other_weights = [
-        tf.Variable(one, trainable=False) for one in others
-    ]
+def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> None:
+    # In a graph, because TFF's functional models of Keras run nowhere else.
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        spec = model.input_spec
+        x_spec = spec["x"] if isinstance(spec, Mapping) else spec[0]
+        inputs = tf.nest.map_structure(
+            lambda one: tf.compat.v1.placeholder(one.dtype, one.shape), x_spec
+        )
+        variables = [
+            tf.compat.v1.get_variable(
+                f"weight_{number}",
+                array.shape,
+                array.dtype,
+                trainable=number < len(trainable),
+            )
+            for number, array in enumerate(map(np.asarray, (*trainable, *others)))
+        ]
+        for variable, value in zip(variables, (*trainable, *others)):
+            variable.load(np.asarray(value), session)
+        split = len(trainable)
+        weights = tuple(variables[:split]), tuple(variables[split:])
+        weights = tf.nest.map_structure(tf.convert_to_tensor, weights)
+        output = model.predict_on_batch(weights, inputs, False)
+        tf.compat.v1.saved_model.simple_save(
+            session, path, _by_name("x", inputs), _by_name("scores", output)
+        )
 
-    def serve(x: Any) -> dict[str, Any]:
-        own = tuple(module.trainable_weights), tuple(module.other_weights)
-        weights = tf.nest.map_structure(tf.convert_to_tensor, own)
-        output = model.predict_on_batch(weights, x, False)
-        if isinstance(output, dict):
-            return dict(output)
-        outputs = tf.nest.flatten(output)
-        if len(outputs) == 1:
-            return {"scores": outputs[0]}
-        return {f"scores_{number}": one for number, one in enumerate(outputs)}
 
-    x_spec = tf.nest.map_structure(
-        lambda one: tf.TensorSpec(one.shape, one.dtype), x_spec
-    )
-    if isinstance(x_spec, tf.TensorSpec):
-        x_spec = tf.TensorSpec(x_spec.shape, x_spec.dtype, name="x")
-    module.serve = tf.function(serve, input_signature=[x_spec])
-    return module
+def _by_name(name: str, tensors: Any) -> dict[str, Any]:
+    """Returns tensors by names: their own, or NAME, or NAME_0 and so on."""
+    if isinstance(tensors, Mapping):
+        return dict(tensors)
+    flat = tf.nest.flatten(tensors)
+    if len(flat) == 1:
+        return {name: flat[0]}
+    return {f"{name}_{number}": one for number, one in enumerate(flat)}

@@ -31,6 +31,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
         forward_in_training: Optional[Callable[..., Any]] = None,
         local_weights: Sequence[Any] = (),
         metrics_fns: Optional[tuple[Any, Any, Any]] = None,
+        weight_names: Sequence[str] = (),
     ) -> None:
         """Makes the model.
 
@@ -51,6 +52,8 @@ class PackedModel(tff.learning.models.FunctionalModel):
             metrics_fns: as of TFF's class, for example
                 `tff.learning.metrics.create_functional_metric_fns(...)`; by default
                 the model has no metrics of its own.
+            weight_names: the names of the weights in files, trainable ones first; by
+                default they are numbered.
         """
         super().__init__(
             initial_weights=initial_weights,
@@ -62,6 +65,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
         self._example_losses = example_losses
         self._forward_in_training = forward_in_training
         self.local_weights = tuple(local_weights)
+        self.weight_names = tuple(weight_names)
 
     @classmethod
     def of(cls, model: tff.learning.models.FunctionalModel) -> PackedModel:
@@ -78,6 +82,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
                 model.update_metrics_state,
                 model.finalize_metrics,
             ),
+            weight_names=getattr(model, "weight_names", ()),
         )
 
     @property
@@ -147,9 +152,12 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
     spec = model.input_spec
     spec = (spec["x"], spec["y"]) if isinstance(spec, Mapping) else tuple(spec)
     try:
-        return tff.learning.models.functional_model_from_keras(inner, losses[0], spec)
+        made = tff.learning.models.functional_model_from_keras(inner, losses[0], spec)
     except Exception as error:  # TFF's own class for it is no ValueError.
         raise ValueError(one_line(error)) from error
+    variables = [*inner.trainable_variables, *inner.non_trainable_variables]
+    made.weight_names = tuple(one.name.partition(":")[0] for one in variables)
+    return made
 
 
 def output_on(model: Any, x: Any, *y: Any) -> list[Any]:
