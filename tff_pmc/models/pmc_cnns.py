@@ -38,6 +38,9 @@ _CELEBA_REFERENCE = Cnn((64, 64, 3), 5, ((32,), (64,)), (1024, 1), 16_832_961)
 
 # Keras's defaults, which the published code uses.
 _MOMENTUM, _EPSILON = 0.99, 1e-3
+_NORM_NAMES = [
+    f"batch_norm/{part}" for part in ("gamma", "beta", "moving_mean", "moving_variance")
+]
 
 
 def mnist_cnn(

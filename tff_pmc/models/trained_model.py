@@ -48,7 +48,8 @@ def save_model(model: Any, weights: Any, folder: str) -> None:
 def weight_names(model: Any) -> list[str]:
     """Returns the names of a model's weights, trainable ones first.
 
-    They are those of its layers where they are known, as of models of Keras, and else `trainable_0`, `non_trainable_0` and so on.
+    They are those of its layers where they are known, as of models of Keras, and else
+    `trainable_0`, `non_trainable_0` and so on.
     """
     known = getattr(model, "weight_names", None)
     if known:
