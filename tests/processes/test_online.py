@@ -200,6 +200,7 @@ def test_the_best_lambda_of_the_grid_without_retraining(
         policy="best_of_all",
         judge=judge,
         client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
     packs = tff_pmc.pack(toy_examples, range(4))
     output = process.next(process.initialize(), packs, [0])
@@ -233,6 +234,7 @@ def test_a_state_takes_another_model_as_tffs_processes_do(
         judge=Scripted([1]),
         client_optimizer_fn=sgd(),
         server_optimizer_fn=sgd(1.0, 0.9),
+        local_epochs=1,
     )
     model = [np.full((16, 3), 0.5, np.float32), np.arange(3, dtype=np.float32)]
     given = tff.learning.models.ModelWeights(model, [])
