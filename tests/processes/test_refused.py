@@ -130,7 +130,7 @@ PRIORITIZED = [
     *(
         (lambda name=name, value=value: {name: value}, f"{name} must be {says}")
         for name, value, says in (
-            ("local_epochs", 0, "at least 1, got 0"),
+            ("local_epochs", 0, r"at least 1, below 2\^31, got 0"),
             *(("local_epochs", v, "a whole number, got") for v in (1.5, True, "3")),
             *(("batch_size", v, "a whole number, got") for v in (1.5, "10")),
             ("prox_mu", "x", "a number, got 'x'"),

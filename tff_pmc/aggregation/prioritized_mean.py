@@ -10,7 +10,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
-from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
+from tff_pmc.aggregation.building import (
+    aggregation_process,
+    check_kind,
+    parts_of,
+    zipped,
+)
 from tff_pmc.aggregation.contributions import (
     RunningSums,
     check_not_negative,
@@ -75,6 +80,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 the basis does not cover the score, or the sums need two stages and
                 hide what clients send.
         """
+        check_kind("sums", sums, SumOptions, "a SumOptions")
         if len(set(criteria)) != len(criteria):
             raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
         self._criteria = tuple(criteria)

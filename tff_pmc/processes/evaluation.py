@@ -65,7 +65,7 @@ def build_federated_evaluation(
         packed: the form of the data; by default packed for a functional model and
             datasets of batches for a `model_fn`.
         batch_size: packed only: the number of examples in a forward pass.
-        metrics_aggregator: as of `TrainingOptions`; by default
+        metrics_aggregator: as of `Training`; by default
             `tff.learning.metrics.sum_then_finalize`.
 
     Raises:
