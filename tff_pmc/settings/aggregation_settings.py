@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from leaf_data.settings import ABOVE_0, Range, SettingError, Settings, setting
 from tff_pmc import criteria as criteria_lib
@@ -51,9 +51,10 @@ class SumSettings(Settings):
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """(low, high) by code."""
-        if isinstance(self.criteria_ranges, Mapping):
-            return dict(self.criteria_ranges)
-        return {code: (low, high) for code, low, high in self.criteria_ranges}
+        given: Any = self.criteria_ranges  # From Python it may be by code already.
+        if isinstance(given, Mapping):
+            return dict(given)
+        return {code: (low, high) for code, low, high in given}
 
 
 @dataclasses.dataclass(frozen=True)
