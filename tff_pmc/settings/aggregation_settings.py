@@ -51,7 +51,7 @@ class SumSettings(Settings):
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """(low, high) by code."""
-        given: Any = self.criteria_ranges  # From Python it may be by code already.
+        given: Any = self.criteria_ranges or ()  # From Python also by code, or None.
         if isinstance(given, Mapping):
             return dict(given)
         return {code: (low, high) for code, low, high in given}
