@@ -152,6 +152,7 @@ def test_an_interrupt_ends_a_call_within_seconds(start):
             criteria=("DS",),
             packed=False,
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+            local_epochs=1,
         )
         batch = np.zeros((4, 28, 28), np.uint8), np.zeros(4, np.int32)
         ends = tf.data.Dataset.from_tensors(batch)

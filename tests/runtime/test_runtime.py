@@ -93,6 +93,7 @@ def test_tffs_own_context_says_what_it_opens_and_leaves_no_worker(start):
         made = tff_pmc.build_prioritized_fed_avg(
             tff_pmc.models.keras_simple_convnet(),
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+            local_epochs=1,
         )
         state = made.initialize()
         assert add([1, 2]) == 3
@@ -113,6 +114,7 @@ def test_what_is_tensorflow_alone_needs_no_runtime(start):
         made = tff_pmc.build_prioritized_fed_avg(
             tff_pmc.models.keras_simple_convnet(),
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+            local_epochs=1,
         )
         with tff_pmc.Runtime():
             state = made.initialize()
