@@ -1,15 +1,13 @@
 """The TFF worker process and the execution context that talks to it.
 
-TFF's native context starts a `worker_binary` that listens on every interface,
-inherits stdout, is left behind by a crash, and, when it dies, makes the call
-that waits for it hang. `WorkerEngine` owns the worker instead:
+TFF's native context starts a `worker_binary` that listens on every interface, is left
+behind by a crash, and, when it dies, makes the call that waits for it hang.
+`WorkerEngine` starts it otherwise:
 
 - the worker is private: it lives in a network namespace of its own, behind a
   unix socket in a folder only the user can open (`worker_host.py`); where the
   machine forbids namespaces the log says in one line that a port is open;
-- worker, socket and folder are gone when the parent is, however it ended; should the
-  host be killed with it, the next worker of the user removes the folder: parent and
-  host hold a lock on it as long as they live;
+- worker, socket and folder are gone when the parent is, however it ended;
 - a worker that dies ends the running call with `WorkerDiedError`.
 """
 
@@ -18,11 +16,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any, Optional
 
 import grpc
 import tensorflow_federated as tff
@@ -74,9 +75,7 @@ class WorkerContext(EngineContext):
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def stop(self) -> None:
-        """Ends the thread that runs the calls, and what an interrupt left of them."""
-        rest = asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
-        concurrent.futures.wait([rest], _POLL_SECONDS)
+        """Ends the thread that runs the calls."""
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _call(self, comp, arg):
@@ -93,15 +92,6 @@ class WorkerContext(EngineContext):
                     return call.result()
         finally:
             call.cancel()
-
-
-async def _cancel_others() -> None:
-    """Ends the loop's other tasks; a loop that ends before them complains of each."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    if others:
-        await asyncio.wait(others)
 
 
 class WorkerDiedError(EngineError):
@@ -122,10 +112,11 @@ class WorkerEngine:
 
     def __init__(self, *, private: bool = True) -> None:
         """Starts the worker; a `WorkerStartError` quotes the log of one that fails."""
-        self._folder, self._lock = worker_host.make_folder()
+        # Not the user's: a unix socket's path has at most 107 characters.
+        self._folder = tempfile.mkdtemp(prefix="tff_worker-", dir="/tmp")
         self._died = threading.Event()
         self._ready = threading.Event()
-        self._exit_code: int | None = None
+        self._exit_code: Optional[int] = None
         self._closed = False
         self.private = False
         self.context: Any = None
@@ -137,7 +128,6 @@ class WorkerEngine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            pass_fds=(self._lock,),
             # A Ctrl-C at the terminal is for the parent alone.
             start_new_session=True,
             env={**os.environ, **_WORKER_ENVIRONMENT},
@@ -177,19 +167,16 @@ class WorkerEngine:
             raise WorkerDiedError("the TFF worker was closed")
         code, how = self._exit_code, "ended"
         if code is not None:
-            how += f" with exit code {code}"
-            how = f"was ended by signal {-code}" if code < 0 else how
+            how += f" by signal {-code}" if code < 0 else f" with exit code {code}"
         raise WorkerDiedError(
             f"the TFF worker {how} (out of memory?); {self._last_words()}"
         )
 
     def _last_words(self) -> str:
-        try:
-            with open(os.path.join(self._folder, "worker.log"), errors="replace") as f:
-                lines = [line.strip() for line in f if line.strip()]
-        except OSError:
-            lines = []
-        return "its log is empty" if not lines else f"its log ends: {lines[-1][:500]}"
+        log = pathlib.Path(self._folder, "worker.log")
+        lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+        last = next(filter(str.strip, reversed(lines)), "")
+        return f"its log ends: {last.strip()[:500]}" if last else "its log is empty"
 
     def close(self) -> None:
         """Ends the worker; safe to call twice."""
@@ -205,7 +192,6 @@ class WorkerEngine:
             self._host.kill()
             self._host.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
-        os.close(self._lock)
 
 
 def _worker_binary() -> str:
