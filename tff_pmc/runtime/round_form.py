@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -123,6 +123,7 @@ class RoundForm:
         self, body: _Body, sum_packs: Callable[[PackGraphs], SumPacks]
     ) -> None:
         """Traces the graphs, and imports those that the server needs."""
+        sums, hidden = list(body.sums.values()), list(body.hidden.values())
 
         def bound_to(given: list[Any], numbers: list[int]) -> dict[str, Any]:
             """Binds the arguments of these numbers; takes their tensors from given."""
@@ -135,90 +136,107 @@ class RoundForm:
 
         def prepare(given: list[Any]) -> list[Any]:
             bound = bound_to(given, self._at_server)
-            return [body.value(call.argument, bound) for call in body.sent.values()]
+            return [body.value(block, bound) for block in body.sent.values()]
 
         def work(given: list[Any]) -> list[Any]:
             bound = bound_to(given, self._at_clients)
-            for name, call in body.sent.items():
-                bound[name] = _taken(given, call.argument.type_signature.member)
-            sums = [*body.sums.values(), *body.hidden.values()]
-            return [body.value(_member(call, 0), bound) for call in sums]
+            for name, block in body.sent.items():
+                bound[name] = _taken(given, block.type_signature.member)
+            return [body.value(one.answer, bound) for one in (*sums, *hidden)]
 
         def zero(given: list[Any]) -> list[Any]:
-            return [body.value(_member(call, 1), {}) for call in body.sums.values()]
+            return [body.value(one.zero, {}) for one in sums]
 
-        def pairwise(member: int) -> Callable[[list[Any]], list[Any]]:
-            """Calls a function of each sum with two structures of tensors."""
+        def in_pairs(blocks: list[Any]) -> Callable[[list[Any]], list[Any]]:
+            """A function of the first arguments of these functions, then the second."""
+            types = [block.type_signature.parameter for block in blocks]
 
             def traced(given: list[Any]) -> list[Any]:
-                functions = [_member(call, member) for call in body.sums.values()]
-                kinds = [one.type_signature.parameter for one in functions]
-                first = [_taken(given, kind[0]) for kind in kinds]
-                second = [_taken(given, kind[1]) for kind in kinds]
+                first, second = (
+                    [_taken(given, type_[place]) for type_ in types] for place in (0, 1)
+                )
                 return [
-                    body.value(function, {})(_named(kind, pair))
-                    for function, kind, *pair in zip(functions, kinds, first, second)
+                    body.value(block, {})(_named(type_, pair))
+                    for block, type_, *pair in zip(blocks, types, first, second)
                 ]
 
             return traced
 
         def update(given: list[Any]) -> list[Any]:
             bound = bound_to(given, self._at_server)
-            for name, call in body.sums.items():
-                report = _member(call, 4)
-                total = _taken(given, report.type_signature.parameter)
-                bound[name] = body.value(report, {})(total)
-            for name, call in body.hidden.items():
-                bound[name] = _taken(given, _member(call, 0).type_signature.member)
+            for name, one in body.sums.items():
+                bound[name] = body.value(one.report, {})(_taken(given, one.total_type))
+            for name, one in body.hidden.items():
+                bound[name] = _taken(given, one.answer.type_signature.member)
             return [body.value(body.result, bound)]
 
-        def members(numbers: list[int]) -> list[tff.Type]:
-            return [self._arguments[number][1].member for number in numbers]
-
-        state, data = members(self._at_server), members(self._at_clients)
-        sent = [call.argument.type_signature.member for call in body.sent.values()]
-        of_sums = [
-            [_member(call, 0).type_signature.member for call in calls.values()]
-            for calls in (body.sums, body.hidden)
-        ]
-        totals = [
-            _member(call, 4).type_signature.parameter for call in body.sums.values()
-        ]
-        answers, hidden = of_sums
-        flat = [leaf for type_ in hidden for leaf in tff.structure.flatten(type_)]
+        state, data = (
+            [self._arguments[number][1].member for number in numbers]
+            for numbers in (self._at_server, self._at_clients)
+        )
+        sent = [block.type_signature.member for block in body.sent.values()]
+        totals = [one.total_type for one in sums]
+        answers = [one.answer.type_signature.member for one in sums]
+        integers = [one.answer.type_signature.member for one in hidden]
+        flat = [leaf for type_ in integers for leaf in tff.structure.flatten(type_)]
         # Nobody is there to hide them from: secure sums are their integers' sums.
         self._no_hidden = [tf.zeros(leaf.shape, leaf.dtype) for leaf in flat]
-        self._moduli = _moduli(body)
+        self._moduli = [modulus for one in hidden for modulus in body.moduli(one)]
         graphs = PackGraphs(
             work=_traced(work, [*data, *sent]) if self._at_clients else _NOTHING,
             zero=_traced(zero, []),
-            accumulate=_traced(pairwise(2), [*totals, *answers]),
-            merge=_traced(pairwise(3), [*totals, *totals]),
+            accumulate=_traced(
+                in_pairs([one.accumulate for one in sums]), [*totals, *answers]
+            ),
+            merge=_traced(in_pairs([one.merge for one in sums]), [*totals, *totals]),
             num_integers=len(flat),
             seeded=bool(self._at_server),
         )
         self._zero = ImportedGraph(graphs.zero)
-        self._update = ImportedGraph(_traced(update, [*state, *totals, *hidden]))
+        self._update = ImportedGraph(_traced(update, [*state, *totals, *integers]))
         # Without packs there is no work, and nothing to send.
         if self._at_clients:
             self._prepare = ImportedGraph(_traced(prepare, state))
             self._sum_packs = sum_packs(graphs)
 
 
+class _Sum(NamedTuple):
+    """The expressions of an aggregation: what is summed, and four functions."""
+
+    answer: Any
+    zero: Any
+    accumulate: Any
+    merge: Any
+    report: Any
+
+    @property
+    def total_type(self) -> tff.Type:
+        """The type of what is accumulated."""
+        return self.report.type_signature.parameter
+
+
+class _HiddenSum(NamedTuple):
+    """The expressions of a secure sum: its integers, and their bound or modulus."""
+
+    answer: Any
+    limit: Any
+    is_modular: bool
+
+
 class _Body:
-    """The calls of a federated computation, each by the name of its result.
+    """The expressions of a federated computation.
 
     Attributes:
         parameter: the name of the computation's argument.
-        result: the expression of its result.
-        sent: what is broadcast.
-        sums: what is summed by an aggregation of TFF.
-        hidden: the secure sums.
+        result: the result.
+        sent: what is broadcast, by the name of what arrives.
+        sums: the aggregations, by the names of their results.
+        hidden: the secure sums, by the names of their results.
     """
 
     def __init__(self, computation: tff.Computation) -> None:
         block = computation.to_building_block()
-        # Means, sums, minima and maxima are aggregations.
+        # Means, sums, minima and maxima become aggregations.
         block, _ = tensorflow_tree_transformations.replace_intrinsics_with_bodies(block)
         block = tff.framework.to_call_dominant(block)
         self._calls: dict[str, Any] = {}
@@ -230,16 +248,25 @@ class _Body:
                 self.parameter = block.parameter_name
             block = block.result
         self.result = block
-        self.sent = self._calls_of("federated_broadcast")
-        self.sums = self._calls_of("federated_aggregate")
-        self.hidden = self._calls_of(*_HIDDEN)
+        self.sent: dict[str, Any] = {}
+        self.sums: dict[str, _Sum] = {}
+        self.hidden: dict[str, _HiddenSum] = {}
+        for name, call in self._calls.items():
+            operation = getattr(call.function, "uri", "")
+            if operation == "federated_broadcast":
+                self.sent[name] = call.argument
+            elif operation == "federated_aggregate":
+                self.sums[name] = _Sum(*(_member(call.argument, i) for i in range(5)))
+            elif operation in _HIDDEN:
+                answer, limit = (_member(call.argument, i) for i in range(2))
+                self.hidden[name] = _HiddenSum(answer, limit, operation == _MODULAR)
 
-    def _calls_of(self, *names: str) -> dict[str, Any]:
-        return {
-            name: call
-            for name, call in self._calls.items()
-            if getattr(call.function, "uri", None) in names
-        }
+    def moduli(self, hidden: _HiddenSum) -> list[Optional[tf.Tensor]]:
+        """Returns the modulus of each tensor of a secure sum; None without one."""
+        if hidden.is_modular:
+            modulus = _traced(lambda given: [self.value(hidden.limit, {})], [])
+            return ImportedGraph(modulus)([])
+        return [None] * len(tff.structure.flatten(hidden.answer.type_signature.member))
 
     def value(self, block: Any, bound: dict[str, Any]) -> Any:
         """Returns the value of an expression: tensors, structures and functions.
@@ -254,21 +281,20 @@ class _Body:
         elif isinstance(block, kinds.Selection):
             found = self.value(block.source, bound)[block.as_index()]
         elif isinstance(block, kinds.Struct):
+            elements = tff.structure.to_elements(block)
             found = tff.structure.Struct(
-                [
-                    (name, self.value(member, bound))
-                    for name, member in tff.structure.to_elements(block)
-                ]
+                [(name, self.value(element, bound)) for name, element in elements]
             )
         elif isinstance(block, kinds.Block):
-            for name, member in block.locals:
-                bound[name] = self.value(member, bound)
+            for name, local in block.locals:
+                bound[name] = self.value(local, bound)
             found = self.value(block.result, bound)
         elif isinstance(block, kinds.Call):
-            given = (
-                () if block.argument is None else (self.value(block.argument, bound),)
-            )
-            found = self.value(block.function, bound)(*given)
+            function = self.value(block.function, bound)
+            if block.argument is None:
+                found = function()
+            else:
+                found = function(self.value(block.argument, bound))
         elif isinstance(block, kinds.Lambda):
 
             def found(*given: Any) -> Any:
@@ -286,14 +312,10 @@ class _Body:
 
         elif isinstance(block, kinds.Literal):
             found = tf.constant(block.value)
-        elif isinstance(block, kinds.Intrinsic) and block.uri in _IN_PLACE:
-            found = _IN_PLACE[block.uri]
         else:
-            found = _ABSENT
+            found = _IN_PLACE.get(getattr(block, "uri", ""), _ABSENT)
         if found is _ABSENT:
-            raise NotInFormError(
-                f"one aggregation or broadcast waits for another ({block})"
-            )
+            raise NotInFormError(f"{block} waits for what is elsewhere")
         return found
 
 
@@ -327,9 +349,8 @@ def _taken(tensors: list[Any], type_: tff.Type) -> Any:
     return tff.structure.pack_sequence_as(type_, found)
 
 
-def _member(call: Any, number: int) -> Any:
-    """An argument of a call, which itself may be a structure or stand for one."""
-    argument = call.argument
+def _member(argument: Any, number: int) -> Any:
+    """A member of a call's argument, which may be a structure or stand for one."""
     if isinstance(argument, tff.framework.Struct):
         return argument[number]
     return tff.framework.Selection(argument, index=number)
@@ -339,20 +360,6 @@ def _named(type_: tff.Type, members: Sequence[Any]) -> Any:
     """A structure of these members with the names of a type."""
     names = [name for name, _ in tff.structure.to_elements(type_)]
     return tff.structure.Struct(zip(names, members))
-
-
-def _moduli(body: _Body) -> list[Optional[tf.Tensor]]:
-    """The modulus of each tensor of the secure sums; None where there is none."""
-    found: list[Optional[tf.Tensor]] = []
-    for call in body.hidden.values():
-        modulus = _member(call, 1)
-        if call.function.uri == _MODULAR:
-            parts = _traced(lambda _, m=modulus: [body.value(m, {})], [])
-            found += ImportedGraph(parts)([])
-        else:
-            type_ = _member(call, 0).type_signature.member
-            found += [None] * len(tff.structure.flatten(type_))
-    return found
 
 
 def _at(placement: Any, arguments: list[tuple[str, tff.Type]]) -> list[int]:

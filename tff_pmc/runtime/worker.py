@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 import grpc
 import tensorflow_federated as tff
@@ -38,7 +38,6 @@ _CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", _MESSAGE_LIMIT),
 ]
 _POLL_SECONDS = 0.25
-_START_SECONDS = 60
 # glibc's per-thread arenas let the worker's memory climb from round to round; one
 # arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
 # next model the page faults of fresh memory (docs/performance.md).
@@ -115,10 +114,8 @@ class WorkerEngine:
         # Not the user's: a unix socket's path has at most 107 characters.
         self._folder = tempfile.mkdtemp(prefix="tff_worker-", dir="/tmp")
         self._died = threading.Event()
-        self._ready = threading.Event()
-        self._exit_code: Optional[int] = None
+        self._how = "ended"
         self._closed = False
-        self.private = False
         self.context: Any = None
         self._host = subprocess.Popen(
             [
@@ -132,32 +129,29 @@ class WorkerEngine:
             start_new_session=True,
             env={**os.environ, **_WORKER_ENVIRONMENT},
         )
-        threading.Thread(target=self._listen, daemon=True).start()
-        if not self._ready.wait(_START_SECONDS) or self._died.is_set():
+        word, _, exposed = self._host.stdout.readline().strip().partition(" ")
+        if word != "ready":
             message = f"the TFF worker did not start: {self._last_words()}"
             self.close()
             raise WorkerStartError(message)
+        self.private = not exposed
+        if exposed:
+            logging.warning(
+                "The TFF worker listens on a port of this machine while it runs: no "
+                "private network namespace (%s).",
+                exposed,
+            )
+        threading.Thread(target=self._wait_for_death, daemon=True).start()
         target = f"unix:{self._folder}/worker.sock"
         self.context = WorkerContext(target, self.raise_if_dead)
 
-    def _listen(self) -> None:
-        for line in self._host.stdout:
-            word, _, rest = line.strip().partition(" ")
-            if word == "private":
-                self.private = True
-            elif word == "exposed":
-                logging.warning(
-                    "The TFF worker listens on a port of this machine while it "
-                    "runs: no private network namespace (%s).",
-                    rest,
-                )
-            elif word == "ready":
-                self._ready.set()
-            elif word == "died":
-                self._exit_code = int(rest)
-                break
+    def _wait_for_death(self) -> None:
+        _, _, code = self._host.stdout.readline().strip().partition(" ")
+        if code.startswith("-"):
+            self._how = f"was ended by signal {code[1:]}"
+        elif code:
+            self._how = f"ended with exit code {code}"
         self._died.set()
-        self._ready.set()
 
     def raise_if_dead(self) -> None:
         """Raises `WorkerDiedError`, with the worker's last words, if it ended."""
@@ -165,11 +159,8 @@ class WorkerEngine:
             return
         if self._closed:
             raise WorkerDiedError("the TFF worker was closed")
-        code, how = self._exit_code, "ended"
-        if code is not None:
-            how += f" by signal {-code}" if code < 0 else f" with exit code {code}"
         raise WorkerDiedError(
-            f"the TFF worker {how} (out of memory?); {self._last_words()}"
+            f"the TFF worker {self._how} (out of memory?); {self._last_words()}"
         )
 
     def _last_words(self) -> str:

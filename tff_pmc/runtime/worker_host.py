@@ -9,9 +9,10 @@ port to the unix socket FOLDER/worker.sock, which only the user can open. With
 PRIVATE = 0, or where the machine forbids namespaces, the relay is the same and
 only the namespace is missing.
 
-It speaks on stdout, one line each: `private` or `exposed REASON`, `ready`,
-`died EXIT_CODE`. The end of stdin means that the parent is gone, however it went, and
-then worker, socket and folder go too. The worker in turn dies with this process.
+It speaks on stdout, one line each: `ready`, with the reason where the namespace is
+missing, and `died EXIT_CODE`. The end of stdin means that the parent is gone, however
+it went, and then worker, socket and folder go too. The worker in turn dies with this
+process.
 """
 
 import contextlib
@@ -60,7 +61,7 @@ def enter_private_namespace():
 
 
 def refused_namespace():
-    """Returns why this machine gives no private namespace; None when it does.
+    """Returns why this machine gives no private namespace; "" when it does.
 
     Tried in a child: a machine may grant the namespace and then refuse its
     loopback, and there is no way back out of a namespace.
@@ -77,7 +78,7 @@ def refused_namespace():
     with os.fdopen(reading, "rb") as answer:
         reason = answer.read().decode()
     os.waitpid(child, 0)
-    return reason or None
+    return reason
 
 
 def start_worker(command, port, log_path):
@@ -132,10 +133,9 @@ def relay(listener, port):
 
 def main(folder, private, *command):
     """Runs until the parent is gone; see the module's docstring."""
-    reason = refused_namespace() if private == "1" else "private=False"
-    if reason is None:
+    exposed = refused_namespace() if private == "1" else "private=False"
+    if not exposed:
         enter_private_namespace()
-    _report("private" if reason is None else f"exposed {reason}")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -148,7 +148,7 @@ def main(folder, private, *command):
         listener.listen(16)
         threading.Thread(target=relay, args=(listener, port), daemon=True).start()
         if worker.poll() is None:
-            _report("ready")
+            _report(f"ready {exposed}")
         _report(f"died {worker.wait()}")
 
     threading.Thread(target=serve, daemon=True).start()
