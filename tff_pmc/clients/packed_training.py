@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import method_without_autograph
+from tff_pmc.aggregation.building import method_with_autograph
 from tff_pmc.aggregation.contributions import ModelSums, RunningSums, averaged
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
@@ -33,7 +33,7 @@ from tff_pmc.clients.packing import element_spec, split_batch
 from tff_pmc.clients.training import Training
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
-from tff_pmc.models.functional import mean_of_batches
+from tff_pmc.models.functional import mean_of_batches, over_range
 from tff_pmc.settings.groups import LocalTraining
 
 
@@ -69,7 +69,7 @@ def build_packed_client_work(
         received_type = weighted_type(received_type, num_weighted_classes)
     kept = training.remembered
 
-    @tf.function
+    @tf.function(autograph=False)
     def train_pack(state, received, pack):
         class_weights = None
         if num_weighted_classes:
@@ -89,7 +89,9 @@ def build_packed_client_work(
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         clients = PackedClients.read(pack)
-        for place in tf.range(clients.count):
+
+        def train_client(place, carried):
+            memory, sums, waiting, own_metrics, by_client = carried
             element = clients[place]
             x, y = element["x"], element["y"]
             start = kept.start(remembered, element["client"], received)
@@ -135,6 +137,12 @@ def build_packed_client_work(
                     [[element["place"]]],
                     tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis],
                 )
+            return memory, sums, waiting, own_metrics, by_client
+
+        carried = memory, sums, waiting, own_metrics, by_client
+        memory, sums, waiting, own_metrics, by_client = over_range(
+            clients.count, 1, carried, train_client
+        )
         measured = sums.measurements(plan.only_counts)
         if training.report_cohort is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
@@ -194,23 +202,24 @@ def train_locally(
     weights = (*received.trainable, *local)
     non_trainable = received.non_trainable
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
-    state = method_without_autograph(optimizer, "initialize")(specs)
+    state = method_with_autograph(optimizer, "initialize")(specs)
     state = with_learning_rate(optimizer, state, learning_rate)
-    next_step = method_without_autograph(optimizer, "next")
+    next_step = method_with_autograph(optimizer, "next")
     fold_in = tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]
     batch_size = training.batch_size
     step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
-    loss_sum = tf.constant(0.0)
     metrics = model.initialize_metrics_state() if with_metrics else ()
-    for epoch in tf.range(training.local_epochs):
+
+    def train_epoch(epoch, carried):
         epoch_seed = fold_in(seed, epoch)
         if batch_size == 0:
             order = tf.range(size)
         else:
             order = tf.random.experimental.stateless_shuffle(tf.range(size), epoch_seed)
-        loss_sum = tf.constant(0.0)
-        for start in tf.range(0, size, step):
+
+        def train_batch(start, carried):
+            state, weights, non_trainable, metrics, loss_sum = carried
             if batch_size == 0:
                 batch_x, batch_y = x, y
             else:
@@ -242,6 +251,16 @@ def train_locally(
                         loss=loss, predictions=output, num_examples=count
                     ),
                 )
+            return state, weights, non_trainable, metrics, loss_sum
+
+        *carried, _ = carried
+        first = *carried, tf.constant(0.0)
+        return over_range(size, step, first, train_batch)
+
+    carried = state, weights, non_trainable, metrics, tf.constant(0.0)
+    _, weights, non_trainable, metrics, loss_sum = over_range(
+        training.local_epochs, 1, carried, train_epoch
+    )
     trained = weights[: len(received.trainable)]
     weights_type = tff.learning.models.ModelWeights
     return weights_type(trained, non_trainable), loss_sum, metrics

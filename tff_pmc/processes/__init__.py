@@ -40,7 +40,7 @@ from tff_pmc.processes.prioritized_fed_avg import (
 from tff_pmc.processes.server_examples import build_server_judge
 from tff_pmc.runtime import tffs_context
 
-tffs_context.tell_when_used()
+tffs_context.warn_when_used()
 
 __all__ = [
     "OnlineAdjustedFedAvg",

@@ -135,7 +135,7 @@ def build_correct_counts(
             f"{label}: give packed=False, and each client's dataset of batches"
         )
 
-    @tf.function
+    @tf.function(autograph=False)
     def count(weights, examples):
         x, y, client = examples["x"], examples["y"], examples["client"]
         if num_clients is None:
