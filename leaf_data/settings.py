@@ -99,21 +99,21 @@ class Setting(NamedTuple):
     kind: type = object  # `int`, `float`, `str`, `bool`, or `tuple` by `parse`.
     owner: type = object  # The group that declares it.
 
-    def check(self, value: Any) -> None:
+    def check(self, value: Any, name: str = "") -> None:
         """Refuses a value that is no choice, of the wrong type or out of range.
 
-        The `SettingError` names the flag. None is allowed where it is the default.
+        The `SettingError` has the name, by default the flag. None is allowed where it
+        is the default.
         """
+        name = name or f"--{self.flag}"
         if value is None and self.default is None:
             return
         if self.choices:
             if value not in self.choices:
                 known = ", ".join(self.choices)
-                raise SettingError(
-                    f"--{self.flag} must be one of {known}; got {value!r}"
-                )
+                raise SettingError(f"{name} must be one of {known}; got {value!r}")
             return
-        check_value(f"--{self.flag}", value, self.kind, self.within)
+        check_value(name, value, self.kind, self.within)
 
     def takes_as(self, other: Setting) -> bool:
         """Checks whether it takes the values that another setting takes."""
@@ -164,6 +164,8 @@ class Settings:
 
     Attributes:
         title: the heading of the group's flags in the help.
+        of_arguments: whether its values are arguments of Python, so that errors name
+            fields and not flags.
 
     Raises:
         SettingError: (constructor) a value is none of its choices, not of its type,
@@ -171,6 +173,7 @@ class Settings:
     """
 
     title: ClassVar[str] = ""
+    of_arguments: ClassVar[bool] = False
 
     @property
     def note(self) -> str:
@@ -179,7 +182,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for declared in self.declared():
-            declared.check(getattr(self, declared.name))
+            name = declared.name if self.of_arguments else ""
+            declared.check(getattr(self, declared.name), name)
 
     @classmethod
     def declared(cls) -> tuple[Setting, ...]:
@@ -215,6 +219,10 @@ class Settings:
         """Returns the group with values by flag; those of other groups are ignored."""
         own = cls.declared()
         return cls(**{s.name: values[s.flag] for s in own if s.flag in values})
+
+    def values_of(self, base: type[Settings]) -> dict[str, Any]:
+        """Returns the values, by field, of the settings that a base of it declares."""
+        return {s.name: getattr(self, s.name) for s in base.declared()}
 
     def by_flag(self) -> dict[str, Any]:
         """Returns the values by flag."""

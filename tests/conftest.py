@@ -345,6 +345,7 @@ def process(tff):
         basis=tff_pmc.scores.Basis.all_subsets(3),
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
         batch_size=4,
+        local_epochs=1,
     )
 
 

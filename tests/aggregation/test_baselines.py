@@ -32,20 +32,19 @@ def test_every_baseline_is_under_the_contract(baseline_names):
 # All but the baselines in their own forms: score, two stages, options of the sums.
 CHOQUET = scores.choquet({"DS": 0.2, "LD": 0.3}, CODES)
 PRIORITIZED = {
-    "ordering": (("LD", "DS"), False, RANGES),
-    "dual": (scores.dual(0.3, "LD", "DS", CODES), False, RANGES),
-    "choquet": (CHOQUET, False, RANGES),
-    "two_stage_ordering": (("LD", "DS"), True, {}),
-    "two_stage_choquet": (CHOQUET, True, MAX),
+    "ordering": (("LD", "DS"), RANGES),
+    "dual": (scores.dual(0.3, "LD", "DS", CODES), RANGES),
+    "choquet": (CHOQUET, RANGES),
+    "two_stage_choquet": (CHOQUET, MAX),
 }
 
 
 def others(name):
     if name == "personalized_text":
         return tff_pmc.aggregation.personalized(form="text")
-    score, two_stage, options = PRIORITIZED[name]
+    score, options = PRIORITIZED[name]
     sums = tff_pmc.SumOptions(**options)
-    return tff_pmc.PrioritizedMeanFactory(CODES, score, sums=sums, two_stage=two_stage)
+    return tff_pmc.PrioritizedMeanFactory(CODES, score, sums=sums)
 
 
 # In round 1 `momentum` gives eta times the mean, `personalized` 1 - alpha times it.

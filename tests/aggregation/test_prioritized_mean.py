@@ -32,9 +32,10 @@ class TestFactory:
     def test_two_stages_sort_normalized_criteria(self, runtime, method):
         """OWA from the largest to the smallest, each client by itself."""
         weights = (0.5, 0.3, 0.2)
-        options = dict(sums=tff_pmc.SumOptions(method, clip_norm=3.0), two_stage=True)
         factory = tff_pmc.PrioritizedMeanFactory(
-            ("DS", "LD", "MD"), scores.owa(weights, ("DS", "LD", "MD")), **options
+            ("DS", "LD", "MD"),
+            scores.owa(weights, ("DS", "LD", "MD")),
+            sums=tff_pmc.SumOptions(method, clip_norm=3.0),
         )
         process = create(factory)
         output = process.next(process.initialize(), list(UPDATES), list(RAW))
@@ -44,22 +45,12 @@ class TestFactory:
         clipped = UPDATES * np.minimum(1, 3 / norms)
         np.testing.assert_allclose(output.result, s / s.sum() @ clipped, rtol=1e-5)
 
-    def test_two_stages_multiply_normalized_criteria(self, runtime):
-        """Of raw ones the product is more than float32 holds."""
-        factory = tff_pmc.PrioritizedMeanFactory(CODES, CODES, two_stage=True)
-        process = create(factory)
-        raw = [np.full(3, 1e18, np.float32)] * 3
-        output = process.next(process.initialize(), list(UPDATES), raw)
-        np.testing.assert_allclose(output.result, UPDATES.mean(axis=0), rtol=1e-5)
-
     def test_what_two_stages_cannot_do_is_refused(self):
         args = ("DS", "LD"), scores.owa((0.7, 0.3), ("DS", "LD"))
-        with pytest.raises(ValueError, match="two_stage=True"):
-            tff_pmc.PrioritizedMeanFactory(*args)
         secure = tff.aggregators.SecureSumFactory(8.0)
         with pytest.raises(ValueError, match="totals in the clear"):
             sums = tff_pmc.SumOptions(scalar_sum_factory=secure)
-            tff_pmc.PrioritizedMeanFactory(*args, two_stage=True, sums=sums)
+            tff_pmc.PrioritizedMeanFactory(*args, sums=sums)
 
     def test_another_weight_is_refused(self):
         factory = tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("LD",))

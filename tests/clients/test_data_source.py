@@ -78,7 +78,9 @@ def test_the_type_is_that_of_the_clients(client_data, toy_examples, toy_model):
     element = tff_pmc.data_source(client_data).federated_type.member.element
     assert element == tff.types.tensorflow_to_type(client_data.element_type_structure)
     sgd = tff.learning.optimizers.build_sgdm(0.1)
-    process = tff_pmc.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd)
+    process = tff_pmc.build_prioritized_fed_avg(
+        toy_model, client_optimizer_fn=sgd, local_epochs=1
+    )
     wanted = process.next.type_signature.parameter[1]
     source = tff_pmc.data_source(toy_examples)
     assert wanted.is_assignable_from(source.federated_type)

@@ -11,6 +11,7 @@ tff_pmc.Runtime().install()
 process = tff_pmc.build_prioritized_fed_avg(
     tff_pmc.models.mnist_cnn(),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+    local_epochs=1,
 )
 state = process.initialize()
 """

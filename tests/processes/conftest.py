@@ -51,6 +51,7 @@ def build_prioritized(sgd):
     """Builds a process that sees sums only, with SGD at the clients."""
 
     def build(model, **options):
+        options = {"local_epochs": 1, **options}
         return tff_pmc.build_prioritized_fed_avg(
             model, client_optimizer_fn=sgd(), **options
         )
@@ -63,8 +64,12 @@ def build_factory(sgd):
     """Builds a process around an aggregation factory, with SGD at the clients."""
 
     def build(model, factory, **options):
-        return tff_pmc.build_factory_fed_avg(
-            model, factory, client_optimizer_fn=sgd(), **options
+        return tff_pmc.build_prioritized_fed_avg(
+            model,
+            client_optimizer_fn=sgd(),
+            aggregator=factory,
+            local_epochs=1,
+            **{"criteria": ("DS",), **options},
         )
 
     return build

@@ -20,6 +20,7 @@ def test_batches_of_a_dataset_are_the_users(
         criteria=("DS", "LD"),
         client_optimizer_fn=sgd(),
         packed=False,
+        local_epochs=1,
     )
     clients = datasets(toy_examples, [2, 3], 2)
     empty = tf.data.Dataset.from_tensor_slices(
@@ -61,6 +62,7 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
         criteria=("DS",),
         client_optimizer_fn=sgd(),
         server_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5),
+        local_epochs=1,
     )
     clients = [
         tf.data.Dataset.from_tensor_slices(pair).batch(100) for pair in zip(x, y)
@@ -113,7 +115,11 @@ def test_what_random_layers_draw_follows_from_the_seed(layers_seed, sgd, monkeyp
 
     def build(seed):
         return tff_pmc.build_prioritized_fed_avg(
-            *(model_fn,), criteria=("DS",), client_optimizer_fn=sgd(), seed=seed
+            *(model_fn,),
+            criteria=("DS",),
+            client_optimizer_fn=sgd(),
+            seed=seed,
+            local_epochs=1,
         )
 
     def rounds(process, at_once, clients=6):
@@ -141,7 +147,10 @@ def test_a_dataset_without_an_end_is_reported_once(
 
     monkeypatch.setattr(dataset_training, "MOST_EXAMPLES", 9)
     process = tff_pmc.build_prioritized_fed_avg(
-        *(keras_model_fn(),), criteria=("DS",), client_optimizer_fn=sgd()
+        *(keras_model_fn(),),
+        criteria=("DS",),
+        client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
     evaluate = tff_pmc.build_federated_evaluation(keras_model_fn())
     few, many = float_datasets(toy_examples, [2, 3], 2)
@@ -181,7 +190,10 @@ def test_sequences_of_any_length_are_joined(runtime, sgd):
         "TOK", "tokens", "a test", lambda client: tf.math.count_nonzero(client.x)
     )
     process = tff_pmc.build_prioritized_fed_avg(
-        model_fn, criteria=("DS", "LD", tokens), client_optimizer_fn=sgd()
+        model_fn,
+        criteria=("DS", "LD", tokens),
+        client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
     metrics = process.next(process.initialize(), [client]).metrics
     expected = [len(x), 2, sum(map(len, x))]
@@ -192,7 +204,9 @@ def test_tffs_program_runs_where_the_runtime_is_installed_and_goes_on(
     runtime, toy_examples, toy_model, tmp_path, sgd
 ):
     """Killed after a round it comes to the same bits; evaluation runs beside it."""
-    process = tff_pmc.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd())
+    process = tff_pmc.build_prioritized_fed_avg(
+        toy_model, client_optimizer_fn=sgd(), local_epochs=1
+    )
     tests = tff.simulation.datasets.ClientData.from_clients_and_tf_fn(
         list("012345"),
         lambda name: tf.data.Dataset.from_tensors(

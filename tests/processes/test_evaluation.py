@@ -5,6 +5,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc._lazy import tf, tff
+from tff_pmc.settings.groups import LocalTraining
 
 
 @pytest.mark.parametrize("num_packs", [1, 3])
@@ -115,7 +116,11 @@ def test_local_tuning_answers_for_each_client(
     """What NumPy's tuned models answer; -1 for the clients who take no part."""
     x = toy_examples.x
     predict = tff_pmc.processes.build_local_tuning_prediction(
-        toy_model, 6, len(x), client_optimizer_fn=sgd(), prediction_batch_size=10
+        toy_model,
+        *(6, len(x)),
+        client_optimizer_fn=sgd(),
+        training=LocalTraining(local_epochs=1),
+        prediction_batch_size=10,
     )
     received = tff.learning.models.ModelWeights(*toy_model.initial_weights)
     packs = tff_pmc.pack(toy_examples, [0, 2, 5], num_packs=2)

@@ -58,15 +58,20 @@ def build(sgd, toy_model, toy_examples):
     """The settings of a system, and its process with the toy model."""
 
     def made(system, own, **options):
+        from tff_pmc.clients.training import Training
+
         one = settings("quickstart", {**WHAT, "system": system, **own})
         setup = types.SimpleNamespace(
             settings=one,
             model=toy_model,
             criteria=one.measured,
             data=toy_examples,
-            process_options=dict(
-                client_optimizer_fn=sgd(RATE), local_epochs=EPOCHS, **options
-            ),
+            client_optimizer=sgd(RATE),
+            server_optimizer=sgd(1.0),
+            sums=tff_pmc.SumOptions(),
+        )
+        setup.training = Training(
+            local_epochs=EPOCHS, memory=one.system.memory(setup), **options
         )
         return one, one.system.build_process(setup)
 

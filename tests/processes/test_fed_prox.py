@@ -6,6 +6,7 @@ import pytest
 import tff_pmc
 from tff_pmc import models
 from tff_pmc._lazy import tff
+from tff_pmc.settings.groups import LocalTraining
 
 EPOCHS, RATE = 3, 0.5
 
@@ -82,10 +83,8 @@ def test_local_weights_are_not_held_and_slices_are(tf):
         start,
         tf.constant(x),
         tf.constant(y),
-        local_epochs=epochs,
-        batch_size=0,
+        training=LocalTraining(local_epochs=epochs, prox_mu=mu),
         seed=tf.constant([0, 0]),
-        prox_mu=mu,
     )
     w, s = table.astype(float), shift.astype(float)
     for _ in range(epochs):

@@ -27,10 +27,10 @@ def test_a_client_that_diverges_is_left_out_and_counted(
 ):
     """One client's criterion is NaN, or below a float32: it is the others' mean."""
     codes = ("DS", "LD", "BR")
-    build, score = tff_pmc.build_prioritized_fed_avg, scores.prioritized((2, 0), codes)
+    score = scores.prioritized((2, 0), codes)
     if two_stage:  # It is out of the totals, too.
-        build, score = tff_pmc.build_two_stage_fed_avg, scores.owa("most", codes)
-    process = build(
+        score = scores.owa("most", codes)
+    process = tff_pmc.build_prioritized_fed_avg(
         toy_model,
         score=score,
         criteria=("DS", "LD", nan_for(5, value)),

@@ -133,7 +133,10 @@ def test_tffs_functional_model_of_keras_is_judged(runtime, toy_examples, sgd):
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model = tff.learning.models.functional_model_from_keras(inner, loss, spec)
     online = tff_pmc.build_online_adjusted_fed_avg(
-        model, criteria=("LOSS", "DS"), client_optimizer_fn=sgd()
+        model,
+        criteria=("LOSS", "DS"),
+        client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
     state = online.initialize()
     weights = online.get_model_weights(state)

@@ -5,6 +5,7 @@ import collections
 import numpy as np
 import pytest
 
+import leaf_data
 import tff_pmc
 from tff_pmc import scores, search
 from tff_pmc._lazy import tf, tff
@@ -110,39 +111,75 @@ def test_candidates_are_judged_on_every_clients_examples(
     assert output.counts.sum() == output.trials[-1].correct
 
 
-@pytest.mark.parametrize("momentum", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
-def test_both_forms_choose_the_same(runtime, toy_examples, toy_model, momentum):
-    """`best_of_all`, driven and pure, over rounds in which the ordering changes."""
-    server = tff.learning.optimizers.build_sgdm(0.8, momentum)
-    chosen = dict(rate=2.0, server_optimizer_fn=server)  # So wild that models differ.
-    driven = online(toy_model, policy="best_of_all", **chosen)
-    pure = tff_pmc.build_online_adjusted_iterative_process(
-        toy_model, **options(**chosen)
+@pytest.fixture(scope="module")
+def digits():
+    """Training and test examples of eight clients of real digits."""
+    data = leaf_data.load("digits5k", partition="noniid")
+    train, test = data.train_examples, data.test_examples
+    return train.subset(range(8)), test.subset(range(8))
+
+
+def softmax_of(examples):
+    """A linear softmax model of images, which begins with zeros."""
+
+    @tf.function
+    def predict(weights, x, training=True):
+        (kernel, bias), _ = weights
+        pixels = tf.reshape(tf.cast(x, tf.float32) / 255, [-1, kernel.shape[0]])
+        return pixels @ kernel + bias
+
+    @tf.function
+    def loss(output, y, sample_weight=None):
+        entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+        return tf.reduce_mean(entropy(y, output))
+
+    shape = examples.x.shape[1:]
+    zeros = np.zeros((np.prod(shape), 10), np.float32), np.zeros(10, np.float32)
+    return tff.learning.models.FunctionalModel(
+        initial_weights=(zeros, ()),
+        predict_on_batch_fn=predict,
+        loss_fn=loss,
+        input_spec=(
+            tf.TensorSpec([None, *shape], examples.x.dtype),
+            tf.TensorSpec([None], examples.y.dtype),
+        ),
     )
-    tests = tff_pmc.processes.evaluation_packs(toy_examples, num_packs=3)
-    state, pure_state, kept = driven.initialize(), pure.initialize(), []
-    for round_num in range(8):
-        packs = tff_pmc.pack(toy_examples, cohort_of(round_num, toy_examples))
-        output = driven.next(state, packs, tests)
-        pairs = tff_pmc.processes.pair_packs(packs, tests)
-        assert len(pairs) == 3
-        pure_state, metrics = pure.next(pure_state, pairs)
-        by_candidate = {t.index: t.correct for t in output.trials}
-        np.testing.assert_array_equal(
-            metrics["search"]["correct"], [by_candidate[n] for n in range(6)]
+
+
+@pytest.mark.parametrize("policy", ["backtracking", "best_of_all"])
+def test_both_forms_choose_the_same_over_forty_rounds(runtime, digits, policy):
+    """Trial by trial; the pure form tests all, and so has the driven one's trials."""
+    train, test = digits
+    sgd, server = (tff.learning.optimizers.build_sgdm(r) for r in (0.3, 1.0))
+    how = dict(client_optimizer_fn=sgd, server_optimizer_fn=server, local_epochs=2)
+    driven, pure = (
+        build(softmax_of(train), policy=policy, **how)
+        for build in (
+            tff_pmc.build_online_adjusted_fed_avg,
+            tff_pmc.build_online_adjusted_iterative_process,
         )
-        assert int(metrics["finalizer"]["update_rejected"]) == 0
+    )
+    tests = tff_pmc.evaluation_packs(test, num_packs=1)
+    state, pure_state = driven.initialize(), pure.initialize()
+    kept, tested = [], []
+    for round_num in range(40):
+        cohort = [(round_num + k) % 8 for k in (0, 2, 3)]
+        packs = tff_pmc.pack(train, cohort, num_packs=1)
+        output = driven.next(state, packs, tests)
+        pairs = tff_pmc.pair_packs(packs, tests)
+        pure_state, metrics = pure.next(pure_state, pairs)
+        found = [metrics["search"]["correct"][trial.index] for trial in output.trials]
+        assert found == [trial.correct for trial in output.trials]
         state = output.state
-        assert int(pure_state.index) == int(state.index)
-        assert int(pure_state.correct) == int(state.correct)
-        for a, b in zip(
-            arrays(state.learning.global_model_weights),
-            arrays(pure_state.learning.global_model_weights),
-        ):
-            # The pure form runs in the worker, whose kernels round otherwise.
-            np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-6)
-        kept.append(int(state.index))
-    assert len(set(kept)) > 1, "the rounds never changed the ordering"
+        chosen = int(pure_state.index), int(pure_state.correct)
+        assert chosen == (int(state.index), int(state.correct))
+        assert metrics["search"]["chosen"] == chosen[0]
+        assert int(metrics["finalizer"]["update_rejected"]) == 0
+        kept.append(chosen[0])
+        tested.append(len(output.trials))
+    # The ordering changes, and backtracking is content early, late, and never.
+    assert len(set(kept)) > 2
+    assert {1, 6} < set(tested) if policy == "backtracking" else set(tested) == {6}
 
 
 def test_the_orderings_searched_are_of_the_criteria_named(toy_model):
@@ -200,6 +237,7 @@ def test_the_best_lambda_of_the_grid_without_retraining(
         policy="best_of_all",
         judge=judge,
         client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
     packs = tff_pmc.pack(toy_examples, range(4))
     output = process.next(process.initialize(), packs, [0])
@@ -233,6 +271,7 @@ def test_a_state_takes_another_model_as_tffs_processes_do(
         judge=Scripted([1]),
         client_optimizer_fn=sgd(),
         server_optimizer_fn=sgd(1.0, 0.9),
+        local_epochs=1,
     )
     model = [np.full((16, 3), 0.5, np.float32), np.arange(3, dtype=np.float32)]
     given = tff.learning.models.ModelWeights(model, [])

@@ -75,17 +75,12 @@ def expected_model(oracle, score, toy_examples, numpy_sgd, numpy_criteria):
 
 
 @pytest.mark.parametrize(
-    ("build", "normalization", "basis"),
+    ("normalization", "basis"),
     [
-        ("build_two_stage_fed_avg", "sum", None),
-        ("build_two_stage_fed_avg", "max", None),
-        ("build_two_stage_fed_avg", "range", None),
-        ("build_prioritized_fed_avg", "range", None),
-        (
-            "build_prioritized_fed_avg",
-            "range",
-            scores.Basis(3, ((0,), (1,), (2,), (1, 2), ALL), (*PAIRS, ALL)),
-        ),
+        ("sum", None),
+        ("max", None),
+        ("range", None),
+        ("range", scores.Basis(3, ((0,), (1,), (2,), (1, 2), ALL), (*PAIRS, ALL))),
     ],
 )
 def test_rounds_equal_numpy(
@@ -94,14 +89,13 @@ def test_rounds_equal_numpy(
     toy_model,
     expected_model,
     score,
-    build,
     normalization,
     basis,
     weights_of,
     assert_close,
 ):
     """Two rounds; one pack, then three."""
-    process = getattr(tff_pmc, build)(
+    process = tff_pmc.build_prioritized_fed_avg(
         toy_model, score=score, basis=basis, sums=sums_of(normalization), **options()
     )
     state = process.initialize()
@@ -127,14 +121,13 @@ def test_a_search_over_operators_keeps_the_best(
         candidates=candidates,
         policy="best_of_all",
         judge=lambda weights, judges: np.array(next(judged)),
-        two_stage=two_stage,
         **options(sums=sums),
     )
     data = tff_pmc.pack(toy_examples, COHORT)
     output = online.next(online.initialize(), data, [])
     assert [trial.correct for trial in output.trials] == [5, 9, 7]
     assert int(output.state.index) == 1
-    alone = tff_pmc.build_two_stage_fed_avg(
+    alone = tff_pmc.build_prioritized_fed_avg(
         toy_model, score=candidates[1], **options(sums=sums)
     )
     state, _ = alone.next(alone.initialize(), data)
@@ -145,7 +138,7 @@ def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
     score = scores.owa("most")
     ranged = {"sums": sums_of()}
     one = tff_pmc.build_prioritized_fed_avg(toy_model, score=score, **options(**ranged))
-    two = tff_pmc.build_two_stage_fed_avg(toy_model, score=score, **options())
+    two = tff_pmc.build_prioritized_fed_avg(toy_model, score=score, **options())
     for to_form in (
         tff.backends.mapreduce.get_map_reduce_form_for_computation,
         tff.backends.mapreduce.get_distribute_aggregate_form_for_computation,
@@ -153,3 +146,7 @@ def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
         to_form(one.next)
         with pytest.raises(ValueError, match="broadcast dependent on aggregate"):
             to_form(two.next)
+    deployable = {"score": score, "deployable": True}
+    tff_pmc.build_prioritized_fed_avg(toy_model, **deployable, **options(**ranged))
+    with pytest.raises(ValueError, match="OWA.* needs two stages .*not deployable"):
+        tff_pmc.build_prioritized_fed_avg(toy_model, **deployable, **options())

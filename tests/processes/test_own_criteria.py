@@ -33,6 +33,7 @@ def test_inputs_and_labels_of_a_shuffled_dataset_belong_together(
         priority=("DS", "AG"),
         client_optimizer_fn=sgd(),
         packed=False,
+        local_epochs=1,
     )
     output = process.next(process.initialize(), [dataset])
     np.testing.assert_allclose(output.metrics["aggregator"]["totals"], [40, 1])
@@ -55,6 +56,7 @@ def test_a_criterion_and_a_score_from_a_notebook_cell(
         score=scores.PolynomialScore("mixed", {(0,): 0.75, (1,): 0.25}, (0, 1)),
         client_optimizer_fn=sgd(),
         packed=packed,
+        local_epochs=1,
     )
     cohort = [0, 1, 4]
     batches = datasets(toy_examples, cohort, 100)
@@ -81,7 +83,11 @@ def test_client_attributes_are_criteria_like_any_other(
 
     def build(**options):
         return tff_pmc.build_prioritized_fed_avg(
-            toy_model, client_optimizer_fn=sgd(), packed=packed, **options
+            toy_model,
+            client_optimizer_fn=sgd(),
+            packed=packed,
+            local_epochs=1,
+            **options,
         )
 
     process = build(

@@ -130,7 +130,7 @@ PRIORITIZED = [
     *(
         (lambda name=name, value=value: {name: value}, f"{name} must be {says}")
         for name, value, says in (
-            ("local_epochs", 0, "at least 1, got 0"),
+            ("local_epochs", 0, r"at least 1, below 2\^31, got 0"),
             *(("local_epochs", v, "a whole number, got") for v in (1.5, True, "3")),
             *(("batch_size", v, "a whole number, got") for v in (1.5, "10")),
             ("prox_mu", "x", "a number, got 'x'"),
@@ -178,25 +178,26 @@ PRIORITIZED = [
         "report_cohort shows",
     ),
     (lambda: {**scalars(), "report_cohort": 6}, "scalar_sum_factory"),
-    (lambda: {**scalars(), "keep_own_model": (1,)}, "excludes the other, privacy"),
+    (lambda: {**scalars(), "keep_own_model": (1,)}, "they exclude privacy"),
     *(
         (
-            lambda n=n: dict(score=scores.owa("most"), sums=tff_pmc.SumOptions(n)),
-            "normalization='range'.*two_stage_fed",
+            lambda n=n: dict(
+                score=scores.owa("most"), sums=tff_pmc.SumOptions(n), packed=False
+            ),
+            "two stages .* packed clients",
         )
         for n in ("sum", "max")
     ),
 ]
 TWO_STAGE = [
-    (lambda: private(**RANGED, clip_norm=1.0), "excludes privacy"),
-    (lambda: scalars(), "excludes scalar_sum_factory"),
-    (lambda: {"packed": False}, "packed"),
+    (lambda: dict(scalars(), score=scores.owa("most")), "excludes scalar_sum_factory"),
     (lambda: {"score": "owa"}, "scores.Score"),
+    (lambda: {"client_step": lambda *_: None}, "client_step needs an aggregator"),
 ]
 FACTORY = [
     (lambda: {"criteria": ("LD",)}, "DS"),
-    (lambda: {"local_epochs": 0}, "local_epochs"),
     (lambda: {"sums": tff_pmc.SumOptions("max")}, "only clip_norm can be given"),
+    (lambda: {"priority": ("DS",)}, "either aggregator or priority, not both"),
 ]
 ADAFED = [
     (lambda: {"power": 0}, "power must be above 0"),
@@ -235,8 +236,15 @@ HIDDEN = [
 ]
 CASES = [
     *(("build_prioritized_fed_avg", *case) for case in PRIORITIZED),
-    *(("build_two_stage_fed_avg", *case) for case in TWO_STAGE),
-    *(("build_factory_fed_avg", *case) for case in FACTORY),
+    *(("build_prioritized_fed_avg", *case) for case in TWO_STAGE),
+    *(
+        (
+            "build_prioritized_fed_avg",
+            lambda of=of: {"aggregator": tff_pmc.aggregation.median(), **of()},
+            says,
+        )
+        for of, says in FACTORY
+    ),
     *(("build_adafed", *case) for case in ADAFED),
     *(("build_online_adjusted_fed_avg", *case) for case in [*ONLINE, HIDDEN[0]]),
     (
@@ -254,8 +262,6 @@ def build(toy_packed_model, sgd):
 
     def build(name, model=toy_packed_model, **options):
         needed = {"build_adafed": lambda: SERVER}.get(name, dict)()
-        if name == "build_factory_fed_avg":
-            options = {"factory": tff_pmc.aggregation.median(), **options}
         options = {"client_optimizer_fn": sgd(), **needed, **options}
         return getattr(tff_pmc, name)(model, **options)
 
@@ -336,11 +342,13 @@ def test_what_is_of_another_type_is_named(build):
     with pytest.raises(TypeError, match="client_optimizer_fn"):
         keras = tf.keras.optimizers.SGD(0.1)
         build("build_prioritized_fed_avg", client_optimizer_fn=keras)
-    with pytest.raises(TypeError, match="factory .* got str"):
-        build("build_factory_fed_avg", factory="median")
+    with pytest.raises(TypeError, match="aggregator .* got str"):
+        build("build_prioritized_fed_avg", aggregator="median")
     for name, value in {"sums": {}, "memory": True}.items():
         with pytest.raises(TypeError, match=f"{name} must be a .*, got (dict|bool)"):
             build("build_prioritized_fed_avg", **{name: value})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epochs'"):
+        build("build_prioritized_fed_avg", epochs=2)
 
 
 def test_what_is_next_to_these_is_built(build):

@@ -97,17 +97,12 @@ def build_driven(model, **options):
 
 
 BY_ROUND = {
-    "packed": lambda *model, **options: tff_pmc.build_prioritized_fed_avg(
-        *model, **options
-    ),
+    "packed": tff_pmc.build_prioritized_fed_avg,
     "datasets": lambda *model, **options: tff_pmc.build_prioritized_fed_avg(
         *model, packed=False, **options
     ),
-    "two_stage": lambda *model, **options: tff_pmc.build_two_stage_fed_avg(
-        *model, **options
-    ),
-    "factory": lambda *model, **options: tff_pmc.build_factory_fed_avg(
-        *model, tff_pmc.BASELINES["weighted_mean"](), **options
+    "factory": lambda *model, **options: tff_pmc.build_prioritized_fed_avg(
+        *model, aggregator=tff_pmc.BASELINES["weighted_mean"](), **options
     ),
     "adafed": lambda *model, **options: tff_pmc.build_adafed(
         *model,
@@ -152,6 +147,7 @@ def test_the_clients_rate_by_round_is_that_of_tffs_own_builder(
             criteria=("DS",),
             client_optimizer_fn=sgd(9.0),  # In whose place the rate is.
             client_learning_rate_fn=halved,
+            local_epochs=1,
         )
 
     process = build()
@@ -177,6 +173,7 @@ def test_a_rate_by_round_of_python_alone(
         packed=packed,
         client_optimizer_fn=adam,
         client_learning_rate_fn=stepped,
+        local_epochs=1,
     )
     data = tff_pmc.pack(toy_examples, [2]) if packed else datasets(toy_examples, [2], 8)
     state = process.initialize()

@@ -135,6 +135,7 @@ def test_each_candidate_steps_from_the_same_state_and_one_goes_on(
             client_optimizer_fn=sgd(0.5),
             server_optimizer_fn=server,
             judge=lambda *unused: np.int32(0),
+            local_epochs=1,
         )
 
     def near(found, expected):

@@ -36,13 +36,20 @@ def model_of(toy, fixed):
 
 def prioritized(model, sgd, **options):
     return tff_pmc.build_prioritized_fed_avg(
-        model, priority=("MD", "DS", "LD"), client_optimizer_fn=sgd(), **options
+        model,
+        priority=("MD", "DS", "LD"),
+        client_optimizer_fn=sgd(),
+        local_epochs=1,
+        **options,
     )
 
 
 def two_stage(model, sgd):
-    return tff_pmc.build_two_stage_fed_avg(
-        model, score=scores.owa("most"), client_optimizer_fn=sgd()
+    return tff_pmc.build_prioritized_fed_avg(
+        model,
+        score=scores.owa("most"),
+        client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
 
 
@@ -50,16 +57,21 @@ def adafed(model, sgd):
     x = np.arange(160, dtype=np.uint8).reshape(10, 4, 4)
     server = x, np.arange(10, dtype=np.int32) % 3
     return tff_pmc.build_adafed(
-        model, server_examples=server, num_classes=3, client_optimizer_fn=sgd()
+        model,
+        server_examples=server,
+        num_classes=3,
+        client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
 
 
 def quantized(model, sgd):
-    return tff_pmc.build_factory_fed_avg(
+    return tff_pmc.build_prioritized_fed_avg(
         model,
-        tff_pmc.BASELINES["median"](),
+        aggregator=tff_pmc.BASELINES["median"](),
         client_step=tff_pmc.aggregation.quantize_parameters(8),
         client_optimizer_fn=sgd(),
+        local_epochs=1,
     )
 
 
@@ -74,7 +86,9 @@ def datasets_of(model, sgd):
 
 
 def online(model, sgd):
-    return tff_pmc.build_online_adjusted_fed_avg(model, client_optimizer_fn=sgd())
+    return tff_pmc.build_online_adjusted_fed_avg(
+        model, client_optimizer_fn=sgd(), local_epochs=1
+    )
 
 
 @pytest.mark.parametrize(

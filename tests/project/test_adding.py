@@ -63,6 +63,36 @@ def test_each_addition_of_the_page_runs(made):
     assert lines[-1].startswith('0,"Clipped mean, largest",0.')
 
 
+def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
+    """In a copy of the package: the flag, the argument and the record follow."""
+    section = PAGE.split("## An option of training")[1].split("## A paper")[0]
+    declared, used = re.findall(r"```python\n(.*?)```", section, re.S)
+    for folder in ("tff_pmc", "leaf_data"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "run_experiments.py", tmp_path)
+    for file, line, code in (
+        ("settings/groups.py", "    prox_mu: float = setting(", declared),
+        ("clients/packed_training.py", "            state, weights = next_s", used),
+    ):
+        path = tmp_path / "tff_pmc" / file
+        before, after = path.read_text().split(line)  # It is there once.
+        path.write_text(before + code + line + after)
+    small = ("--experiment=quickstart", "--priority=DS", "--rounds=1")
+    done = python(
+        *("run_experiments.py", *small, "--clients_per_round=2"),
+        *("--gradient_norm=1e-9", "--output_dir=out"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    info = json.loads((tmp_path / "out" / "DS" / "run.json").read_text())
+    assert info["settings"]["training"]["gradient_norm"] == 1e-9
+    # A model that does not move has the divergence 1.
+    moved = [float(row["MD"]) for row in rows(tmp_path / "out" / "DS" / "cohort.csv")]
+    assert moved == pytest.approx([1, 1], abs=1e-6)
+    code = "import inspect, tff_pmc; print(inspect.signature(tff_pmc.build_adafed))"
+    assert "gradient_norm: 'float' = 0.0" in python("-c", code, cwd=tmp_path).stdout
+
+
 @pytest.mark.slow
 def test_the_paper_of_the_page_has_its_table_and_its_verdicts(tmp_path):
     for name in (*re.findall(r"\(examples/extend/(stripes\w*\.\w+)\)", PAGE),

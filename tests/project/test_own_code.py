@@ -26,6 +26,7 @@ by_name = tff_pmc.build_prioritized_fed_avg(
     criteria=system.own_criteria(settings),
     score=system.score(settings),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
+    local_epochs=1,
 )
 with tff_pmc.Runtime():
     same, metrics = by_name.next(by_name.initialize(), clients)

@@ -15,7 +15,7 @@ from tff_pmc.record.tables import (
     ROUNDS,
     TIMING,
 )
-from tff_pmc.systems import rounds
+from tff_pmc.systems.trainer import Tested
 
 
 def test_accuracy_is_weighted_by_local_test_size(record_of):
@@ -81,7 +81,7 @@ def test_the_weights_of_the_cohort(record_of, system, own, excluded, weights):
 
 def test_candidates_are_in_the_order_of_their_tests(record_of):
     """Those of a search, then those of other weightings, each numbered from 1."""
-    tried = (rounds.Tested("LD,DS", 3, 8, False), rounds.Tested("DS", 6, 8, True))
+    tried = (Tested("LD,DS", 3, 8, False), Tested("DS", 6, 8, True))
     ld, ds = (scores.prioritized((code,)) for code in ("LD", "DS"))
     beside = [
         types.SimpleNamespace(score=score, rate=rate, correct=np.array(correct))

@@ -27,7 +27,7 @@ def compiled(monkeypatch):
 def build(toy_model):
     """Builds a process with some options replaced."""
 
-    def built(rate=0.1, clip_norm=None, **options):
+    def built(rate=0.1, clip_norm=0.0, **options):
         options = {"seed": 0, "batch_size": 2, "local_epochs": 2, **options}
         optimizer = tff.learning.optimizers.build_sgdm(rate)
         return tff_pmc.build_prioritized_fed_avg(

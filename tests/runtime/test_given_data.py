@@ -22,6 +22,7 @@ def processes(worker, toy_model):
             toy_model,
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
             packed=packed,
+            local_epochs=1,
         )
 
     return {"packs": build(True), "batches": build(False)}

@@ -65,6 +65,44 @@ def test_the_state_given_back_is_not_copied(local, process):
     assert number not in values._tensors
 
 
+@tff.tensorflow.computation(np.float32, np.float32)
+def times(a, b):
+    return a * b
+
+
+def _sent_and_summed(x, n):
+    """Two broadcasts, one of a constant, and two sums, of which one is a mean."""
+    two = tff.federated_broadcast(tff.federated_value(2.0, tff.SERVER))
+    total = tff.federated_sum(tff.federated_map(times, (x, two)))
+    return tff.federated_zip((total, tff.federated_sum(n)))
+
+
+# What a computation makes of x = 1, 2, 5 and n = 3, 4, 6, which are at the clients.
+COMPUTATIONS = {
+    "a sum": (lambda x, n: tff.federated_sum(x), 8.0),
+    "a mean": (lambda x, n: tff.federated_mean(x), 8 / 3),
+    "a weighted mean": (lambda x, n: tff.federated_mean(x, n), 41 / 13),
+    "the least": (lambda x, n: tff.federated_min(n), 3),
+    "the largest": (lambda x, n: tff.federated_max(x), 5.0),
+    "a secure sum": (lambda x, n: tff.federated_secure_sum(n, 10), 13),
+    "one of few bits": (lambda x, n: tff.federated_secure_sum_bitwidth(n, 4), 13),
+    "a modular sum": (
+        lambda x, n: tff.backends.mapreduce.federated_secure_modular_sum(n, 5),
+        3,
+    ),
+    "two sums of what is sent": (_sent_and_summed, (16.0, 13)),
+    "no sum": (lambda x, n: tff.federated_value(7, tff.SERVER), 7),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), COMPUTATIONS.values(), ids=COMPUTATIONS)
+def test_operations_of_tff_need_no_worker(local, body, expected):
+    at_clients = (tff.FederatedType(t, tff.CLIENTS) for t in (np.float32, np.int32))
+    computation = tff.federated_computation(*at_clients)(body)
+    np.testing.assert_allclose(computation([1.0, 2.0, 5.0], [3, 4, 6]), expected, 1e-6)
+    assert local.engine.worker is None
+
+
 def test_what_has_no_such_form_is_run_by_the_worker(local, caplog):
     """An aggregation that waits for another; the worker comes, once, and goes."""
 
@@ -152,6 +190,7 @@ def test_an_interrupt_ends_a_call_within_seconds(start):
             criteria=("DS",),
             packed=False,
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+            local_epochs=1,
         )
         batch = np.zeros((4, 28, 28), np.uint8), np.zeros(4, np.int32)
         ends = tf.data.Dataset.from_tensors(batch)

@@ -48,11 +48,11 @@ def test_the_client_step_of_a_system_reaches_its_process(federation, monkeypatch
 
     given = {}
 
-    def build(model, factory, **options):
+    def build(model, **options):
         given.update(options)
 
-    monkeypatch.setattr(processes, "build_factory_fed_avg", build)
-    monkeypatch.setattr(baseline_systems, "FixedRounds", lambda *a: None)
+    monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
+    monkeypatch.setattr(baseline_systems, "Trainer", lambda *a: None)
     small = {"model": "keras_mnist_cnn", "num_clients": 4}
     for name, steps in (("quantized", True), ("simple_average", False)):
         one, _ = runs_of("dual_criterion", name, **small)
@@ -114,8 +114,7 @@ def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation
             weights,
             own["x"],
             own["y"],
-            local_epochs=1,
-            batch_size=0,
+            training=config.training,
             seed=[0, 0],
         )
         x = federation.test_examples.client(client)["x"]

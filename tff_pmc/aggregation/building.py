@@ -21,18 +21,15 @@ def without_autograph(function: _F) -> _F:
     return tf.autograph.experimental.do_not_convert(function)
 
 
-@without_autograph
-def method_without_autograph(owner: Any, name: str) -> Callable[..., Any]:
-    """A method of an object; as it is if its class is this package's or TFF's.
+def method_with_autograph(owner: Any, name: str) -> Callable[..., Any]:
+    """Returns a method; converted unless its class is this package's or TFF's.
 
     The class may be a user's, who may rely on the conversion.
     """
     method = getattr(owner, name)
-    return (
-        without_autograph(method)
-        if type(owner).__module__.startswith(_OURS)
-        else method
-    )
+    if type(owner).__module__.startswith(_OURS):
+        return method
+    return lambda *given: tf.function(lambda: method(*given))()
 
 
 def check_kind(name: str, value: Any, kind: type, words: str) -> None:

@@ -1,16 +1,21 @@
-"""The criterion aggregation by itself, for people who compose their own process."""
+"""The mean of updates under a score over criteria, as an aggregation of TFF's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
+from typing import Optional, Union
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
-from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
+from tff_pmc.aggregation.building import (
+    aggregation_process,
+    check_kind,
+    parts_of,
+    zipped,
+)
 from tff_pmc.aggregation.contributions import (
     RunningSums,
     check_not_negative,
@@ -35,6 +40,19 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
     The measurements have `excluded`, the number of clients that do not count, as their
     update or a criterion is not finite or too large (`SumOptions`).
 
+    `build_prioritized_fed_avg` aggregates by it: its clients weight their updates
+    themselves, several in a pack, so that it takes `create_for_packs`, which is the
+    same without the clients' part.
+
+    OWA and Choquet without declared ranges need the totals of the criteria first:
+    updates wait at the clients for them, in two stages, and the process compiles to
+    none of TFF's deployment forms.
+
+    Attributes:
+        score: the score in force.
+        options: the options of the sums.
+        plan: the plan of the sums, with the `basis` and whether it is `two_stage`.
+
     Example:
         >>> factory = PrioritizedMeanFactory(("DS", "LD"), ("LD", "DS"))
         >>> process = factory.create(update_type, factory.weight_type)
@@ -46,41 +64,56 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         criteria: Sequence[str],
         priority: Union[Sequence[Union[int, str]], Score],
         *,
+        basis: Optional[Basis] = None,
         sums: SumOptions = PLAIN_SUMS,
-        two_stage: bool = False,
     ) -> None:
         """Makes the factory.
 
         Args:
             criteria: the code of each of the m columns.
             priority: an ordering of codes or columns, or any score.
+            basis: the sums to make; by default those that the score needs.
             sums: the options of the sums.
-            two_stage: for scores that need the totals first, OWA and Choquet
-                without declared ranges: updates wait at the clients for them, and
-                the process compiles to none of TFF's deployment forms.
 
         Raises:
             ValueError: the ordering does not fit the criteria, one is named twice,
-                the score needs declared ranges or two stages, or two stages are
-                asked for with sums that hide what clients send.
+                the basis does not cover the score, or the sums need two stages and
+                hide what clients send.
         """
+        check_kind("sums", sums, SumOptions, "a SumOptions")
         if len(set(criteria)) != len(criteria):
             raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
         self._criteria = tuple(criteria)
-        self._score = (
+        self.score = (
             priority if isinstance(priority, Score) else prioritized(priority, criteria)
         )
-        self._plan = sums.plan(Basis.of(len(criteria), [self._score]), self._criteria)
-        if not two_stage:
-            self._plan.basis.check_computable(self._plan.normalization)
-        else:
-            sums.check_two_stage()
-        self._two_stage = two_stage
+        basis = basis or Basis.of(len(criteria), [self.score])
+        if basis.num_criteria != len(criteria):
+            raise ValueError(
+                f"the basis is over {basis.num_criteria} criteria, but there are "
+                f"{len(criteria)}"
+            )
+        basis.coefficients(self.score)  # Refused here, before anything is traced.
+        self.options, self.plan = sums, sums.plan(basis, self._criteria)
+        if not self.plan.two_stage:
+            basis.check_computable(self.plan.normalization)
 
     @property
     def weight_type(self) -> tff.Type:
         """The type of a client's weight: its raw criteria, float32 [m]."""
         return tff.TensorType(np.float32, [len(self._criteria)])
+
+    def create_sums(self, update_type: tff.Type) -> tff.templates.AggregationProcess:
+        """Creates the sums over packs, of which any score over the basis follows."""
+        build = build_two_stage_sums if self.plan.two_stage else build_basis_sums
+        return build(update_type, self.plan)
+
+    def create_for_packs(
+        self, update_type: tff.Type
+    ) -> tff.templates.AggregationProcess:
+        """Creates the mean of what packs of clients send; see `create_sums`."""
+        sums = self.create_sums(update_type)
+        return with_score_in_force(sums, self.plan.basis, self.score)
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
@@ -91,11 +124,9 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 f"the weight must be the client's raw criteria, {self.weight_type}, "
                 f"got {weight_type}"
             )
-        plan, build_sums = self._plan, build_basis_sums
-        if self._two_stage:  # Each client is a pack of its own.
-            plan, build_sums = self._plan.unweighted(), build_two_stage_sums
-        sums = build_sums(value_type, self._plan)
-        inner = with_score_in_force(sums, self._plan.basis, self._score)
+        inner = self.create_for_packs(value_type)
+        # Each client is a pack of its own.
+        plan = self.plan.unweighted() if self.plan.two_stage else self.plan
 
         @tff.tensorflow.computation(value_type, weight_type)
         def prepare(update, raw):
@@ -103,7 +134,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 raw = check_not_negative(", ".join(self._criteria), raw)
             own = contribution_of(plan, raw, update)
             left_out = tf.cast(tf.logical_not(own.included), tf.int32)
-            if self._two_stage:
+            if self.plan.two_stage:
                 sent = own.update, own.criteria
                 sent = tf.nest.map_structure(lambda t: t[tf.newaxis], sent)
                 return *sent, left_out

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import tensorflow_federated as tff
 
-from leaf_data.settings import Range, check_value
 from tff_pmc.aggregation.privacy import GaussianSumFactory, GaussianSums
 from tff_pmc.scores import SUM, Basis, Normalization
-from tff_pmc.settings.aggregation_settings import MAX_UPDATE_NORM
+from tff_pmc.settings.aggregation_settings import SumSettings
 
 SumFactory = tff.aggregators.UnweightedAggregationFactory
-
-_A_NORM = Range(lambda x: 0 < x < math.inf, "finite and above 0")
 
 
 class DeclaredSumFactory(tff.aggregators.UnweightedAggregationFactory):
@@ -90,7 +86,7 @@ class SumPlan:
     basis: Basis
     normalization: Normalization = SUM
     clip_norm: Optional[float] = None
-    max_update_norm: float = MAX_UPDATE_NORM
+    max_update_norm: float = SumSettings.max_update_norm
     model_sum_factory: Optional[SumFactory] = None
     scalar_sum_factory: Optional[SumFactory] = None
 
@@ -103,23 +99,30 @@ class SumPlan:
         check_is_sum("model_sum_factory", self.model_sum_factory)
         check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
 
+    @property
+    def two_stage(self) -> bool:
+        """Whether the totals go to the clients before they weight their updates."""
+        return self.basis.needs_totals(self.normalization.method)
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether nothing but a count may be measured: the rest is not hidden."""
+        return self.scalar_sum_factory is not None
+
     def unweighted(self) -> SumPlan:
         """The same plan with updates that are not weighted by the criteria yet."""
         return dataclasses.replace(self, basis=Basis.singles(self.basis.num_criteria))
 
 
 @dataclasses.dataclass(frozen=True)
-class SumOptions:
+class SumOptions(SumSettings):
     """The choices that a user has of the sums, the same for every process.
 
+    `normalization`, `criteria_ranges`, `clip_norm` and `max_update_norm` are declared
+    once, as flags of the command: see `SumSettings`. In the place of the flag's text
+    `criteria_ranges` takes (low, high) by code.
+
     Attributes:
-        normalization: the normalization of the criteria: `sum` (the papers'), `max`
-            or `range`; see `scores.Normalization`.
-        criteria_ranges: (low, high) by code, for the normalization `range`.
-        clip_norm: the L2 norm to which each client clips its update before it is
-            weighted; None does not clip.
-        max_update_norm: the L2 norm above which a client's update is left out and the
-            client counted as `excluded`, like one whose update is not finite.
         model_sum_factory: sums the weighted updates over the packs, for example
             `tff.aggregators.SecureSumFactory`; plain sums by default. One of your own
             is declared by `DeclaredSumFactory`.
@@ -136,18 +139,14 @@ class SumOptions:
             sums, or options exclude each other; the message names them.
     """
 
-    normalization: str = "sum"
-    criteria_ranges: Optional[Mapping[str, tuple[float, float]]] = None
-    clip_norm: Optional[float] = None
-    max_update_norm: float = MAX_UPDATE_NORM
+    of_arguments = True
+
     model_sum_factory: Optional[SumFactory] = None
     scalar_sum_factory: Optional[SumFactory] = None
     privacy: Optional[GaussianSums] = None
 
     def __post_init__(self) -> None:
-        if self.clip_norm is not None:
-            check_value("clip_norm", self.clip_norm, float, _A_NORM)
-        check_value("max_update_norm", self.max_update_norm, float, _A_NORM)
+        super().__post_init__()
         check_is_sum("model_sum_factory", self.model_sum_factory)
         check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
         given = (self.model_sum_factory, self.scalar_sum_factory)
@@ -168,29 +167,28 @@ class SumOptions:
         }
         return {name: option for name, option in options.items() if option is not None}
 
-    def check_two_stage(self) -> None:
-        """Raises a `ValueError` that names an option that two stages cannot have."""
-        for name in self.hiding:
-            raise ValueError(
-                "the two-stage form sends the totals in the clear: it excludes "
-                f"{name}; with normalization='range' one stage is enough"
-            )
-
     def plan(self, basis: Basis, codes: Sequence[str]) -> SumPlan:
-        """The plan of the sums over a basis, whose columns have these codes.
+        """Returns the plan of the sums over a basis, whose columns have these codes.
 
         Raises:
-            ValueError: ranges do not fit the criteria, or privacy has no bounds.
+            ValueError: ranges do not fit the criteria, privacy has no bounds, or the
+                sums need two stages and hide what clients send.
         """
-        normalization = Normalization.declared(
-            self.normalization, codes, self.criteria_ranges
-        )
-        factories = (self.model_sum_factory, self.scalar_sum_factory)
+        normalization = Normalization.declared(self.normalization, codes, self.ranges)
+        clip_norm = self.clip_norm or None
+        models, scalars = self.model_sum_factory, self.scalar_sum_factory
         if self.privacy is not None:
-            factories = self.privacy.factories(basis, normalization, self.clip_norm)
-        return SumPlan(
-            basis, normalization, self.clip_norm, self.max_update_norm, *factories
+            models, scalars = self.privacy.factories(basis, normalization, clip_norm)
+        plan = SumPlan(
+            basis, normalization, clip_norm, self.max_update_norm, models, scalars
         )
+        for name in self.hiding if plan.two_stage else ():
+            raise ValueError(
+                "OWA and Choquet need two stages with the normalization "
+                f"{self.normalization!r}, which send the totals in the clear: this "
+                f"excludes {name}; with normalization='range' one stage is enough"
+            )
+        return plan
 
 
 PLAIN_SUMS = SumOptions()

@@ -27,7 +27,7 @@ from tff_pmc.clients.client_work import (
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
-from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.clients.training import Training
 from tff_pmc.criteria import Criterion
 
 MOST_EXAMPLES = 1_000_000
@@ -127,17 +127,17 @@ def with_attributes(
 
 def build_dataset_client_work(
     model_fn: ModelFn,
+    optimizer: tff.learning.optimizers.Optimizer,
     criteria: Sequence[Criterion],
     plan: SumPlan,
-    options: TrainingOptions,
+    training: Training,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for `{batch*}`, or `{<batch, attributes>*}`, as data."""
     with tf.Graph().as_default():
         spec_model = model_fn()
     data_spec = spec_model.input_spec
-    client_attributes = options.client_attributes
-    optimizer = options.client_optimizer_fn
+    client_attributes = training.client_attributes
     if client_attributes:
         data_spec = (data_spec, attribute_spec(client_attributes))
 
@@ -154,10 +154,10 @@ def build_dataset_client_work(
             lambda v: tf.TensorSpec(v.shape, v.dtype), variables.trainable
         )
         state = optimizer.initialize(specs)
-        rate = options.client_rate(round_num)
+        rate = training.client_rate(round_num)
         state = with_learning_rate(optimizer, state, rate)
         loss_sum, examples = 0.0, 0
-        for _ in tf.range(options.local_epochs):
+        for _ in tf.range(training.local_epochs):
             loss_sum, examples = 0.0, 0
             for batch in iter(batches):
                 with tf.GradientTape() as tape:
@@ -166,7 +166,7 @@ def build_dataset_client_work(
                     tape.gradient(output.loss, variables.trainable),
                     variables.trainable,
                     received.trainable,
-                    options.prox_mu,
+                    training.prox_mu,
                 )
                 state, updated = optimizer.next(state, variables.trainable, gradients)
                 tf.nest.map_structure(
@@ -180,12 +180,12 @@ def build_dataset_client_work(
         if metrics is not None:  # Before a criterion runs the model again.
             reported = model.report_local_unfinalized_metrics()
             found = tf.nest.map_structure(tf.identity, reported)
-        ran = batches, model, options.local_epochs, examples
+        ran = batches, model, training.local_epochs, examples
         client = _DatasetClient(*ran, received, trained, attributes)
         own = measure_contribution(criteria, plan, client, examples)
         sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
         result = sums.result(weighted_updates(own), plan.normalization)
-        measured = sums.measurements(options.only_counts)
+        measured = sums.measurements(plan.only_counts)
         output = collections.OrderedDict(result=result, measurements=measured)
         if metrics is not None:
             model.reset_metrics()
@@ -200,9 +200,9 @@ def build_dataset_client_work(
         tff.learning.models.weights_type_from_model(spec_model),
         tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
         train_pack,
-        seed=options.seed,  # Of what the model draws: the dataset has its own order.
+        seed=training.seed,  # Of what the model draws: the dataset has its own order.
         metrics=metrics,
-        client_rate=options.client_learning_rate_fn and options.client_rate,
+        client_rate=training.client_learning_rate_fn and training.client_rate,
     )
 
 

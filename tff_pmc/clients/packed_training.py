@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import method_without_autograph
+from tff_pmc.aggregation.building import method_with_autograph
 from tff_pmc.aggregation.contributions import ModelSums, RunningSums, averaged
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
@@ -30,27 +30,28 @@ from tff_pmc.clients.client_work import (
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packed_clients import PackedClients
 from tff_pmc.clients.packing import element_spec, split_batch
-from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.clients.training import Training
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
-from tff_pmc.models.functional import mean_of_batches
+from tff_pmc.models.functional import mean_of_batches, over_range
+from tff_pmc.settings.groups import LocalTraining
 
 
 def build_packed_client_work(
     model: PackedModel,
+    optimizer: tff.learning.optimizers.Optimizer,
     criteria: Sequence[Criterion],
     plan: SumPlan,
-    options: TrainingOptions,
+    training: Training,
     metrics: tff.Computation | None = None,
     *,
     num_weighted_classes: int = 0,
-    updates_wait: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for packs of packed clients; see `build_client_work`.
 
     With `num_weighted_classes` clients receive not the weights W but `<weights=W,
-    class_weights=float32[classes]>`. With `updates_wait`, for simulation, nothing is
-    weighted or summed yet, and the result is that of `stack_updates`.
+    class_weights=float32[classes]>`. Where the plan has two stages nothing is weighted
+    or summed yet, and the result is that of `stack_updates`.
     """
     if not isinstance(split_batch(model.input_spec)[1], tf.TensorSpec):
         raise ValueError(
@@ -58,16 +59,17 @@ def build_packed_client_work(
             "give packed=False, and each client's dataset of batches"
         )
     spec = element_spec(
-        model.input_spec, options.client_attributes, example_attributes(criteria)
+        model.input_spec, training.client_attributes, example_attributes(criteria)
     )
+    updates_wait = plan.two_stage
     plan = plan.unweighted() if updates_wait else plan
     num_criteria = plan.basis.num_criteria
     received_type = weights_type(model)
     if num_weighted_classes:
         received_type = weighted_type(received_type, num_weighted_classes)
-    kept = options.remembered
+    kept = training.remembered
 
-    @tf.function
+    @tf.function(autograph=False)
     def train_pack(state, received, pack):
         class_weights = None
         if num_weighted_classes:
@@ -82,25 +84,25 @@ def build_packed_client_work(
         if metrics is not None:
             no_metrics = model.initialize_metrics_state()
             own_metrics = tf.nest.map_structure(tf.zeros_like, no_metrics)
-        by_client = tf.zeros([options.report_cohort or 0, num_criteria + 1])
-        rate = options.client_rate(state["round"])
+        by_client = tf.zeros([training.report_cohort or 0, num_criteria + 1])
+        rate = training.client_rate(state["round"])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         clients = PackedClients.read(pack)
-        for place in tf.range(clients.count):
+
+        def train_client(place, carried):
+            memory, sums, waiting, own_metrics, by_client = carried
             element = clients[place]
             x, y = element["x"], element["y"]
             start = kept.start(remembered, element["client"], received)
             trained, loss, found = train_locally(
                 model,
-                options.client_optimizer_fn,
+                optimizer,
                 start,
                 x,
                 y,
-                local_epochs=options.local_epochs,
-                batch_size=options.batch_size,
+                training=training,
                 seed=fold_in(round_seed, element["client"]),
-                prox_mu=options.prox_mu,
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
                 learning_rate=rate,
@@ -112,7 +114,7 @@ def build_packed_client_work(
                 trained,
                 element.get("attributes", {}),
                 element.get("example_attributes", {}),
-                options.num_steps(tf.shape(y)[0]),
+                training.num_steps(tf.shape(y)[0]),
                 once_each(functools.partial(mean_of_batches, model, received, x, y)),
                 kept.of_client(remembered, element["client"]),
                 tf.shape(y)[0],
@@ -128,15 +130,21 @@ def build_packed_client_work(
                 own_metrics = tf.nest.map_structure(tf.add, own_metrics, found)
             if updates_wait:
                 waiting = append_update(waiting, contribution)
-            if options.report_cohort is not None:
+            if training.report_cohort is not None:
                 left_out = tf.cast(tf.logical_not(contribution.included), tf.float32)
                 by_client = tf.tensor_scatter_nd_add(
                     by_client,
                     [[element["place"]]],
                     tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis],
                 )
-        measured = sums.measurements(options.only_counts)
-        if options.report_cohort is not None:
+            return memory, sums, waiting, own_metrics, by_client
+
+        carried = memory, sums, waiting, own_metrics, by_client
+        memory, sums, waiting, own_metrics, by_client = over_range(
+            clients.count, 1, carried, train_client
+        )
+        measured = sums.measurements(plan.only_counts)
+        if training.report_cohort is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
         if updates_wait:
@@ -155,11 +163,11 @@ def build_packed_client_work(
         received_type,
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
-        seed=options.seed,
+        seed=training.seed,
         memory=kept.initial(first) if kept.size else None,
         settled=kept.settled,
         metrics=metrics,
-        client_rate=options.client_learning_rate_fn and options.client_rate,
+        client_rate=training.client_learning_rate_fn and training.client_rate,
     )
 
 
@@ -170,10 +178,8 @@ def train_locally(
     x: tf.Tensor,
     y: tf.Tensor,
     *,
-    local_epochs: int,
-    batch_size: int,
+    training: LocalTraining,
     seed: tf.Tensor,
-    prox_mu: float = 0.0,
     class_weights: tf.Tensor | None = None,
     with_metrics: bool = False,
     learning_rate: tf.Tensor | None = None,
@@ -181,7 +187,8 @@ def train_locally(
     """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
 
     The optimizer's state and the model's local weights start anew; B = 0 is one batch
-    of all examples. The seed, int32 [2], is of the batches and the dropout. FedProx's
+    of all examples. The seed, int32 [2], is the client's in this round, of the batches
+    and the dropout. FedProx's
     term is of the trainable weights without the local ones; see `with_proximal_term`.
     Class weights, float32 [classes], are factors of the examples' losses before the
     mean over the batch, as Keras's `class_weight`. A `learning_rate` is in the place of
@@ -195,22 +202,24 @@ def train_locally(
     weights = (*received.trainable, *local)
     non_trainable = received.non_trainable
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
-    state = method_without_autograph(optimizer, "initialize")(specs)
+    state = method_with_autograph(optimizer, "initialize")(specs)
     state = with_learning_rate(optimizer, state, learning_rate)
-    next_step = method_without_autograph(optimizer, "next")
+    next_step = method_with_autograph(optimizer, "next")
     fold_in = tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]
+    batch_size = training.batch_size
     step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
-    loss_sum = tf.constant(0.0)
     metrics = model.initialize_metrics_state() if with_metrics else ()
-    for epoch in tf.range(local_epochs):
+
+    def train_epoch(epoch, carried):
         epoch_seed = fold_in(seed, epoch)
         if batch_size == 0:
             order = tf.range(size)
         else:
             order = tf.random.experimental.stateless_shuffle(tf.range(size), epoch_seed)
-        loss_sum = tf.constant(0.0)
-        for start in tf.range(0, size, step):
+
+        def train_batch(start, carried):
+            state, weights, non_trainable, metrics, loss_sum = carried
             if batch_size == 0:
                 batch_x, batch_y = x, y
             else:
@@ -226,7 +235,10 @@ def train_locally(
                 else:
                     loss = model.weighted_loss(output, batch_y, class_weights)
             gradients = with_proximal_term(
-                tape.gradient(loss, weights), weights, received.trainable, prox_mu
+                tape.gradient(loss, weights),
+                weights,
+                received.trainable,
+                training.prox_mu,
             )
             state, weights = next_step(state, weights, gradients)
             count = tf.shape(batch_y)[0]
@@ -239,6 +251,16 @@ def train_locally(
                         loss=loss, predictions=output, num_examples=count
                     ),
                 )
+            return state, weights, non_trainable, metrics, loss_sum
+
+        *carried, _ = carried
+        first = *carried, tf.constant(0.0)
+        return over_range(size, step, first, train_batch)
+
+    carried = state, weights, non_trainable, metrics, tf.constant(0.0)
+    _, weights, non_trainable, metrics, loss_sum = over_range(
+        training.local_epochs, 1, carried, train_epoch
+    )
     trained = weights[: len(received.trainable)]
     weights_type = tff.learning.models.ModelWeights
     return weights_type(trained, non_trainable), loss_sum, metrics

@@ -18,42 +18,48 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
-from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.aggregation import SumOptions
+from tff_pmc.aggregation.sum_options import PLAIN_SUMS
+from tff_pmc.clients.training import Training, takes_training
 from tff_pmc.models import PackedModel
-from tff_pmc.processes import arguments
-from tff_pmc.processes.prioritized_fed_avg import compose
-from tff_pmc.processes.round_parts import build_round_parts
+from tff_pmc.processes.prioritized_fed_avg import build_prioritized_fed_avg
 from tff_pmc.processes.server_examples import build_class_weight_distributor
 
 
+@takes_training
 def build_adafed(
     model: tff.learning.models.FunctionalModel,
     *,
+    client_optimizer_fn: tff.learning.optimizers.Optimizer,
     server_examples: tuple[Any, Any],
     num_classes: int,
+    server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None,
     power: float = 1.0,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS",),
     score: Optional[scores.Score] = None,
     adapt_loss: bool = True,
     epsilon: float = 0.1,
-    **training_options: Any,
+    sums: SumOptions = PLAIN_SUMS,
+    training: Training,
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of AdaFed for classification.
 
     It is that of `build_prioritized_fed_avg` with one more criterion, ACC, and where
-    the loss adapts with class weights in the broadcast: the metrics then have
-    `distributor=<class_weights=float32[classes]>`. Its `next` compiles to
+    the loss adapts with a `model_distributor` that sends class weights: the metrics
+    then have `distributor=<class_weights=float32[classes]>`. Its `next` compiles to
     MapReduceForm.
 
     Args:
         model: a functional model of a classifier; with `adapt_loss` a
             `models.PackedModel` with `example_losses`, as those of `tff_pmc.models`.
+        client_optimizer_fn: the clients' optimizer.
         server_examples: the arrays (x, y) of the examples that the server measures
             models on.
         num_classes: the number of classes; labels are 0 to num_classes - 1.
+        server_optimizer_fn: the server's optimizer; by default SGD with rate 1.
         power: the exponent of the accuracy; see `criteria.server_accuracy`,
             also for whom this trusts.
-        criteria: the criteria beside ACC, which is the first column. Others that need
+        criteria: the criteria after ACC, which is the first column. Others that need
             the server's examples are bound to these.
         score: over the columns (ACC, *criteria); by default ACC alone.
             `scores.product(("ACC", "DS"))` is accuracy x number of
@@ -61,8 +67,9 @@ def build_adafed(
         adapt_loss: whether the server sends class weights.
         epsilon: what is added to F1 in a class weight, so that it is at most
             1 / epsilon; 0.1 in AdaFed's simulation 2.
-        **training_options: the attributes of `TrainingOptions`. The clients of
-            `keep_own_model` are the adversaries of simulation 3.
+        sums: normalization, clipping, secure sums, privacy.
+        training: not given as such: each field of `Training` is an argument. The
+            clients of `keep_own_model` are the adversaries of simulation 3.
 
     Raises:
         ValueError: as `build_prioritized_fed_avg` and `server_accuracy`; the model is
@@ -89,18 +96,17 @@ def build_adafed(
     x, y = server_examples
     accuracy = criteria_lib.server_accuracy(model, x, y, power=power)
     found = criteria_lib.resolve((accuracy, *criteria))
-    found = criteria_lib.bind_to_server(found, model, x, y)
-    codes = [criterion.code for criterion in found]
-    score = arguments.resolve_score(None if score else codes[:1], score, codes)
-    basis = scores.Basis.of(len(found), [score])
-    parts = build_round_parts(
-        model,
-        found,
-        basis,
-        TrainingOptions(**training_options),
-        num_weighted_classes=num_classes if adapt_loss else 0,
-    )
     distributor = None
     if adapt_loss:
         distributor = build_class_weight_distributor(model, x, y, num_classes, epsilon)
-    return compose(parts, score, distributor)
+    return build_prioritized_fed_avg(
+        model,
+        client_optimizer_fn=client_optimizer_fn,
+        server_optimizer_fn=server_optimizer_fn,
+        priority=None if score else (accuracy.code,),
+        score=score,
+        criteria=criteria_lib.bind_to_server(found, model, x, y),
+        sums=sums,
+        model_distributor=distributor,
+        **training.arguments,
+    )

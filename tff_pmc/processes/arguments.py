@@ -14,9 +14,10 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
+from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value
 from tff_pmc.clients.packing import split_batch
-from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.clients.training import Training
 from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.scores import Score, prioritized
 
@@ -46,6 +47,31 @@ def resolve_score(
     order = codes if priority is None else priority
     declared = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
     return prioritized(declared, codes)
+
+
+def check_aggregator(
+    aggregator: Any, sums: SumOptions, others: Mapping[str, Any]
+) -> tff.aggregators.WeightedAggregationFactory:
+    """Returns a factory of TFF's as a weighted one, which takes the place of `others`.
+
+    Raises:
+        ValueError: one of the others is given, or more of the sums than `clip_norm`.
+        TypeError: it is no factory of TFF's.
+    """
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"give either aggregator or {name}, not both")
+    if sums != SumOptions(clip_norm=sums.clip_norm):
+        raise ValueError(
+            "the aggregator takes the place of the sums: of these only clip_norm can "
+            f"be given, got {sums}"
+        )
+    if isinstance(aggregator, tff.aggregators.UnweightedAggregationFactory):
+        return tff.aggregators.as_weighted_aggregator(aggregator)
+    if not isinstance(aggregator, tff.aggregators.WeightedAggregationFactory):
+        kind = type(aggregator).__name__
+        raise TypeError(f"aggregator must be one of tff.aggregators, got {kind}")
+    return aggregator
 
 
 def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, Any]:
@@ -82,13 +108,14 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
 
 
-def check_client_optimizer(options: TrainingOptions, trainable: Any) -> None:
+def check_client_optimizer(
+    optimizer: tff.learning.optimizers.Optimizer, training: Training, trainable: Any
+) -> None:
     """Checks the clients' optimizer, and rate by round, for these weights (arrays).
 
     A `ValueError` says that the rate follows a client's steps, or does not follow the
     round.
     """
-    optimizer = options.client_optimizer_fn
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), trainable)
     with tf.Graph().as_default():
         state = optimizer.initialize(specs)
@@ -100,12 +127,12 @@ def check_client_optimizer(options: TrainingOptions, trainable: Any) -> None:
             "begins anew in every round: give the optimizer without it, and the "
             "schedule as client_learning_rate_fn, which is of the round"
         )
-    if options.client_learning_rate_fn and "learning_rate" not in hparams:
+    if training.client_learning_rate_fn and "learning_rate" not in hparams:
         raise ValueError(
             "client_learning_rate_fn: client_optimizer_fn, a "
             f"{type(optimizer).__name__}, has no learning_rate in its hparams"
         )
-    rate = options.client_rate(tf.constant(0))
+    rate = training.client_rate(tf.constant(0))
     if rate is not None and not (rate.shape.rank == 0 and 0 <= rate < np.inf):
         raise ValueError(
             "client_learning_rate_fn must give one number, 0 or more and finite, and "

@@ -89,7 +89,7 @@ def counterfactuals(
     online.check_judges(judges)
     wanted = online.candidates if scores is None else scores
     for score in wanted:
-        online.parts.round_parts.plan.basis.coefficients(score)  # Or it is refused.
+        online.parts.basis.coefficients(score)  # Or it is refused.
     trained = online.parts.train(state.learning, clients)
     found = judge_all(online, state, trained, judges, wanted, tuple(rates) or (None,))
     columns = {

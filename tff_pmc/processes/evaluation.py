@@ -19,13 +19,13 @@ from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
-from tff_pmc.processes.round_parts import ModelFn
+from tff_pmc.processes.round_parts import Model
 
 _COUNT_BITS = 31  # Of a client's correct examples, an int32.
 
 
 def build_federated_evaluation(
-    model: ModelFn,
+    model: Model,
     num_clients: Optional[int] = None,
     *,
     packed: Optional[bool] = None,
@@ -65,7 +65,7 @@ def build_federated_evaluation(
         packed: the form of the data; by default packed for a functional model and
             datasets of batches for a `model_fn`.
         batch_size: packed only: the number of examples in a forward pass.
-        metrics_aggregator: as of `TrainingOptions`; by default
+        metrics_aggregator: as of `Training`; by default
             `tff.learning.metrics.sum_then_finalize`.
 
     Raises:
@@ -135,7 +135,7 @@ def build_correct_counts(
             f"{label}: give packed=False, and each client's dataset of batches"
         )
 
-    @tf.function
+    @tf.function(autograph=False)
     def count(weights, examples):
         x, y, client = examples["x"], examples["y"], examples["client"]
         if num_clients is None:

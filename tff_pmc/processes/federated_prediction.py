@@ -15,6 +15,7 @@ from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs
+from tff_pmc.settings.groups import LocalTraining
 
 
 def build_federated_prediction(
@@ -92,10 +93,7 @@ def build_local_tuning_prediction(
     num_examples: int,
     *,
     client_optimizer_fn: tff.learning.optimizers.Optimizer,
-    local_epochs: int = 1,
-    batch_size: int = 0,
-    seed: int = 0,
-    prox_mu: float = 0.0,
+    training: LocalTraining,
     prediction_batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
     """Builds the computation of the predictions by clients' further trained models.
@@ -114,10 +112,7 @@ def build_local_tuning_prediction(
         num_clients: the number of clients in the federation, K.
         num_examples: the number of inputs x, N.
         client_optimizer_fn: the clients' optimizer.
-        local_epochs: the number of passes E of the further training.
-        batch_size: B; 0 is one batch of all examples.
-        seed: the seed of the order of the batches.
-        prox_mu: as of `TrainingOptions`.
+        training: the options of the further training.
         prediction_batch_size: the number of examples in a forward pass.
 
     Returns:
@@ -148,10 +143,8 @@ def build_local_tuning_prediction(
                 received,
                 element["x"],
                 element["y"],
-                local_epochs=local_epochs,
-                batch_size=batch_size,
-                seed=tf.stack([seed, element["client"]]),
-                prox_mu=prox_mu,
+                training=training,
+                seed=tf.stack([training.seed, element["client"]]),
             )
             found = _predicted(
                 model, tuned, x, rows, num_examples, prediction_batch_size

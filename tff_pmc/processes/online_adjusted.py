@@ -8,7 +8,7 @@ One round:
 
 Here training and judging are two federated computations, with the search between
 them: no more candidates are tested than must be. `online_iterative` is the same as
-one pure process.
+one pure process, of the same parts.
 """
 
 from __future__ import annotations
@@ -17,23 +17,45 @@ import collections
 import dataclasses
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import numpy as np
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
-from tff_pmc.clients.training_options import TrainingOptions
-from tff_pmc.processes.online_parts import (
-    OnlineParts,
-    OnlineState,
-    build_parts,
-    default_judge,
+from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions, combine
+from tff_pmc.aggregation.building import zipped
+from tff_pmc.aggregation.sum_options import PLAIN_SUMS
+from tff_pmc.clients.training import Training, takes_training
+from tff_pmc.processes import arguments
+from tff_pmc.processes.evaluation import build_correct_counts
+from tff_pmc.processes.round_parts import (
+    Model,
+    RoundParts,
+    apply_update,
+    build_optimizer_initializer,
+    build_round_parts,
 )
-from tff_pmc.processes.round_parts import ModelFn
 from tff_pmc.runtime import lost_rounds
-from tff_pmc.scores import Score
+from tff_pmc.scores import Basis, Score, prioritized
+
+
+class OnlineState(NamedTuple):
+    """The state between two rounds, in either form of online adjustment.
+
+    Attributes:
+        learning: a `tff.learning.templates.LearningAlgorithmState`: the model, and
+            the states of client work, sums and server optimizer.
+        index: the index of the candidate in force in the list of candidates, int32.
+        correct: the number of examples that the model got right when it was chosen,
+            int32; -1 before the first round, and where nothing is judged.
+    """
+
+    learning: Any
+    index: Any
+    correct: Any
 
 
 class OnlineOutput(NamedTuple):
@@ -44,15 +66,57 @@ class OnlineOutput(NamedTuple):
         metrics: `<client_work, aggregator, finalizer>` as of
             `build_prioritized_fed_avg`, of the chosen model.
         trials: the candidates tested, in order.
-        counts: the judge's counts for the chosen model.
+        counts: the judge's counts for the chosen model; None where nothing is judged.
         train_seconds: the seconds that the training took; the rest went into testing.
     """
 
     state: OnlineState
     metrics: collections.OrderedDict
     trials: list[search.Trial]
-    counts: np.ndarray
+    counts: Optional[np.ndarray]
     train_seconds: float = 0.0
+
+
+class OnlineParts(NamedTuple):
+    """The parts of which either form of online adjustment is composed."""
+
+    candidates: tuple[Score, ...]  # In the order of testing.
+    first: int  # The index of the candidate in force in the first round.
+    round_parts: RoundParts
+    initialize: tff.Computation  # ( -> OnlineState@SERVER)
+    train: tff.Computation  # See `_build_train`.
+    step: Callable[..., collections.OrderedDict]  # See `_build_step`.
+
+    @property
+    def basis(self) -> Basis:
+        """The basis of the sums."""
+        return self.round_parts.mean.plan.basis
+
+
+def chosen(
+    trained: Any, stepped: Any, index: Any, correct: Any
+) -> tuple[OnlineState, collections.OrderedDict]:
+    """Returns the state and the metrics of a round that chose a candidate.
+
+    Both forms call it, with arrays or with tensors: `trained` is of `OnlineParts.train`
+    (without the sums), `stepped` of its `step` to the candidate of this index, whose
+    model gets so many examples right.
+    """
+    learning = tff.learning.templates.LearningAlgorithmState(
+        global_model_weights=stepped["weights"],
+        distributor=(),
+        client_work=trained["client_work"],
+        aggregator=trained["aggregator"],
+        finalizer=stepped["optimizer"],
+    )
+    metrics = collections.OrderedDict(
+        client_work=trained["metrics"]["client_work"],
+        aggregator=collections.OrderedDict(
+            trained["metrics"]["aggregator"], score=stepped["score"]
+        ),
+        finalizer=collections.OrderedDict(update_rejected=stepped["update_rejected"]),
+    )
+    return OnlineState(learning, index, correct), metrics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +125,7 @@ class OnlineAdjustedFedAvg:
 
     Attributes:
         parts: the candidates, and the parts that the round is made of.
-        policy: one of `search.POLICIES`.
+        policy: one of `search.POLICIES`; with `fixed` nothing is judged.
         judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`: examples that a model gets
             right, in all or for each client.
     """
@@ -76,7 +140,7 @@ class OnlineAdjustedFedAvg:
         return self.parts.candidates
 
     def initialize(self) -> OnlineState:
-        """The state before the first round."""
+        """Returns the state before the first round."""
         return self.parts.initialize()
 
     def next(
@@ -92,7 +156,8 @@ class OnlineAdjustedFedAvg:
         Raises:
             ValueError: a federated judge is given no data.
         """
-        self.check_judges(judges)
+        if self.policy != "fixed":
+            self.check_judges(judges)
         start = time.perf_counter()
         trained = self.parts.train(state.learning, clients)
         train_seconds = time.perf_counter() - start
@@ -102,45 +167,31 @@ class OnlineAdjustedFedAvg:
         self, state: OnlineState, trained: Any, judges: Sequence[Any]
     ) -> OnlineOutput:
         """Tests candidates on what `parts.train` gave, the second part of `next`."""
-        # Of a state of another process the search goes on; a fixed candidate does not.
-        index = self.parts.first if self.policy == "fixed" else int(state.index)
-        before = search.SearchState(index, int(state.correct))
-        trials = search.Trials(self.policy, len(self.candidates), before)
-        tested = None
-        while trials.next is not None:
-            index = trials.next
+        if self.policy == "fixed":
+            # Of a state of another process the search resumes; this does not.
+            index, correct, tried, counts = self.parts.first, -1, [], None
             stepped = self.step(state, trained, self.candidates[index])
-            counts = self.correct(stepped["weights"], judges)
-            trials.report(int(counts.sum()))
-            # The models of the others need not stay in memory.
-            if trials.best.index == index:
-                tested = stepped, counts
-        chosen, counts = tested
-        found = trials.result()
-        learning = tff.learning.templates.LearningAlgorithmState(
-            global_model_weights=chosen["weights"],
-            distributor=(),
-            client_work=trained["client_work"],
-            aggregator=trained["aggregator"],
-            finalizer=chosen["optimizer"],
-        )
-        metrics = collections.OrderedDict(
-            client_work=trained["metrics"]["client_work"],
-            aggregator=collections.OrderedDict(
-                trained["metrics"]["aggregator"], score=chosen["score"]
-            ),
-            finalizer=collections.OrderedDict(
-                update_rejected=chosen["update_rejected"]
-            ),
+        else:
+            before = search.SearchState(int(state.index), int(state.correct))
+            trials = search.Trials(self.policy, len(self.candidates), before)
+            while trials.next is not None:
+                tested = trials.next
+                candidate = self.step(state, trained, self.candidates[tested])
+                found = self.correct(candidate["weights"], judges)
+                trials.report(int(found.sum()))
+                # The models of the others need not stay in memory.
+                if trials.best.index == tested:
+                    stepped, counts = candidate, found
+            index, correct = trials.chosen.index, trials.chosen.correct
+            tried = trials.tried
+        next_state, metrics = chosen(
+            trained, stepped, np.int32(index), np.int32(correct)
         )
         lost_rounds.warn(self.parts.train, metrics)
-        next_state = OnlineState(
-            learning, np.int32(found.index), np.int32(found.correct)
-        )
-        return OnlineOutput(next_state, metrics, trials.tried, counts)
+        return OnlineOutput(next_state, metrics, tried, counts)
 
     def get_model_weights(self, state: OnlineState) -> Any:
-        """The model of a state, a `tff.learning.models.ModelWeights`."""
+        """Returns the model of a state, a `tff.learning.models.ModelWeights`."""
         return state.learning.global_model_weights
 
     def set_model_weights(self, state: OnlineState, weights: Any) -> OnlineState:
@@ -156,7 +207,7 @@ class OnlineAdjustedFedAvg:
             raise ValueError("judges is empty: there is nothing to judge candidates on")
 
     def correct(self, weights: Any, judges: Sequence[Any]) -> np.ndarray:
-        """What the judge finds that a model gets right: int64 [], or [K] by client."""
+        """Returns what the judge finds that a model gets right, int64 [] or [K]."""
         return np.asarray(self.judge(weights, judges), np.int64)
 
     def step(
@@ -166,10 +217,10 @@ class OnlineAdjustedFedAvg:
         score: Score,
         rate: Optional[float] = None,
     ) -> Any:
-        """The server's step with one score, for which no client does anything.
+        """Takes the server's step with one score, for which no client does anything.
 
         `trained` is what `parts.train` gave, and `rate` another learning rate of the
-        server. A `ValueError` says that the sums do not cover the score, or that the
+        server. A `ValueError` reports that the sums do not cover the score, or that the
         server's optimizer has no learning rate.
         """
         optimizer = self.parts.round_parts.server_optimizer
@@ -183,7 +234,7 @@ class OnlineAdjustedFedAvg:
             settings["learning_rate"] = np.float32(rate)
             optimizer_state = optimizer.set_hparams(optimizer_state, settings)
         return self.parts.step(
-            self.parts.round_parts.plan.basis.coefficients(score),
+            self.parts.basis.coefficients(score),
             trained["sums"],
             optimizer_state,
             # In a state that was put together the arrays may be in lists.
@@ -194,43 +245,59 @@ class OnlineAdjustedFedAvg:
         )
 
 
+@takes_training
 def build_online_adjusted_fed_avg(
-    model_fn: ModelFn,
+    model: Model,
     *,
+    client_optimizer_fn: tff.learning.optimizers.Optimizer,
+    server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None,
     priority: Optional[Sequence[str]] = None,
     candidates: Optional[Sequence[Score]] = None,
     first: Optional[Score] = None,
+    others: Sequence[Score] = (),
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     policy: str = "backtracking",
     judge: Optional[tff.Computation] = None,
     num_clients: Optional[int] = None,
-    others: Sequence[Score] = (),
-    two_stage: bool = False,
-    **training_options: Any,
+    sums: SumOptions = PLAIN_SUMS,
+    training: Training,
 ) -> OnlineAdjustedFedAvg:
     """Builds online adjustment as train, judge and a search between them.
 
+    One round, whose steps 1 to 4 are those of `build_prioritized_fed_avg`, with the
+    sums that all candidates need:
+
+    5.  A candidate's score combines the sums, and the server's optimizer steps to its
+        model: first that of the candidate in force, then the others in their order.
+    6.  All clients count the examples that the model gets right.
+    7.  With `backtracking` the candidate is chosen if it is at least as good as the
+        model of the round before; else the next is tested, and where none is as good,
+        the best is chosen (DA, Algorithm 1). `best_of_all` tests all and chooses the
+        best, of equals the first.
+
     Args:
-        model_fn: as of `build_prioritized_fed_avg`.
+        model: as of `build_prioritized_fed_avg`.
+        client_optimizer_fn: the clients' optimizer.
+        server_optimizer_fn: the server's optimizer; by default SGD with rate 1.
         priority: the ordering in force in the first round. The candidates are all
             orderings of the same criteria, tested in the order of
             `search.orderings`. Default: the declared criteria, in their order.
         candidates: scores to search in the place of orderings.
         first: the candidate in force in the first round; by default the first.
+        others: scores that are not searched, and whose models follow from the sums,
+            too; see `counterfactuals`.
         criteria: the criteria the clients measure, codes or `Criterion`s.
-        policy: `backtracking` (the paper's), `best_of_all` or `fixed`; see
-            `search.POLICIES`.
+        policy: `backtracking` (the paper's), `best_of_all`, or `fixed`, which judges
+            nothing and keeps the first candidate; see `search.POLICIES`.
         judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`, how many examples a model
             gets right, for whatever data J. By default
             `build_federated_evaluation`, which needs a functional model.
         num_clients: the number of clients in the federation, K, for each of which the
             default judge then counts; by default it counts for all together, with a
             `scalar_sum_factory` by a secure sum.
-        others: scores that are not searched, and whose models follow from the sums,
-            too; see `counterfactuals`.
-        two_stage: whether the sums are made as `build_two_stage_fed_avg` makes them,
-            which OWA and Choquet need without declared ranges.
-        **training_options: the attributes of `TrainingOptions`.
+        sums: normalization, clipping, secure sums, privacy. Two stages follow from
+            the candidates and the normalization.
+        training: not given as such: each field of `Training` is an argument.
 
     Returns:
         An `OnlineAdjustedFedAvg`: `initialize()`, `next(state, clients, judges)`,
@@ -256,9 +323,173 @@ def build_online_adjusted_fed_avg(
         search.check_policy(policy)
     except ValueError as error:
         raise ValueError(f"policy {error}") from error
-    options = TrainingOptions(**training_options)
-    judge = judge or default_judge(model_fn, num_clients, options.sums, secure=True)
-    searched = priority, candidates, criteria
-    more = dict(first=first, others=others, two_stage=two_stage)
-    parts = build_parts(model_fn, *searched, options, **more)
+    judge = judge or default_judge(model, num_clients, sums, secure=True)
+    parts = build_parts(
+        model,
+        training,
+        client_optimizer=client_optimizer_fn,
+        server_optimizer=server_optimizer_fn,
+        priority=priority,
+        candidates=candidates,
+        first=first,
+        others=others,
+        criteria=criteria,
+        sums=sums,
+    )
     return OnlineAdjustedFedAvg(parts, policy, judge)
+
+
+def build_parts(
+    model: Model,
+    training: Training,
+    *,
+    client_optimizer: tff.learning.optimizers.Optimizer,
+    server_optimizer: Optional[tff.learning.optimizers.Optimizer],
+    priority: Optional[Sequence[str]],
+    candidates: Optional[Sequence[Score]],
+    first: Optional[Score] = None,
+    others: Sequence[Score] = (),
+    criteria: Sequence[Union[str, criteria_lib.Criterion]],
+    sums: SumOptions,
+) -> OnlineParts:
+    """Checks and builds the parts; args are of `build_online_adjusted_fed_avg`."""
+    found = criteria_lib.resolve(criteria)
+    codes = [criterion.code for criterion in found]
+    index = 0
+    if candidates is None:
+        in_force = arguments.resolve_score(priority, None, codes)
+        names = [codes[column] for column in sorted(in_force.columns)]
+        candidates = [prioritized(order, codes) for order in search.orderings(names)]
+        index = [score.columns for score in candidates].index(in_force.columns)
+    elif priority is not None:
+        raise ValueError("give either priority or candidates, not both")
+    elif not candidates:
+        raise ValueError("there are no candidates to search")
+    elif first is not None:
+        if first not in candidates:
+            raise ValueError(f"the score {first.label!r} is not among the candidates")
+        index = list(candidates).index(first)
+    basis = Basis.of(len(found), [*candidates, *others])
+    mean = PrioritizedMeanFactory(codes, candidates[index], basis=basis, sums=sums)
+    parts = build_round_parts(
+        model,
+        found,
+        mean,
+        training,
+        client_optimizer=client_optimizer,
+        server_optimizer=server_optimizer,
+    )
+    summed = mean.create_sums(parts.update_type)
+    initialize = _build_initialize(parts, summed, index)
+    state_type = initialize.type_signature.result.member
+    train = _build_train(parts, summed, state_type)
+    return OnlineParts(
+        tuple(candidates), index, parts, initialize, train, _build_step(parts)
+    )
+
+
+def _build_initialize(
+    parts: RoundParts, sums: tff.templates.AggregationProcess, first: int
+) -> tff.Computation:
+    """Builds `( -> OnlineState@SERVER)`."""
+    optimizer = build_optimizer_initializer(parts.server_optimizer, parts.weights_type)
+
+    @tff.federated_computation
+    def initialize():
+        learning = tff.learning.templates.LearningAlgorithmState(
+            global_model_weights=tff.federated_eval(parts.initial_weights, tff.SERVER),
+            distributor=tff.federated_value((), tff.SERVER),
+            client_work=parts.client_work.initialize(),
+            aggregator=sums.initialize(),
+            finalizer=tff.federated_eval(optimizer, tff.SERVER),
+        )
+        search_state = (
+            tff.federated_value(np.int32(value), tff.SERVER) for value in (first, -1)
+        )
+        return tff.federated_zip(
+            OnlineState(tff.federated_zip(learning), *search_state)
+        )
+
+    return initialize
+
+
+def _build_train(
+    parts: RoundParts, sums: tff.templates.AggregationProcess, state_type: tff.Type
+) -> tff.Computation:
+    """Builds the training of one cohort, whose result is the sums.
+
+    (<LearningAlgorithmState@SERVER, {D*}@CLIENTS>
+     -> <client_work=..., aggregator=...,
+         sums=<models=W*B, scales=float32[m], monomials=float32[B]>,
+         metrics=<client_work=..., aggregator=...>>@SERVER)
+    """
+    data_type = parts.client_work.next.type_signature.parameter[2]
+
+    @tff.federated_computation(
+        tff.FederatedType(state_type.learning, tff.SERVER), data_type
+    )
+    def train(state, clients):
+        received = tff.federated_broadcast(state.global_model_weights)
+        work = parts.client_work.next(state.client_work, received, clients)
+        found = sums.next(
+            state.aggregator, work.result.update, work.result.update_weight
+        )
+        return collections.OrderedDict(
+            client_work=work.state,
+            aggregator=found.state,
+            sums=found.result,
+            metrics=zipped(
+                client_work=work.measurements, aggregator=found.measurements
+            ),
+        )
+
+    return train
+
+
+def _build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
+    """Builds the server's step to one candidate's model, a `tf.function`.
+
+    Its arguments are the candidate's coefficients `a_S`, float32 [B], the sums, the
+    optimizer's state and the weights; its result the same weights and state after the
+    step, `update_rejected`, and `score`, the sum of the clients' scores.
+    """
+    basis = parts.mean.plan.basis
+
+    @tf.function
+    def step(coefficients, sums, optimizer_state, weights):
+        update, score = combine(
+            basis, coefficients, sums["scales"], sums["monomials"], sums["models"]
+        )
+        optimizer_state, weights, rejected = apply_update(
+            parts.server_optimizer, optimizer_state, weights, update
+        )
+        return collections.OrderedDict(
+            weights=weights,
+            optimizer=optimizer_state,
+            update_rejected=rejected,
+            score=score,
+        )
+
+    return step
+
+
+def default_judge(
+    model: Any, num_clients: Optional[int], sums: SumOptions, *, secure: bool = False
+) -> tff.Computation:
+    """Builds an evaluation, by client or of all, which needs a functional model.
+
+    Its counts are exact, so that it is refused with hidden sums; with secure ones
+    it may be `secure` itself, if it counts for all together.
+    """
+    secure &= list(sums.hiding) == ["scalar_sum_factory"] and num_clients is None
+    for name in () if secure else sums.hiding:
+        raise ValueError(
+            f"{name} would hide the sums of training, while the default judge "
+            "returns exact counts of correct examples: give a judge of your own"
+        )
+    if not isinstance(model, tff.learning.models.FunctionalModel):
+        raise ValueError(
+            "a model_fn needs a judge of its own: a computation (<W@SERVER, "
+            "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
+        )
+    return build_correct_counts(model, num_clients, secure=secure)

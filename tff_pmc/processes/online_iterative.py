@@ -11,24 +11,32 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.aggregation.building import parts_of, zipped
-from tff_pmc.clients.training_options import TrainingOptions
-from tff_pmc.processes.online_parts import OnlineState, build_parts, default_judge
-from tff_pmc.processes.round_parts import ModelFn
+from tff_pmc import search
+from tff_pmc.aggregation import SumOptions
+from tff_pmc.aggregation.building import zipped
+from tff_pmc.aggregation.sum_options import PLAIN_SUMS
+from tff_pmc.clients.training import Training, takes_training
+from tff_pmc.processes.online_adjusted import build_parts, chosen, default_judge
+from tff_pmc.processes.round_parts import Model
 from tff_pmc.scores import Score
 
 
+@takes_training
 def build_online_adjusted_iterative_process(
-    model_fn: ModelFn,
+    model: Model,
     *,
+    client_optimizer_fn: tff.learning.optimizers.Optimizer,
+    server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None,
     priority: Optional[Sequence[str]] = None,
     candidates: Optional[Sequence[Score]] = None,
+    first: Optional[Score] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
+    policy: str = "backtracking",
     judge: Optional[tff.Computation] = None,
-    two_stage: bool = False,
-    **training_options: Any,
+    sums: SumOptions = PLAIN_SUMS,
+    training: Training,
 ) -> tff.templates.IterativeProcess:
-    """Builds `best_of_all` as one process that chooses at the server.
+    """Builds online adjustment as one process, which chooses at the server.
 
     With n candidates, `next` has the type
 
@@ -38,21 +46,33 @@ def build_online_adjusted_iterative_process(
                       finalizer=<update_rejected=int32>,
                       search=<correct=int32[n], chosen=int32>>@SERVER>)
 
-    A pair is a pack to train on, which is empty where its clients are not in the
-    round's cohort, and a pack to judge on; `pair_packs` makes such pairs. All n
-    models travel to the clients in every round, after the sums have travelled to the
-    server: so this runs on one machine, but compiles to no deployment form of TFF's,
-    where a broadcast cannot depend on an aggregate.
+    The state has the ordering in force and its model's number of correct examples, and
+    the choice is that of `build_online_adjusted_fed_avg` in every round. What it costs
+    more: a federated computation cannot stop half way, so that all n models are made,
+    sent to the clients and judged in every round, also where backtracking would be
+    content with the first. As a broadcast cannot depend on an aggregate in TFF's
+    deployment forms, it compiles to none of them, and runs on one machine.
 
-    Args and errors are those of `build_online_adjusted_fed_avg`, but that there is no
-    `policy`; the judge has to give one integer.
+    A pair is a pack to train on, which is empty where its clients are not in the
+    round's cohort, and a pack to judge on; `pair_packs` makes such pairs.
+
+    Args and errors are those of `build_online_adjusted_fed_avg`, but that the policy
+    is no `fixed`, and the judge has to give one integer.
     """
-    options = TrainingOptions(**training_options)
-    judge = judge or default_judge(model_fn, None, options.sums)
+    if policy not in (known := search.POLICIES[1:]):
+        raise ValueError(f"policy must be one of {', '.join(known)}; got {policy!r}")
+    judge = judge or default_judge(model, None, sums)
     parts = build_parts(
-        model_fn, priority, candidates, criteria, options, two_stage=two_stage
+        model,
+        training,
+        client_optimizer=client_optimizer_fn,
+        server_optimizer=server_optimizer_fn,
+        priority=priority,
+        candidates=candidates,
+        first=first,
+        criteria=criteria,
+        sums=sums,
     )
-    basis = parts.round_parts.plan.basis
     train, scores = parts.train, parts.candidates
     state_type = parts.initialize.type_signature.result
     trained_type = train.type_signature.result
@@ -62,7 +82,7 @@ def build_online_adjusted_iterative_process(
         learning = state.learning
         return tuple(
             parts.step(
-                basis.coefficients(score),
+                parts.basis.coefficients(score),
                 sums,
                 learning.finalizer,
                 learning.global_model_weights,
@@ -70,25 +90,26 @@ def build_online_adjusted_iterative_process(
             for score in scores
         )
 
+    without_sums = tff.to_type(
+        collections.OrderedDict(
+            (name, trained_type[name].member)
+            for name in ("client_work", "aggregator", "metrics")
+        )
+    )
+
     @tff.tensorflow.computation(
         state_type.member,
         step_all.type_signature.result,
         tff.to_type((np.int32,) * len(scores)),
-        trained_type.client_work.member,
-        trained_type.aggregator.member,
+        without_sums,
     )
-    def choose(state, stepped, correct, client_work, sums_state):
+    def choose(state, stepped, correct, trained):
         counts = tf.stack(correct)
-        # Of equals the one in force, which a search tests first, then the first.
-        in_force = tf.one_hot(state.index, len(scores), dtype=tf.int32)
-        chosen = tf.argmax(2 * counts + in_force, output_type=tf.int32)
-        model = tf.switch_case(chosen, [lambda one=one: one for one in stepped])
-        learning = tff.learning.templates.LearningAlgorithmState(
-            model["weights"], (), client_work, sums_state, model["optimizer"]
-        )
-        searched = collections.OrderedDict(correct=counts, chosen=chosen)
-        rejected = collections.OrderedDict(update_rejected=model["update_rejected"])
-        return OnlineState(learning, chosen, counts[chosen]), searched, rejected
+        index = choice(policy, counts, state.index, state.correct)
+        model = tf.switch_case(index, [lambda one=one: one for one in stepped])
+        next_state, metrics = chosen(trained, model, index, counts[index])
+        metrics["search"] = collections.OrderedDict(correct=counts, chosen=index)
+        return next_state, metrics
 
     pair_type = tff.to_type(
         collections.OrderedDict(
@@ -104,22 +125,40 @@ def build_online_adjusted_iterative_process(
         correct = tuple(
             judge(stepped[n].weights, pairs.test) for n in range(len(scores))
         )
-        next_state, searched, rejected = tff.federated_map(
-            choose,
-            (
-                state,
-                stepped,
-                tff.federated_zip(correct),
-                trained.client_work,
-                trained.aggregator,
-            ),
+        kept = zipped(
+            client_work=trained.client_work,
+            aggregator=trained.aggregator,
+            metrics=trained.metrics,
         )
-        metrics = zipped(
-            **parts_of(trained.metrics), finalizer=rejected, search=searched
+        next_state, metrics = tff.federated_map(
+            choose, (state, stepped, tff.federated_zip(correct), kept)
         )
         return tff.learning.templates.LearningProcessOutput(next_state, metrics)
 
     return tff.templates.IterativeProcess(parts.initialize, next_fn)
+
+
+def choice(
+    policy: str, counts: tf.Tensor, in_force: tf.Tensor, before: tf.Tensor
+) -> tf.Tensor:
+    """Returns the index that `search.Trials` would choose, in TensorFlow.
+
+    Args:
+        policy: `backtracking` or `best_of_all`.
+        counts: the correct examples of each candidate's model, int32 [n].
+        in_force: the index of the candidate in force, which is tested first.
+        before: the count of the round before; -1 before the first.
+    """
+    indices = tf.range(tf.size(counts))
+    # In the order of the tests; `tf.equal`, as `==` compares objects in TFF's graphs.
+    order = tf.argsort(tf.where(tf.equal(indices, in_force), -1, indices))
+    tested = tf.gather(counts, order)
+    best = tf.argmax(tested, output_type=tf.int32)  # Of equals the first.
+    if policy == "best_of_all":
+        return order[best]
+    enough = tested >= before
+    first = tf.argmax(tf.cast(enough, tf.int32), output_type=tf.int32)
+    return order[tf.where(tf.reduce_any(enough), first, best)]
 
 
 def pair_packs(

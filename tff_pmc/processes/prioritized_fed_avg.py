@@ -1,48 +1,80 @@
-"""Federated averaging with a prioritized, multi-criteria mean (DA; PMC).
-
-One round:
-
-    broadcast w -> each client trains w_k and measures its criteria r[k, i]
-    -> sums over clients of r_S[k] * (w - w_k) and of r_S[k], for S in the basis
-    -> the score in force combines the sums -> server optimizer -> new w
-
-The server sees sums only, and any score over the basis follows from them. OWA and
-Choquet compare a client's *normalized* criteria, which it does not know before the
-cohort's totals. In two stages it keeps its update until they are broadcast:
-
-    totals T_i -> broadcast T -> each client normalizes and weights its update -> sums
-"""
+"""Federated averaging with a prioritized, multi-criteria mean (DA; PMC)."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.aggregation import with_score_in_force
-from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions
+from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
+from tff_pmc.aggregation.baselines import ClientStep
+from tff_pmc.aggregation.sum_options import PLAIN_SUMS
+from tff_pmc.clients.training import Training, takes_training
 from tff_pmc.processes import arguments
 from tff_pmc.processes.round_parts import (
-    ModelFn,
-    RoundParts,
+    Model,
     build_finalizer,
     build_round_parts,
+    one_client_each,
 )
-from tff_pmc.scores import Basis, Score
+from tff_pmc.processes.server_examples import num_weighted_classes
+from tff_pmc.scores import Basis, Score, single
+
+Factory = Union[
+    tff.aggregators.WeightedAggregationFactory,
+    tff.aggregators.UnweightedAggregationFactory,
+]
 
 
+@takes_training
 def build_prioritized_fed_avg(
-    model_fn: ModelFn,
+    model: Model,
     *,
+    client_optimizer_fn: tff.learning.optimizers.Optimizer,
+    server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None,
     priority: Optional[Sequence[str]] = None,
     score: Optional[Score] = None,
+    aggregator: Optional[Factory] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     basis: Optional[Basis] = None,
-    **training_options: Any,
+    sums: SumOptions = PLAIN_SUMS,
+    client_step: Optional[ClientStep] = None,
+    model_distributor: Optional[tff.learning.templates.DistributionProcess] = None,
+    deployable: bool = False,
+    training: Training,
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of prioritized multi-criteria averaging.
+
+    One round, of a cohort of clients k and the criteria i:
+
+    1.  The server sends its model w to the clients.
+    2.  Each client trains w on its examples to w_k, and measures its criteria
+        `r[k, i] >= 0`.
+    3.  It weights its update `w - w_k` by `r_S[k]`, the product of its criteria in a
+        set S, for each set of the basis.
+    4.  The updates so weighted, the `r_S[k]` and the `r[k, i]` are summed over the
+        clients: the server sees sums only.
+    5.  The score in force combines the sums. With the totals `T_i = sum_k r[k, i]` and
+        `c[k, i] = r[k, i] / T_i` an ordering o scores a client by
+
+            s[k] = sum_j prod_{l<=j} c[k, o(l)]        (DA eq. 4, PMC eq. 6)
+
+        and the mean update is `D = sum_k s[k] (w - w_k) / sum_k s[k]` (PMC eq. 5).
+    6.  The server's optimizer takes D for a gradient: by default `w <- w - D`.
+
+    Scores that compare normalized criteria, OWA and Choquet, need two stages, unless
+    their ranges are declared: between 2 and 3 the clients send their criteria alone,
+    and the totals are sent back. That is for simulation: a broadcast that depends on an
+    aggregate compiles to none of TFF's deployment forms, the clients have to be packed,
+    a pack keeps the updates of all its clients, and totals are summed in the clear.
+
+    With an `aggregator` it is federated averaging around this factory: in the place of
+    3 to 5 it aggregates `(w - w_k, n_k)`, of which it sees each client's. Each pack
+    must then hold one client: `pack(examples, cohort, num_packs=len(cohort))`.
 
     With `W` the type of the model's `ModelWeights`, m criteria and B sums, the
     process has
@@ -63,12 +95,13 @@ def build_prioritized_fed_avg(
                          score=float32, model_sums=..., scalar_sums=...>,
              finalizer=<update_rejected=int32>>
 
-    After `loss_sum` come the model's own metrics by name (those of its Keras model,
-    say), with the values that TFF's `build_weighted_fed_avg` reports. `totals` are the
-    sums of the criteria (normalized ones with declared ranges), `score` is the sum of
-    the scores. Monomials are float32: a client whose criteria multiply to more than
-    1e30, or to less than 1e-30 without one of them being 0, is left out like one that
-    is not finite or has no examples.
+    After `loss_sum` come the model's metrics by name (those of its Keras model, say),
+    with the values that TFF's `build_weighted_fed_avg` reports. `totals` are the sums
+    of the criteria (normalized ones with declared ranges), `monomials` those of the
+    `r_S[k]` (in two stages of normalized criteria), `score` is the sum of the scores.
+    Monomials are float32: a client whose criteria multiply to more than 1e30, or to
+    less than 1e-30 without one of them being 0, is left out like one that is not finite
+    or has no examples. An aggregator has its measurements in the place of these.
 
     Clients' data has one of two forms. *Packed*, D is one whole client,
     `<x=..., y=..., client=int32, place=int32>`, and a pack is a sequence of them:
@@ -77,33 +110,48 @@ def build_prioritized_fed_avg(
     client. Everything but the loop over examples is the same.
 
     Args:
-        model_fn: a functional model, or a function that makes a
+        model: a functional model, or a function that makes a
             `tff.learning.models.VariableModel`, as TFF's algorithms take it.
-        priority: the codes of criteria, most important first: the prioritized score
-            (DA eq. 4, PMC eq. 6). `("DS",)` is federated averaging. Default:
-            the declared criteria, in their order.
+        client_optimizer_fn: the clients' optimizer, for example
+            `tff.learning.optimizers.build_sgdm(0.1)`. Its state begins anew in every
+            round, so that TFF's `schedule_learning_rate` is refused: it would count a
+            client's steps, and not the rounds.
+        server_optimizer_fn: the server's optimizer; by default SGD with rate 1, which
+            takes the weighted mean as it is (PMC eq. 2 has the rate).
+        priority: the codes of criteria, most important first: the prioritized score.
+            `("DS",)` is federated averaging. Default: the criteria in their order.
         score: any other score over the columns of `criteria`, in the place of
-            `priority`. OWA and Choquet need the normalization `range` here, and
-            `build_two_stage_fed_avg` with the others (`docs/operators.md`).
+            `priority`.
+        aggregator: any factory of TFF's, or `aggregation.BASELINES[name]()`, in the
+            place of a score. The weight of an update is the client's number of
+            examples, float32: DS has to be among the criteria, and only DS counts. A
+            client whose update is not finite comes as 0 with the weight 0: an
+            unweighted factory cannot tell it from an update of 0.
         criteria: the m criteria the clients measure, codes or `Criterion`s.
         basis: the sums to make; by default those the score needs. With
             `Basis.all_subsets(m)` every ordering follows (`with_score`), and with
             its `minima` every OWA and Choquet integral.
-        **training_options: the attributes of `TrainingOptions`: `client_optimizer_fn`,
-            which is needed, `client_learning_rate_fn`, `server_optimizer_fn`, `packed`,
-            `local_epochs`, `batch_size`, `seed`, `client_attributes`, `report_cohort`,
-            `keep_own_model`, `memory`, `metrics_aggregator`, `sums`, a `SumOptions`
-            (normalization, clipping, secure sums, privacy).
+        sums: normalization, clipping, secure sums, privacy. With an aggregator only
+            `clip_norm` can be given.
+        client_step: of an aggregator: what a client does with its trained model before
+            its update is aggregated, as `aggregation.quantize_parameters(8)`.
+        model_distributor: how the model is sent, as in TFF's algorithms; by default by
+            a broadcast. One that sends `<weights=W, class_weights=float32[classes]>`
+            has packed clients train on the loss so weighted (`build_adafed`).
+        deployable: whether to refuse a process that compiles to none of TFF's
+            deployment forms.
+        training: not given as such: each field of `Training` is an argument.
 
     Returns:
         A `tff.learning.templates.LearningProcess`.
 
     Raises:
         ValueError: a criterion is unknown, named twice, negative or no scalar,
-            the basis does not cover the score, the score needs the totals first,
-            options exclude each other, or a number is out of range; the message
+            the basis does not cover the score, the process would not be deployable,
+            arguments exclude each other, or a number is out of range; the message
             names it.
-        TypeError: an optimizer is not a `tff.learning.optimizers.Optimizer`.
+        TypeError: an optimizer is not a `tff.learning.optimizers.Optimizer`, or the
+            aggregator no factory of TFF's.
 
     Example:
         >>> process = build_prioritized_fed_avg(
@@ -112,34 +160,61 @@ def build_prioritized_fed_avg(
         ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
         ... )
     """
-    named = priority, score, criteria, basis
-    return _build(model_fn, *named, training_options, two_stage=False)
-
-
-def compose(
-    parts: RoundParts,
-    score: Score,
-    distributor: Optional[tff.learning.templates.DistributionProcess] = None,
-) -> tff.learning.templates.LearningProcess:
-    """The learning process of a fixed score, of either form of the sums.
-
-    The `distributor` sends what the clients receive; by default the model.
-    """
-    weights_type = parts.weights_type
+    found = criteria_lib.resolve(criteria)
+    codes = [criterion.code for criterion in found]
+    if aggregator is not None:
+        others = {"priority": priority, "score": score, "basis": basis}
+        aggregator = arguments.check_aggregator(aggregator, sums, others)
+        score = single("DS", codes)
+        training = dataclasses.replace(training, packed=True)
+    elif client_step is not None:
+        raise ValueError("client_step needs an aggregator, which sees its result")
+    score = arguments.resolve_score(priority, score, codes)
+    mean = PrioritizedMeanFactory(codes, score, basis=basis, sums=sums)
+    if deployable and mean.plan.two_stage:
+        raise ValueError(
+            f"the score {score.label!r} needs two stages with the normalization "
+            f"{sums.normalization!r}, and is not deployable: declare ranges "
+            "(sums=SumOptions('range', ...))"
+        )
+    classes = num_weighted_classes(model_distributor) if model_distributor else 0
+    # Steps 2 and 3: the clients' part.
+    parts = build_round_parts(
+        model,
+        found,
+        mean,
+        training,
+        client_optimizer=client_optimizer_fn,
+        server_optimizer=server_optimizer_fn,
+        num_weighted_classes=classes,
+    )
+    client_work = parts.client_work
+    # Steps 4 and 5: the sums, and the score that combines them.
+    if aggregator is None:
+        aggregation = mean.create_for_packs(parts.update_type)
+    else:
+        client_work = one_client_each(client_work, client_step)
+        aggregation = aggregator.create(parts.update_type, WEIGHT_TYPE)
+    # Step 1: the model is sent.
+    distributor = model_distributor
+    if distributor is None:
+        build_broadcast = tff.learning.templates.build_broadcast_process
+        distributor = build_broadcast(parts.weights_type)
     return tff.learning.templates.compose_learning_process(
         parts.initial_weights,
-        distributor or tff.learning.templates.build_broadcast_process(weights_type),
-        parts.client_work,
-        with_score_in_force(parts.sums, parts.plan.basis, score),
-        build_finalizer(parts.server_optimizer, weights_type),
+        distributor,
+        client_work,
+        aggregation,
+        # Step 6: the server's optimizer.
+        build_finalizer(parts.server_optimizer, parts.weights_type),
     )
 
 
 def with_score(state: Any, basis: Basis, score: Score) -> Any:
-    """The state of a process with another score in force, whatever `next` takes it on.
+    """Returns the state of a process with another score in force.
 
-    Without it the score is that of the process whose `next` is called, and not of the
-    process that made the state.
+    Whatever `next` takes it on has that score. Without it the score is that of the
+    process whose `next` is called, and not of the process that made the state.
 
     Args:
         state: a state of a process built with this basis.
@@ -155,47 +230,3 @@ def with_score(state: Any, basis: Basis, score: Score) -> Any:
     aggregator = dict(state.aggregator)
     aggregator["coefficients"] = basis.coefficients(score)
     return state._replace(aggregator=type(state.aggregator)(aggregator))
-
-
-def build_two_stage_fed_avg(
-    model_fn: tff.learning.models.FunctionalModel,
-    *,
-    priority: Optional[Sequence[str]] = None,
-    score: Optional[Score] = None,
-    criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
-    basis: Optional[Basis] = None,
-    **training_options: Any,
-) -> tff.learning.templates.LearningProcess:
-    """Builds the learning process of any score under any normalization.
-
-    For simulation: its `next` runs on one machine, and compiles to none of TFF's
-    deployment forms (MapReduceForm, DistributeAggregateForm, the mergeable form),
-    because a broadcast depends on an aggregate. A pack keeps the updates of all its
-    clients: memory grows with the cohort, by a model for each client. With declared
-    ranges, or for the weighted average, `build_prioritized_fed_avg` does the same in
-    one stage and compiles to all of them.
-
-    The args, types and errors are those of `build_prioritized_fed_avg`, but that the
-    model has to be functional, and the clients packed. `totals` in the metrics are of
-    the criteria as they came in, `monomials` of normalized ones. The totals are summed
-    in the clear: `sums` take neither `privacy` nor a `scalar_sum_factory`.
-
-    Example:
-        >>> process = build_two_stage_fed_avg(
-        ...     models.mnist_cnn(),
-        ...     score=scores.owa("most"),
-        ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
-        ... )
-    """
-    named = priority, score, criteria, basis
-    return _build(model_fn, *named, training_options, two_stage=True)
-
-
-def _build(model_fn, priority, score, criteria, basis, training_options, two_stage):
-    found = criteria_lib.resolve(criteria)
-    score = arguments.resolve_score(priority, score, [c.code for c in found])
-    basis = basis or Basis.of(len(found), [score])
-    basis.coefficients(score)  # Refused here, before anything is traced.
-    options = TrainingOptions(**training_options)
-    parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
-    return compose(parts, score)

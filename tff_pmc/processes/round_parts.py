@@ -5,23 +5,24 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Callable, Union
+from typing import Any, Callable, Optional, Union
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.aggregation import SumPlan, build_basis_sums, build_two_stage_sums
-from tff_pmc.aggregation.contributions import update_type
+from tff_pmc.aggregation import PrioritizedMeanFactory
+from tff_pmc.aggregation.baselines import ClientStep
+from tff_pmc.aggregation.building import check_kind
+from tff_pmc.aggregation.contributions import averaged, update_type
 from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
-from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.clients.training import Training
 from tff_pmc.models import PackedModel
 from tff_pmc.processes import arguments
-from tff_pmc.scores import Basis
 
-ModelFn = Union[
+Model = Union[
     tff.learning.models.FunctionalModel, Callable[[], tff.learning.models.VariableModel]
 ]
 
@@ -32,8 +33,7 @@ class RoundParts:
 
     initial_weights: tff.Computation  # ( -> W), W the model's `ModelWeights`.
     client_work: tff.learning.templates.ClientWorkProcess
-    plan: SumPlan
-    sums: tff.templates.AggregationProcess  # As the plan has them.
+    mean: PrioritizedMeanFactory  # It aggregates what the client work sends.
     server_optimizer: tff.learning.optimizers.Optimizer
 
     @property
@@ -41,77 +41,86 @@ class RoundParts:
         """The type of the model's `ModelWeights`, W."""
         return self.initial_weights.type_signature.result
 
+    @property
+    def update_type(self) -> tff.Type:
+        """The type of a client's update, U."""
+        return update_type(self.weights_type)
+
 
 def build_round_parts(
-    model_fn: ModelFn,
+    model: Model,
     criteria: Sequence[criteria_lib.Criterion],
-    basis: Basis,
-    options: TrainingOptions,
+    mean: PrioritizedMeanFactory,
+    training: Training,
     *,
-    two_stage: bool = False,
+    client_optimizer: tff.learning.optimizers.Optimizer,
+    server_optimizer: Optional[tff.learning.optimizers.Optimizer],
     num_weighted_classes: int = 0,
 ) -> RoundParts:
-    """Checks the options against the model and builds the parts.
+    """Checks the arguments of a builder against the model and builds the parts.
 
-    With `two_stage` the totals go back to the clients before they weight their updates.
     The errors are those of `build_prioritized_fed_avg`.
     """
-    if basis.num_criteria != len(criteria):
-        raise ValueError(
-            f"the basis is over {basis.num_criteria} criteria, but there are "
-            f"{len(criteria)}"
-        )
-    weights, input_spec = arguments.initial_weights(model_fn)
-    arguments.check_client_optimizer(options, weights.trainable)
-    packed = options.is_packed(model_fn)
+    if server_optimizer is None:
+        server_optimizer = tff.learning.optimizers.build_sgdm(1.0)
+    optimizers = {
+        "client_optimizer_fn": client_optimizer,
+        "server_optimizer_fn": server_optimizer,
+    }
+    for name, optimizer in optimizers.items():
+        kind = tff.learning.optimizers.Optimizer
+        check_kind(name, optimizer, kind, "a tff.learning.optimizers.Optimizer")
+    training.check_sums(mean.options.hiding)
+    weights, input_spec = arguments.initial_weights(model)
+    arguments.check_client_optimizer(client_optimizer, training, weights.trainable)
+    packed = training.is_packed(model)
     if not packed:
-        _check_datasets_suffice(criteria, num_weighted_classes)
-    plan = options.sums.plan(basis, [criterion.code for criterion in criteria])
-    if two_stage:
-        if not packed:
-            raise ValueError(
-                "the two-stage form keeps the updates of packed clients: it needs a "
-                "tff.learning.models.FunctionalModel, and no packed=False"
-            )
-        options.sums.check_two_stage()
-    else:
-        basis.check_computable(plan.normalization)
+        _check_datasets_suffice(criteria, mean, num_weighted_classes)
     arguments.probe_criteria(
-        criteria, model_fn, weights, input_spec, options.client_attributes
+        criteria, model, weights, input_spec, training.client_attributes
     )
     metrics = model_metrics.build_aggregation(
-        model_fn, options.metrics_aggregator, hidden=options.only_counts
+        model, training.metrics_aggregator, hidden=mean.plan.only_counts
     )
     if packed:
         client_work = build_packed_client_work(
-            PackedModel.of(model_fn),
+            PackedModel.of(model),
+            client_optimizer,
             criteria,
-            plan,
-            options,
+            mean.plan,
+            training,
             metrics,
             num_weighted_classes=num_weighted_classes,
-            updates_wait=two_stage,
         )
     else:
         client_work = build_dataset_client_work(
-            model_metrics.as_model_fn(model_fn), criteria, plan, options, metrics
+            model_metrics.as_model_fn(model),
+            client_optimizer,
+            criteria,
+            mean.plan,
+            training,
+            metrics,
         )
 
     @tff.tensorflow.computation
     def initial_weights():
         return tf.nest.map_structure(tf.constant, weights)
 
-    build_sums = build_two_stage_sums if two_stage else build_basis_sums
-    sums = build_sums(update_type(initial_weights.type_signature.result), plan)
-    return RoundParts(
-        initial_weights, client_work, plan, sums, options.server_optimizer
-    )
+    return RoundParts(initial_weights, client_work, mean, server_optimizer)
 
 
 def _check_datasets_suffice(
-    criteria: Sequence[criteria_lib.Criterion], num_weighted_classes: int
+    criteria: Sequence[criteria_lib.Criterion],
+    mean: PrioritizedMeanFactory,
+    num_weighted_classes: int,
 ) -> None:
     """Refuses what clients in the form of datasets of batches cannot follow."""
+    if mean.plan.two_stage:
+        raise ValueError(
+            "two stages keep the updates of packed clients: they need a "
+            "tff.learning.models.FunctionalModel, and no packed=False; with "
+            "normalization='range' one stage is enough"
+        )
     if criteria_lib.example_attributes(criteria):
         names = ", ".join(criteria_lib.example_attributes(criteria))
         raise ValueError(
@@ -120,6 +129,53 @@ def _check_datasets_suffice(
         )
     if num_weighted_classes:
         raise ValueError("class weights are of packed clients only: leave out packed")
+
+
+def one_client_each(
+    inner: tff.learning.templates.ClientWorkProcess, client_step: Optional[ClientStep]
+) -> tff.learning.templates.ClientWorkProcess:
+    """Builds the client work whose results are a client's update and its size.
+
+    It is what any aggregation factory of TFF's takes, which sees each client's update.
+
+    `inner` sends the sum over a pack's clients of `n_k d_k`, and of `n_k`. Of one
+    client they give `d_k` back. One that is left out sends an update of 0 all the same.
+    """
+    _, weights_type, data_type = inner.next.type_signature.parameter
+    sums_type = inner.next.type_signature.result.result.member
+
+    @tff.tensorflow.computation(sums_type, data_type.member, weights_type.member)
+    def divide(sums, pack, received):
+        clients = pack.reduce(0, lambda count, _: count + 1)
+        message = (
+            "each pack must hold exactly one client (make as many packs as the cohort "
+            "has clients), but one holds"
+        )
+        one = tf.debugging.Assert(tf.equal(clients, 1), [message, clients])
+        with tf.control_dependencies([one]):
+            size = tf.identity(sums.update_weight["monomials"][0])
+        update = tf.nest.map_structure(
+            lambda total: tf.math.divide_no_nan(total, tf.cast(size, total.dtype)),
+            sums.update[0],
+        )
+        if client_step is not None:
+            update = tf.nest.map_structure(
+                lambda part: tf.where(size > 0, part, tf.zeros_like(part)),
+                client_step(averaged(received), update),
+            )
+        return tff.learning.templates.ClientResult(update, size)
+
+    @tff.federated_computation(
+        inner.next.type_signature.parameter[0], weights_type, data_type
+    )
+    def next_fn(state, received, packs):
+        output = inner.next(state, received, packs)
+        results = tff.federated_map(divide, (output.result, packs, received))
+        return tff.templates.MeasuredProcessOutput(
+            output.state, results, output.measurements
+        )
+
+    return tff.learning.templates.ClientWorkProcess(inner.initialize, next_fn)
 
 
 def apply_update(

@@ -118,3 +118,12 @@ def build_class_weight_distributor(
     expected = weighted_type(weights_type, num_classes)
     process.next.type_signature.result.result.member.check_assignable_from(expected)
     return process
+
+
+def num_weighted_classes(
+    distributor: tff.learning.templates.DistributionProcess,
+) -> int:
+    """Returns the number of class weights that are sent with the model, or 0."""
+    sent = distributor.next.type_signature.result.result.member
+    names = tff.structure.name_list(sent)
+    return sent.class_weights.shape[0] if "class_weights" in names else 0

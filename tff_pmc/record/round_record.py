@@ -23,7 +23,7 @@ from tff_pmc.record.tables import digits
 
 if TYPE_CHECKING:
     from tff_pmc.settings import RunSettings
-    from tff_pmc.systems.rounds import Round
+    from tff_pmc.systems.trainer import RoundResult
 
 
 class Candidate(NamedTuple):
@@ -63,7 +63,7 @@ class RoundRecord:
 
     round_num: int
     settings: RunSettings
-    outcome: Round
+    outcome: RoundResult
     cohort: Sequence[str]
     clients: Sequence[str]
     sizes: npt.NDArray[np.int64]

@@ -1,29 +1,43 @@
-"""A federated computation in TFF's MapReduceForm, run in this process.
+"""A federated computation as six TensorFlow graphs, run in this process.
 
-The form is seven TensorFlow graphs: `prepare` makes what the server sends, `work` what
-a client answers, `zero`, `accumulate`, `merge` and `report` sum the answers, and
-`update` makes the result. Whatever runs them as a map and a reduce (`pack_sums.py`)
-runs the computation.
+They are those of TFF's MapReduceForm: `prepare` makes what the server sends, `work`
+what a client answers, `zero`, `accumulate` and `merge` sum the answers, and `update`
+makes the result. Whatever runs them as a map and a reduce (`pack_sums.py`) runs the
+computation. TFF's compiler to that form goes over the whole computation some thirty
+times, which takes two seconds. Here each graph is traced from what it needs.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
+from tensorflow_federated.python.core.environments.tensorflow_backend import (
+    tensorflow_tree_transformations,
+)
 
 from leaf_data.errors import one_line
 from tff_pmc.runtime import values
 from tff_pmc.runtime.pack_sums import GraphParts, ImportedGraph, PackGraphs
 
-# Grappler runs when the graphs are called. Applied by TFF before it, as is its default,
-# it takes seconds and makes nothing faster (docs/performance.md).
-_NO_GRAPPLER = tf.compat.v1.ConfigProto()
-_NO_GRAPPLER.graph_options.rewrite_options.disable_meta_optimizer = True
+# What TFF's operations are where a value and its members are at one place.
+_IN_PLACE: dict[str, Callable[[Any], Any]] = {
+    "federated_apply": lambda given: given[0](given[1]),
+    "federated_map": lambda given: given[0](given[1]),
+    "federated_map_all_equal": lambda given: given[0](given[1]),
+    "federated_eval_at_clients": lambda function: function(),
+    "federated_eval_at_server": lambda function: function(),
+    "federated_value_at_clients": lambda value: value,
+    "federated_value_at_server": lambda value: value,
+    "federated_zip_at_clients": lambda value: value,
+    "federated_zip_at_server": lambda value: value,
+}
+_MODULAR = "federated_secure_modular_sum"
+_HIDDEN = ("federated_secure_sum", "federated_secure_sum_bitwidth", _MODULAR)
+_ABSENT = object()  # Takes the place of an argument of another place.
 
 Tensors = Sequence[tf.Tensor]
 SumPacks = Callable[[Iterator[Tensors], Tensors], Sequence[tf.Tensor]]
@@ -32,7 +46,7 @@ of what the server sent to each."""
 
 
 class NotInFormError(ValueError):
-    """A computation that has no MapReduceForm, or one that this engine cannot run."""
+    """A computation that has no such form, or one that this engine cannot run."""
 
 
 class RoundForm:
@@ -41,7 +55,7 @@ class RoundForm:
     def __init__(
         self, computation: tff.Computation, sum_packs: Callable[[PackGraphs], SumPacks]
     ) -> None:
-        """Compiles it, about two seconds for a round, or raises a `NotInFormError`."""
+        """Compiles it, or raises a `NotInFormError`."""
         signature = computation.type_signature
         self._result_type = signature.result
         parameter = signature.parameter
@@ -66,19 +80,16 @@ class RoundForm:
         if any(self._arguments[i][1].all_equal for i in self._at_clients):
             raise NotInFormError("the clients are given one value for all")
         try:
-            form = tff.backends.mapreduce.get_map_reduce_form_for_computation(
-                self._two_arguments(computation), _NO_GRAPPLER
-            )
-        except Exception as error:  # TFF raises many kinds here.
+            self._compile(_Body(computation), sum_packs)
+        except Exception as error:  # TFF and TensorFlow raise many kinds here.
             raise NotInFormError(one_line(error)) from error
-        self._import(form, sum_packs)
 
     def __call__(self, argument: Any) -> Any:
         """Runs it on its argument, or a structure of several; clients' are lists."""
         arguments = [argument]
         if self._names is not None:
             arguments = values.members_of(argument, self._names, "the call")
-        state = [] if self._at_server else [tf.constant(0)]
+        state = []
         for number in self._at_server:
             name, type_ = self._arguments[number]
             state += values.to_tensors(arguments[number], type_.member, name)
@@ -90,7 +101,7 @@ class RoundForm:
             found = self._sum_packs(itertools.chain([first], packs), sent)
             total, hidden = found[: len(total)], found[len(total) :]
         hidden = [a if m is None else a % m for a, m in zip(hidden, self._moduli)]
-        found = self._update([*state, *self._report(total), *hidden])
+        found = self._update([*state, *total, *hidden])
         return values.to_python(found, _without_placement(self._result_type))
 
     def _packs(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
@@ -108,68 +119,247 @@ class RoundForm:
                 )
             ]
 
-    def _two_arguments(self, computation: tff.Computation) -> tff.Computation:
-        """The computation as `(state, data) -> (state, result)`, the form's own shape.
-
-        Arguments at SERVER are the state, which stays as it is; those at CLIENTS, data.
-        """
-
-        def zipped(numbers: list[int], placement: Any) -> tff.Type:
-            members = [self._arguments[number][1].member for number in numbers]
-            return tff.FederatedType(tff.to_type(members or [np.int32]), placement)
-
-        state_type = zipped(self._at_server, tff.SERVER)
-        data_type = zipped(self._at_clients, tff.CLIENTS)
-        is_zipped = isinstance(self._result_type, tff.FederatedType)
-
-        @tff.federated_computation(state_type, data_type)
-        def whole(state, data):
-            given = {number: state[i] for i, number in enumerate(self._at_server)}
-            given.update({number: data[i] for i, number in enumerate(self._at_clients)})
-            result = computation(*(given[i] for i in range(len(self._arguments))))
-            return state, result if is_zipped else tff.federated_zip(result)
-
-        return whole
-
-    def _import(
-        self,
-        form: tff.backends.mapreduce.MapReduceForm,
-        sum_packs: Callable[[PackGraphs], SumPacks],
+    def _compile(
+        self, body: _Body, sum_packs: Callable[[PackGraphs], SumPacks]
     ) -> None:
-        """Imports the graphs that the server needs."""
-        _, *hidden, modular = form.work.type_signature.result
-        # Nobody is there to hide them from: secure sums are their integers' sums.
-        flat = [t for part in (*hidden, modular) for t in tff.structure.flatten(part)]
-        self._no_hidden = [tf.zeros(t.shape, t.dtype) for t in flat]
-        graphs = PackGraphs(
-            *(
-                graph_parts(getattr(form, name))
-                for name in ("work", "zero", "accumulate", "merge")
-            ),
-            len(flat),
-            bool(self._at_server),
+        """Traces the graphs, and imports those that the server needs."""
+        sums, hidden = list(body.sums.values()), list(body.hidden.values())
+
+        def bound_to(given: list[Any], numbers: list[int]) -> dict[str, Any]:
+            """Binds the arguments of these numbers; takes their tensors from given."""
+            found: list[Any] = [_ABSENT] * len(self._arguments)
+            for number in numbers:
+                found[number] = _taken(given, self._arguments[number][1].member)
+            if self._names is None:
+                return {body.parameter: found[0]} if found else {}
+            return {body.parameter: tff.structure.Struct(zip(self._names, found))}
+
+        def prepare(given: list[Any]) -> list[Any]:
+            bound = bound_to(given, self._at_server)
+            return [body.value(block, bound) for block in body.sent.values()]
+
+        def work(given: list[Any]) -> list[Any]:
+            bound = bound_to(given, self._at_clients)
+            for name, block in body.sent.items():
+                bound[name] = _taken(given, block.type_signature.member)
+            return [body.value(one.answer, bound) for one in (*sums, *hidden)]
+
+        def zero(given: list[Any]) -> list[Any]:
+            return [body.value(one.zero, {}) for one in sums]
+
+        def in_pairs(blocks: list[Any]) -> Callable[[list[Any]], list[Any]]:
+            """A function of the first arguments of these functions, then the second."""
+            types = [block.type_signature.parameter for block in blocks]
+
+            def traced(given: list[Any]) -> list[Any]:
+                first, second = (
+                    [_taken(given, type_[place]) for type_ in types] for place in (0, 1)
+                )
+                return [
+                    body.value(block, {})(_named(type_, pair))
+                    for block, type_, *pair in zip(blocks, types, first, second)
+                ]
+
+            return traced
+
+        def update(given: list[Any]) -> list[Any]:
+            bound = bound_to(given, self._at_server)
+            for name, one in body.sums.items():
+                bound[name] = body.value(one.report, {})(_taken(given, one.total_type))
+            for name, one in body.hidden.items():
+                bound[name] = _taken(given, one.answer.type_signature.member)
+            return [body.value(body.result, bound)]
+
+        state, data = (
+            [self._arguments[number][1].member for number in numbers]
+            for numbers in (self._at_server, self._at_clients)
         )
-        num_state = len(tff.structure.flatten(form.update.type_signature.parameter[0]))
-        try:
-            moduli = _imported(form.secure_modular_sum_modulus)([])
-            # Without packs there is no work, and nothing to send.
-            if self._at_clients:
-                self._prepare = _imported(form.prepare)
-                self._sum_packs = sum_packs(graphs)
-            self._zero = ImportedGraph(graphs.zero)
-            self._report = _imported(form.report)
-            self._update = _imported(form.update, slice(num_state, None))
-        except ValueError as error:
-            raise NotInFormError(one_line(error)) from error
-        plain = len(flat) - len(tff.structure.flatten(modular))
-        self._moduli = [None] * plain + moduli
-        assert len(self._moduli) == len(flat)
+        sent = [block.type_signature.member for block in body.sent.values()]
+        totals = [one.total_type for one in sums]
+        answers = [one.answer.type_signature.member for one in sums]
+        integers = [one.answer.type_signature.member for one in hidden]
+        flat = [leaf for type_ in integers for leaf in tff.structure.flatten(type_)]
+        # Nobody is there to hide them from: secure sums are their integers' sums.
+        self._no_hidden = [tf.zeros(leaf.shape, leaf.dtype) for leaf in flat]
+        self._moduli = [modulus for one in hidden for modulus in body.moduli(one)]
+        graphs = PackGraphs(
+            work=_traced(work, [*data, *sent]) if self._at_clients else _NOTHING,
+            zero=_traced(zero, []),
+            accumulate=_traced(
+                in_pairs([one.accumulate for one in sums]), [*totals, *answers]
+            ),
+            merge=_traced(in_pairs([one.merge for one in sums]), [*totals, *totals]),
+            num_integers=len(flat),
+            seeded=bool(self._at_server),
+        )
+        self._zero = ImportedGraph(graphs.zero)
+        self._update = ImportedGraph(_traced(update, [*state, *totals, *integers]))
+        # Without packs there is no work, and nothing to send.
+        if self._at_clients:
+            self._prepare = ImportedGraph(_traced(prepare, state))
+            self._sum_packs = sum_packs(graphs)
 
 
-def _imported(
-    computation: tff.Computation, results: Optional[slice] = None
-) -> ImportedGraph:
-    return ImportedGraph(graph_parts(computation, results))
+class _Sum(NamedTuple):
+    """The expressions of an aggregation: what is summed, and four functions."""
+
+    answer: Any
+    zero: Any
+    accumulate: Any
+    merge: Any
+    report: Any
+
+    @property
+    def total_type(self) -> tff.Type:
+        """The type of what is accumulated."""
+        return self.report.type_signature.parameter
+
+
+class _HiddenSum(NamedTuple):
+    """The expressions of a secure sum: its integers, and their bound or modulus."""
+
+    answer: Any
+    limit: Any
+    is_modular: bool
+
+
+class _Body:
+    """The expressions of a federated computation.
+
+    Attributes:
+        parameter: the name of the computation's argument.
+        result: the result.
+        sent: what is broadcast, by the name of what arrives.
+        sums: the aggregations, by the names of their results.
+        hidden: the secure sums, by the names of their results.
+    """
+
+    def __init__(self, computation: tff.Computation) -> None:
+        block = computation.to_building_block()
+        # Means, sums, minima and maxima become aggregations.
+        block, _ = tensorflow_tree_transformations.replace_intrinsics_with_bodies(block)
+        block = tff.framework.to_call_dominant(block)
+        self._calls: dict[str, Any] = {}
+        self.parameter = ""
+        while isinstance(block, (tff.framework.Block, tff.framework.Lambda)):
+            if isinstance(block, tff.framework.Block):
+                self._calls.update(block.locals)
+            else:
+                self.parameter = block.parameter_name
+            block = block.result
+        self.result = block
+        self.sent: dict[str, Any] = {}
+        self.sums: dict[str, _Sum] = {}
+        self.hidden: dict[str, _HiddenSum] = {}
+        for name, call in self._calls.items():
+            operation = getattr(call.function, "uri", "")
+            if operation == "federated_broadcast":
+                self.sent[name] = call.argument
+            elif operation == "federated_aggregate":
+                self.sums[name] = _Sum(*(_member(call.argument, i) for i in range(5)))
+            elif operation in _HIDDEN:
+                answer, limit = (_member(call.argument, i) for i in range(2))
+                self.hidden[name] = _HiddenSum(answer, limit, operation == _MODULAR)
+
+    def moduli(self, hidden: _HiddenSum) -> list[Optional[tf.Tensor]]:
+        """Returns the modulus of each tensor of a secure sum; None without one."""
+        if hidden.is_modular:
+            modulus = _traced(lambda given: [self.value(hidden.limit, {})], [])
+            return ImportedGraph(modulus)([])
+        return [None] * len(tff.structure.flatten(hidden.answer.type_signature.member))
+
+    def value(self, block: Any, bound: dict[str, Any]) -> Any:
+        """Returns the value of an expression: tensors, structures and functions.
+
+        Calls are made when they are needed, and `bound` keeps their results.
+        """
+        kinds = tff.framework
+        if isinstance(block, kinds.Reference):
+            if block.name not in bound:
+                bound[block.name] = self.value(self._calls[block.name], bound)
+            found = bound[block.name]
+        elif isinstance(block, kinds.Selection):
+            found = self.value(block.source, bound)[block.as_index()]
+        elif isinstance(block, kinds.Struct):
+            elements = tff.structure.to_elements(block)
+            found = tff.structure.Struct(
+                [(name, self.value(element, bound)) for name, element in elements]
+            )
+        elif isinstance(block, kinds.Block):
+            for name, local in block.locals:
+                bound[name] = self.value(local, bound)
+            found = self.value(block.result, bound)
+        elif isinstance(block, kinds.Call):
+            function = self.value(block.function, bound)
+            if block.argument is None:
+                found = function()
+            else:
+                found = function(self.value(block.argument, bound))
+        elif isinstance(block, kinds.Lambda):
+
+            def found(*given: Any) -> Any:
+                bound.update(zip([block.parameter_name], given))
+                return self.value(block.result, bound)
+
+        elif isinstance(block, kinds.CompiledComputation):
+            compiled = kinds.ConcreteComputation.from_building_block(block)
+
+            def found(*given: Any) -> Any:
+                result = compiled(*given)
+                if isinstance(block.type_signature.result, tff.StructType):
+                    return tff.structure.from_container(result, recursive=True)
+                return result
+
+        elif isinstance(block, kinds.Literal):
+            found = tf.constant(block.value)
+        else:
+            found = _IN_PLACE.get(getattr(block, "uri", ""), _ABSENT)
+        if found is _ABSENT:
+            raise NotInFormError(f"{block} waits for what is elsewhere")
+        return found
+
+
+_NOTHING = GraphParts(b"", (), (), "")
+
+
+def _traced(
+    function: Callable[[list[Any]], list[Any]], types: Sequence[tff.Type]
+) -> GraphParts:
+    """The graph of a function of a flat list of tensors, which gives structures."""
+    leaves = [leaf for type_ in types for leaf in tff.structure.flatten(type_)]
+
+    def flat(given: list[Any]) -> tuple[Any, ...]:
+        found = function(given)
+        return tuple(leaf for one in found for leaf in tff.structure.flatten(one))
+
+    if not leaves:
+        return graph_parts(tff.tensorflow.computation(lambda: flat([])))
+
+    @tff.tensorflow.computation(tff.StructType([(None, leaf) for leaf in leaves]))
+    def computation(given):
+        return flat([given[number] for number in range(len(leaves))])
+
+    return graph_parts(computation)
+
+
+def _taken(tensors: list[Any], type_: tff.Type) -> Any:
+    """Takes the tensors of a type from the front of a list."""
+    count = len(tff.structure.flatten(type_))
+    found, tensors[:count] = tensors[:count], []
+    return tff.structure.pack_sequence_as(type_, found)
+
+
+def _member(argument: Any, number: int) -> Any:
+    """A member of a call's argument, which may be a structure or stand for one."""
+    if isinstance(argument, tff.framework.Struct):
+        return argument[number]
+    return tff.framework.Selection(argument, index=number)
+
+
+def _named(type_: tff.Type, members: Sequence[Any]) -> Any:
+    """A structure of these members with the names of a type."""
+    names = [name for name, _ in tff.structure.to_elements(type_)]
+    return tff.structure.Struct(zip(names, members))
 
 
 def _at(placement: Any, arguments: list[tuple[str, tff.Type]]) -> list[int]:
@@ -184,21 +374,18 @@ def _without_placement(type_: tff.Type) -> tff.Type:
     return found
 
 
-def graph_parts(
-    computation: tff.Computation, results: Optional[slice] = None
-) -> GraphParts:
-    """The parts of a computation that is TensorFlow alone; `results` picks some."""
+def graph_parts(computation: tff.Computation) -> GraphParts:
+    """The parts of a computation that is TensorFlow alone."""
     serialized = tff.framework.serialize_computation(computation).tensorflow
     graph = tf.compat.v1.GraphDef()
     serialized.graph_def.Unpack(graph)
     feeds: list[str] = []
     if serialized.HasField("parameter"):
         feeds = list(_names(serialized.parameter))
-    fetches = list(_names(serialized.result))[results or slice(None)]
     return GraphParts(
         graph.SerializeToString(deterministic=True),
         tuple(feeds),
-        tuple(fetches),
+        tuple(_names(serialized.result)),
         serialized.initialize_op,
     )
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import pkgutil
-from importlib import metadata
 from typing import Any, ClassVar, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
-import typing_extensions
-import wrapt
-from absl import logging
 
 from tff_pmc.runtime import ENGINES, tffs_context
 
-tffs_context.tell_when_used()
+tffs_context.warn_when_used()
 
 
 class Runtime:
@@ -46,9 +42,6 @@ class Runtime:
     ) -> None:
         """Starts the engine.
 
-        Where packages do not go together, so that TFF cannot save models, a warning
-        of one line says so, and what to do (see `saving_fault`).
-
         Args:
             engine: `local` runs computations in this process; `worker` in TFF's own
                 worker, a process of its own, which takes a second to start.
@@ -66,9 +59,6 @@ class Runtime:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
         if cluster is not None and engine != "cluster":
             raise ValueError(f"cluster goes with the engine cluster, not {engine}")
-        fault = saving_fault()
-        if fault is not None:
-            logging.log_first_n(logging.WARNING, "%s", 1, fault)
         options = {} if cluster is None else {"cluster": cluster}
         self.engine = pkgutil.resolve_name(ENGINES[engine])(private=private, **options)
         self.context = self.engine.context
@@ -146,31 +136,3 @@ def _gpu() -> dict[str, str]:
     )
     name = details.get("device_name", gpus[0].name)
     return {"gpu": name, "gpu_factors": "tf32" if rounded else "float32"}
-
-
-def saving_fault() -> Optional[str]:
-    """Says in one line that TFF cannot save, and the cure; None if it can.
-
-    TensorFlow 2.14 wraps tuples in proxies of wrapt, and asks of them whether they
-    follow a protocol. From 4.6 on typing_extensions looks for that in a way that
-    wrapt's C code refuses, and saving ends in "this __dict__ descriptor does not
-    support '_TupleWrapper' objects". It is tried: no release numbers are compared.
-    """
-    second_base = type("Base", (), {})  # As TensorFlow's proxies have.
-    wrapped = type("Wrapped", (second_base, wrapt.ObjectProxy), {})
-
-    @typing_extensions.runtime_checkable
-    class Asked(typing_extensions.Protocol):
-        def method(self) -> None: ...
-
-    try:
-        isinstance(wrapped(()), Asked)
-    except TypeError:
-        names = ("typing_extensions", "wrapt")
-        return (
-            f"{' and '.join(f'{name} {metadata.version(name)}' for name in names)} do "
-            "not go together: TFF cannot save functional models, nor the states of "
-            "programs (runs and their records are not affected). `make venv` puts the "
-            "versions right; or set WRAPT_DISABLE_EXTENSIONS=true before Python starts."
-        )
-    return None

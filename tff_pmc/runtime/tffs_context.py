@@ -12,12 +12,13 @@ import tensorflow_federated as tff
 from absl import logging
 
 
-class _Told(tff.framework.SyncContext):
-    """Says once what TFF's own context opens, and leaves to it what needs an engine."""
+class _Warning(tff.framework.SyncContext):
+    """Warns once of what TFF's own context opens; it runs what needs an engine."""
 
-    def __init__(self, own: tff.framework.SyncContext) -> None:
-        self._own = own
+    def __init__(self, inner: tff.framework.SyncContext) -> None:
+        self._inner: Optional[tff.framework.SyncContext] = inner
         self._here: Optional[tff.framework.SyncContext] = None
+        atexit.register(self._let_go)
 
     def invoke(self, comp: Any, arg: Any) -> Any:
         """Invokes `comp` as TFF does, but TensorFlow alone in this process."""
@@ -32,27 +33,15 @@ class _Told(tff.framework.SyncContext):
             "listens on a port of every interface until this process ends",
             1,
         )
-        return self._own.invoke(comp, arg)
+        return self._inner.invoke(comp, arg)
+
+    def _let_go(self) -> None:
+        """Frees TFF's context while the modules that its finalizer needs are there."""
+        self._inner = None
 
 
-class _NoContext(tff.framework.SyncContext):
-    """Takes the place of TFF's own context when the process ends."""
-
-    def invoke(self, comp: Any, arg: Any) -> Any:
-        raise RuntimeError("the process ends: no computation runs any more")
-
-
-def tell_when_used() -> None:
-    """Lets TFF's own context, if it is in force now, say that it is used."""
+def warn_when_used() -> None:
+    """Lets TFF's own context, if it is in force now, warn when it is used."""
     current = tff.framework.get_context_stack().current
     if type(current).__name__ == "SyncExecutionContext":  # Not exported.
-        tff.framework.set_default_context(_Told(current))
-
-
-@atexit.register
-def _let_go() -> None:
-    """Frees TFF's own context while the modules that its finalizer needs are there.
-
-    Later its worker would stay, or a program that went well end in a traceback.
-    """
-    tff.framework.set_default_context(_NoContext())
+        tff.framework.set_default_context(_Warning(current))

@@ -1,15 +1,13 @@
 """The TFF worker process and the execution context that talks to it.
 
-TFF's native context starts a `worker_binary` that listens on every interface,
-inherits stdout, is left behind by a crash, and, when it dies, makes the call
-that waits for it hang. `WorkerEngine` owns the worker instead:
+TFF's native context starts a `worker_binary` that listens on every interface, is left
+behind by a crash, and, when it dies, makes the call that waits for it hang.
+`WorkerEngine` starts it otherwise:
 
 - the worker is private: it lives in a network namespace of its own, behind a
   unix socket in a folder only the user can open (`worker_host.py`); where the
   machine forbids namespaces the log says in one line that a port is open;
-- worker, socket and folder are gone when the parent is, however it ended; should the
-  host be killed with it, the next worker of the user removes the folder: parent and
-  host hold a lock on it as long as they live;
+- worker, socket and folder are gone when the parent is, however it ended;
 - a worker that dies ends the running call with `WorkerDiedError`.
 """
 
@@ -18,11 +16,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import grpc
 import tensorflow_federated as tff
@@ -37,7 +38,6 @@ _CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", _MESSAGE_LIMIT),
 ]
 _POLL_SECONDS = 0.25
-_START_SECONDS = 60
 # glibc's per-thread arenas let the worker's memory climb from round to round; one
 # arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
 # next model the page faults of fresh memory (docs/performance.md).
@@ -74,9 +74,7 @@ class WorkerContext(EngineContext):
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def stop(self) -> None:
-        """Ends the thread that runs the calls, and what an interrupt left of them."""
-        rest = asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
-        concurrent.futures.wait([rest], _POLL_SECONDS)
+        """Ends the thread that runs the calls."""
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _call(self, comp, arg):
@@ -93,15 +91,6 @@ class WorkerContext(EngineContext):
                     return call.result()
         finally:
             call.cancel()
-
-
-async def _cancel_others() -> None:
-    """Ends the loop's other tasks; a loop that ends before them complains of each."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    if others:
-        await asyncio.wait(others)
 
 
 class WorkerDiedError(EngineError):
@@ -122,12 +111,11 @@ class WorkerEngine:
 
     def __init__(self, *, private: bool = True) -> None:
         """Starts the worker; a `WorkerStartError` quotes the log of one that fails."""
-        self._folder, self._lock = worker_host.make_folder()
+        # Not the user's: a unix socket's path has at most 107 characters.
+        self._folder = tempfile.mkdtemp(prefix="tff_worker-", dir="/tmp")
         self._died = threading.Event()
-        self._ready = threading.Event()
-        self._exit_code: int | None = None
+        self._how = "ended"
         self._closed = False
-        self.private = False
         self.context: Any = None
         self._host = subprocess.Popen(
             [
@@ -137,37 +125,33 @@ class WorkerEngine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            pass_fds=(self._lock,),
             # A Ctrl-C at the terminal is for the parent alone.
             start_new_session=True,
             env={**os.environ, **_WORKER_ENVIRONMENT},
         )
-        threading.Thread(target=self._listen, daemon=True).start()
-        if not self._ready.wait(_START_SECONDS) or self._died.is_set():
+        word, _, exposed = self._host.stdout.readline().strip().partition(" ")
+        if word != "ready":
             message = f"the TFF worker did not start: {self._last_words()}"
             self.close()
             raise WorkerStartError(message)
+        self.private = not exposed
+        if exposed:
+            logging.warning(
+                "The TFF worker listens on a port of this machine while it runs: no "
+                "private network namespace (%s).",
+                exposed,
+            )
+        threading.Thread(target=self._wait_for_death, daemon=True).start()
         target = f"unix:{self._folder}/worker.sock"
         self.context = WorkerContext(target, self.raise_if_dead)
 
-    def _listen(self) -> None:
-        for line in self._host.stdout:
-            word, _, rest = line.strip().partition(" ")
-            if word == "private":
-                self.private = True
-            elif word == "exposed":
-                logging.warning(
-                    "The TFF worker listens on a port of this machine while it "
-                    "runs: no private network namespace (%s).",
-                    rest,
-                )
-            elif word == "ready":
-                self._ready.set()
-            elif word == "died":
-                self._exit_code = int(rest)
-                break
+    def _wait_for_death(self) -> None:
+        _, _, code = self._host.stdout.readline().strip().partition(" ")
+        if code.startswith("-"):
+            self._how = f"was ended by signal {code[1:]}"
+        elif code:
+            self._how = f"ended with exit code {code}"
         self._died.set()
-        self._ready.set()
 
     def raise_if_dead(self) -> None:
         """Raises `WorkerDiedError`, with the worker's last words, if it ended."""
@@ -175,21 +159,15 @@ class WorkerEngine:
             return
         if self._closed:
             raise WorkerDiedError("the TFF worker was closed")
-        code, how = self._exit_code, "ended"
-        if code is not None:
-            how += f" with exit code {code}"
-            how = f"was ended by signal {-code}" if code < 0 else how
         raise WorkerDiedError(
-            f"the TFF worker {how} (out of memory?); {self._last_words()}"
+            f"the TFF worker {self._how} (out of memory?); {self._last_words()}"
         )
 
     def _last_words(self) -> str:
-        try:
-            with open(os.path.join(self._folder, "worker.log"), errors="replace") as f:
-                lines = [line.strip() for line in f if line.strip()]
-        except OSError:
-            lines = []
-        return "its log is empty" if not lines else f"its log ends: {lines[-1][:500]}"
+        log = pathlib.Path(self._folder, "worker.log")
+        lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+        last = next(filter(str.strip, reversed(lines)), "")
+        return f"its log ends: {last.strip()[:500]}" if last else "its log is empty"
 
     def close(self) -> None:
         """Ends the worker; safe to call twice."""
@@ -205,7 +183,6 @@ class WorkerEngine:
             self._host.kill()
             self._host.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
-        os.close(self._lock)
 
 
 def _worker_binary() -> str:

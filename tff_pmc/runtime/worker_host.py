@@ -9,25 +9,22 @@ port to the unix socket FOLDER/worker.sock, which only the user can open. With
 PRIVATE = 0, or where the machine forbids namespaces, the relay is the same and
 only the namespace is missing.
 
-It speaks on stdout, one line each: `private` or `exposed REASON`, `ready`,
-`died EXIT_CODE`. It reads nothing from stdin: its end means that the parent is
-gone, however it went, and then worker, socket and folder go too. The worker in
-turn dies with this process. The parent makes the folder, and imports this module for
-it.
+It speaks on stdout, one line each: `ready`, with the reason where the namespace is
+missing, and `died EXIT_CODE`. The end of stdin means that the parent is gone, however
+it went, and then worker, socket and folder go too. The worker in turn dies with this
+process.
 """
 
 import contextlib
 import ctypes
 import fcntl
 import os
-import re
 import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -35,14 +32,11 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 _PR_SET_PDEATHSIG = 1
 _CHUNK = 1 << 20
-_FOLDER = "tff_worker-"
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def say(line):
-    """Tells the parent; that nobody listens any more is no error here."""
-    with contextlib.suppress(OSError):
+def _report(line):
+    with contextlib.suppress(OSError):  # The parent may be gone.
         print(line, flush=True)
 
 
@@ -66,69 +60,8 @@ def enter_private_namespace():
         fcntl.ioctl(sock, _SIOCSIFFLAGS, name + struct.pack("h", flags) + bytes(22))
 
 
-def free_port():
-    """Returns a TCP port that is free now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
-def start_worker(command, port, log_path):
-    """Starts the worker so that it cannot outlive this process."""
-
-    def die_with_parent():
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-    with open(log_path, "wb") as log:
-        return subprocess.Popen(
-            command + [f"--port={port}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            preexec_fn=die_with_parent,
-        )
-
-
-def pump(source, sink):
-    """Copies bytes one way until either side is closed."""
-    buffer = memoryview(bytearray(_CHUNK))
-    with contextlib.suppress(OSError):
-        while count := source.recv_into(buffer):
-            sink.sendall(buffer[:count])
-    for sock in (source, sink):
-        with contextlib.suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
-
-
-def relay(listener, port):
-    """Joins every connection on the unix socket to the worker's port."""
-    while True:
-        try:
-            client, _ = listener.accept()
-        except OSError:  # Closed: the worker has ended.
-            return
-        try:
-            worker = socket.create_connection(("127.0.0.1", port))
-        except OSError:
-            client.close()
-            continue
-        worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for pair in ((client, worker), (worker, client)):
-            threading.Thread(target=pump, args=pair, daemon=True).start()
-
-
-def wait_until_listening(worker, port):
-    """Returns when the worker accepts connections or has ended."""
-    while worker.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-
-
 def refused_namespace():
-    """Why this machine gives no private namespace; None when it does.
+    """Returns why this machine gives no private namespace; "" when it does.
 
     Tried in a child: a machine may grant the namespace and then refuse its
     loopback, and there is no way back out of a namespace.
@@ -145,91 +78,84 @@ def refused_namespace():
     with os.fdopen(reading, "rb") as answer:
         reason = answer.read().decode()
     os.waitpid(child, 0)
-    return reason or None
+    return reason
+
+
+def start_worker(command, port, log_path):
+    """Starts the worker so that it cannot outlive this process."""
+
+    def die_with_parent():
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    with open(log_path, "wb") as log:
+        return subprocess.Popen(
+            [*command, f"--port={port}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            preexec_fn=die_with_parent,
+        )
+
+
+def wait_until_listening(worker, port):
+    """Returns when the worker accepts connections or has ended."""
+    while worker.poll() is None:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        time.sleep(0.02)
+
+
+def pump(source, sink):
+    """Copies bytes one way until either side is closed."""
+    buffer = memoryview(bytearray(_CHUNK))
+    with contextlib.suppress(OSError):
+        while count := source.recv_into(buffer):
+            sink.sendall(buffer[:count])
+    for sock in (source, sink):
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+def relay(listener, port):
+    """Joins every connection on the unix socket to the worker's port."""
+    while True:
+        client, _ = listener.accept()
+        try:
+            worker = socket.create_connection(("127.0.0.1", port))
+        except OSError:  # It has ended, which the parent is told.
+            client.close()
+            continue
+        worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for pair in ((client, worker), (worker, client)):
+            threading.Thread(target=pump, args=pair, daemon=True).start()
 
 
 def main(folder, private, *command):
     """Runs until the parent is gone; see the module's docstring."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.umask(0o077)
-    reason = refused_namespace() if private == "1" else "asked for"
-    if reason is None:
+    exposed = refused_namespace() if private == "1" else "private=False"
+    if not exposed:
         enter_private_namespace()
-    # Stopped, it would not see the end of a parent. Harmless when but one thread ends.
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
-    say("private" if reason is None else f"exposed {reason}")
-    port = free_port()
-    worker = start_worker(list(command), port, os.path.join(folder, "worker.log"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    worker = start_worker(command, port, os.path.join(folder, "worker.log"))
 
-    def end_with_parent():
-        sys.stdin.buffer.read()
-        worker.kill()
-        shutil.rmtree(folder, ignore_errors=True)
-        os._exit(0)
+    def serve():
+        wait_until_listening(worker, port)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(os.path.join(folder, "worker.sock"))
+        listener.listen(16)
+        threading.Thread(target=relay, args=(listener, port), daemon=True).start()
+        if worker.poll() is None:
+            _report(f"ready {exposed}")
+        _report(f"died {worker.wait()}")
 
-    watcher = threading.Thread(target=end_with_parent)
-    watcher.start()
-    wait_until_listening(worker, port)
-    listener = socket.socket(socket.AF_UNIX)
-    path = os.path.join(folder, "worker.sock")
-    listener.bind(path)
-    os.chmod(path, 0o600)
-    listener.listen(16)
-    threading.Thread(target=relay, args=(listener, port), daemon=True).start()
-    if worker.poll() is None:
-        say("ready")
-    code = worker.wait()
-    listener.close()
-    say(f"died {code}")
-    # The worker dies with this thread, so it waits for the parent too.
-    watcher.join()
-
-
-def make_folder():
-    """Makes a folder that only the user can open, and removes those left behind.
-
-    The file descriptor holds its lock until the last process that has it closes it.
-    """
-    place = _short_tempdir()
-    _sweep(place)
-    while True:
-        folder = tempfile.mkdtemp(prefix=_FOLDER, dir=place)
-        # Another start may take a folder without a lock for one left behind.
-        with contextlib.suppress(FileNotFoundError):
-            descriptor = os.open(folder, _DIRECTORY)
-            # Without locks in this file system nobody sweeps here, either.
-            with contextlib.suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.path.isdir(folder):
-                return folder, descriptor
-            os.close(descriptor)
-
-
-def _sweep(place):
-    """Removes the user's own folders that nobody holds."""
-    try:
-        names = os.listdir(place)
-    except OSError:
-        return
-    for name in names:
-        if not name.startswith(_FOLDER):
-            continue
-        folder = os.path.join(place, name)
-        try:
-            descriptor = os.open(folder, _DIRECTORY)
-        except OSError:  # Somebody else's, a link, or just gone.
-            continue
-        with contextlib.suppress(OSError):  # It is in use.
-            if os.fstat(descriptor).st_uid == os.geteuid():
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-        os.close(descriptor)
-
-
-def _short_tempdir():
-    """A unix socket's path has at most 107 characters, and gRPC reads it as a URI."""
-    folder = tempfile.gettempdir()
-    return folder if re.fullmatch(r"[\w./-]{1,70}", folder, re.ASCII) else "/tmp"
+    threading.Thread(target=serve, daemon=True).start()
+    sys.stdin.buffer.read()
+    worker.kill()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":

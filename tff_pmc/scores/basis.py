@@ -125,6 +125,15 @@ class Basis:
         ]
         return np.array(rows)
 
+    def needs_totals(self, method: str) -> bool:
+        """Whether clients need the cohort's totals before they weight their updates.
+
+        Minima compare normalized criteria, which a client knows by itself only where
+        their ranges are declared. So the method decides with the score whether a round
+        has one stage or two.
+        """
+        return method != "range" and bool(self.minima)
+
     def check_computable(self, normalization: Normalization) -> None:
         """Raises a `ValueError` for what does not follow from criteria so normalized.
 
@@ -137,13 +146,12 @@ class Basis:
                 f"needs one stage, and the normalization 'sum', not "
                 f"{normalization.method!r}"
             )
-        if self.minima and normalization.method != "range":
+        if self.needs_totals(normalization.method):
             raise ValueError(
                 "OWA and Choquet compare a client's normalized criteria, which it does "
                 "not know before the totals with the normalization "
                 f"{normalization.method!r}: declare ranges (normalization='range'), or "
-                "build the two-stage form: processes.build_two_stage_fed_avg, or "
-                "two_stage=True of a search or a factory"
+                "sum in two stages (aggregation.build_two_stage_sums)"
             )
 
     def _missing(self, score: Score) -> list[Subset]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from leaf_data.settings import ABOVE_0, Range, SettingError, Settings, setting
 from tff_pmc import criteria as criteria_lib
@@ -16,12 +17,48 @@ from tff_pmc.settings.flag_values import naming
 RESERVED = ("all", "round", "client", "weight", "excluded")
 """Words of the flags and records, by which no attribute of clients can be called."""
 
-MAX_UPDATE_NORM = 1e6
-"""The default bound of an update's L2 norm, far above what training gives."""
+
+@dataclasses.dataclass(frozen=True)
+class SumSettings(Settings):
+    """The sums over a round's clients: flags of the command, and `tff_pmc.SumOptions`.
+
+    A field here is both; see `LocalTraining`.
+    """
+
+    normalization: str = setting(
+        "sum",
+        "Of the criteria: by their sum over the cohort (the papers'), their max, or a "
+        "declared range.",
+        choices=METHODS,
+    )
+    criteria_ranges: tuple[tuple[str, float, float], ...] = setting(
+        (),
+        "For --normalization=range: CODE=LOW:HIGH for each criterion, comma-separated.",
+        parse=flag_values.ranges,
+    )
+    clip_norm: float = setting(
+        0.0,
+        "The L2 norm to which clients clip their updates; 0 does not clip.",
+        within=Range(lambda x: 0 <= x < math.inf, "0 (no clipping) or more, finite"),
+    )
+    max_update_norm: float = setting(
+        1e6,
+        "The L2 norm above which a client's update is left out, and the client counted "
+        "as excluded.",
+        within=ABOVE_0,
+    )
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """(low, high) by code."""
+        given: Any = self.criteria_ranges or ()  # From Python also by code, or None.
+        if isinstance(given, Mapping):
+            return dict(given)
+        return {code: (low, high) for code, low, high in given}
 
 
 @dataclasses.dataclass(frozen=True)
-class AggregationSettings(Settings):
+class AggregationSettings(SumSettings):
     """The criteria that clients measure, and how they enter the aggregation."""
 
     title: ClassVar[str] = "Criteria and aggregation, of every run"
@@ -46,28 +83,6 @@ class AggregationSettings(Settings):
         "MD of the whole model (the papers), or the mean over its kernels (the "
         "published code).",
         choices=("whole", "by_layer"),
-    )
-    normalization: str = setting(
-        "sum",
-        "Of the criteria: by their sum over the cohort (the papers'), their max, or a "
-        "declared range.",
-        choices=METHODS,
-    )
-    criteria_ranges: tuple[tuple[str, float, float], ...] = setting(
-        (),
-        "For --normalization=range: CODE=LOW:HIGH for each criterion, comma-separated.",
-        parse=flag_values.ranges,
-    )
-    clip_norm: float = setting(
-        0.0,
-        "The L2 norm to which clients clip their updates; 0 does not clip.",
-        within=Range(lambda x: 0 <= x < math.inf, "0 (no clipping) or more"),
-    )
-    max_update_norm: float = setting(
-        MAX_UPDATE_NORM,
-        "The L2 norm above which a client's update is left out, and the client counted "
-        "as excluded.",
-        within=ABOVE_0,
     )
     client_attributes: tuple[str, ...] = setting(
         (), "The attributes in --client_table.", has_flag=False
@@ -108,11 +123,6 @@ class AggregationSettings(Settings):
         if found.code == "MD" and self.model_divergence == "by_layer":
             found = dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
         return criteria_lib.named(code, found)
-
-    @property
-    def ranges(self) -> dict[str, tuple[float, float]]:
-        """(low, high) by code."""
-        return {code: (low, high) for code, low, high in self.criteria_ranges}
 
     @property
     def scores_normalization(self) -> scores.Normalization:

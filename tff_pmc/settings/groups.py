@@ -35,7 +35,35 @@ _SOME = Range(lambda n: 1 <= n < 2**31, "at least 1, below 2^31")
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainingSettings(Settings):
+class LocalTraining(Settings):
+    """A client's training: flags of the command, and arguments of the builders.
+
+    An option that is a field here has its flag, range, help and place in `run.json`,
+    and is an argument of each builder in `tff_pmc.processes`, which hands it to the
+    loops over a client's batches in `tff_pmc.clients` (docs/extend.md).
+    """
+
+    local_epochs: int = setting(5, "Local epochs, E.", within=_SOME)
+    batch_size: int = setting(0, "Local batch size, B; 0 is full batch.", within=_COUNT)
+    seed: int = setting(
+        0,
+        "Seed of the order of the examples in the local batches, and of what layers of "
+        "a model draw in training.",
+        flag="batch_seed",
+        within=A_SEED,
+    )
+    prox_mu: float = setting(
+        0.0,
+        "FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2 (Li et "
+        "al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model that they "
+        "received; 0 leaves it out.",
+        within=_FINITE,
+        later=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings(LocalTraining):
     """The rounds, the cohorts and the clients' local training."""
 
     title: ClassVar[str] = "Training, of every run"
@@ -55,11 +83,6 @@ class TrainingSettings(Settings):
     )
     cohort_seed: int = setting(
         0, "Seed of the choice of clients in each round.", within=A_SEED
-    )
-    local_epochs: int = setting(5, "Local epochs, E.", within=_SOME)
-    batch_size: int = setting(0, "Local batch size, B; 0 is full batch.", within=_COUNT)
-    batch_seed: int = setting(
-        0, "Seed of the order of the examples in the local batches.", within=A_SEED
     )
     learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
     client_rate_decay: float = setting(
@@ -86,14 +109,6 @@ class TrainingSettings(Settings):
         "--model_seed: those that are trained first, then the others, as "
         "np.savez(FILE, *weights.trainable, *weights.non_trainable) writes them.",
         parse=flag_values.file_and_sha256,
-        later=True,
-    )
-    prox_mu: float = setting(
-        0.0,
-        "FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2 (Li et "
-        "al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model that they "
-        "received; 0 leaves it out.",
-        within=_FINITE,
         later=True,
     )
     server_learning_rate: float = setting(

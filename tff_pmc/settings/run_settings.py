@@ -17,7 +17,7 @@ from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.settings import A_SEED, Registry, SettingError, Settings
 from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
-from tff_pmc.scores import Score
+from tff_pmc.scores import Basis, Score
 from tff_pmc.selections import SELECTIONS, Selection
 from tff_pmc.settings.aggregation_settings import AggregationSettings
 from tff_pmc.settings.flag_values import naming
@@ -124,7 +124,11 @@ class System(Settings, abc.ABC):
 
     @abc.abstractmethod
     def build(self, setup: Any) -> Any:
-        """Builds what runs the rounds, a `systems.rounds.Rounds`, of a `Setup`."""
+        """Builds what runs the rounds, a `systems.trainer.Trainer`, of a `Setup`."""
+
+    def memory(self, setup: Any) -> Any:
+        """Builds what is remembered of clients, a `ClientMemory`; by default None."""
+        return None
 
     def own_answers(self, setup: Any) -> Any:
         """Builds what answers in the place of the server's model; None for nothing."""
@@ -285,8 +289,8 @@ class RunSettings:
     @property
     def two_stage(self) -> bool:
         """Whether a client cannot score itself before the cohort's totals."""
-        normalization = self.aggregation.normalization
-        return normalization != "range" and bool(self.system.score(self).minima)
+        basis = Basis.of(len(self.columns), [self.system.score(self)])
+        return basis.needs_totals(self.aggregation.normalization)
 
     @property
     def measures_at_server(self) -> bool:

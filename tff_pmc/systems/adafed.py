@@ -57,6 +57,8 @@ class AdaFedWeightsOnly(ScoredSystem):
 
         return processes.build_adafed(
             setup.model,
+            client_optimizer_fn=setup.client_optimizer,
+            server_optimizer_fn=setup.server_optimizer,
             server_examples=setup.server_examples,
             num_classes=setup.data.num_classes,
             power=self.power,
@@ -64,7 +66,8 @@ class AdaFedWeightsOnly(ScoredSystem):
             score=self.score(setup.settings),
             adapt_loss=bool(self.loss),
             **{name: getattr(self, name) for name in self.loss},
-            **setup.process_options,
+            sums=setup.sums,
+            **setup.training.arguments,
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:

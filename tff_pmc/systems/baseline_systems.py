@@ -21,8 +21,8 @@ from tff_pmc.settings.run_settings import (
     System,
     in_small_letters,
 )
-from tff_pmc.systems.rounds import FixedRounds, Rounds
 from tff_pmc.systems.setup import Setup
+from tff_pmc.systems.trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,19 +60,22 @@ class FactorySystem(System):
         """
         return None
 
-    def build(self, setup: Setup) -> Rounds:
-        """Builds the rounds of a process around the factory."""
+    def build(self, setup: Setup) -> Trainer:
+        """Builds the trainer of a process around the factory."""
         from tff_pmc import processes
 
         settings = setup.settings
-        process = processes.build_factory_fed_avg(
+        process = processes.build_prioritized_fed_avg(
             setup.model,
-            self.factory(settings),
-            criteria=setup.criteria,
+            client_optimizer_fn=setup.client_optimizer,
+            server_optimizer_fn=setup.server_optimizer,
+            aggregator=self.factory(settings),
             client_step=self.client_step(settings),
-            **setup.options(),
+            criteria=setup.criteria,
+            sums=setup.sums,
+            **setup.training.arguments,
         )
-        return FixedRounds(setup, process, self.score(settings))
+        return Trainer(setup, process, self.score(settings))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,10 +197,7 @@ class TunedAnswers:
             setup.model,
             *(examples.num_clients, examples.num_examples),
             client_optimizer_fn=setup.client_optimizer,
-            local_epochs=training.local_epochs,
-            batch_size=training.batch_size,
-            seed=training.batch_seed,
-            prox_mu=training.prox_mu,
+            training=training,
         )
 
     def answer(self, weights: Any) -> npt.NDArray[np.int64]:
@@ -226,7 +226,7 @@ class Laplace(_Baseline):
         """Makes the factory; the noise is drawn by the seed of the batches."""
         from tff_pmc.aggregation import baselines
 
-        seed = settings.training.batch_seed
+        seed = settings.training.seed
         return baselines.laplace(epsilon=self.epsilon, seed=seed)
 
 

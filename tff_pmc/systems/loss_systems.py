@@ -243,12 +243,11 @@ class AgnosticFL(OwnCriteriaSystem):
         """Lambda alone."""
         return scores.single("lambda", settings.columns)
 
-    def process_options(self, setup: Setup) -> dict[str, Any]:
-        """With the memory of lambda."""
+    def memory(self, setup: Setup) -> Any:
+        """Each client's lambda."""
         from tff_pmc.clients.client_memory import AgnosticWeights
 
-        memory = AgnosticWeights(len(setup.data.client_ids), self.rate)
-        return {**super().process_options(setup), "memory": memory}
+        return AgnosticWeights(len(setup.data.client_ids), self.rate)
 
 
 SYSTEMS.register("qffl", QFFL)

@@ -20,47 +20,42 @@ from tff_pmc.settings.run_settings import (
     in_small_letters,
 )
 from tff_pmc.systems.asked_weightings import scores_of
-from tff_pmc.systems.rounds import FixedRounds, Rounds, SearchRounds
 from tff_pmc.systems.setup import Setup
+from tff_pmc.systems.trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
 class ScoredSystem(System):
     """A system whose weights come from a score; a subclass must define `score` only."""
 
-    def build(self, setup: Setup) -> Rounds:
-        """The rounds with the score in force, or with a search over candidates."""
+    def build(self, setup: Setup) -> Trainer:
+        """Builds the trainer, with a search or counterfactuals where there are any."""
         settings = setup.settings
         if settings.adjustment.searches or settings.counterfactual.kinds:
             return self._build_search(setup)
-        score = self.score(setup.settings)
-        return FixedRounds(setup, self.build_process(setup), score)
+        return Trainer(setup, self.build_process(setup), self.score(settings))
 
     def build_process(self, setup: Setup, basis: scores.Basis | None = None) -> Any:
-        """The process of the score in force, by default with the sums that it needs."""
+        """Builds the process of the score, by default with the sums that it needs."""
         from tff_pmc import processes
 
-        build = processes.build_prioritized_fed_avg
-        if setup.settings.two_stage:
-            build = processes.build_two_stage_fed_avg
-        return build(
+        return processes.build_prioritized_fed_avg(
             setup.model,
+            client_optimizer_fn=setup.client_optimizer,
+            server_optimizer_fn=setup.server_optimizer,
             score=self.score(setup.settings),
             criteria=setup.criteria,
             basis=basis,
-            **self.process_options(setup),
+            sums=setup.sums,
+            **setup.training.arguments,
         )
 
-    def process_options(self, setup: Setup) -> dict[str, Any]:
-        """The options of its processes."""
-        return setup.process_options
-
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
-        """The scores that `--counterfactuals` names, that in force before them."""
+        """Returns the scores that `--counterfactuals` names, after that in force."""
         return scores_of(settings, self.score(settings))
 
-    def _build_search(self, setup: Setup) -> Rounds:
-        """The rounds of a search, or of what is judged beside without one."""
+    def _build_search(self, setup: Setup) -> Trainer:
+        """Builds the trainer of a search, of counterfactuals, or of both."""
         from tff_pmc import processes
 
         settings, judge = setup.settings, None
@@ -68,24 +63,27 @@ class ScoredSystem(System):
             judge = processes.build_server_judge(
                 setup.model, *setup.server_examples, setup.data.num_classes
             )
-        candidates, beside = [self.score(settings)], []
+        score, others = self.score(settings), []
+        candidates = [score]
         if settings.adjustment.searches:
             candidates = self.candidates(settings)
         if settings.counterfactual.kinds:
-            beside = self.counterfactuals(settings)
+            others = self.counterfactuals(settings)
         online = processes.build_online_adjusted_fed_avg(
             setup.model,
+            client_optimizer_fn=setup.client_optimizer,
+            server_optimizer_fn=setup.server_optimizer,
             candidates=candidates,
-            others=beside,
-            first=self.score(settings),
-            policy=settings.adjustment.adjustment,
+            first=score,
+            others=others,
             criteria=setup.criteria,
+            policy=settings.adjustment.adjustment,
             judge=judge,
             num_clients=setup.judged.num_clients,
-            two_stage=settings.two_stage,
-            **self.process_options(setup),
+            sums=setup.sums,
+            **setup.training.arguments,
         )
-        return SearchRounds(setup, online, beside)
+        return Trainer(setup, online, score, others)
 
 
 @dataclasses.dataclass(frozen=True)

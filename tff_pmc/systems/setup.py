@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,15 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models import ModelSettings
 from tff_pmc.models.weights_file import with_weights_of
+from tff_pmc.settings.aggregation_settings import SumSettings
 from tff_pmc.settings.flag_values import naming
+from tff_pmc.settings.groups import LocalTraining
 from tff_pmc.settings.run_settings import RunSettings
 from tff_pmc.systems import cohorts
+
+if TYPE_CHECKING:
+    from tff_pmc.aggregation import SumOptions
+    from tff_pmc.clients.training import Training
 
 _SAMPLE = 82  # A stream of random numbers of its own.
 MOST_RECORDED_CLASSES = 255
@@ -132,38 +138,30 @@ class Setup:
         return build(rate, *more)
 
     @property
-    def process_options(self) -> dict[str, Any]:
-        """The options of training and of sums, of every process that sums."""
-        on = self.settings.aggregation
-        return self.options(normalization=on.normalization, criteria_ranges=on.ranges)
+    def training(self) -> Training:
+        """The training of a round's clients, the arguments of a builder."""
+        from tff_pmc.clients.training import Training
 
-    def options(self, **of_sums: Any) -> dict[str, Any]:
-        """The options with which every process is built, with these of its sums."""
+        training = self.settings.training
+        adversaries: Any = ()
+        if training.keep_own_model:
+            adversaries = self.data.client_table.values.get("adversary", ())
+        decays = training.client_rate_decay < 1
+        return Training(
+            **training.values_of(LocalTraining),
+            client_learning_rate_fn=self.client_rate if decays else None,
+            client_attributes=self.settings.aggregation.client_attributes,
+            report_cohort=self.cohorts.size,
+            keep_own_model=[int(client) for client in np.flatnonzero(adversaries)],
+            memory=self.settings.system.memory(self),
+        )
+
+    @property
+    def sums(self) -> SumOptions:
+        """The options of the sums."""
         from tff_pmc.aggregation import SumOptions
 
-        training, on = self.settings.training, self.settings.aggregation
-        own_models: Any = ()
-        if training.keep_own_model:
-            own_models = self.data.client_table.values.get("adversary", ())
-        return dict(
-            client_optimizer_fn=self.client_optimizer,
-            client_learning_rate_fn=(
-                self.client_rate if training.client_rate_decay < 1 else None
-            ),
-            server_optimizer_fn=self.server_optimizer,
-            local_epochs=training.local_epochs,
-            batch_size=training.batch_size,
-            seed=training.batch_seed,
-            prox_mu=training.prox_mu,
-            client_attributes=on.client_attributes,
-            keep_own_model=[int(client) for client in np.flatnonzero(own_models)],
-            report_cohort=self.cohorts.size,
-            sums=SumOptions(
-                clip_norm=on.clip_norm or None,
-                max_update_norm=on.max_update_norm,
-                **of_sums,
-            ),
-        )
+        return SumOptions(**self.settings.aggregation.values_of(SumSettings))
 
 
 def _model(settings: RunSettings) -> Any:

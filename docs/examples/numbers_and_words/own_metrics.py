@@ -27,6 +27,7 @@ process = tff_pmc.build_prioritized_fed_avg(
     model_fn,
     criteria=("DS", "MD"),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+    local_epochs=1,
 )
 evaluate = tff_pmc.build_federated_evaluation(model_fn)
 with tff_pmc.Runtime():

@@ -56,6 +56,7 @@ process = tff_pmc.build_prioritized_fed_avg(
     model_fn,
     priority=("LD", "DS", "MD"),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+    local_epochs=1,
 )
 start = tff.learning.models.ModelWeights(weights, [])
 clients = [batched.create_tf_dataset_for_client(k) for k in data.client_ids[:10]]

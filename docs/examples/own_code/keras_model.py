@@ -28,6 +28,7 @@ process = tff_pmc.build_prioritized_fed_avg(
     model_fn,
     priority=("DS", "LD", "MD"),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+    local_epochs=1,
 )
 with tff_pmc.Runtime():
     state, metrics = process.next(process.initialize(), datasets)

@@ -65,6 +65,7 @@ async def program():
             model_fn,
             priority=("LD", "DS", "MD"),
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+            local_epochs=1,
         ),
         train_data_source=tff_pmc.data_source(batched["train"], seed=1),
         train_per_round_clients=10,

@@ -40,6 +40,7 @@ process = tff_pmc.build_prioritized_fed_avg(
     # The mean weighted by W, times the total of W over that of H.
     score=dataclasses.replace(scores.single("W", ("W", "H")), step={0: 1.0, 1: -1.0}),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
+    local_epochs=1,
 )
 clients = tff_pmc.pack(data.train_examples, range(10))
 with tff_pmc.Runtime():

@@ -89,11 +89,11 @@ def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
 
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 2}
     made = Setup.of(settings(learning_rate=0.4, **decay), data)
-    rate = made.process_options["client_learning_rate_fn"]
+    rate = made.training.client_learning_rate_fn
     found = [float(rate(tf.constant(n))) for n in range(5)]
     np.testing.assert_allclose(found, [0.4, 0.4, 0.2, 0.2, 0.1])
     made = Setup.of(settings(learning_rate=0.4), data)
-    assert made.process_options["client_learning_rate_fn"] is None
+    assert made.training.client_learning_rate_fn is None
 
 
 def test_a_run_begins_with_the_weights_of_a_file(tmp_path):

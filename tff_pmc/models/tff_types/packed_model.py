@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
@@ -62,6 +63,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
             input_spec=input_spec,
             **({} if metrics_fns is None else {"metrics_fns": metrics_fns}),
         )
+        self._has_metrics = metrics_fns is not None
         self._example_losses = example_losses
         self._forward_in_training = forward_in_training
         self.local_weights = tuple(local_weights)
@@ -84,6 +86,20 @@ class PackedModel(tff.learning.models.FunctionalModel):
             ),
             weight_names=getattr(model, "weight_names", ()),
         )
+
+    # TFF has the next two convert their source (autograph) whenever a process is built.
+
+    def predict_on_batch(
+        self, model_weights: Any, x: Any, training: bool = True
+    ) -> Any:
+        """The model's output on a batch of inputs, as of TFF's class."""
+        return self._predict_on_batch_fn(model_weights, x, training)
+
+    def initialize_metrics_state(self) -> Any:
+        """The state of the model's metrics before the first batch."""
+        if not self._has_metrics:
+            return collections.OrderedDict()
+        return super().initialize_metrics_state()
 
     @property
     def has_example_losses(self) -> bool:

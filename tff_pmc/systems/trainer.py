@@ -1,0 +1,180 @@
+"""The training of a system's rounds: by a fixed score, a search, counterfactuals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+import leaf_data
+from tff_pmc.scores import Basis, Score
+from tff_pmc.systems.setup import Setup, drawn_clients
+
+if TYPE_CHECKING:
+    from tff_pmc.processes.counterfactuals import Counterfactual
+
+
+class Tested(NamedTuple):
+    """A candidate that was tested."""
+
+    label: str  # Of its score.
+    correct: int  # The judged examples that its model got right.
+    examples: int  # The judged examples.
+    chosen: bool  # Whether its model is the round's result.
+
+
+class RoundResult(NamedTuple):
+    """The result of a round."""
+
+    state: Any  # Of the process, for the next round and the checkpoint.
+    metrics: Any  # `<client_work, aggregator, finalizer>`.
+    in_force: Score  # Whose model is the round's result.
+    tested: tuple[Tested, ...] = ()  # In order.
+    # The correct examples of each client, where the judge counted them on the clients'
+    # test sets.
+    counts: Optional[npt.NDArray[np.int64]] = None
+    train_seconds: Optional[float] = None  # Of training alone, where there was more.
+    counterfactuals: Sequence[Counterfactual] = ()  # In order.
+    judged: Optional[leaf_data.Examples] = None  # What these were judged on.
+
+
+class Trainer:
+    """Trains a system's rounds, one after another, from packs of clients.
+
+    The process is a `tff.learning.templates.LearningProcess`, which runs a round in
+    one call, or a `processes.OnlineAdjustedFedAvg`, whose rounds are trained first:
+    then models of the sums are judged, those of a search to choose one, and those of
+    `--counterfactuals` for the record.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        process: Any,
+        score: Score,
+        counterfactuals: Sequence[Score] = (),
+    ) -> None:
+        """Takes a process, the score it begins with, and those that are judged, too."""
+        from tff_pmc.clients.model_metrics import OwnMetrics
+        from tff_pmc.processes import OnlineAdjustedFedAvg
+        from tff_pmc.processes.communication import traffic
+        from tff_pmc.runtime import lost_rounds
+
+        self._process, self._score, self._setup = process, score, setup
+        self._online = isinstance(process, OnlineAdjustedFedAvg)
+        self._searches = setup.settings.adjustment.searches
+        self._counterfactuals = counterfactuals
+        train, num_sums = process.next, None
+        if self._online:
+            train = process.parts.train
+            # Without those that counterfactuals alone need.
+            num_sums = len(Basis.of(len(setup.criteria), process.candidates))
+            self._prepare_judges()
+        lost_rounds.leave_to_caller(train)
+        self.initialize = process.initialize
+        self.get_model_weights = process.get_model_weights
+        signature = train.type_signature
+        state = signature.parameter[0].member
+        self.traffic = traffic(
+            state.global_model_weights,
+            state.client_work,
+            signature.result.metrics.member,
+            normalization=setup.settings.aggregation.normalization,
+            two_stage=setup.settings.two_stage,
+            own_metrics=OwnMetrics.of(setup.model).specs,
+            num_sums=num_sums,
+        )
+
+    @property
+    def num_judges(self) -> int:
+        """The number of clients that judge each candidate of a search."""
+        at_server = self._setup.settings.adjustment.judge_on == "server"
+        if not self._searches or at_server:
+            return 0
+        return int((self._setup.judged.sizes > 0).sum())
+
+    def next(self, state: Any, packs: Any) -> RoundResult:
+        """Runs one round with a cohort's packs."""
+        process = self._process
+        if not self._online:
+            output = process.next(state, packs)
+            return RoundResult(output.state, output.metrics, self._score)
+        # The cohort trains once.
+        start = time.perf_counter()
+        trained = process.parts.train(state.learning, packs)
+        train_seconds = time.perf_counter() - start
+        # The search chooses a model, or the score in force makes it.
+        output = process.choose(state, trained, self._judged_packs)
+        chosen, counts = int(output.state.index), output.counts
+        tested = tuple(
+            Tested(
+                process.candidates[trial.index].label,
+                trial.correct,
+                self._setup.judged.num_examples,
+                trial.index == chosen,
+            )
+            for trial in output.trials
+        )
+        # Other weightings' models of the same sums are judged, and not taken.
+        in_force = process.candidates[chosen]
+        others = self._judge_counterfactuals(state, trained, in_force)
+        if others and self._sampled_packs is self._judged_packs:
+            counts = others[0].correct
+        judged_on_tests = self._setup.settings.adjustment.judge_on == "test"
+        return RoundResult(
+            state=output.state,
+            metrics=output.metrics,
+            in_force=in_force,
+            tested=tested,
+            counts=counts if judged_on_tests else None,
+            train_seconds=train_seconds,
+            counterfactuals=others,
+            judged=self._sampled,
+        )
+
+    def _prepare_judges(self) -> None:
+        """Packs the examples on which a search, and counterfactuals, are judged."""
+        from tff_pmc.processes import evaluation_packs
+
+        settings, judged = self._setup.settings, self._setup.judged
+        self._sampled = judged
+        self._judged_packs: list[Any] = []
+        if settings.adjustment.judge_on != "server":
+            num_packs = settings.training.num_packs
+            self._judged_packs = evaluation_packs(judged, num_packs=num_packs)
+            drawn = drawn_clients(judged, settings.counterfactual.clients)
+            if len(drawn) < judged.num_clients:
+                self._sampled = judged.subset(drawn)
+                self._sampled_packs = evaluation_packs(
+                    self._sampled, num_packs=num_packs
+                )
+                return
+        self._sampled_packs = self._judged_packs
+
+    def _judge_counterfactuals(
+        self, state: Any, trained: Any, in_force: Score
+    ) -> list[Counterfactual]:
+        """Judges the models of other weightings, that in force the first of them."""
+        from tff_pmc.processes.counterfactuals import judge_all
+
+        settings = self._setup.settings
+        round_num = int(state.learning.client_work["round"]) + 1
+        if not settings.counterfactual.judges(round_num):
+            return []
+        # Those of a search, too, so that each is there in every round.
+        scores = [in_force, *self._process.candidates, *self._counterfactuals]
+        every = {score.label: score for score in scores}
+        # The rate of the run comes first: the others are compared with it.
+        rate_in_force = settings.training.server_learning_rate
+        rates = settings.counterfactual.rates
+        return judge_all(
+            self._process,
+            state,
+            trained,
+            self._sampled_packs,
+            every.values(),
+            [None, *(rate for rate in rates if rate != rate_in_force)],
+        )
