@@ -54,14 +54,14 @@ def make_run(
 
     run, job = tasks.from_bytes(run_and_job)
     # A worker before this one may have begun it.
-    how = {**job.how, "resume": True, "title": None}
+    job = job._replace(resume=True, title=None)
     with _one_at_a_time:
         PLUGINS.clear()
         PLUGINS.update(plugins)
         data = _data(load, job)
         with Runtime("local") as running, _ending_if_unwanted():
             running.context.recorded = tasks.recorded("runs", terms.threads)
-            run(job.settings, data, job.folder, **how)
+            run(job, data)
 
 
 def _data(load: bytes, job: Any) -> Any:
@@ -117,8 +117,8 @@ def _ending_if_unwanted() -> Iterator[None]:
 def make_runs(
     connection: ClusterConnection,
     run: Callable[..., None],
-    load: Callable[..., Any],
     jobs: Iterable[Any],
+    load: Callable[..., Any],
 ) -> Iterator[tuple[Any, Optional[LostRunError]]]:
     """Makes runs as tasks of a cluster, and gives each when it is finished.
 
@@ -129,7 +129,7 @@ def make_runs(
     same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
     running = {}
     for job in jobs:
-        placed = job._replace(output_dir=os.path.abspath(job.output_dir))
+        placed = job._replace(folder=os.path.abspath(job.folder))
         content = tasks.to_bytes((run, placed))
         running[client.submit(make_run, *same, content, pure=False)] = job
     with tqdm(total=len(running), desc="runs", unit="run", mininterval=1) as bar:
@@ -140,7 +140,7 @@ def make_runs(
                     yield running.pop(future), lost
                     bar.update()
         except BaseException:
-            # Who makes one sees that it is not wanted any more, and ends.
+            # A worker that makes one sees that it is not wanted any more, and ends.
             client.cancel(list(running), force=True)
             raise
 

@@ -13,8 +13,8 @@ from tff_pmc.settings.papers import PAPERS
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """A run of an experiment that compares systems.
+class Variant:
+    """A run of an experiment, by what sets it apart from the others.
 
     Attributes:
         system: the name of the system.
@@ -65,8 +65,8 @@ class Experiment:
     title: str
     settings: Mapping[str, Any]
     orderings: Sequence[tuple[str, ...]] = ()
-    rows: Sequence[Row] = ()
-    on_demand: Sequence[Row] = ()
+    rows: Sequence[Variant] = ()
+    on_demand: Sequence[Variant] = ()
     reports: Sequence[str] = ("rounds_to_target", "ordering_effect")
     baseline: str = "DS"
     protocols: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)

@@ -61,7 +61,7 @@ def jain_index(accuracies: Floats) -> Floats:
 
 
 @dataclasses.dataclass(frozen=True)
-class Measure:
+class Metric:
     """What is summed over a client's test examples, and the names of its columns."""
 
     mean: str  # The column of the mean over examples.
@@ -74,10 +74,10 @@ class Measure:
         return int(total) if self.counted else float(f"{float(total):.7g}")
 
 
-ACCURACY = Measure("accuracy", "correct", "", counted=True)
-LOSS = Measure("test_loss", "loss_sum", "loss_", counted=False)
+ACCURACY = Metric("accuracy", "correct", "", counted=True)
+LOSS = Metric("test_loss", "loss_sum", "loss_", counted=False)
 
 
-def measure_of(data: leaf_data.FederatedDataset) -> Measure:
+def metric_of(data: leaf_data.FederatedDataset) -> Metric:
     """What models are measured by on a data set."""
     return ACCURACY if data.has_classes else LOSS

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tff_pmc import scores
 from tff_pmc.record.metrics import (
     Floats,
-    Measure,
+    Metric,
     client_means,
     jain_index,
     percentile,
@@ -67,7 +67,7 @@ class RoundRecord:
     cohort: Sequence[str]
     clients: Sequence[str]
     sizes: npt.NDArray[np.int64]
-    metric: Measure
+    metric: Metric
     measured: Optional[npt.NDArray[Any]] = None
     f1: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.empty(0))
     validation_correct: Optional[int] = None

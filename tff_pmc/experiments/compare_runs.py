@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from typing import Any
@@ -49,9 +50,10 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
 
 def _text(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
-        with tempfile.TemporaryDirectory() as aside:  # What is refused leaves nothing.
-            shown = _tables(command, given, aside)
-            files.put_all(aside, command.output_dir)
+        with tempfile.TemporaryDirectory() as made:  # What is refused leaves nothing.
+            shown = _tables(command, given, made)
+            files.make_empty_folder(command.output_dir)
+            shutil.copytree(made, command.output_dir, dirs_exist_ok=True)
         return shown
     if command.export:
         reference_export.write(command.export, command.output_dir)
