@@ -88,9 +88,7 @@ def execute(command, runs, table, cluster=None, callbacks=()):
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
-        text = execution.execute(
-            command, runs, table, cluster, callbacks, output_dir
-        )
+        text = execution.execute(command, runs, table, cluster, callbacks, output_dir)
         print(printable(text), flush=True)
         return 0
     except (CriterionError, SettingError, RecordError, leaf_data.DataError) as error:

@@ -75,9 +75,7 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
         RecordError: a file is missing (then a `RecordMissingError`) or broken, or the
             two do not go together; one line names it.
     """
-    y, splits, clients = _read(
-        labels_path(run_folder), "y", "row_splits", "client_ids"
-    )
+    y, splits, clients = _read(labels_path(run_folder), "y", "row_splits", "client_ids")
     path = path_of(run_folder, round_num)
     (predicted,) = _read(path, "predicted")
     if predicted.shape != y.shape:

@@ -30,7 +30,6 @@ from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
 from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
-
 _TIMING = f"{TIMING.name}.csv"
 
 

@@ -1,4 +1,4 @@
-"""What is called as a run goes along; each module has callbacks of one purpose."""
+"""What is called as a run goes along: the base class, and what `--callbacks` names."""
 
 from tff_pmc.experiments.callbacks.callback import (
     CALLBACKS,

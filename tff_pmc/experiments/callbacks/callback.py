@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from leaf_data.settings import Declared, Registry
-from tff_pmc.record.round_record import RoundRecord
-from tff_pmc.record.tables import COHORT, ROUNDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     import leaf_data
+    from tff_pmc.record.round_record import RoundRecord
     from tff_pmc.settings import RunSettings
     from tff_pmc.systems.rounds import Rounds
     from tff_pmc.systems.setup import Setup
@@ -65,6 +64,8 @@ class Run:
         as one that was not interrupted. Rounds without a test have the values of the
         last test. No row is there before the first round.
         """
+        from tff_pmc.record.tables import ROUNDS  # It imports pandas.
+
         return ROUNDS.read(self.folder)
 
 
@@ -93,11 +94,15 @@ class FinishedRound:
     @functools.cached_property
     def row(self) -> dict[str, Any]:
         """The round's row of `rounds.csv`; "" for what was not tested."""
+        from tff_pmc.record.tables import ROUNDS
+
         return ROUNDS.rows(self.record)[0]
 
     @functools.cached_property
     def cohort(self) -> list[dict[str, Any]]:
         """The round's rows of `cohort.csv`."""
+        from tff_pmc.record.tables import COHORT
+
         return COHORT.rows(self.record)
 
 
@@ -105,22 +110,8 @@ class FinishedRound:
 class Callback(Declared):
     """Base class of what is called as a run goes along; its fields are its settings.
 
-    A subclass has the hooks that it needs:
-
-        @dataclasses.dataclass
-        class EndsWhenFlat(Callback):
-            \"""Ends a run whose accuracy has not risen for some rounds.\"""
-
-            flat_rounds: int = setting(5, "The rounds.", within=AT_LEAST_1)
-
-            def on_start(self, run):
-                self._run = run
-
-            def after_round(self, round):
-                accuracy = self._run.rounds["accuracy"]
-                return len(accuracy) - accuracy.argmax() > self.flat_rounds
-
-        CALLBACKS.register("ends_when_flat", EndsWhenFlat)
+    A subclass is a dataclass with the hooks that it needs, registered by name
+    (docs/extend.md). Without settings it need not be a dataclass.
 
     One object serves the runs of a command one after another: what it keeps of a run,
     it sets in `on_start`. On a cluster that spreads runs, each has a copy.

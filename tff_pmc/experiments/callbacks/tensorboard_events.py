@@ -8,7 +8,7 @@ import numbers
 import os
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,9 @@ from tff_pmc.experiments.callbacks.callback import (
     FinishedRound,
     Run,
 )
-from tff_pmc.record.metrics import client_means
-from tff_pmc.record.round_record import RoundRecord
-from tff_pmc.record.tables import ROUNDS
-from tff_pmc.reports.derived import FIGURES, figures_of_round
-from tff_pmc.reports.summary import SPREAD
+
+if TYPE_CHECKING:
+    from tff_pmc.record.round_record import RoundRecord
 
 FOLDER = "tensorboard"
 """The subfolder of a run's folder with its event files."""
@@ -74,6 +72,9 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
+    from tff_pmc.record.tables import ROUNDS
+    from tff_pmc.reports.derived import FIGURES, figures_of_round
+
     (of_round,) = ROUNDS.rows(record)
     aggregation = record.settings.aggregation
     figures = figures_of_round(
@@ -105,6 +106,9 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
 
 
 def _of_clients(record: RoundRecord) -> dict[str, Any]:
+    from tff_pmc.record.metrics import client_means
+    from tff_pmc.reports.summary import SPREAD
+
     if not record.client_totals:  # Not tested, or not recorded.
         return {}
     local = client_means(np.array(record.client_totals), record.sizes)

@@ -200,11 +200,13 @@ def _into_its_seed(
     before = read_plan(output_dir)
     if not before or "seeds" in files.by_flag(before.get("settings", {})):
         return
-    for folder, runs in by_folder.items():
+    folder = ""
+    for place, runs in by_folder.items():
         with contextlib.suppress(RecordError):  # They are another seed's.
             check_same(output_dir, before, _plan(runs, load(runs[0])))
+            folder = place
             break
-    else:
+    if not folder:
         return
     with files.locked(output_dir):
         os.makedirs(folder, exist_ok=True)

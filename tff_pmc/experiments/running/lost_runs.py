@@ -43,7 +43,7 @@ class LostRounds(Callback):
         return 0 < self._most <= self._lost
 
     def on_end(self, status: str) -> None:
-        """Raises a `LostRunError` for a run that was ended, or never moved its model."""
+        """Raises a `LostRunError` if too many rounds, or all, were lost."""
         if status == FINISHED:
             self._check(min(self._most, self._rounds))
 
