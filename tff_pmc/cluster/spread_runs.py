@@ -65,7 +65,7 @@ def make_run(
 
 
 def _data(load: bytes, job: Any) -> Any:
-    """The data of a run, or a `DataError` where it is not the driver's."""
+    """Loads the data of a run; a `DataError` where it is not the driver's."""
     key = load, job.stored
     if key not in _loaded:
         _loaded.clear()
@@ -94,7 +94,7 @@ def _import(name: str, sha256: str) -> None:
 def _ending_if_unwanted() -> Iterator[None]:
     """Ends the worker in mid-run if its driver is gone; its nanny starts another.
 
-    The run would go on to its end, and hold its folder against who resumes it.
+    The run would continue to its end, and lock its folder meanwhile.
     """
     import distributed
 
@@ -146,7 +146,7 @@ def make_runs(
 
 
 def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
-    """Why a run that is done ended early, if it did; raises all other errors."""
+    """Returns why a run ended early, if it did; raises all other errors."""
     from distributed.scheduler import KilledWorker
 
     if future.status == "finished":
@@ -203,7 +203,7 @@ def check_folders(
 
 
 def _comes(path: str, seconds: float = 5) -> bool:
-    """Whether a file is there, or comes: a file system of a network may be late."""
+    """Waits for a file that a network may show late; returns whether it came."""
     deadline = time.monotonic() + seconds
     while not os.path.exists(path) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -23,7 +23,7 @@ from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import compare, output, reference_export
 from tff_pmc.settings import RunSettings
 
-# With `OfflineOptions`, what says how runs on disk are read, and where to write.
+# With `OfflineOptions`, the flags of how runs on disk are read, and where to write.
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 

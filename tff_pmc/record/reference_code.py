@@ -61,9 +61,9 @@ def read(path: str) -> Results:
     """Reads a run of the published code, or a folder of such runs.
 
     Accuracies are computed from the predictions, as integers over integers. A client is
-    named by its test labels. Where two clients have the same ones they cannot be told
-    apart: then the one with fewer correct examples comes first, so that the clients
-    are counted in each round, but not followed through the rounds.
+    named by its test labels. Where two clients have the same ones they cannot be
+    distinguished: then the one with fewer correct examples comes first, so that the
+    clients are counted in each round, but not followed through the rounds.
 
     Raises:
         RecordError: a file is missing, or not what the code writes; one line names it.

@@ -51,14 +51,14 @@ class Results:
             `algorithm` (its title, as `FedAvg`), `note` (what sets its data apart from
             that of other runs of the algorithm), `status` (`finished`, `running` or
             `interrupted`), `data_name`, `data_clients`, `data_source`, `data_options`
-            (a dict), `versions` (a dict), `path` (its folder, empty where it has none
-            of its own), and a column for each setting by the name of its flag; lists
-            are tuples. What a run did not record is NaN.
+            (a dict), `versions` (a dict), `path` (its folder, empty where it has
+            none), and a column for each setting by the name of its flag; lists are
+            tuples. What a run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
         about: what `run.json` or `experiment.json` of all the runs has: `baseline`,
             `command`, `remark`.
 
-    The tables are read when they are first asked for. A table that no run has recorded
+    The tables are read when they are first used. A table that no run has recorded
     is empty and has its columns.
     """
 
@@ -194,12 +194,12 @@ class Results:
         if self._predictions is None:
             raise RecordMissingError(f"{self.path or 'the runs'} have no predictions")
         found = self._predictions(seed, label, round_num)
-        own = self.rounds[
+        of_round = self.rounds[
             (self.rounds["seed"] == seed)
             & (self.rounds["label"] == label)
             & (self.rounds["round"] == round_num)
         ]
-        if int(found.correct.sum()) != int(own["correct"].iloc[0]):
+        if int(found.correct.sum()) != int(of_round["correct"].iloc[0]):
             raise RecordError(
                 f"the predictions of {label}, seed {seed}, round {round_num} do not "
                 "give the count of correct examples in rounds.csv"
@@ -460,8 +460,8 @@ def keep_results(
         for name, value in first.items()
         if name not in KEY and all(name in row and row[name] == value for row in rows)
     }
-    own = [{k: v for k, v in row.items() if k not in shared} for row in rows]
-    content = {**(about or {}), "settings": shared, "runs": own}
+    varying = [{k: v for k, v in row.items() if k not in shared} for row in rows]
+    content = {**(about or {}), "settings": shared, "runs": varying}
     with open(os.path.join(folder, EXPERIMENT), "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.write("\n")

@@ -215,7 +215,7 @@ def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
 def shares_in_force(
     settings: RunSettings, in_force: scores.Score, raw: Floats
 ) -> Floats:
-    """Returns the clients' shares in a run's own aggregation, [clients]."""
+    """Returns the clients' shares in a run's aggregation, [clients]."""
     if settings.system.weighs_equally:
         included = np.isfinite(raw).all(axis=1)
         return np.asarray(included / max(int(included.sum()), 1))

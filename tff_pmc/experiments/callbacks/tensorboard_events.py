@@ -94,7 +94,7 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
         },
         **_of_clients(record),
         "cohort": {
-            name: column[np.isfinite(column)]  # Who was left out has no weight.
+            name: column[np.isfinite(column)]  # A client that was left out has none.
             for name, column in columns.items()
         },
         **{

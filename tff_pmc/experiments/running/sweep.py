@@ -72,7 +72,7 @@ def sweep(
     """Makes runs, and yields each when it is finished.
 
     Args:
-        jobs: the runs; one is asked for when those before it are made, or handed over.
+        jobs: the runs; the next is taken when those before are made, or handed over.
         load: returns the federation of a run's settings.
         run: hands jobs over, with `load`, to whoever makes them elsewhere, and yields
             each when it is finished, as an engine's `runs_elsewhere`; by default they
@@ -80,11 +80,11 @@ def sweep(
         callbacks: what is called after each round of all runs, before the callbacks of
             the job.
     """
-    own = (job._replace(callbacks=(*callbacks, *job.callbacks)) for job in jobs)
+    complete = (job._replace(callbacks=(*callbacks, *job.callbacks)) for job in jobs)
     if run is not None:
-        yield from run(own, load)
+        yield from run(complete, load)
         return
-    for job in own:
+    for job in complete:
         error = None
         try:
             run_job(job, load(job.settings))
