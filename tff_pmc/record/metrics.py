@@ -23,7 +23,8 @@ Floats = npt.NDArray[np.float64]
 def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
     """Returns the means of sums [..., K] over the K clients' examples.
 
-    Clients without examples are left out. Where no client is recorded this is a `ClientsLeftOutError`.
+    Clients without examples are left out. Where no client is recorded this is a
+    `ClientsLeftOutError`.
     """
     if not examples.size:
         raise ClientsLeftOutError
