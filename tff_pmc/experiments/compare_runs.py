@@ -50,10 +50,10 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
 
 def _text(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
-        with tempfile.TemporaryDirectory() as made:  # What is refused leaves nothing.
-            shown = _tables(command, given, made)
+        with tempfile.TemporaryDirectory() as new:  # What is refused leaves nothing.
+            shown = _tables(command, given, new)
             files.make_empty_folder(command.output_dir)
-            shutil.copytree(made, command.output_dir, dirs_exist_ok=True)
+            shutil.copytree(new, command.output_dir, dirs_exist_ok=True)
         return shown
     if command.export:
         reference_export.write(command.export, command.output_dir)

@@ -135,8 +135,9 @@ def _read_run(path: str, parameters: dict[str, str]) -> Results:
     data_set = "mnist" if LOCAL_DATA in parameters else "celeba"
     label = ",".join(orderings(data_set)[int(parameters[PERMUTATION])])
     correct = {label: [one.correct for one in rounds]}
-    examples = np.diff(rounds[0].row_splits) if rounds else []
-    made = results_of_counts(correct, examples)
+    if not rounds:
+        raise RecordError(f"{path} has no round_1")
+    made = results_of_counts(correct, np.diff(rounds[0].row_splits).tolist())
     made.runs["data_name"], made.runs["path"] = data_set, path
     return made
 
@@ -156,7 +157,7 @@ def _read_parameters(path: str) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{name} cannot be read: {error}") from error
     found = {key: value for key, _, value in parts}
-    if found.get(PERMUTATION) not in map(str, range(len(_PLACES))):
+    if found.get(PERMUTATION) not in [*map(str, range(len(_PLACES)))]:
         raise RecordError(f"{name}: {PERMUTATION} has to be a number from 0 to 8")
     return found
 

@@ -191,16 +191,16 @@ class RunFolder:
         """Writes `run.json` of a run that starts or is resumed."""
         if self._json:
             return
-        now = {"at": _now(), "versions": versions()}
-        before = self._before
+        before, found = self._before, versions()
+        session = {"at": _now(), "versions": found}
         self._json = {
             **self._description,
-            "versions": before.get("versions", now["versions"]),
+            "versions": before.get("versions", found),
             "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
-            "started": before.get("started", now["at"]),
-            "resumed": [*before["resumed"], now] if before else [],
+            "started": before.get("started", session["at"]),
+            "resumed": [*before["resumed"], session] if before else [],
         }
-        warn_of_other_versions(self.path, self._json["versions"], now["versions"])
+        warn_of_other_versions(self.path, self._json["versions"], found)
         self._write_json("running")
 
     def _path(self, name: str) -> str:

@@ -116,13 +116,14 @@ def test_an_error_interrupts_the_run_and_reaches_all_callbacks(
     from tff_pmc.experiments.running import loop
 
     CALLS.clear()
-    one = settings("quickstart", {**SHORT, "rounds": 2, "clients_per_round": 2.0})
+    adjusted = {"adjustment": "backtracking", "priority": ("LD", "DS")}
+    one = settings("quickstart", {**SHORT, **adjusted, "clients_per_round": 5.0})
     data = leaf_data.load("digits5k")
     folder, whole = str(tmp_path / "cut"), str(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         failing = [Fails("never"), Fails(at)]
         loop.run(one, data, folder, title=None, callbacks=failing)
-    assert CALLS[-2:] == statuses and len(CALLS) == 2 + (2 if at == "round" else 4)
+    assert CALLS[-2:] == statuses and len(CALLS) == 2 + (2 if at == "round" else 6)
     assert '"status": "interrupted"' in (tmp_path / "cut" / "run.json").read_text()
     loop.run(one, data, folder, title=None, resume=True)
     loop.run(one, data, whole, title=None)

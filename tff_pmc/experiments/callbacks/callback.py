@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any, Optional
 
-import numpy as np
+import numpy.typing as npt
 
 from leaf_data.settings import Declared, Registry
 
@@ -84,7 +84,7 @@ class FinishedRound:
     record: RoundRecord
     state: Any
     weights: Any
-    predicted: Optional[np.ndarray] = None
+    predicted: Optional[npt.NDArray[Any]] = None
 
     @property
     def round_num(self) -> int:
