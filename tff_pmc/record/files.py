@@ -18,6 +18,10 @@ RUN_JSON = "run.json"
 FORMAT = 4
 """The form of a folder that a run can resume in."""
 
+RUNNING, FINISHED, INTERRUPTED = "running", "finished", "interrupted"
+"""The status of a run: it is finished after its last round, or when a callback has
+ended it; interrupted by an error or a signal. One that was killed stays running."""
+
 LOCK = ".lock"
 """The file by which a folder belongs to one process."""
 

@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Optional
 
 from tff_pmc.record import checkpoints, files
-from tff_pmc.record.files import RUN_JSON, by_flag
+from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
@@ -76,7 +76,7 @@ class RunFolder:
             files.make_empty_folder(path, ", or --resume")
         self._held = contextlib.ExitStack()
         self._lock = self._held.enter_context(files.locked(path))
-        self.finished = self._before.get("status") == "finished"
+        self.finished = self._before.get("status") == FINISHED
         if self.finished and longer:
             # A callback may have ended the run before its last round: it stays so.
             asked = by_flag(self._before["settings"])["rounds"]
@@ -98,7 +98,7 @@ class RunFolder:
         with self._held:
             if self._json and not self._is_lost():
                 self._json["ended"] = _now()
-                self._write_json("interrupted" if kind else "finished")
+                self._write_json(INTERRUPTED if kind else FINISHED)
 
     def load(self, initial: Any) -> tuple[Any, int]:
         """Returns the state to train from, and how many rounds are recorded.
@@ -201,7 +201,7 @@ class RunFolder:
             "resumed": [*before["resumed"], session] if before else [],
         }
         warn_of_other_versions(self.path, self._json["versions"], found)
-        self._write_json("running")
+        self._write_json(RUNNING)
 
     def _path(self, name: str) -> str:
         return os.path.join(self.path, name)

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from tff_pmc.systems.rounds import Rounds
     from tff_pmc.systems.setup import Setup
 
-FINISHED, INTERRUPTED = "finished", "interrupted"
-"""How a run ends: after its last round, or because a callback ended it; or by an error,
-a signal among them."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -133,7 +129,8 @@ class Callback(Declared):
     def on_end(self, status: str) -> None:
         """Is called once, after the last round or an error, if `on_start` was called.
 
-        `status` is `FINISHED` or `INTERRUPTED`. The last callback is called first.
+        `status` is `FINISHED` or `INTERRUPTED` of `record.files`. The last callback is
+        called first.
         """
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 import leaf_data
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
-from tff_pmc.experiments.callbacks.callback import FINISHED, INTERRUPTED
 from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.experiments.running.lost_runs import LostRounds
 from tff_pmc.experiments.running.progress import Progress
 from tff_pmc.experiments.running.recording import Checkpoint, Predictions, Record
+from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
 from tff_pmc.settings import RunSettings

@@ -7,12 +7,8 @@ from typing import Any
 
 from absl import logging
 
-from tff_pmc.experiments.callbacks.callback import (
-    FINISHED,
-    Callback,
-    FinishedRound,
-    Run,
-)
+from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
+from tff_pmc.record.files import FINISHED
 from tff_pmc.record.record_error import LostRunError
 from tff_pmc.runtime import lost_rounds
 

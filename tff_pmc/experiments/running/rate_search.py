@@ -79,7 +79,7 @@ def search(
     with folder_of_runs(output_dir, plan, resume=resume):
         # A rate that breaks every client ends early, and the next is tried.
         for job, lost in sweep(
-            jobs, load=lambda _: data, callbacks=[*callbacks, _Reached(target)]
+            jobs, load=lambda _: data, callbacks=[*callbacks, TargetReached(target)]
         ):
             results = read_results(job.folder)
             if results.clients.empty:
@@ -117,7 +117,7 @@ def search(
     )
 
 
-class _Reached(Callback):
+class TargetReached(Callback):
     """Ends a run when enough devices have reached the target."""
 
     def __init__(self, target: float) -> None:

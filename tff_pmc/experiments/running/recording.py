@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from tff_pmc.experiments.callbacks.callback import Callback, FinishedRound, Run
+from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.record import files, predictions
 from tff_pmc.record.run_folder import RunFolder
 
