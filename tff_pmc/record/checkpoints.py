@@ -81,4 +81,5 @@ def load(folder: str, template: Any) -> Optional[Saved]:
 
 
 def _leaves(state: Any) -> list[Any]:
-    return [tf.convert_to_tensor(leaf).numpy() for leaf in tf.nest.flatten(state)]
+    leaves = tf.nest.flatten(state)
+    return [np.asarray(tf.convert_to_tensor(leaf).numpy()) for leaf in leaves]
