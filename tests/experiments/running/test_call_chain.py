@@ -7,39 +7,36 @@ import sys
 from cli import ROOT, SMALL, run
 
 MOST = 12
-OURS = ("run_experiments.py", "tff_pmc/")
 
 
-def place(frame):
-    """Returns a frame's function and file, relative to the repository or package."""
-    path = pathlib.Path(frame.f_code.co_filename)
-    if not path.is_relative_to(ROOT):
-        return None
-    name = path.relative_to(ROOT).as_posix()
-    if not name.startswith(OURS):
-        return None
-    return frame.f_code.co_name, name.removeprefix("tff_pmc/")
+def calls_of(frame):
+    """Returns our functions on the stack, the first caller first, with their files."""
+    found = []
+    while frame:
+        path = pathlib.Path(frame.f_code.co_filename)
+        if path.is_relative_to(ROOT):
+            name = path.relative_to(ROOT).as_posix()
+            if name.startswith(("run_experiments.py", "tff_pmc/")):
+                file = name.removeprefix("tff_pmc/")
+                found.append((frame.f_code.co_name, file))
+        frame = frame.f_back
+    return found[::-1]
 
 
-def test_each_function_of_the_page_calls_the_next(tmp_path):
+def test_each_function_of_the_page_calls_the_next(tmp_path, monkeypatch):
+    from tff_pmc.runtime.context import EngineContext
+
     page = (ROOT / "docs" / "architecture.md").read_text()
     section = page.split("\n## From the command to a training step\n")[1]
     listed = re.findall(r"^\d+\. `(\w+)`, `([\w/]+\.py)`", section, re.MULTILINE)
-    chain = []
+    invoke, chains = EngineContext.invoke, []
 
-    def watch(frame, event, unused):
-        found = place(frame) if event == "call" and not chain else None
-        if not found or not found[1].startswith("runtime/"):
-            return
-        calls = [found]
-        while frame := frame.f_back:
-            calls.append(place(frame))
+    def watched(self, *arguments):
+        calls = calls_of(sys._getframe())
         if ("next", "systems/rounds.py") in calls:
-            chain.extend(call for call in reversed(calls) if call)
+            chains.append([*calls, ("invoke", "runtime/context.py")])
+        return invoke(self, *arguments)
 
-    sys.setprofile(watch)
-    try:
-        run(*SMALL, "--rounds=1", "--priority=DS", f"--output_dir={tmp_path / 'out'}")
-    finally:
-        sys.setprofile(None)
-    assert chain == listed and len(listed) <= MOST
+    monkeypatch.setattr(EngineContext, "invoke", watched)
+    run(*SMALL, "--rounds=1", "--priority=DS", f"--output_dir={tmp_path / 'out'}")
+    assert chains[0] == listed and len(listed) <= MOST
