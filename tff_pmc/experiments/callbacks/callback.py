@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import leaf_data
     from tff_pmc.record.round_record import RoundRecord
     from tff_pmc.settings import RunSettings
-    from tff_pmc.systems.rounds import Rounds
     from tff_pmc.systems.setup import Setup
+    from tff_pmc.systems.trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Run:
 
     settings: RunSettings
     context: Setup
-    process: Rounds
+    process: Trainer
     state: Any
     folder: str
     rounds_before: int
