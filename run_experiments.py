@@ -39,14 +39,15 @@ def main(argv):
         command = command_line.command_of(given)
         forms = output.Output(command.format, command.figures)
         if command.compare or command.export or command.tables:
-            from tff_pmc.experiments import side_by_side
+            from tff_pmc.experiments import compare_runs
 
             with output.using(forms):
-                print(printable(side_by_side.text(command, given)))
+                print(printable(compare_runs.text(command, given)))
             return 0
         path = command.client_table
         table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()
         runs = command_line.runs_of(command, given, tuple(table.values))
+        callbacks = command_line.callbacks_of(command, given)
         cluster = command_line.cluster_of(command, given)
         check_temporary_room()
     except BrokenPipeError:
@@ -54,7 +55,7 @@ def main(argv):
     except (flags.Error, OSError, ValueError) as error:
         return fail(error, EXIT_BAD_INPUT)
     with output.using(forms):
-        return execute(command, runs, table, cluster)
+        return execute(command, runs, table, cluster, callbacks)
 
 
 def check_temporary_room():
@@ -67,7 +68,7 @@ def check_temporary_room():
         raise OSError(f"{place}: less than 1 MB is left for temporary files")
 
 
-def execute(command, runs, table, cluster=None):
+def execute(command, runs, table, cluster=None, callbacks=()):
     """Does what is asked for; imports TensorFlow and TFF only here."""
     output_dir = command.output_dir or os.path.join(
         "runs", f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -87,7 +88,7 @@ def execute(command, runs, table, cluster=None):
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
-        text = execution.execute(command, runs, table, cluster, output_dir)
+        text = execution.execute(command, runs, table, cluster, callbacks, output_dir)
         print(printable(text), flush=True)
         return 0
     except (CriterionError, SettingError, RecordError, leaf_data.DataError) as error:

@@ -43,7 +43,7 @@ from tff_pmc.clients import packing
 from tff_pmc.cluster import local_cluster
 from tff_pmc.cluster.options import ClusterOptions
 from tff_pmc.experiments import experiment
-from tff_pmc.experiments.running import loop, suite
+from tff_pmc.experiments.running import sweep
 from tff_pmc.experiments.running.execution import Federations
 from tff_pmc.runtime import Runtime
 
@@ -197,8 +197,8 @@ class Runs:
         tff.framework.set_default_context(self.running.context)
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
-            spread = self.running.engine.runs_by(loop.run, load)
-            suite.run_all(self.settings, load, folder, spread=spread)
+            elsewhere = self.running.engine.runs_elsewhere(sweep.run_job)
+            sweep.run_all(self.settings, load, folder, run=elsewhere)
             seconds = time.perf_counter() - begun
         return seconds / len(self.settings), None
 

@@ -32,7 +32,7 @@ import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Callable, ClassVar, Generic, NamedTuple, TypeVar
 
-Group = TypeVar("Group", bound="Settings")
+Group = TypeVar("Group", bound="Declared")
 Thing = TypeVar("Thing")
 Names = Collection[str]
 
@@ -158,27 +158,15 @@ def setting(
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """A group of settings; a subclass is a frozen dataclass of `setting` fields.
+class Declared:
+    """A dataclass whose fields are declared by `setting`.
 
     Attributes:
-        title: the heading of the group's flags in the help.
         of_arguments: whether its values are arguments of Python, so that errors name
             fields and not flags.
-
-    Raises:
-        SettingError: (constructor) a value is none of its choices, not of its type,
-            or out of its range.
     """
 
-    title: ClassVar[str] = ""
     of_arguments: ClassVar[bool] = False
-
-    @property
-    def note(self) -> str:
-        """The words that set a run of these settings apart in tables; "" for none."""
-        return ""
 
     def __post_init__(self) -> None:
         for declared in self.declared():
@@ -190,7 +178,7 @@ class Settings:
         """Returns the settings of the group, those of its bases first."""
         kinds = _type_hints(cls)
         found = []
-        for field in dataclasses.fields(cls):
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             if _KEY in field.metadata:
                 own: Setting = field.metadata[_KEY]
                 kind, choices = kinds[field.name], own.choices
@@ -220,7 +208,7 @@ class Settings:
         own = cls.declared()
         return cls(**{s.name: values[s.flag] for s in own if s.flag in values})
 
-    def values_of(self, base: type[Settings]) -> dict[str, Any]:
+    def values_of(self, base: type[Declared]) -> dict[str, Any]:
         """Returns the values, by field, of the settings that a base of it declares."""
         return {s.name: getattr(self, s.name) for s in base.declared()}
 
@@ -236,6 +224,26 @@ class Settings:
             for flag, value in self.by_flag().items()
             if flag not in later or value != later[flag]
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Declared):
+    """A group of settings; a subclass is a frozen dataclass of `setting` fields.
+
+    Attributes:
+        title: the heading of the group's flags in the help.
+
+    Raises:
+        SettingError: (constructor) a value is none of its choices, not of its type,
+            or out of its range.
+    """
+
+    title: ClassVar[str] = ""
+
+    @property
+    def note(self) -> str:
+        """The words that set a run of these settings apart in tables; "" for none."""
+        return ""
 
 
 def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:

@@ -115,15 +115,13 @@ def long_run(folder, *more):
 def records(folder, states=False):
     """All tables and settings of a folder, but for what two equal runs may differ in.
 
-    With `states`, the bytes of the last checkpoints, too.
+    With `states`, the bytes of the checkpoints, too.
     """
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
         is_table = path.suffix == ".csv" and path.name != "timing.csv"
-        if is_table or (
-            states and (path.suffix == ".npz" and path.parent.name == "checkpoints")
-        ):
+        if is_table or (states and path.name == "checkpoint.npz"):
             found[name] = path.read_bytes()
         elif path.name == "run.json":
             found[name] = json.loads(path.read_text())

@@ -4,9 +4,9 @@
     .venv/bin/python tools/kill_test.py --spread=clients
 
 Two runs of a few rounds are made without interruption. Then the same are begun and
-killed by SIGKILL, at a random time or in the middle of a save, gone on with
-(`--resume`), killed again, and so on. Whenever they come to their end, their records
-and last checkpoints are compared with the undisturbed runs', byte by byte. With
+killed by SIGKILL, at a random time or in the middle of a save, resumed (`--resume`),
+killed again, and so on. Whenever they come to their end, their records and checkpoints
+are compared with the undisturbed runs', byte by byte. With
 `--spread` the ones that are killed are those of a cluster's driver, whose scheduler and
 workers have to end by themselves, before the command is given again. Prints a line for
 each kill; exits with 1 at the first difference.
@@ -24,10 +24,12 @@ import sys
 import tempfile
 import time
 
+import numpy as np
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROUNDS = 12
-LAST = f"checkpoints/round_{ROUNDS}.npz"
-RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", LAST)
+CHECKPOINT = "checkpoint.npz"
+RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", CHECKPOINT)
 FLAGS = (
     *("--experiment=quickstart", "--priority=DS;LD"),
     *(f"--rounds={ROUNDS}", "--local_epochs=1", "--batch_size=10", "--num_packs=2"),
@@ -39,7 +41,7 @@ PATIENCE = 300
 
 
 class KillLoopError(Exception):
-    """A run that did not go on, or did not become the one without interruption."""
+    """A run that could not be resumed, or is not the one without interruption."""
 
 
 class Loop:
@@ -77,7 +79,7 @@ class Loop:
             KillLoopError: see the class.
         """
         made = 0
-        if self._go_on(self._whole).wait(PATIENCE):
+        if self._start(self._whole).wait(PATIENCE):
             raise KillLoopError("the undisturbed run failed")
         folder = self._fresh()
         while made < kills and time.monotonic() < until:
@@ -88,8 +90,8 @@ class Loop:
                 continue
             made += 1
             print(f"kill {made}: {killed}", flush=True)
-        if self._go_on(folder).wait(PATIENCE):
-            raise KillLoopError(f"{folder.name} does not go on")
+        if self._start(folder).wait(PATIENCE):
+            raise KillLoopError(f"{folder.name} cannot be resumed")
         self._compare(folder)
         return made
 
@@ -97,7 +99,7 @@ class Loop:
         self._number += 1
         return self._place / f"run_{self._number}"
 
-    def _go_on(self, folder: pathlib.Path) -> subprocess.Popen[bytes]:
+    def _start(self, folder: pathlib.Path) -> subprocess.Popen[bytes]:
         begun = (folder / "run.json").exists()
         words = [sys.executable, str(ROOT / "run_experiments.py"), *FLAGS]
         words += [*self._engine, f"--output_dir={folder}"]
@@ -115,11 +117,11 @@ class Loop:
             self._process.wait()
 
     def _kill_once(self, folder: pathlib.Path, *, in_a_save: bool) -> str | None:
-        """Begins or goes on, and kills; None if the run ended before."""
+        """Starts or resumes, and kills; None if the run ended before."""
         since, deadline = time.time(), time.monotonic() + PATIENCE
         enough = _saved(folder) + self._random.randint(0, 3)
         starting = not in_a_save and self._random.random() < 0.25
-        process = self._go_on(folder)
+        process = self._start(folder)
         while process.poll() is None and time.monotonic() < deadline and not starting:
             if _saved(folder) >= enough:
                 if not in_a_save or _saves(folder, since):
@@ -136,7 +138,7 @@ class Loop:
         if process.returncode > 0 or time.monotonic() > deadline:
             log = self._place / f"{folder.name}.log"
             raise KillLoopError(f"it failed by itself:\n{log.read_text()[-2000:]}")
-        left = sorted(path.name for path in folder.glob("*/checkpoints/*.new"))
+        left = sorted(path.name for path in folder.glob(f"*/{CHECKPOINT}.new"))
         rounds = sum(_rounds(folder / run) for run in RUNS)
         return (
             f"{'in a save' if in_a_save else 'at random'}, {rounds} rounds "
@@ -149,9 +151,9 @@ class Loop:
                 ours, theirs = folder / run / name, self._whole / run / name
                 if not ours.exists() or ours.read_bytes() != theirs.read_bytes():
                     raise KillLoopError(f"{ours} is not as without the kills")
-            states = sorted(os.listdir(folder / run / "checkpoints"))
-            if states != sorted(os.listdir(self._whole / run / "checkpoints")):
-                raise KillLoopError(f"{folder.name} has left {', '.join(states)}")
+            names = sorted(os.listdir(folder / run))
+            if names != sorted(os.listdir(self._whole / run)):
+                raise KillLoopError(f"{folder.name} has left {', '.join(names)}")
         print(f"{folder.name}: equal to the byte", flush=True)
 
 
@@ -165,7 +167,7 @@ def _wait_for_the_others(session: int, seconds: float) -> None:
 
 
 def _members(session: int) -> list[int]:
-    """The processes of a session that run."""
+    """Returns the processes of a session that run."""
     found = []
     for place in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -185,27 +187,22 @@ def _rounds(run: pathlib.Path) -> int:
 
 
 def _saved(folder: pathlib.Path) -> int:
-    """The rounds of all runs whose states are saved."""
-    return sum(_last_state(folder / run / "checkpoints") for run in RUNS)
+    """Returns the rounds of all runs whose states are saved."""
+    return sum(_last_state(folder / run / CHECKPOINT) for run in RUNS)
 
 
-def _last_state(checkpoints: pathlib.Path) -> int:
+def _last_state(checkpoint: pathlib.Path) -> int:
     try:
-        names = [name.partition(".") for name in os.listdir(checkpoints)]
+        with np.load(checkpoint) as found:
+            return int(found["round"])
     except FileNotFoundError:
         return 0
-    rounds = [
-        int(name[6:])
-        for name, _, end in names
-        if name.startswith("round_") and end == "npz"
-    ]
-    return max(rounds, default=0)
 
 
 def _saves(folder: pathlib.Path, since: float) -> bool:
     """Whether a new file is there, and none that an earlier kill has left."""
     try:
-        saved = folder.glob("*/checkpoints/*.new")
+        saved = folder.glob(f"*/{CHECKPOINT}.new")
         return any(path.stat().st_mtime > since for path in saved)
     except FileNotFoundError:
         return False

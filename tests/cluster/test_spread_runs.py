@@ -199,7 +199,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
     from leaf_data.errors import DataError
     from tff_pmc.cluster import spread_runs
     from tff_pmc.cluster.tasks import to_bytes
-    from tff_pmc.experiments.running import execution, suite
+    from tff_pmc.experiments.running import execution, sweep
 
     path, digits = tmp_path / "file", leaf_data.load("digits5k")
 
@@ -220,7 +220,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         path.write_text(content)
         driver = execution.Federations("", "", leaf_data.ClientTable())
         read = driver(Settings())
-        job = suite.Job(Settings(), "out", {}, None, read.origin.files)
+        job = sweep.Job(Settings(), "out", files=read.origin.files)
         sent = to_bytes(driver)
         found = spread_runs._data(sent, job)
         assert found.origin.files == (("file", content),)

@@ -38,7 +38,7 @@ def made(tmp_path_factory):
 
 def test_each_addition_of_the_page_runs(made):
     folder, done = made
-    assert len(MODULES) == 9
+    assert len(MODULES) == 10
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
     settings = json.loads((name / "run.json").read_text())["settings"]
     assert settings["system"] == {"system": "first_half", "first_share": 0.7}
@@ -55,6 +55,7 @@ def test_each_addition_of_the_page_runs(made):
     info = json.loads(
         (folder / "out" / "clipped_mean_largest" / "run.json").read_text()
     )
+    assert info["callbacks"] == {"EndsWhenFlat": {"flat_rounds": 3}}
     own = {"system": "clipped_mean", "clipped_mean_norm": 0.5}
     assert info["settings"]["system"] == own
     assert "Best rounds" in done.stdout

@@ -1,8 +1,6 @@
 """The record of predictions, read back or refused."""
 
-import io
 import os
-import zipfile
 
 import numpy as np
 import pytest
@@ -41,19 +39,6 @@ class Evil:
         return os._exit, (3,)
 
 
-def npy(array, old=b"", new=b""):
-    """A file of predictions whose array has some bytes replaced."""
-    file, archive = io.BytesIO(), io.BytesIO()
-    np.save(file, np.asarray(array), allow_pickle=True)
-    assert old in file.getvalue()
-    with zipfile.ZipFile(archive, "w") as whole:
-        whole.writestr("predicted.npy", file.getvalue().replace(old, new))
-    return archive.getvalue()
-
-
-SIX = np.zeros(6, np.uint8)
-
-
 @pytest.mark.parametrize(
     ("file", "content", "part"),
     [
@@ -62,14 +47,9 @@ SIX = np.zeros(6, np.uint8)
         (PREDICTED, b"PK broken", "cannot be read"),
         (PREDICTED, {"guessed": Y}, "cannot be read"),
         (PREDICTED, {"predicted": Y[:5]}, "has predictions of shape (5,)"),
-        (PREDICTED, npy(np.array([Evil()] * 6, object)), "cannot be read"),
-        (PREDICTED, npy([SIX[:3], SIX[3:]]), "has predictions of shape (2, 3)"),
-        (PREDICTED, npy(6), "has predictions of shape ()"),
-        (PREDICTED, npy(SIX, b"(6,)", b"(7,)"), "cannot be read"),
-        (PREDICTED, npy(SIX, bytes(6), bytes(3)), "cannot be read"),
+        (PREDICTED, {"predicted": np.array([Evil()] * 6, object)}, "cannot be read"),
     ],
-    # Archives have a time in them, and names of tests must not.
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=["no labels", "no file", "no archive", "no array", "shorter", "code"],
 )
 def test_a_broken_record_of_predictions_is_named(
     folder, file, content, part, assert_one_line

@@ -79,25 +79,19 @@ def _params(old, new):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda f: (f / "params.txt").unlink(), "params.txt cannot be read: .*No such"),
-        (_params("Permutation: 5", "Permutation: 9"), "from 0 to 8, got '9'"),
-        (_params("Permutation", "Order"), "params.txt: Permutation has .* got ''"),
-        (_params("clients): 3", "clients): 4"), "round_1 has 3 clients and .* 4"),
-        (_params("clients): 3", "clients): " + "9" * 5000), "from 1 to 1000000"),
+        (_params("Permutation: 5", "Permutation: 9"), "params.txt: .* from 0 to 8"),
+        (_params("Permutation", "Order"), "params.txt: Permutation has to be a numb"),
         (lambda f: (f / "round_2").rename(f / "round_3"), "has no round_2"),
-        (_replace("round_1/notes.txt", ""), "round_1 has to hold .*: notes.txt"),
         (
-            lambda f: (f / "round_2" / "client_2.csv").rename(f / "gone"),
-            "round_2 has to hold .*: client_3.csv",
+            lambda f: (f / "round_2" / "client_3.csv").rename(f / "gone"),
+            "round_2 has other test labels",
         ),
         (_replace(CLIENT, "y_true,y_pred\n1,1\n"), "client_1.csv is not y_pred,y_true"),
         (_replace(CLIENT, "y_pred,y_true\n"), "client_1.csv is not y_pred,y_true"),
         (_replace(CLIENT, "y_pred,y_true\n1\n"), "client_1.csv is not y_pred,y_true"),
         (_replace(CLIENT, "y_pred,y_true\n0.5,1\n"), "numbers of classes"),
-        (_replace(CLIENT, "y_pred,y_true\n256,1\n"), "numbers of classes"),
         (_replace(CLIENT, "y_pred,y_true\nnan,1\n"), "numbers of classes"),
         (_replace(CLIENT, "y_pred,y_true\n1,1\n"), "round_2 has other test labels"),
-        (_params("Local dataset type: non-iid\n", ""), "on neither MNIST nor CelebA"),
     ],
 )
 def test_a_broken_folder_is_refused_by_name(tmp_path, damage, words):

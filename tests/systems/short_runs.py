@@ -13,9 +13,9 @@ def runs_of(experiment, *wanted, **changes):
 
 def run_all(runs, data, folder):
     """Runs all of some settings on the same data."""
-    from tff_pmc.experiments.running import suite
+    from tff_pmc.experiments.running import sweep
 
-    return suite.run_all(runs, lambda settings: data, str(folder))
+    return sweep.run_all(runs, lambda settings: data, str(folder))
 
 
 def built(one, data):

@@ -9,6 +9,14 @@ from short_runs import built, run_all, runs_of
 
 import leaf_data
 from leaf_data.settings import SettingError
+from tff_pmc.experiments.callbacks import Callback
+
+
+class Once(Callback):
+    """Ends a run after a round."""
+
+    def after_round(self, round):
+        return True
 
 
 def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
@@ -37,7 +45,7 @@ def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
     np.testing.assert_allclose(weights["weight"], expected, rtol=1e-5)
 
     cut = tmp_path / "cut"
-    loop.run(runs[1], federation, str(cut), listeners=[lambda done: True])
+    loop.run(runs[1], federation, str(cut), callbacks=[Once()])
     text = (cut / "run.json").read_text()
     (cut / "run.json").write_text(text.replace("finished", "interrupted"))
     loop.run(runs[1], federation, str(cut), resume=True)

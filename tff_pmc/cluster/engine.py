@@ -65,9 +65,9 @@ class ClusterEngine(LocalEngine):
             self.connection.check_store(stored.path, stored.digest)
         spread_runs.check_folders(self.connection, output_dir, data_dir)
 
-    def runs_by(self, run: Callable[..., None], load: Callable[..., Any]) -> Any:
-        """What makes jobs by `run`, of the data that `load` gives, on the workers."""
-        return functools.partial(spread_runs.make_runs, self.connection, run, load)
+    def runs_elsewhere(self, run: Callable[..., None]) -> Callable[..., Any]:
+        """Returns what makes jobs by `run(job, data)` on the workers; see `sweep`."""
+        return functools.partial(spread_runs.make_runs, self.connection, run)
 
     def close(self) -> None:
         """Leaves the cluster, and ends one that was started here."""

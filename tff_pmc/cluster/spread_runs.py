@@ -54,18 +54,18 @@ def make_run(
 
     run, job = tasks.from_bytes(run_and_job)
     # A worker before this one may have begun it.
-    how = {**job.how, "resume": True, "title": None}
+    job = job._replace(resume=True, title=None)
     with _one_at_a_time:
         PLUGINS.clear()
         PLUGINS.update(plugins)
         data = _data(load, job)
         with Runtime("local") as running, _ending_if_unwanted():
             running.context.recorded = tasks.recorded("runs", terms.threads)
-            run(job.settings, data, job.folder, **how)
+            run(job, data)
 
 
 def _data(load: bytes, job: Any) -> Any:
-    """The data of a run, or a `DataError` where it is not the driver's."""
+    """Loads the data of a run; a `DataError` where it is not the driver's."""
     key = load, job.stored
     if key not in _loaded:
         _loaded.clear()
@@ -94,7 +94,7 @@ def _import(name: str, sha256: str) -> None:
 def _ending_if_unwanted() -> Iterator[None]:
     """Ends the worker in mid-run if its driver is gone; its nanny starts another.
 
-    The run would go on to its end, and hold its folder against who resumes it.
+    The run would continue to its end, and lock its folder meanwhile.
     """
     import distributed
 
@@ -117,8 +117,8 @@ def _ending_if_unwanted() -> Iterator[None]:
 def make_runs(
     connection: ClusterConnection,
     run: Callable[..., None],
-    load: Callable[..., Any],
     jobs: Iterable[Any],
+    load: Callable[..., Any],
 ) -> Iterator[tuple[Any, Optional[LostRunError]]]:
     """Makes runs as tasks of a cluster, and gives each when it is finished.
 
@@ -129,7 +129,7 @@ def make_runs(
     same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
     running = {}
     for job in jobs:
-        placed = job._replace(output_dir=os.path.abspath(job.output_dir))
+        placed = job._replace(folder=os.path.abspath(job.folder))
         content = tasks.to_bytes((run, placed))
         running[client.submit(make_run, *same, content, pure=False)] = job
     with tqdm(total=len(running), desc="runs", unit="run", mininterval=1) as bar:
@@ -140,13 +140,13 @@ def make_runs(
                     yield running.pop(future), lost
                     bar.update()
         except BaseException:
-            # Who makes one sees that it is not wanted any more, and ends.
+            # A worker that makes one sees that it is not wanted any more, and ends.
             client.cancel(list(running), force=True)
             raise
 
 
 def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
-    """Why a run that is done ended early, if it did; raises all other errors."""
+    """Returns why a run ended early, if it did; raises all other errors."""
     from distributed.scheduler import KilledWorker
 
     if future.status == "finished":
@@ -203,7 +203,7 @@ def check_folders(
 
 
 def _comes(path: str, seconds: float = 5) -> bool:
-    """Whether a file is there, or comes: a file system of a network may be late."""
+    """Waits for a file that a network may show late; returns whether it came."""
     deadline = time.monotonic() + seconds
     while not os.path.exists(path) and time.monotonic() < deadline:
         time.sleep(0.1)

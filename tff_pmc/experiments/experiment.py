@@ -13,8 +13,8 @@ from tff_pmc.settings.papers import PAPERS
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-    """A run of an experiment that compares systems.
+class Variant:
+    """A run of an experiment, by what sets it apart from the others.
 
     Attributes:
         system: the name of the system.
@@ -46,7 +46,7 @@ class Experiment:
         title: a sentence for the help.
         settings: values by flag that differ from the defaults of `RunSettings`.
         orderings: the orderings that it compares where neither `--priority` nor
-            another choice of criteria says which; empty for the first criterion alone,
+            another choice of criteria names any; empty for the first criterion alone,
             or all of them where the system combines or adjusts them.
         rows: the systems that it compares; empty where it compares orderings.
         on_demand: further systems, which run where `--systems` names them.
@@ -56,7 +56,7 @@ class Experiment:
             with.
         protocols: values by flag that `--protocol=NAME` sets, by name.
         paper: the short name of the paper that it is of, one of `PAPERS`; by which the
-            help groups flags. Empty for one of no paper.
+            help groups flags. Empty for one beyond the papers.
 
     Raises:
         ValueError: (constructor) there is no such paper.
@@ -65,8 +65,8 @@ class Experiment:
     title: str
     settings: Mapping[str, Any]
     orderings: Sequence[tuple[str, ...]] = ()
-    rows: Sequence[Row] = ()
-    on_demand: Sequence[Row] = ()
+    rows: Sequence[Variant] = ()
+    on_demand: Sequence[Variant] = ()
     reports: Sequence[str] = ("rounds_to_target", "ordering_effect")
     baseline: str = "DS"
     protocols: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
@@ -88,15 +88,15 @@ EXPERIMENTS: Registry[Experiment] = Registry(
 """The named experiments."""
 
 
-def check_baseline(names: Sequence[str], asked: str) -> None:
-    """Refuses runs under several seeds without the one that is asked for.
+def check_baseline(names: Sequence[str], baseline: str) -> None:
+    """Refuses a baseline that is none of the runs under several seeds.
 
     `names` are those of the runs' systems where these are compared, else the runs'
     labels. The `SettingError` names the flag.
     """
-    if asked and asked not in names:
+    if baseline and baseline not in names:
         known = "; ".join(dict.fromkeys(names))
-        raise SettingError(f"--baseline={asked} is none of the runs: {known}")
+        raise SettingError(f"--baseline={baseline} is none of the runs: {known}")
 
 
 def experiment(name: str) -> Experiment:
@@ -109,10 +109,14 @@ def experiment(name: str) -> Experiment:
 
 
 def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
-    """The values by flag that an experiment starts from.
+    """Returns the values by flag that an experiment starts from.
 
-    A protocol is `paper` or one of the experiment's. A `SettingError` says that there
-    is no such experiment, or protocol.
+    Args:
+        name: the experiment.
+        protocol: `paper`, or one of the experiment's.
+
+    Raises:
+        SettingError: there is no such experiment or protocol.
     """
     found = experiment(name)
     if protocol != "paper" and protocol not in found.protocols:
@@ -131,9 +135,10 @@ def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
 def settings(
     name: str, changes: Mapping[str, Any] | None = None, protocol: str = "paper"
 ) -> RunSettings:
-    """A named experiment's settings with some replaced, whatever the protocol.
+    """Returns a named experiment's settings with some replaced.
 
-    A `SettingError` says that the experiment or protocol is unknown, a value out of
-    range, or a flag of no use with the chosen data set, model or system.
+    Raises:
+        SettingError: the experiment or protocol is unknown, a value out of range, or a
+            flag of no use with the chosen data set, model or system.
     """
     return RunSettings.of(changes or {}, inherited=values_of(name, protocol))

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -16,14 +15,17 @@ from tff_pmc.record.record_error import InUseError, RecordError, RecordMissingEr
 RUN_JSON = "run.json"
 """The file that describes a run, or the runs of a folder."""
 
-FORMAT = 3
+FORMAT = 4
 """The form of a folder that a run can resume in."""
+
+RUNNING, FINISHED, INTERRUPTED = "running", "finished", "interrupted"
+"""The status of a run: it is finished after its last round, or when a callback has
+ended it; interrupted by an error or a signal. One that was killed stays running."""
 
 LOCK = ".lock"
 """The file by which a folder belongs to one process."""
 
-# What a killed run may leave of a file; what else is there is its owner's.
-_LEFT = re.compile(r"(run\.json|labels\.npz|round_[0-9]+\.npz|[0-9a-f]{32})\.new")
+_NEW = ".new"  # The ending of a file that is not in its place yet.
 
 
 def read_json(
@@ -81,7 +83,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
     It is on the disk before it does. Of a block that ends in an error nothing is left.
     """
-    new = f"{path}.new"
+    new = path + _NEW
     try:
         with naming(path), open(new, "wb") as file:
             yield file
@@ -106,16 +108,16 @@ def naming(path: str) -> Iterator[None]:
 
 
 def make_empty_folder(path: str, or_else: str = "") -> None:
-    """Makes a folder to write results into; one with something in it is refused."""
-    # A lock, or a file that a killed run had not yet put in its place.
-    entries = [
-        name for name in list_folder(path) if name != LOCK and not _LEFT.fullmatch(name)
-    ]
-    if entries:
-        raise RecordError(
-            f"--output_dir={path} is not empty (it holds {sorted(entries)[0]}); "
-            f"results are never overwritten: name another folder{or_else}"
-        )
+    """Makes a folder to write results into; one with something in it is refused.
+
+    A lock, and what a killed run had not put in its place yet, do not count.
+    """
+    for name in sorted(list_folder(path)):
+        if name != LOCK and not name.endswith(_NEW):
+            raise RecordError(
+                f"--output_dir={path} is not empty (it holds {name}); results are "
+                f"never overwritten: name another folder{or_else}"
+            )
 
 
 def list_folder(path: str) -> list[str]:
@@ -127,39 +129,20 @@ def list_folder(path: str) -> list[str]:
         raise RecordError(f"--output_dir={path}: {error.strerror}") from error
 
 
-def put_all(made: str, path: str) -> None:
-    """Puts the files under a folder in their places under a new one, each in one step.
-
-    One that is not empty is a `RecordError`.
-    """
-    make_empty_folder(path)
-    for folder, _, names in os.walk(made):
-        goal = os.path.normpath(os.path.join(path, os.path.relpath(folder, made)))
-        os.makedirs(goal, exist_ok=True)
-        for name in names:
-            with open(os.path.join(folder, name), "rb") as source:
-                with replacing(os.path.join(goal, name)) as file:
-                    file.write(source.read())
-
-
-def take_lock(path: str) -> int:
-    """Takes a folder for this process, until the descriptor is closed or it ends."""
+@contextlib.contextmanager
+def locked(path: str) -> Iterator[int]:
+    """Takes a folder for this process; yields the descriptor of its lock."""
     try:
         descriptor = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise RecordError(f"--output_dir={path}: {error.strerror}") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InUseError(
+                f"--output_dir={path} is in use: another run writes into it"
+            ) from error
+        yield descriptor
+    finally:
         os.close(descriptor)
-        raise InUseError(
-            f"--output_dir={path} is in use: another run writes into it"
-        ) from error
-    return descriptor
-
-
-def sweep(path: str) -> None:
-    """Removes what a killed run had not put in its place yet."""
-    for name in os.listdir(path) if os.path.isdir(path) else ():
-        if _LEFT.fullmatch(name):
-            os.unlink(os.path.join(path, name))

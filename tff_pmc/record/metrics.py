@@ -21,9 +21,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
-    """The means of sums [..., K] over the K clients' examples, of those that have some.
+    """Returns the means of sums [..., K] over the K clients' examples.
 
-    Where no client is on record this is a `ClientsLeftOutError`.
+    Clients without examples are left out. Where no client is recorded this is a
+    `ClientsLeftOutError`.
     """
     if not examples.size:
         raise ClientsLeftOutError
@@ -33,21 +34,21 @@ def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Flo
 
 
 def percentile(accuracies: Floats, percent: float) -> Floats:
-    """The accuracy that `percent` % of the clients do not exceed, interpolated."""
+    """Returns what `percent` % of the clients do not exceed, interpolated."""
     with np.errstate(invalid="ignore"):  # Between infinite losses there is none.
         found: Floats = np.percentile(accuracies, percent, axis=-1)
     return found
 
 
 def worst_tenth(accuracies: Floats) -> Floats:
-    """The mean of the ceil(K / 10) lowest accuracies: "worst 10 %" of Li et al."""
+    """Returns the mean of the ceil(K / 10) lowest: the "worst 10 %" of Li et al."""
     count = -(-accuracies.shape[-1] // 10)
     found: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
     return found
 
 
 def jain_index(accuracies: Floats) -> Floats:
-    """Jain's fairness index, `(sum x)^2 / (n sum x^2)`, from 1/n to 1.
+    """Returns Jain's fairness index, `(sum x)^2 / (n sum x^2)`, from 1/n to 1.
 
     It is k/n where k of n share the accuracy and the others have none. Where all have 0
     they are alike, and the index is 1.
@@ -61,7 +62,7 @@ def jain_index(accuracies: Floats) -> Floats:
 
 
 @dataclasses.dataclass(frozen=True)
-class Measure:
+class Metric:
     """What is summed over a client's test examples, and the names of its columns."""
 
     mean: str  # The column of the mean over examples.
@@ -70,14 +71,14 @@ class Measure:
     counted: bool  # Whether sums are whole numbers.
 
     def value(self, total: Any) -> int | float:
-        """A sum as it is written; a float32 carries seven digits."""
+        """Returns a sum as it is written; a float32 carries seven digits."""
         return int(total) if self.counted else float(f"{float(total):.7g}")
 
 
-ACCURACY = Measure("accuracy", "correct", "", counted=True)
-LOSS = Measure("test_loss", "loss_sum", "loss_", counted=False)
+ACCURACY = Metric("accuracy", "correct", "", counted=True)
+LOSS = Metric("test_loss", "loss_sum", "loss_", counted=False)
 
 
-def measure_of(data: leaf_data.FederatedDataset) -> Measure:
-    """What models are measured by on a data set."""
+def metric_of(data: leaf_data.FederatedDataset) -> Metric:
+    """Returns what models are measured by on a data set."""
     return ACCURACY if data.has_classes else LOSS

@@ -78,8 +78,7 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
         RecordError: a file is missing (then a `RecordMissingError`) or broken, or the
             two do not go together; one line names it.
     """
-    labels = os.path.join(run_folder, FOLDER, "labels.npz")
-    y, splits, clients = _read(labels, "y", "row_splits", "client_ids")
+    y, splits, clients = _read(labels_path(run_folder), "y", "row_splits", "client_ids")
     path = path_of(run_folder, round_num)
     (predicted,) = _read(path, "predicted")
     if predicted.shape != y.shape:
@@ -90,6 +89,11 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
     return Predictions(
         tuple(map(str, clients)), splits, y.astype(np.int64), predicted.astype(np.int64)
     )
+
+
+def labels_path(run_folder: str) -> str:
+    """Returns the file of the labels of a run's test examples."""
+    return os.path.join(run_folder, FOLDER, "labels.npz")
 
 
 def path_of(run_folder: str, round_num: int) -> str:

@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tff_pmc.record.predictions import Predictions
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results, results_of_counts
+from tff_pmc.record.results import Results, join_results, results_of_counts
 
 PARAMETERS = "params.txt"
 LOCAL_DATA = "Local dataset type"
@@ -63,26 +61,25 @@ def read(path: str) -> Results:
     """Reads a run of the published code, or a folder of such runs.
 
     Accuracies are computed from the predictions, as integers over integers. A client is
-    named by its test labels. Where two clients have the same ones they cannot be told
-    apart: then the one with fewer correct examples comes first, so that the clients
-    are counted in each round, but not followed through the rounds.
+    named by its test labels. Where two clients have the same ones they cannot be
+    distinguished: then the one with fewer correct examples comes first, so that the
+    clients are counted in each round, but not followed through the rounds.
 
     Raises:
         RecordError: a file is missing, or not what the code writes; one line names it.
     """
     folders: dict[str, str] = {}
-    parts: list[tuple[int, Results]] = []
-    for folder in _run_folders(path):
-        index, one = _read_run(folder)
+    parts: list[Results] = []
+    for parameters, folder in sorted(
+        ((_read_parameters(folder), folder) for folder in _run_folders(path)),
+        key=lambda run: int(run[0][PERMUTATION]),
+    ):
+        one = _read_run(folder, parameters)
         (label,) = one.labels
         if label in folders:
             raise RecordError(f"{folders[label]} and {folder} are both runs of {label}")
         folders[label] = folder
-        parts.append((index, one))
-    parts.sort(key=lambda part: part[0])
-
-    def table(name: str) -> pd.DataFrame:
-        return pd.concat([getattr(one, name) for _, one in parts], ignore_index=True)
+        parts.append(one)
 
     def predictions(seed: int, label: str, round_num: int) -> Predictions:
         found = _in_order(listed(folders[label], round_num))
@@ -93,17 +90,20 @@ def read(path: str) -> Results:
             )
         return found
 
-    return Results(table("runs"), table, path=path, predictions=predictions)
+    joined = join_results(parts)
+    return Results(
+        joined.runs,
+        lambda name: getattr(joined, name),
+        path=path,
+        predictions=predictions,
+    )
 
 
 def listed(folder: str, round_num: int) -> Predictions:
     """Returns a round's predictions in the order of the round's shuffled list."""
     place = os.path.join(folder, f"round_{round_num}")
-    names = os.listdir(place)
-    files = [f"client_{number}.csv" for number in range(1, len(names) + 1)]
-    for odd in sorted({*names} - {*files}):
-        raise RecordError(f"{place} has to hold client_1.csv, client_2.csv, ...: {odd}")
-    pairs = [_read_client(os.path.join(place, name)) for name in files]
+    numbers = range(1, len(os.listdir(place)) + 1)
+    pairs = [_read_client(os.path.join(place, f"client_{k}.csv")) for k in numbers]
     table = np.concatenate(pairs)
     return Predictions(
         client_ids=tuple(" ".join(map(str, pair[:, 1])) for pair in pairs),
@@ -114,45 +114,32 @@ def listed(folder: str, round_num: int) -> Predictions:
 
 
 def _run_folders(path: str) -> list[str]:
-    places = [path, *(os.path.join(path, name) for name in sorted(os.listdir(path)))]
-    runs = [
-        place
-        for place in places
-        if os.path.exists(os.path.join(place, PARAMETERS))
-        or os.path.exists(os.path.join(place, "round_1"))
-    ]
-    return [path] if path in runs else runs
+    if os.path.exists(os.path.join(path, PARAMETERS)):
+        return [path]
+    places = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    return [one for one in places if os.path.exists(os.path.join(one, PARAMETERS))]
 
 
-def _read_run(path: str) -> tuple[int, Results]:
-    """Reads one run; returns the index of its ordering, and the run."""
-    parameters = _read_parameters(path)
-    index = _number(path, parameters, PERMUTATION, 0, 8)
-    num_clients = _number(path, parameters, NUM_CLIENTS, 1, 10**6)
-    correct = []
-    first = None
-    for round_num in range(1, _count_rounds(path) + 1):
-        found = _in_order(listed(path, round_num))
-        if len(found.client_ids) != num_clients:
+def _read_run(path: str, parameters: dict[str, str]) -> Results:
+    num_rounds = sum(name.startswith("round_") for name in os.listdir(path))
+    rounds = []
+    for round_num in range(1, num_rounds + 1):
+        if not os.path.isdir(os.path.join(path, f"round_{round_num}")):
+            raise RecordError(f"{path} has no round_{round_num}")
+        rounds.append(_in_order(listed(path, round_num)))
+        if rounds[-1].client_ids != rounds[0].client_ids:
             raise RecordError(
-                f"{path}: round_{round_num} has {len(found.client_ids)} clients and "
-                f"{PARAMETERS} has {num_clients}; a run that was cut off can be read "
-                "without its last round"
+                f"{path}: round_{round_num} has other test labels than round_1; a run "
+                "that was cut off can be read without its last round"
             )
-        first = first or found
-        if found.client_ids != first.client_ids:
-            raise RecordError(
-                f"{path}: round_{round_num} has other test labels than round_1"
-            )
-        correct.append(found.correct)
-    assert first is not None
-    if LOCAL_DATA not in parameters and first.y.max() > 1:
-        raise RecordError(f"{path} is a run on neither MNIST nor CelebA")
     data_set = "mnist" if LOCAL_DATA in parameters else "celeba"
-    label = ",".join(orderings(data_set)[index])
-    made = results_of_counts({label: correct}, np.diff(first.row_splits).tolist())
+    label = ",".join(orderings(data_set)[int(parameters[PERMUTATION])])
+    correct = {label: [one.correct for one in rounds]}
+    if not rounds:
+        raise RecordError(f"{path} has no round_1")
+    made = results_of_counts(correct, np.diff(rounds[0].row_splits).tolist())
     made.runs["data_name"], made.runs["path"] = data_set, path
-    return index, made
+    return made
 
 
 def _in_order(found: Predictions) -> Predictions:
@@ -162,34 +149,17 @@ def _in_order(found: Predictions) -> Predictions:
 
 
 def _read_parameters(path: str) -> dict[str, str]:
+    """Returns the parameters of a run, the index of its ordering among them."""
     name = os.path.join(path, PARAMETERS)
     try:
         with open(name, encoding="utf-8") as file:
             parts = [line.partition(": ") for line in file.read().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{name} cannot be read: {error}") from error
-    return {key: value for key, separator, value in parts if separator}
-
-
-def _number(
-    path: str, parameters: dict[str, str], name: str, lowest: int, highest: int
-) -> int:
-    value = parameters.get(name, "")
-    if not (re.fullmatch("[0-9]{1,9}", value) and lowest <= int(value) <= highest):
-        raise RecordError(
-            f"{os.path.join(path, PARAMETERS)}: {name} has to be a number from "
-            f"{lowest} to {highest}, got {value[:80]!r}"
-        )
-    return int(value)
-
-
-def _count_rounds(path: str) -> int:
-    found = [re.fullmatch(r"round_([0-9]+)", name) for name in os.listdir(path)]
-    numbers = sorted(int(match[1]) for match in found if match)
-    for expected, number in enumerate(numbers or [0], start=1):
-        if number != expected:
-            raise RecordError(f"{path} has no round_{expected}")
-    return len(numbers)
+    found = {key: value for key, _, value in parts}
+    if found.get(PERMUTATION) not in [*map(str, range(len(_PLACES)))]:
+        raise RecordError(f"{name}: {PERMUTATION} has to be a number from 0 to 8")
+    return found
 
 
 def _read_client(name: str) -> npt.NDArray[Any]:
@@ -201,8 +171,8 @@ def _read_client(name: str) -> npt.NDArray[Any]:
         with open(name, encoding="ascii") as file:
             header, *rows = file.readlines()
         if header.strip() == HEADER and rows:
-            cells = np.loadtxt(rows, delimiter=",", comments=None, ndmin=2)
-            found = np.where((cells >= 0) & (cells < 256), cells, -1).astype(int)
+            cells = np.loadtxt(rows, delimiter=",", ndmin=2)
+            found = np.where(np.isfinite(cells), cells, -1).astype(int)
             if cells.shape[1:] == (2,) and (found == cells).all():
                 return found
     raise RecordError(f"{name} is not {HEADER} and the numbers of classes below it")

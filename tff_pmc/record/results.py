@@ -51,14 +51,14 @@ class Results:
             `algorithm` (its title, as `FedAvg`), `note` (what sets its data apart from
             that of other runs of the algorithm), `status` (`finished`, `running` or
             `interrupted`), `data_name`, `data_clients`, `data_source`, `data_options`
-            (a dict), `versions` (a dict), `path` (its folder, empty where it has none
-            of its own), and a column for each setting by the name of its flag; lists
-            are tuples. What a run did not record is NaN.
+            (a dict), `versions` (a dict), `path` (its folder, empty where it has
+            none), and a column for each setting by the name of its flag; lists are
+            tuples. What a run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
         about: what `run.json` or `experiment.json` of all the runs has: `baseline`,
             `command`, `remark`.
 
-    The tables are read when they are first asked for. A table that no run has recorded
+    The tables are read when they are first used. A table that no run has recorded
     is empty and has its columns.
     """
 
@@ -194,12 +194,12 @@ class Results:
         if self._predictions is None:
             raise RecordMissingError(f"{self.path or 'the runs'} have no predictions")
         found = self._predictions(seed, label, round_num)
-        own = self.rounds[
+        of_round = self.rounds[
             (self.rounds["seed"] == seed)
             & (self.rounds["label"] == label)
             & (self.rounds["round"] == round_num)
         ]
-        if int(found.correct.sum()) != int(own["correct"].iloc[0]):
+        if int(found.correct.sum()) != int(of_round["correct"].iloc[0]):
             raise RecordError(
                 f"the predictions of {label}, seed {seed}, round {round_num} do not "
                 "give the count of correct examples in rounds.csv"
@@ -230,20 +230,17 @@ def read_results(path: str) -> Results:
         return _read_kept(path)
     if reference_code.holds_runs(path):
         return reference_code.read(path)
-    plan = read_json(os.path.join(path, RUN_JSON), missing={})
     folders: dict[tuple[int, str], str] = {}
     rows = []
-    for place in _folders(path):
-        for folder in _runs_in(place):
-            row = _run_row(folder)
-            key = row["seed"], row["label"]
-            if key in folders:
-                raise RecordError(
-                    f"{folders[key]} and {folder} are both runs of {row['label']} "
-                    f"under seed {row['seed']}"
-                )
-            folders[key] = folder
-            rows.append(row)
+    for folder in (run for place in _folders(path) for run in _runs_in(place)):
+        row = _run_row(folder)
+        other = folders.setdefault((row["seed"], row["label"]), folder)
+        if other != folder:
+            raise RecordError(
+                f"{other} and {folder} are both runs of {row['label']} under seed "
+                f"{row['seed']}"
+            )
+        rows.append(row)
     if not rows:
         raise RecordError(f"{path} holds no run: there is no run.json with rounds.csv")
 
@@ -261,7 +258,7 @@ def read_results(path: str) -> Results:
         pd.DataFrame(rows),
         read,
         path=path,
-        about=by_flag(plan.get("settings", {})),
+        about=by_flag(_plan(path)),
         predictions=lambda seed, label, round_num: read_predictions(
             folders[seed, label], round_num
         ),
@@ -298,74 +295,64 @@ def results_of_counts(
     rounds, clients = [], []
     for label, counts in correct.items():
         array = np.asarray(counts)
-        if array.ndim != 2 or not len(array) or sizes.shape != array.shape[1:]:
-            raise RecordError(
-                f"{label}: correct must be [rounds, clients], with a round at least, "
-                f"and examples [clients]; got {list(array.shape)} and "
-                f"{list(sizes.shape)}"
-            )
-        if not all(np.issubdtype(one.dtype, np.integer) for one in (array, sizes)):
-            raise RecordError(
-                f"{label}: correct and examples must be integers, got {array.dtype} "
-                f"and {sizes.dtype}"
-            )
-        if (array < 0).any() or (array > sizes).any() or not sizes.any():
-            raise RecordError(
-                f"{label}: a client must have from 0 to all of its test examples "
-                "right, and a client must have some"
-            )
-        numbers = np.arange(1, len(array) + 1)
-        local = client_means(array, sizes)
-        rounds.append(
-            pd.DataFrame(
-                {
-                    "seed": seed,
-                    "label": label,
-                    "round": numbers,
-                    "accuracy": array.sum(axis=1) / sizes.sum(),
-                    "correct": array.sum(axis=1),
-                    "examples": sizes.sum(),
-                    **{f"p{p}": percentile(local, p) for p in PERCENTILES},
-                }
-            )
-        )
-        clients.append(
-            pd.DataFrame(
-                {
-                    "seed": seed,
-                    "label": label,
-                    "round": np.repeat(numbers, len(sizes)),
-                    "client": np.tile(
-                        [f"client_{k}" for k in range(len(sizes))], len(array)
-                    ),
-                    "correct": array.ravel(),
-                    "examples": np.tile(sizes, len(array)),
-                }
-            )
-        )
+        _check_counts(label, array, sizes)
+        run = {"seed": seed, "label": label}
+        numbers, local = np.arange(1, len(array) + 1), client_means(array, sizes)
+        of_run = {
+            "round": numbers,
+            "accuracy": array.sum(axis=1) / sizes.sum(),
+            "correct": array.sum(axis=1),
+            "examples": sizes.sum(),
+            **{f"p{p}": percentile(local, p) for p in PERCENTILES},
+        }
+        names = [f"client_{k}" for k in range(len(sizes))]
+        of_clients = {
+            "round": np.repeat(numbers, len(sizes)),
+            "client": np.tile(names, len(array)),
+            "correct": array.ravel(),
+            "examples": np.tile(sizes, len(array)),
+        }
+        rounds.append(pd.DataFrame({**run, **of_run}))
+        clients.append(pd.DataFrame({**run, **of_clients}))
     judged = [
         table.assign(seed=seed, label=label, kind="trial")
         for label, table in (candidates or {}).items()
     ]
-    found = {
-        "rounds": pd.concat(rounds, ignore_index=True),
-        "clients": pd.concat(clients, ignore_index=True),
-        "candidates": pd.concat(judged, ignore_index=True) if judged else None,
+    tables = {
+        name: pd.concat(parts, ignore_index=True)
+        for name, parts in (
+            ("rounds", rounds),
+            ("clients", clients),
+            ("candidates", judged),
+        )
+        if parts
     }
+    words = ("algorithm", "note", "data_name", "data_source", "path")
+    of_all = {"data_clients": len(sizes), "data_options": {}, **_tuples(settings or {})}
     runs = [
-        {
-            "seed": seed,
-            "label": label,
-            "data_clients": len(sizes),
-            "data_options": {},
-            **dict.fromkeys(
-                ("algorithm", "note", "data_name", "data_source", "path"), ""
-            ),
-            **_tuples(settings or {}),
-        }
+        {"seed": seed, "label": label, **dict.fromkeys(words, ""), **of_all}
         for label in correct
     ]
-    return Results(pd.DataFrame(runs), found.get)
+    return Results(pd.DataFrame(runs), tables.get)
+
+
+def _check_counts(label: str, correct: Any, sizes: Any) -> None:
+    """Refuses arrays that are no counts of correct examples, by a `RecordError`."""
+    if correct.ndim != 2 or not len(correct) or sizes.shape != correct.shape[1:]:
+        raise RecordError(
+            f"{label}: correct must be [rounds, clients], with a round at least, and "
+            f"examples [clients]; got {list(correct.shape)} and {list(sizes.shape)}"
+        )
+    if not all(np.issubdtype(one.dtype, np.integer) for one in (correct, sizes)):
+        raise RecordError(
+            f"{label}: correct and examples must be integers, got {correct.dtype} and "
+            f"{sizes.dtype}"
+        )
+    if (correct < 0).any() or (correct > sizes).any() or not sizes.any():
+        raise RecordError(
+            f"{label}: a client must have from 0 to all of its test examples right, "
+            "and a client must have some"
+        )
 
 
 def _run_row(folder: str) -> dict[str, Any]:
@@ -412,20 +399,22 @@ def _runs_in(path: str) -> list[str]:
     """Returns the folders of the runs in a folder, itself if it is one, in order."""
     if ROUNDS.path(path):
         return [path]
-    folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
-    plan = read_json(os.path.join(path, RUN_JSON), missing={})
-    order = by_flag(plan.get("settings", {})).get("orderings", [])
-    places = {label: place for place, label in enumerate(order)}
+    order = list(by_flag(_plan(path)).get("orderings", []))
 
     def place_of(folder: str) -> int:
         label = read_json(os.path.join(folder, RUN_JSON)).get("label")
-        return places.get(label, len(places))
+        return order.index(label) if label in order else len(order)
 
-    return sorted(filter(_is_run, folders), key=place_of)
+    folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    described = [f for f in folders if os.path.exists(os.path.join(f, RUN_JSON))]
+    return sorted(filter(ROUNDS.path, described), key=place_of)
 
 
-def _is_run(folder: str) -> bool:
-    return os.path.exists(os.path.join(folder, RUN_JSON)) and bool(ROUNDS.path(folder))
+def _plan(path: str) -> dict[str, Any]:
+    """Returns the settings that all runs of a folder have, by group."""
+    plan = read_json(os.path.join(path, RUN_JSON), missing={})
+    found: dict[str, Any] = plan.get("settings", {})
+    return found
 
 
 def _read_kept(path: str) -> Results:
@@ -471,8 +460,8 @@ def keep_results(
         for name, value in first.items()
         if name not in KEY and all(name in row and row[name] == value for row in rows)
     }
-    own = [{k: v for k, v in row.items() if k not in shared} for row in rows]
-    content = {**(about or {}), "settings": shared, "runs": own}
+    varying = [{k: v for k, v in row.items() if k not in shared} for row in rows]
+    content = {**(about or {}), "settings": shared, "runs": varying}
     with open(os.path.join(folder, EXPERIMENT), "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.write("\n")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tff_pmc import scores
 from tff_pmc.record.metrics import (
     Floats,
-    Measure,
+    Metric,
     client_means,
     jain_index,
     percentile,
@@ -67,7 +67,7 @@ class RoundRecord:
     cohort: Sequence[str]
     clients: Sequence[str]
     sizes: npt.NDArray[np.int64]
-    metric: Measure
+    metric: Metric
     measured: Optional[npt.NDArray[Any]] = None
     f1: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.empty(0))
     validation_correct: Optional[int] = None
@@ -215,7 +215,7 @@ def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
 def shares_in_force(
     settings: RunSettings, in_force: scores.Score, raw: Floats
 ) -> Floats:
-    """Returns the clients' shares in a run's own aggregation, [clients]."""
+    """Returns the clients' shares in a run's aggregation, [clients]."""
     if settings.system.weighs_equally:
         included = np.isfinite(raw).all(axis=1)
         return np.asarray(included / max(int(included.sum()), 1))

@@ -1,14 +1,14 @@
 """The folder of a run: `run.json`, and the tables, which get a round's rows at a time.
 
-    run.json        settings, seeds, versions, machine, the data's origin, how it ended
-    rounds.csv ...  the six tables: see `tables`
-    predictions/    a file a round: see `predictions`, with --predictions
-    checkpoints/    the process's state after the last rounds: see `checkpoints`
-    tensorboard/    event files of the same rounds, with --tensorboard
+    run.json         settings, seeds, versions, machine, the data's origin, how it ended
+    rounds.csv ...   the six tables: see `tables`
+    checkpoint.npz   the process's state after the last round: see `checkpoints`
+    predictions/     a file a round: see `predictions`, with --predictions
+    tensorboard/     event files of the same rounds, with --tensorboard
 
 A checkpoint has the length of each table at its round: a run that was cut off resumes
-from its last checkpoint after the tables are cut to these lengths. `timing.csv`, the
-one file in which two equal runs differ, is not among them: it has a line a round.
+from it after the tables are cut to these lengths. `timing.csv`, the one file in which
+two equal runs differ, is not among them: it has a line a round.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ import datetime
 import io
 import os
 import platform
-import re
 from collections.abc import Mapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Optional
 
-from tff_pmc.record import checkpoints, files, predictions
-from tff_pmc.record.checkpoints import Lengths
-from tff_pmc.record.files import RUN_JSON, by_flag
+from tff_pmc.record import checkpoints, files
+from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
-from tff_pmc.record.tables import TABLES
+from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
-_TIMING = "timing.csv"
+_TIMING = f"{TIMING.name}.csv"
 
 
 class FolderLostError(OSError):
-    """The folder of a run, or a table in it, that was removed or changed meanwhile."""
+    """The folder of a run that was removed or replaced meanwhile."""
 
 
 class RunFolder:
     """Writes one run; every round is on disk when the next one starts.
 
-    A folder that holds a run already is changed by `resume_after` and not before.
+    A context: its end writes into `run.json` how the run ended. A folder that holds a
+    run already is changed by `load` and not before.
 
     Attributes:
         path: the folder.
@@ -64,109 +64,121 @@ class RunFolder:
             RecordError: the folder is none of these, or another process writes into it.
         """
         self.path = path
-        before: dict[str, Any] = {}
+        self._lengths: dict[str, int] = {}  # Of the tables, in bytes.
+        self._columns: dict[str, list[str]] = {}  # Of the tables.
+        self._before: dict[str, Any] = {}
+        longer = False
         if resume and os.path.exists(self._path(RUN_JSON)):
             keys = ("status", "versions", "started", "resumed")
-            before = files.read_json(self._path(RUN_JSON), keys)
-        longer = False
-        if before:
-            longer = check_same(path, before, description)
+            self._before = files.read_json(self._path(RUN_JSON), keys)
+            longer = check_same(path, self._before, description)
         else:
             files.make_empty_folder(path, ", or --resume")
-        self._lock = files.take_lock(path)
-        self.finished = before.get("status") == "finished"
+        self._held = contextlib.ExitStack()
+        self._lock = self._held.enter_context(files.locked(path))
+        self.finished = self._before.get("status") == FINISHED
         if self.finished and longer:
-            # A search of rates ends a run before its last round: that one stays so.
-            self.finished = self._num_rounds() < by_flag(before["settings"])["rounds"]
-        self._begun = False
-        self._lengths: dict[str, int] = {}  # What the tables must have, in bytes.
-        self._headers: set[str] = set()  # The tables whose columns are known.
-        self._versions = versions()
-        session = {"at": _now(), "versions": self._versions}
-        self._json = {
-            **description,
-            "versions": before.get("versions", self._versions),
-            "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
-            "started": before.get("started", session["at"]),
-            "resumed": [*before["resumed"], session] if before else [],
-        }
-        if not before:
+            # A callback may have ended the run before its last round: it stays so.
+            asked = by_flag(self._before["settings"])["rounds"]
+            self.finished = len(ROUNDS.read(path)) < asked
+        self._description = description
+        self._json: dict[str, Any] = {}  # Empty until something is changed.
+        if not self._before:
             self._begin()
 
-    def lengths(self) -> Lengths:
-        """Returns the lengths of the tables that are there, but of `timing.csv`."""
-        paths = {name: self._path(name) for name in _names() if name != _TIMING}
-        return {
-            name: os.path.getsize(path)
-            for name, path in paths.items()
-            if os.path.exists(path)
-        }
+    def __enter__(self) -> RunFolder:
+        return self
 
-    def resume_after(self, round_num: int, lengths: Lengths) -> None:
-        """Removes all of later rounds, by the lengths at the end of this one."""
-        warn_of_other_versions(self.path, self._json["versions"], self._versions)
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        with self._held:
+            if self._json and not self._is_lost():
+                self._json["ended"] = _now()
+                self._write_json(INTERRUPTED if kind else FINISHED)
+
+    def load(self, initial: Any) -> tuple[Any, int]:
+        """Returns the state to train from, and how many rounds are recorded.
+
+        Rows after the checkpoint's round are cut off.
+
+        Args:
+            initial: the initial state of the process.
+
+        Raises:
+            RecordError: something is recorded and there is no checkpoint, or one that
+                is not of the record; nothing is changed.
+        """
+        sizes = {
+            name: os.path.getsize(self._path(name))
+            for name in _files()
+            if os.path.exists(self._path(name))
+        }
+        found = checkpoints.load(self.path, initial)
+        if found is None and sizes:
+            raise RecordError(
+                f"--resume: {self.path} has rows and no {checkpoints.NAME}; nothing "
+                "was changed: run into another folder"
+            )
+        state, round_num, lengths = found or (initial, 0, {})
+        for name, length in lengths.items():
+            if sizes.get(name, 0) < length:
+                raise RecordError(
+                    f"--resume: {self._path(name)} lacks rows of round {round_num}, "
+                    "whose checkpoint is there: run into another folder"
+                )
         self._begin()
-        for folder in ("", checkpoints.FOLDER, predictions.FOLDER):
-            files.sweep(self._path(folder))
-        for name in _names():
-            path = self._path(name)
-            if not os.path.exists(path):
-                continue
-            length = lengths.get(name, 0)
+        for name in sizes:
+            with open(self._path(name), newline="", encoding="utf-8") as file:
+                self._columns[name] = next(csv.reader(file), [])
             if name == _TIMING and round_num:
-                with open(path, "rb") as file:
-                    length = sum(len(file.readline()) for _ in range(round_num + 1))
-            if length:
-                os.truncate(path, length)
-                self._lengths[name] = length
+                with open(self._path(name), "rb") as lines:
+                    rows = [lines.readline() for _ in range(round_num + 1)]
+                lengths = {**lengths, name: sum(map(len, rows))}
+            if lengths.get(name, 0):
+                os.truncate(self._path(name), lengths[name])
+                self._lengths[name] = lengths[name]
             else:
-                os.unlink(path)
-        folder = self._path(predictions.FOLDER)
-        for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            number = re.fullmatch(r"round_([0-9]+)\.npz", name)
-            if number and int(number[1]) > round_num:
-                os.unlink(os.path.join(folder, name))
+                os.unlink(self._path(name))
+        return (state if round_num else initial), round_num
 
     def write(self, record: RoundRecord) -> None:
         """Appends the rows of a round to all tables.
 
         Raises:
-            FolderLostError: the folder or a table was removed, replaced or changed:
-                what is written into it would be lost.
+            FolderLostError: the folder was removed or replaced: what is written into it
+                would be lost.
             OSError: a file cannot be written; it is named.
         """
         if self._is_lost():
             raise FolderLostError(f"{self.path} was removed or replaced during the run")
         for table in TABLES.values():
-            self._append(f"{table.name}.csv", table.rows(record))
+            if rows := table.rows(record):
+                self._append(f"{table.name}.csv", rows)
 
-    def finish(self, status: str) -> None:
-        """Writes into `run.json` how the run ended, and gives the folder free."""
-        try:
-            if self._begun and not self._is_lost():
-                self._json["ended"] = _now()
-                self._write_json(status)
-        finally:
-            os.close(self._lock)
+    def save(self, state: Any, round_num: int) -> None:
+        """Writes the checkpoint after a round; 0 is before the first."""
+        lengths = {name: n for name, n in self._lengths.items() if name != _TIMING}
+        checkpoints.save(self.path, checkpoints.Saved(state, round_num, lengths))
 
     def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
-        if not rows:
-            return
-        path, before = self._path(name), self._lengths.get(name, 0)
-        if (os.path.getsize(path) if os.path.exists(path) else 0) != before:
-            raise FolderLostError(f"{path} was removed or changed during the run")
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, [*rows[0]], lineterminator="\n")
-        if not before:
+        columns = [*rows[0]]
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        if name not in self._lengths:
             writer.writeheader()
-        elif name not in self._headers:
-            with open(path, encoding="utf-8", newline="") as file:
-                if next(csv.reader(file)) != [*rows[0]]:
-                    raise RecordError(f"{path} has other columns than {[*rows[0]]}")
-        self._headers.add(name)
+        elif self._columns[name] != columns:
+            raise RecordError(f"{self._path(name)} has other columns than {columns}")
+        self._columns[name] = columns
         writer.writerows(rows)
-        with files.naming(path), open(path, "ab") as table:
-            self._lengths[name] = before + table.write(text.getvalue().encode())
+        with files.naming(self._path(name)), open(self._path(name), "ab") as table:
+            table.write(text.getvalue().encode())
+            table.flush()
+            os.fsync(table.fileno())  # Before the checkpoint that has its length.
+            self._lengths[name] = table.tell()
 
     def _is_lost(self) -> bool:
         """Returns whether the folder is not the one that this process has taken."""
@@ -176,25 +188,30 @@ class RunFolder:
         return True
 
     def _begin(self) -> None:
-        self._begun = True
-        self._write_json("running")
+        """Writes `run.json` of a run that starts or is resumed."""
+        if self._json:
+            return
+        before, found = self._before, versions()
+        session = {"at": _now(), "versions": found}
+        self._json = {
+            **self._description,
+            "versions": before.get("versions", found),
+            "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
+            "started": before.get("started", session["at"]),
+            "resumed": [*before["resumed"], session] if before else [],
+        }
+        warn_of_other_versions(self.path, self._json["versions"], found)
+        self._write_json(RUNNING)
 
     def _path(self, name: str) -> str:
         return os.path.join(self.path, name)
-
-    def _num_rounds(self) -> int:
-        """Returns the number of recorded rounds, each of which is a line."""
-        if not os.path.exists(self._path("rounds.csv")):
-            return 0
-        with open(self._path("rounds.csv"), "rb") as file:
-            return sum(1 for _ in file) - 1
 
     def _write_json(self, status: str) -> None:
         self._json["status"] = status
         files.write_json(self.path, self._json)
 
 
-def _names() -> list[str]:
+def _files() -> list[str]:
     return [f"{name}.csv" for name in TABLES]
 
 

@@ -108,6 +108,11 @@ def check_same(
     return any(old != new for old, new in pairs)
 
 
+def read_plan(folder: str) -> dict[str, Any]:
+    """Returns the `run.json` of a folder of runs; nothing where there is none."""
+    return files.read_json(os.path.join(folder, files.RUN_JSON), missing={})
+
+
 @contextlib.contextmanager
 def folder_of_runs(
     output_dir: str, plan: Mapping[str, Any], *, resume: bool
@@ -116,19 +121,15 @@ def folder_of_runs(
     to_write, now = True, _of_plugins()
     plan = {**plan, "versions": now} if now else plan
     if resume:
-        before = files.read_json(os.path.join(output_dir, files.RUN_JSON), missing={})
+        before = read_plan(output_dir)
         to_write = check_same(output_dir, before, plan)
         warn_of_other_versions(output_dir, before.get("versions", {}), now)
     else:
         files.make_empty_folder(output_dir, ", or --resume")
-    lock = files.take_lock(output_dir)
-    try:
-        files.sweep(output_dir)
+    with files.locked(output_dir):
         if to_write:
             files.write_json(output_dir, plan)
         yield
-    finally:
-        os.close(lock)
 
 
 def _of_plugins() -> dict[str, Optional[str]]:

@@ -20,7 +20,7 @@ from tff_pmc.record.metrics import (
     ACCURACY,
     LOSS,
     Floats,
-    Measure,
+    Metric,
     client_means,
     jain_index,
     percentile,
@@ -102,7 +102,7 @@ _CELLS = (
 )
 
 
-def measure_of(results: Results) -> Measure:
+def measure_of(results: Results) -> Metric:
     """Returns what the models of runs are measured by: accuracy, or the loss.
 
     Raises:
@@ -118,7 +118,7 @@ def measure_of(results: Results) -> Measure:
     return found[0]
 
 
-def spread_of(measure: Measure) -> Mapping[str, Spread]:
+def spread_of(measure: Metric) -> Mapping[str, Spread]:
     """Returns `SPREAD`, or that of losses."""
     return SPREAD if measure is ACCURACY else LOSS_SPREAD
 

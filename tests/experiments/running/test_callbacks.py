@@ -1,6 +1,8 @@
-"""Who is told of rounds: a lost run ends, and progress is a bar or a few lines."""
+"""Callbacks: when they are called, and the ones that every run has."""
 
 import contextlib
+import dataclasses
+import importlib.util
 import io
 import os
 import re
@@ -9,14 +11,129 @@ import sys
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
-from cli import QUICK, run, table
+from cli import QUICK, ROOT, SHORT, records, refused, run, table
 
 import leaf_data
+from leaf_data.settings import AT_LEAST_1, setting
+from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
+from tff_pmc.experiments.experiment import settings
+from tff_pmc.experiments.running.lost_runs import LostRounds
+from tff_pmc.experiments.running.progress import Progress
+from tff_pmc.experiments.running.recording import Predictions
 from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.record_error import LostRunError
+
+CALLS = []
+EXAMPLE = ROOT / "docs" / "examples" / "extend" / "ends_when_flat.py"
 
 
-@pytest.mark.parametrize(("most", "rounds"), [(3, 3), (2, 2), (0, 4)])
+@dataclasses.dataclass
+class Listed(Callback):
+    """Lists the calls, and ends the run after some rounds."""
+
+    listed_rounds: int = setting(2, "After how many rounds.", within=AT_LEAST_1)
+
+    def on_start(self, run):
+        self._run = run
+        CALLS.append(("start", run.rounds_before, len(run.weights.trainable)))
+
+    def after_round(self, round):
+        path = os.path.join(self._run.folder, "checkpoint.npz")
+        with np.load(path) as checkpoint:
+            saved = int(checkpoint["round"])
+        rows = self._run.rounds
+        assert rows["accuracy"].iloc[-1] == round.row["accuracy"]
+        CALLS.append((round.round_num, len(rows), saved))
+        return round.round_num >= self.listed_rounds
+
+    def on_end(self, status):
+        CALLS.append(("end", status))
+
+
+@pytest.fixture
+def listed(monkeypatch):
+    CALLS.clear()
+    monkeypatch.setitem(CALLBACKS._things, "listed", Listed)
+    return ["--callbacks=listed", *QUICK, "--rounds=3", "--clients_per_round=2"]
+
+
+def test_a_named_callback_is_called_with_its_settings(listed, tmp_path):
+    """Its round is on disk and not yet saved; it ends each run after two of three."""
+    out = tmp_path / "out"
+    run(*listed, "--priority=DS;LD", f"--output_dir={out}")
+    start, ended = ("start", 0, len(CALLS[0:1]) and CALLS[0][2]), ("end", "finished")
+    assert CALLS == 2 * [start, (1, 1, 0), (2, 2, 1), ended]
+    assert '"callbacks": {\n    "Listed": {\n      "listed_rounds": 2' in (
+        (out / "DS" / "run.json").read_text()
+    )
+    CALLS.clear()  # What a callback has ended is finished.
+    run(*listed, "--priority=DS;LD", f"--output_dir={out}", "--resume")
+    assert CALLS == []
+    other = tmp_path / "other"
+    run(*listed, "--priority=DS", "--listed_rounds=1", f"--output_dir={other}")
+    assert len(table(other / "DS" / "rounds.csv")) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--callbacks=lsted"], "no callback 'lsted' (did you mean listed?)"),
+        (["--listed_rounds=3"], "--listed_rounds goes with --callbacks=listed"),
+        (["--callbacks=listed", "--listed_rounds=0"], "--listed_rounds must be at lea"),
+    ],
+)
+def test_callbacks_that_there_are_not_are_refused(listed, flags, says):
+    assert says in refused(*flags)
+
+
+class Fails(Callback):
+    """Fails after a round, or when the run ends."""
+
+    def __init__(self, at):
+        self._at = at
+
+    def after_round(self, round):
+        CALLS.append("after the round")
+        if self._at == "round":
+            raise KeyboardInterrupt
+
+    def on_end(self, status):
+        CALLS.append(status)
+        if self._at == "end":
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("at", "statuses"),
+    [("round", ["interrupted"] * 2), ("end", ["finished", "interrupted"])],
+)
+def test_an_error_interrupts_the_run_and_reaches_all_callbacks(
+    runtime, tmp_path, at, statuses
+):
+    """In the reverse order; a run that is resumed is the one without the error."""
+    from tff_pmc.experiments.running import loop
+
+    CALLS.clear()
+    adjusted = {"adjustment": "backtracking", "priority": ("LD", "DS")}
+    one = settings("quickstart", {**SHORT, **adjusted, "clients_per_round": 5.0})
+    data = leaf_data.load("digits5k")
+    folder, whole = str(tmp_path / "cut"), str(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        failing = [Fails("never"), Fails(at)]
+        loop.run(one, data, folder, title=None, callbacks=failing)
+    assert CALLS[-2:] == statuses and len(CALLS) == 2 + (2 if at == "round" else 6)
+    assert '"status": "interrupted"' in (tmp_path / "cut" / "run.json").read_text()
+    loop.run(one, data, folder, title=None, resume=True)
+    loop.run(one, data, whole, title=None)
+    found, expected = (records(f, states=True) for f in (folder, whole))
+    assert found.pop("run.json").pop("callbacks", None) is None
+    expected.pop("run.json")
+    assert found == expected
+
+
+@pytest.mark.parametrize(("most", "rounds"), [(2, 2), (0, 4)])
 def test_a_rate_that_breaks_every_client(tmp_path, most, rounds):
     out = tmp_path / "out"
     done = run(
@@ -51,38 +168,34 @@ GOOD, OUT, REJECTED = row(3, 1, 0), row(3, 3, 1), row(3, 0, 1)
 
 
 @pytest.mark.parametrize(
-    ("before", "then", "says"),
+    ("most", "before", "then", "says"),
     [
-        ([], [GOOD, OUT, OUT, GOOD, OUT, OUT, OUT], "in the rounds 5 to 7 all 3 clie"),
-        ([], [REJECTED, OUT, REJECTED], "in the rounds 1 to 3 no client's score was"),
+        (3, [], [GOOD, OUT, OUT, GOOD, OUT, OUT, OUT], "rounds 5 to 7 all 3 clients"),
+        (3, [], [REJECTED, OUT, REJECTED], "in the rounds 1 to 3 no client's score"),
         # Those before a kill count, too.
-        ([GOOD, OUT, OUT], [REJECTED], "in the rounds 2 to 4 no client's score was"),
-        ([OUT, OUT, OUT], [], "in the rounds 1 to 3 all 3 clients were left out"),
+        (3, [GOOD, OUT, OUT], [REJECTED], "in the rounds 2 to 4 no client's score was"),
+        (3, [OUT, OUT, OUT], [], "in the rounds 1 to 3 all 3 clients were left out"),
+        # A run that never moved its model is lost, however short it is.
+        (3, [OUT], [REJECTED], "in the rounds 1 to 2"),
+        (3, [GOOD], [OUT], ""),
+        (3, [], [], ""),
+        (0, [OUT], [OUT], ""),  # 0: as long as one likes.
     ],
 )
-def test_which_rounds_are_lost(before, then, says):
-    from tff_pmc.experiments.running import callbacks
-
-    lost = callbacks.LostRounds("DS", 3, before)
-    done = [
-        types.SimpleNamespace(round_num=number, row=one, cohort=())
-        for number, one in enumerate(then, len(before) + 1)
-    ]
-    for one in done[:-1]:
-        lost.after_round(one)
-    with pytest.raises(callbacks.LostRunError, match=says):
-        lost.after_round(done[-1]) if done else lost.check()
-
-
-def test_a_run_that_never_moved_its_model_is_lost_however_short():
-    from tff_pmc.experiments.running import callbacks
-
-    for before, lost in (([OUT, REJECTED], True), ([GOOD, OUT], False), ([], False)):
-        rounds = callbacks.LostRounds("DS", 3, before)
-        says = pytest.raises(callbacks.LostRunError, match="in the rounds 1 to 2")
-        with says if lost else contextlib.nullcontext():
-            rounds.check_all()
-    callbacks.LostRounds("DS", 0, [OUT]).check_all()  # 0: as long as one likes.
+def test_which_runs_are_lost(monkeypatch, most, before, then, says):
+    lost, ends = LostRounds(), []
+    rows = types.SimpleNamespace(to_dict=lambda _: before)
+    of_run = {"label": "DS", "training": types.SimpleNamespace(most_lost_rounds=most)}
+    started = types.SimpleNamespace(
+        settings=types.SimpleNamespace(**of_run), rounds_before=len(before), rounds=rows
+    )
+    with pytest.raises(LostRunError, match=says) if says else contextlib.nullcontext():
+        lost.on_start(started)
+        for one in then:
+            ends.append(lost.after_round(types.SimpleNamespace(row=one, cohort=())))
+        lost.on_end("interrupted")
+        lost.on_end("finished")
+    assert not any(ends[:-1])
 
 
 def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
@@ -104,40 +217,60 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
         assert "Momentum" not in (out / "results.csv").read_text()
 
 
-@pytest.mark.parametrize("rounds, said", [(3, 3), (10, 10), (25, 9), (1000, 10)])
-def test_a_log_has_some_ten_lines_a_run(monkeypatch, rounds, said):
-    from tff_pmc.experiments.running import callbacks
-
+@pytest.mark.parametrize("rounds, lines", [(3, 3), (10, 10), (25, 9), (1000, 10)])
+def test_a_log_has_some_ten_lines_a_run(monkeypatch, rounds, lines):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    bar = callbacks.ProgressBar("run 1 of 2: DS\x1b", ACCURACY, 0, rounds)
+    bar = Progress("run 1 of 2: DS\x1b")
+    training = types.SimpleNamespace(rounds=rounds)
+    of_run = types.SimpleNamespace(training=training)
+    bar.on_start(types.SimpleNamespace(settings=of_run, rounds_before=0))
     for number in range(1, rounds + 1):
         row = {"accuracy": 0.5, "testing_rounds": 0, "p10": 0.1, "p50": 0.5, "p90": 0.9}
-        record = types.SimpleNamespace(seconds={"train": 1.0})
-        done = types.SimpleNamespace(round_num=number, row=row, record=record)
-        bar.after_round(done)
-    bar.close()
+        record = types.SimpleNamespace(seconds={"train": 1.0}, metric=ACCURACY)
+        bar.after_round(types.SimpleNamespace(round_num=number, row=row, record=record))
+    bar.on_end("finished")
     text = sys.stderr.getvalue()
-    assert text.count("\n") == said and "\r" not in text and "\x1b" not in text
+    assert text.count("\n") == lines and "\r" not in text and "\x1b" not in text
     last = text.splitlines()[-1]
     assert f"round {rounds} of {rounds}, accuracy 0.500, p10/50/90 0.10/0.50" in last
 
 
 def test_predictions_are_written_with_their_labels(tmp_path):
     """The labels are written again where somebody has removed them."""
-    from tff_pmc.experiments.running import callbacks
-
     data = leaf_data.load("digits5k").test_examples
-    right = np.zeros(len(data.y), int)
-    listener = callbacks.predictions(str(tmp_path), data)
-    folder = tmp_path / "predictions"
+    right, folder = np.zeros(len(data.y), int), tmp_path / "predictions"
+    callback = Predictions()
+    callback.on_start(types.SimpleNamespace(folder=str(tmp_path), test_examples=data))
+
+    def finished(number, predicted):
+        record = types.SimpleNamespace(round_num=number)
+        return FinishedRound(record, None, None, predicted)
+
     for number in (1, 2):
-        done = callbacks.RoundDone(types.SimpleNamespace(round_num=number), None, right)
-        listener(done)
+        callback.after_round(finished(number, right))
         names = ["labels.npz", *(f"round_000{n}.npz" for n in range(1, number + 1))]
         assert sorted(os.listdir(folder)) == names
         (folder / "labels.npz").unlink()
-    listener(callbacks.RoundDone(types.SimpleNamespace(round_num=3), None, None))
+    callback.after_round(finished(3, None))
     assert not (folder / "round_0003.npz").exists()
     shutil.rmtree(tmp_path)
     with pytest.raises(FileNotFoundError, match="predictions"):
-        listener(done)
+        callback.after_round(finished(4, right))
+
+
+def test_the_callback_of_the_page_ends_a_run_whose_accuracy_is_flat():
+    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
+    registered = dict(CALLBACKS)
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        CALLBACKS._things.clear()
+        CALLBACKS._things.update(registered)
+    callback, accuracies = module.EndsWhenFlat(flat_rounds=2), [0.1, 0.3, 0.2, 0.3, 0.4]
+    ends = []
+    for number in range(1, len(accuracies) + 1):
+        rows = pd.DataFrame({"accuracy": accuracies[:number]})
+        callback.on_start(types.SimpleNamespace(rounds=rows))
+        ends.append(bool(callback.after_round(None)))
+    assert ends == [False, False, False, True, False]

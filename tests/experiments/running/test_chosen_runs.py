@@ -12,6 +12,7 @@ from cli import run as command_line
 import leaf_data
 from leaf_data.settings import SettingError
 from tff_pmc.experiments import experiment as experiments
+from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 
 CASES = {
     "momentum": {
@@ -78,9 +79,7 @@ def cohorts(folder):
 def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name):
     run(tmp_path / "cut", **{**CASES[name], "rounds": 1})
     cut = run(tmp_path / "cut", **CASES[name])
-    assert records(cut) == records(whole(name))
-    last = "checkpoints/round_3.npz"
-    assert (cut / last).read_bytes() == (whole(name) / last).read_bytes()
+    assert records(cut, states=True) == records(whole(name), states=True)
     assert len({*map(tuple, cohorts(cut))}) == 3
 
 
@@ -96,7 +95,7 @@ def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
     assert made.training.client_learning_rate_fn is None
 
 
-def test_a_run_begins_with_the_weights_of_a_file(tmp_path):
+def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
     """Wherever the file is when it is resumed; another file is another run."""
     from tff_pmc.models import MODELS
 
@@ -105,10 +104,16 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path):
     file, out = tmp_path / "start.npz", tmp_path / "out"
     np.savez(file, *arrays)
     words = [*QUICK, "--rounds=1", "--priority=DS", f"--output_dir={out}"]
-    command_line(*words, f"--initial_weights={file}")
+    found = []
+
+    class Begun(Callback):
+        def on_start(self, run):
+            found.extend(run.weights.trainable)
+
+    monkeypatch.setitem(CALLBACKS._things, "begun", Begun)
+    command_line(*words, f"--initial_weights={file}", "--callbacks=begun")
+    assert all(map(np.array_equal, found, arrays)) and len(found) == len(arrays)
     folder = out / "DS_from_start_npz"
-    begun = (folder / "checkpoints" / "round_0.npz").read_bytes()
-    assert all(array.tobytes() in begun for array in arrays)
     recorded = json.loads((folder / "run.json").read_text())["settings"]["training"]
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     assert recorded["initial_weights"] == [str(file), sha256]

@@ -7,9 +7,9 @@ import shutil
 import tempfile
 
 import pytest
-from cli import QUICK, records, run, table
+from cli import QUICK, records, run
 
-from tff_pmc.record.checkpoints import Checkpoints
+from tff_pmc.record.run_folder import RunFolder
 
 FLAGS = [*QUICK, "--rounds=3", "--priority=DS"]
 
@@ -19,23 +19,22 @@ def at_checkpoint(monkeypatch):
     """Does something just before the state of round 2 is saved."""
 
     def set_to(act):
-        save = Checkpoints.save
+        save = RunFolder.save
 
-        def act_and_save(self, state, round_num, lengths):
+        def act_and_save(self, state, round_num):
             if round_num == 2:
                 act()
-            save(self, state, round_num, lengths)
+            save(self, state, round_num)
 
-        monkeypatch.setattr(Checkpoints, "save", act_and_save)
+        monkeypatch.setattr(RunFolder, "save", act_and_save)
 
     return set_to
 
 
-def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
+def test_a_full_disk_is_one_line_and_the_run_is_resumed_later(
     tmp_path, at_checkpoint, monkeypatch
 ):
-    folder = tmp_path / "out"
-    sync = os.fsync
+    folder, sync = tmp_path / "out", os.fsync
 
     def no_space(descriptor):
         if os.readlink(f"/proc/self/fd/{descriptor}").endswith(".npz.new"):
@@ -45,79 +44,45 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
     at_checkpoint(lambda: monkeypatch.setattr(os, "fsync", no_space))
     done = run(*FLAGS, f"--output_dir={folder}", code=1)
     monkeypatch.undo()
-    assert "No space left on device" in done.stderr.splitlines()[-1]
-    assert "round_2.npz" in done.stderr.splitlines()[-1]
-    assert "--resume goes on" in done.stderr.splitlines()[-1]
+    last = done.stderr.splitlines()[-1]
+    for words in ("No space left on device", "checkpoint.npz", "--resume goes on"):
+        assert words in last
     assert "Traceback" not in done.stderr
-    assert json.loads((folder / "DS" / "run.json").read_text())["status"] == (
-        "interrupted"
-    )
-    states = {path.name for path in (folder / "DS" / "checkpoints").iterdir()}
-    assert states == {"round_0.npz", "round_1.npz"}
+    info = json.loads((folder / "DS" / "run.json").read_text())
+    assert info["status"] == "interrupted"
     run(*FLAGS, f"--output_dir={folder}", "--resume")
     whole = tmp_path / "whole"
     run(*FLAGS, f"--output_dir={whole}")
     assert records(folder, states=True) == records(whole, states=True)
 
 
-def test_no_memory_is_one_line(tmp_path, at_checkpoint):
-    def none_left():
-        raise MemoryError
-
-    at_checkpoint(none_left)
-    done = run(*FLAGS, f"--output_dir={tmp_path / 'out'}", code=1)
-    assert "out of memory; what was recorded" in done.stderr.splitlines()[-1]
-    assert "--resume goes on" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+def no_memory(folder):
+    raise MemoryError
 
 
-def test_a_folder_that_is_deleted_is_one_line(tmp_path, at_checkpoint):
-    folder = tmp_path / "out"
-    at_checkpoint(lambda: shutil.rmtree(folder))
-    done = run(*FLAGS, f"--output_dir={folder}", code=1)
-    assert "No such file or directory" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr and not folder.exists()
-
-
-def _remove(folder):
-    shutil.rmtree(folder)
-
-
-def _copy_over(path):
-    """Puts a copy in the place of a file or a folder: equal bytes, another inode."""
-    moved = path.with_name("moved")
-    path.rename(moved)
-    (shutil.copytree if moved.is_dir() else shutil.copyfile)(moved, path)
+def copied(folder):
+    """Puts a copy in the place of a folder: equal bytes, other inodes."""
+    folder = folder / "DS"
+    folder.rename(folder.with_name("moved"))
+    shutil.copytree(folder.with_name("moved"), folder)
 
 
 @pytest.mark.parametrize(
-    "act, name",
+    ("act", "says"),
     [
-        (_remove, ""),
-        (_copy_over, "DS"),
-        (lambda path: path.unlink(), "DS/clients.csv"),
+        (no_memory, "out of memory; what was recorded"),
+        (shutil.rmtree, "No such file or directory"),
+        # The next round ends the run: it would train to the end for nothing.
+        (copied, "DS was removed or replaced during the run"),
     ],
-    ids=["removed", "folder replaced", "table removed"],
+    ids=["no memory", "folder removed", "folder replaced"],
 )
-def test_what_is_written_into_stays_what_it_was(tmp_path, monkeypatch, act, name):
-    """The next round ends the run: it would train to the end for nothing."""
+def test_what_ends_a_run_is_one_line(tmp_path, at_checkpoint, act, says):
     folder = tmp_path / "out"
-    save = Checkpoints.save
-
-    def save_and_act(self, state, round_num, lengths):
-        save(self, state, round_num, lengths)
-        if round_num == 1:
-            act(folder / name)
-
-    monkeypatch.setattr(Checkpoints, "save", save_and_act)
+    at_checkpoint(lambda: act(folder))
     done = run(*FLAGS, f"--output_dir={folder}", code=1)
-    last = done.stderr.splitlines()[-1]
-    assert "was removed or " in last and "during the run" in last
-    assert str(folder / (name or "DS")) in last and "Traceback" not in done.stderr
-    if not name:
-        assert not folder.exists()
-    else:
-        assert len(table(folder / "DS" / "rounds.csv")) <= 2
+    assert says in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
+    assert folder.exists() == (act is not shutil.rmtree)
 
 
 def test_without_room_for_temporary_files_the_folder_is_named(monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 from cli import federation, table
 
 import leaf_data
+from tff_pmc.experiments.callbacks import Callback
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.record.record_error import RecordError
 
@@ -83,7 +84,7 @@ def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(search
 def test_a_rate_that_breaks_every_client_is_not_the_best(
     rate_search, data, runtime, tmp_path
 ):
-    from tff_pmc.experiments.running.callbacks import LostRunError
+    from tff_pmc.record.record_error import LostRunError
 
     text = rate_search.search(runs(1e10, 1e-6), data, str(tmp_path / "one"))
     assert text.endswith("none; the best accuracy is that of 1e-06")
@@ -94,23 +95,16 @@ def test_a_rate_that_breaks_every_client_is_not_the_best(
 
 
 @pytest.mark.slow
-def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monkeypatch):
-    from tff_pmc.experiments.running import loop
+def test_a_half_done_search_is_resumed(rate_search, data, searched, tmp_path):
+    folder = tmp_path / "out"
 
-    real_run, folder = loop.run, tmp_path / "out"
-
-    def run_until_the_second_rates_first_round(one, *arguments, **options):
-        def stop(done):
-            if one.training.learning_rate == RATES[1]:
+    class Stop(Callback):
+        def after_round(self, round):
+            if round.record.settings.training.learning_rate == RATES[1]:
                 raise KeyboardInterrupt
 
-        options["listeners"].append(stop)
-        real_run(one, *arguments, **options)
-
-    monkeypatch.setattr(loop, "run", run_until_the_second_rates_first_round)
     with pytest.raises(KeyboardInterrupt):
-        rate_search.search(runs(*RATES), data, str(folder))
-    monkeypatch.undo()
+        rate_search.search(runs(*RATES), data, str(folder), callbacks=[Stop()])
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     assert names == sorted(f"rate_{rate:g}" for rate in RATES[:2])
     assert not (folder / "rates.csv").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, Row
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, Variant
 
 _SETTINGS = {
     "dataset": "mnist_adafed",
@@ -34,8 +34,8 @@ def _simulation(
         Experiment(
             f"AdaFed's simulation {number}{words}.",
             {**_SETTINGS, "simulation": number, **more},
-            rows=list(map(Row, ("fedavg", *systems))),
-            on_demand=[Row(name) for name in _SYSTEMS if name not in systems],
+            rows=list(map(Variant, ("fedavg", *systems))),
+            on_demand=[Variant(name) for name in _SYSTEMS if name not in systems],
             reports=(
                 *(f"adafed_figure{n}" for n in figures),
                 *("adafed_page", "system_effect"),

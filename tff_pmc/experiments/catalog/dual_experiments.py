@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, Row
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, Variant
 
 _TABLE_1 = (
     *("simple_average", "weighted_mean", "median", "momentum"),
@@ -31,18 +31,18 @@ _ALONE = {"criteria": ("DS",), "priority": ("DS",)}
 """What the baselines measure."""
 
 
-def _rows(**changes: Any) -> list[Row]:
+def _rows(**changes: Any) -> list[Variant]:
     """Dual and the seven baselines."""
     search = {"adjustment": "best_of_all", "judge_on": "test"}
     return [
-        Row("dual", {**search, **changes}),
-        *(Row(name, {**_ALONE, **changes}) for name in _TABLE_1),
+        Variant("dual", {**search, **changes}),
+        *(Variant(name, {**_ALONE, **changes}) for name in _TABLE_1),
     ]
 
 
-def _variants(**changes: Any) -> list[Row]:
+def _variants(**changes: Any) -> list[Variant]:
     """What is like a baseline of the paper's and is none, for `--systems`."""
-    return [Row("quantized_updates", {**_ALONE, **changes})]
+    return [Variant("quantized_updates", {**_ALONE, **changes})]
 
 
 EXPERIMENTS.register(

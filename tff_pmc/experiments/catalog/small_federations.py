@@ -8,7 +8,7 @@ not days.
 
 from __future__ import annotations
 
-from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, Row
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, Variant
 
 _SMALL = {
     "dataset": "digits5k",
@@ -26,9 +26,9 @@ _ORDERINGS = (
 )
 
 
-def _server(optimizer: str, rate: float) -> Row:
+def _server(optimizer: str, rate: float) -> Variant:
     changes = {"server_optimizer": optimizer, "server_learning_rate": rate}
-    return Row("fedavg", changes)
+    return Variant("fedavg", changes)
 
 
 EXPERIMENTS.register(
@@ -39,21 +39,21 @@ EXPERIMENTS.register(
         "and selections of clients.",
         {**_SMALL, "client_sizes": "power_law", "targets": (80, 90)},
         rows=[
-            Row("fedavg"),
-            *(Row("prioritized", {"priority": order}) for order in _ORDERINGS),
-            Row(
+            Variant("fedavg"),
+            *(Variant("prioritized", {"priority": order}) for order in _ORDERINGS),
+            Variant(
                 "product",
                 {"criteria": ("DS^0.5", "LD"), "priority": ("DS^0.5", "LD")},
             ),
-            *map(Row, ("qffl", "q_fedavg", "term", "propfair", "inverse_accuracy")),
-            *map(Row, ("afl", "fednova")),
-            Row("fedavg", {"prox_mu": 0.01}),
+            *map(Variant, ("qffl", "q_fedavg", "term", "propfair", "inverse_accuracy")),
+            *map(Variant, ("afl", "fednova")),
+            Variant("fedavg", {"prox_mu": 0.01}),
             _server("momentum", 0.3),
             _server("adam", 0.03),
             _server("yogi", 0.03),
             _server("adagrad", 0.03),
-            Row("fedavg", {"selection": "by_size"}),
-            Row("fedavg", {"selection": "power_of_choice"}),
+            Variant("fedavg", {"selection": "by_size"}),
+            Variant("fedavg", {"selection": "power_of_choice"}),
         ],
         reports=("rounds_to_target", "spread_effect"),
         baseline="FedAvg",

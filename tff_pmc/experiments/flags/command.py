@@ -16,6 +16,7 @@ from leaf_data.settings import (
     unknown,
 )
 from tff_pmc import project_files
+from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.models import MODELS
 from tff_pmc.reports import output
@@ -54,6 +55,10 @@ def _systems(text: str) -> tuple[str, ...]:
     by_letters = {in_small_letters(kind.name): name for name, kind in SYSTEMS.items()}
     words = map(in_small_letters, flag_values.words(text))
     return tuple(map(_names(SYSTEMS), (by_letters.get(word, word) for word in words)))
+
+
+def _callbacks(text: str) -> tuple[str, ...]:
+    return tuple(map(_names(CALLBACKS), flag_values.words(text)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,8 +144,8 @@ class WhatToRun(Settings):
     plugin: tuple[str, ...] = setting(
         (),
         "Modules of yours in this folder, as a or a,b, that are imported first. Their "
-        "data sets, models, criteria, systems, experiments and reports register "
-        "themselves (docs/own_data.md, docs/extend.md).",
+        "data sets, models, criteria, systems, callbacks, experiments and reports "
+        "register themselves (docs/own_data.md, docs/extend.md).",
         parse=flag_values.words,
     )
 
@@ -181,10 +186,17 @@ class Places(Settings):
         "those without the interruption. There may be more --rounds, orderings and "
         "--seeds than before.",
     )
+    callbacks: tuple[str, ...] = setting(
+        (),
+        "What is called after each round of all runs, as a or a,b. --helpfull lists "
+        "the names (docs/extend.md).",
+        parse=_callbacks,
+    )
     tensorboard: bool = setting(
         False,
-        "Write each round's record for TensorBoard, too: accuracies and their spread, "
-        "the distributions over the clients, and the weights.",
+        "The same as --callbacks=tensorboard: write each round's record for "
+        "TensorBoard, too: accuracies and their spread, the distributions over the "
+        "clients, and the weights.",
     )
 
 

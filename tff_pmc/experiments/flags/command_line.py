@@ -13,9 +13,10 @@ from typing import Any
 
 from leaf_data.dataset import DATASETS
 from leaf_data.settings import SettingError
+from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 from tff_pmc.experiments.experiment import (
     Experiment,
-    Row,
+    Variant,
     check_baseline,
     experiment,
     values_of,
@@ -51,7 +52,7 @@ def command_of(given: Values) -> Command:
     for action in (action for action in actions if action in on):
         others = " ".join(one for one in actions if one != action)
         why = f"does not go with --{action}, which makes no run"
-        _refuse(f"{others} tensorboard resume", on, why)
+        _refuse(f"{others} callbacks tensorboard resume", on, why)
     if command.inspect:
         why = "does not go with --inspect, which"
         _refuse("seeds", on, f"{why} is of one seed: take --seed")
@@ -86,6 +87,18 @@ def cluster_of(command: Command, given: Values) -> Any:
     return options
 
 
+def callbacks_of(command: Command, given: Values) -> list[Callback]:
+    """Returns the callbacks that a call names, each with its flags."""
+    names = [*command.callbacks, *["tensorboard"] * command.tensorboard]
+    kinds = {name: CALLBACKS[name] for name in names}
+    for name, kind in CALLBACKS.items():
+        if name not in kinds:
+            shared = {flag for one in kinds.values() for flag in one.flags()}
+            flags = " ".join({*kind.flags()} - shared)
+            _refuse(flags, given, f"goes with --callbacks={name}")
+    return [kind.of_flags(given) for kind in kinds.values()]
+
+
 def runs_of(
     command: Command, given: Values, attributes: Sequence[str] = ()
 ) -> list[RunSettings]:
@@ -109,7 +122,9 @@ def _runs(
     command: Command, given: Values, attributes: Sequence[str]
 ) -> list[RunSettings]:
     """The settings of each run, before `--seed`."""
-    values = {flag: given[flag] for flag in given if flag not in COMMAND_FLAGS}
+    of_callbacks = {flag for kind in CALLBACKS.values() for flag in kind.flags()}
+    of_call = COMMAND_FLAGS | of_callbacks
+    values = {flag: given[flag] for flag in given if flag not in of_call}
     if attributes:
         values["client_attributes"] = tuple(attributes)
     searching = command.experiment == LR_SEARCH
@@ -175,7 +190,7 @@ def _of_systems(
         rows += found.on_demand
         others = {*command.systems} - {row.system for row in rows}
         rows = [row for row in rows if row.system in command.systems]
-        rows += map(Row, sorted(others))
+        rows += map(Variant, sorted(others))
     for flag in set(DATASETS[start["dataset"]].flags()) & set(values):
         # Where the rows differ in their data, a flag of it chooses among them.
         own = {row.changes[flag] for row in rows if flag in row.changes}

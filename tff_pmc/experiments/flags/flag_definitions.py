@@ -12,6 +12,7 @@ from absl import flags
 from leaf_data.dataset import Dataset
 from leaf_data.settings import Setting, SettingError, Settings
 from tff_pmc import project_files
+from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import ModelSettings
@@ -51,6 +52,10 @@ def sections() -> list[Section]:
         SettingError: two classes declare the same flag.
     """
     found = [Section(EVERY_CALL, part.title, part.declared()) for part in PARTS]
+    found += [
+        Section(EVERY_CALL, f"Callback {name} (--callbacks={name})", kind.declared())
+        for name, kind in sorted(CALLBACKS.items())
+    ]
     groups = GROUPS.values()
     found += [Section(EVERY_RUN, group.title, group.declared()) for group in groups]
     found += [section for flag in _CHOSEN for section in _of_chosen(flag)]

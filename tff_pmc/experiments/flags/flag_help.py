@@ -14,6 +14,7 @@ from absl import flags
 
 from leaf_data.settings import Setting, SettingError, unknown
 from tff_pmc import criteria, project_files
+from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH
@@ -165,6 +166,7 @@ _LISTS = {
     "dataset": "Data sets (--dataset)",
     "model": "Models (--model)",
     "selection": "Selections of clients (--selection)",
+    "callbacks": "Callbacks (--callbacks)",
 }
 
 
@@ -182,7 +184,7 @@ def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
     aliases = {alias: f"the same as {c}" for alias, c in criteria.ALIASES.items()}
     names = {"files": files, "experiment": {**titles, **search}}
     names["criteria"] = {**codes, **aliases}
-    for flag, registry in CHOSEN.items():
+    for flag, registry in {**CHOSEN, "callbacks": CALLBACKS}.items():
         docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
         names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
     return [_list(_LISTS[key], names[key]) for key in of if names[key]]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from leaf_data.settings import SettingError
 from tff_pmc import criteria
+from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import Command
@@ -25,7 +26,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
     if not names:
         return
     # First those of the package, so that a plugin which takes a name of theirs fails.
-    for registry in (*CHOSEN.values(), EXPERIMENTS, criteria.REGISTRY):
+    for registry in (*CHOSEN.values(), CALLBACKS, EXPERIMENTS, criteria.REGISTRY):
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

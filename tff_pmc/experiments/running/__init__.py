@@ -1,1 +1,1 @@
-"""The loop of a run's rounds, several runs, and tasks beside training."""
+"""The loop of a run's rounds, several runs, and tasks without training."""

@@ -33,7 +33,7 @@ class TestEvaluator:
         self.examples, self._sizes = data.test_examples, data.test_examples.sizes
         if len(self.clients) < self.examples.num_clients:
             self.examples = self.examples.subset(self.clients)
-        self.metric = metrics.measure_of(data)
+        self.metric = metrics.metric_of(data)
         self._single = settings.record.predictions
         self._own = settings.system.own_answers(setup)
         if self._single or self._own:

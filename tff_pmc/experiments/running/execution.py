@@ -9,14 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import leaf_data
+from tff_pmc.experiments.callbacks import Callback
+from tff_pmc.experiments.callbacks.tensorboard_events import TensorBoard, how_to_open
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
-from tff_pmc.experiments.running import (
-    inspection,
-    loop,
-    rate_search,
-    suite,
-    tensorboard_events,
-)
+from tff_pmc.experiments.running import inspection, rate_search, sweep
 from tff_pmc.reports.escape import printable
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings, SettingError
@@ -61,9 +57,10 @@ def execute(
     runs: Sequence[RunSettings],
     table: leaf_data.ClientTable,
     cluster: Any,
+    callbacks: Sequence[Callback],
     output_dir: str,
 ) -> str:
-    """Loads the data and does what is asked for; returns the text for the terminal."""
+    """Carries out a command; returns the text for the terminal."""
     if command.resume and not command.output_dir:
         raise SettingError("--resume needs the --output_dir of the run")
     load = Federations(command.data_dir, command.cache_dir, table)
@@ -91,19 +88,32 @@ def execute(
             "them, --evaluate_every=10 fewer rounds, and --record_clients=none leaves "
             "out the rows"
         )
-    if command.tensorboard:
-        print(printable(tensorboard_events.how_to_open(output_dir)), flush=True)
-    how = {"resume": command.resume, "tensorboard": command.tensorboard}
+    if any(isinstance(callback, TensorBoard) for callback in callbacks):
+        print(printable(how_to_open(output_dir)), flush=True)
     with Runtime(**engine) as running:
         if command.experiment == LR_SEARCH:
-            held_out = command.held_out
-            text = rate_search.search(runs, data, output_dir, held_out=held_out, **how)
+            text = rate_search.search(
+                runs,
+                data,
+                output_dir,
+                held_out=command.held_out,
+                resume=command.resume,
+                callbacks=callbacks,
+            )
         else:
-            spread, number = None, len(runs) * (len(command.seeds) or 1)
+            elsewhere, number = None, len(runs) * (len(command.seeds) or 1)
             if cluster is not None and running.engine.shares_runs(number):
                 stored = data.train_examples.stored
                 running.engine.check_folders(output_dir, load.data_dir, stored)
-                spread = running.engine.runs_by(loop.run, load)
-            seeds = {"seeds": command.seeds, "baseline": command.baseline}
-            text = suite.run_all(runs, load, output_dir, spread=spread, **seeds, **how)
+                elsewhere = running.engine.runs_elsewhere(sweep.run_job)
+            text = sweep.run_all(
+                runs,
+                load,
+                output_dir,
+                seeds=command.seeds,
+                baseline=command.baseline,
+                resume=command.resume,
+                run=elsewhere,
+                callbacks=callbacks,
+            )
     return f"\n{text}\n\nResults, records and plots: {output_dir}"

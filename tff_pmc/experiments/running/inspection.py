@@ -44,7 +44,7 @@ def inspect(
             names = f"{settings.names['system']} and {one.names['system']}"
             raise SettingError(
                 f"--inspect: the systems {names} measure different criteria: inspect "
-                "one alone, beside which DS and the orderings are shown"
+                "one alone, with which DS and the orderings are shown"
             )
     # What is measured is the same whether orderings are tested after it or not.
     setup, of_model = Setup.of(settings.replaced(adjustment="fixed"), data), ""

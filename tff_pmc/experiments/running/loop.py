@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from types import TracebackType
 from typing import Any, Optional
 
 import numpy as np
 
 import leaf_data
-from tff_pmc.experiments.running import callbacks
+from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.experiments.running.evaluator import TestEvaluator
-from tff_pmc.record.checkpoints import Checkpoints
+from tff_pmc.experiments.running.lost_runs import LostRounds
+from tff_pmc.experiments.running.progress import Progress
+from tff_pmc.experiments.running.recording import Checkpoint, Predictions, Record
+from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
-from tff_pmc.record.tables import ROUNDS
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
 
@@ -27,71 +31,66 @@ def run(
     *,
     resume: bool = False,
     title: Optional[str] = "",
-    tensorboard: bool = False,
-    listeners: Sequence[callbacks.Listener] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> None:
-    """Runs one run's training from the first round, or the next, to the last.
+    """Trains one run from its first round, or the next one, to the last.
 
-    Must be called with a TFF execution context installed (`runtime.Runtime`). With
-    `resume` it goes on with the run that the folder holds, if it holds one, to exactly
-    what it would have been without the interruption; that may have fewer rounds than
-    are asked for now. `title` is what the progress bar is called, by default the label;
-    None for no bar.
+    Must be called with a TFF execution context installed (`runtime.Runtime`).
+
+    Args:
+        settings: what is trained.
+        data: the federation.
+        folder_path: the run's folder, which is made.
+        resume: whether to continue the run that the folder holds, if it holds one, to
+            exactly what it would have been without the interruption. That may have
+            fewer rounds than the settings have now.
+        title: the name of the progress bar, by default the label; None for no bar.
+        callbacks: what else is called after each round.
     """
-    setup = Setup.of(settings, data)  # Refused before a folder is made.
-    folder = RunFolder(folder_path, describe(settings, data), resume=resume)
-    if folder.finished:
-        folder.finish("finished")
-        return
-    status = "interrupted"
-    with ExitStack() as at_the_end:
-        at_the_end.callback(lambda: folder.finish(status))
-        process = settings.system.build(setup)
-        evaluator = TestEvaluator(setup)
-        state = process.initialize()
-        checkpoints = Checkpoints(folder.path, state)
-        last = checkpoints.load_last(folder.lengths())
-        folder.resume_after(last.round_num, last.lengths)
-        if last.round_num:
-            state = last.state
-        else:
-            # So that a record which has rows has a state to go on from, too. One that
-            # is there may be another run's: nothing else tells of which it is.
-            checkpoints.save(state, 0, {})
-        rounds = settings.training.rounds
-        told = [callbacks.predictions(folder.path, evaluator.examples), *listeners]
-        before: list[dict[Any, Any]] = []
-        if last.round_num:
-            before = ROUNDS.read(folder.path).to_dict("records")
-        most_lost = settings.training.most_lost_rounds
-        lost = callbacks.LostRounds(settings.label, most_lost, before)
-        lost.check()
-        if tensorboard:
-            from tff_pmc.experiments.running import tensorboard_events
-
-            told.append(tensorboard_events.TensorBoardEvents(folder.path).after_round)
-        if title is not None:
-            bar = callbacks.ProgressBar(
-                title or settings.label, evaluator.metric, last.round_num, rounds
-            )
-            at_the_end.callback(bar.close)
-            told.append(bar.after_round)
-        for round_num in range(last.round_num + 1, rounds + 1):
-            state, done = _round(setup, process, evaluator, state, round_num)
-            folder.write(done.record)
-            # Each of them is told of the round that one of them ends the run after.
-            ends = [after_round(done) for after_round in told]
-            # Last: a checkpoint says that the rows up to its round are on disk.
-            checkpoints.save(state, round_num, folder.lengths())
-            lost.after_round(done)
-            if any(ends):
-                break
-        lost.check_all()
-        status = "finished"
+    context = Setup.of(settings, data)  # Refused before a folder is made.
+    description = describe(settings, data, callbacks)
+    with RunFolder(folder_path, description, resume=resume) as folder:
+        if folder.finished:
+            return
+        process = settings.system.build(context)
+        evaluator = TestEvaluator(context)
+        state, rounds_before = folder.load(process.initialize())
+        started = Run(
+            settings=settings,
+            context=context,
+            process=process,
+            state=state,
+            folder=folder.path,
+            rounds_before=rounds_before,
+            test_examples=evaluator.examples,
+        )
+        every = [
+            Record(folder),
+            LostRounds(),
+            Predictions(),
+            *callbacks,
+            *([] if title is None else [Progress(title)]),
+            Checkpoint(folder),
+        ]
+        with contextlib.ExitStack() as at_the_end:
+            for callback in every:
+                callback.on_start(started)
+                at_the_end.push(functools.partial(_end, callback))
+            for round_num in range(rounds_before + 1, settings.training.rounds + 1):
+                finished = train_round(context, process, evaluator, state, round_num)
+                state = finished.state
+                # All are called, also those after the one that ends the run.
+                if any([callback.after_round(finished) for callback in every]):
+                    break
 
 
-def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[str, Any]:
-    """`run.json` as it is before the run starts."""
+def describe(
+    settings: RunSettings,
+    data: leaf_data.FederatedDataset,
+    callbacks: Sequence[Callback] = (),
+) -> dict[str, Any]:
+    """Returns `run.json` as it is before the run starts."""
+    called = {type(callback).__name__: callback.by_flag() for callback in callbacks}
     return {
         "label": settings.label,
         "system": settings.system.name,
@@ -107,22 +106,23 @@ def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[st
             "options": dict(data.options),
             "client_table": data.client_table.origin,
         },
+        **({"callbacks": called} if called else {}),
     }
 
 
-def _round(
-    setup: Setup, process: Any, evaluator: TestEvaluator, state: Any, round_num: int
-) -> tuple[Any, callbacks.RoundDone]:
-    """Trains and tests one round; returns the new state, and what was done."""
+def train_round(
+    context: Setup, process: Any, evaluator: TestEvaluator, state: Any, round_num: int
+) -> FinishedRound:
+    """Trains and tests one round."""
     start = time.perf_counter()
-    chosen, num_asked = setup.cohorts.choose(
+    chosen, num_asked = context.cohorts.choose(
         round_num, lambda: process.get_model_weights(state)
     )
-    outcome = process.next(state, setup.pack(chosen))
+    outcome = process.next(state, context.pack(chosen))
     weights = process.get_model_weights(outcome.state)
     train_seconds = outcome.train_seconds or time.perf_counter() - start
     measured = predicted = None
-    if setup.settings.record.tests(round_num):
+    if context.settings.record.tests(round_num):
         measured, predicted = evaluator.of(weights, outcome.counts)
     seconds = {
         "train": train_seconds,
@@ -132,9 +132,9 @@ def _round(
     num_tests = len(outcome.tested) * process.num_judges + num_asked
     record = RoundRecord(
         round_num=round_num,
-        settings=setup.settings,
+        settings=context.settings,
         outcome=outcome,
-        cohort=[setup.data.client_ids[k] for k in chosen],
+        cohort=[context.data.client_ids[k] for k in chosen],
         clients=evaluator.examples.client_ids,
         sizes=np.asarray(evaluator.examples.sizes, np.int64),
         metric=evaluator.metric,
@@ -145,4 +145,14 @@ def _round(
         test_bytes=num_tests * process.traffic.per_client_testing,
         seconds=seconds,
     )
-    return outcome.state, callbacks.RoundDone(record, weights, predicted)
+    return FinishedRound(record, outcome.state, weights, predicted)
+
+
+def _end(
+    callback: Callback,
+    kind: Optional[type[BaseException]],
+    error: Optional[BaseException],
+    trace: Optional[TracebackType],
+) -> None:
+    """Reports to a callback how the run ended; one that raises ends it by an error."""
+    callback.on_end(INTERRUPTED if kind else FINISHED)

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
+from tff_pmc.experiments.callbacks import Callback, FinishedRound
 from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.callbacks import RoundDone
+from tff_pmc.experiments.running.sweep import Job, sweep
 from tff_pmc.record.record_error import ClientsLeftOutError, LostRunError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.record.same_run import folder_of_runs
@@ -33,7 +34,7 @@ def search(
     *,
     held_out: str = "pooled",
     resume: bool = False,
-    tensorboard: bool = False,
+    callbacks: Sequence[Callback] = (),
 ) -> str:
     """Finds the rate with which DS first brings half of the devices to the target.
 
@@ -58,49 +59,40 @@ def search(
     )
     data = dataclasses.replace(remaining, test_examples=aside)
     target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
-    able = sizes > 0  # A device of few examples has none to be judged on.
-
-    def first_round(correct: Any) -> Optional[int]:
-        """Returns the first of the rounds in which enough devices reach the target."""
-        # As `rounds_to_target`, without the devices that have no examples.
-        count = reaches(correct[:, able], sizes[able], target, "at_least").sum(axis=1)
-        enough = count >= math.ceil(_SHARE * able.sum() / 100)
-        return int(enough.argmax()) + 1 if enough.any() else None
-
-    def reached(done: RoundDone) -> bool:
-        tested = done.record.measured
-        return tested is not None and first_round(tested[np.newaxis]) is not None
-
     Setup.of(first, data)  # Refused before a folder is made.
     plan = loop.describe(first, data)
     plan["settings"]["training"].pop("learning_rate")
     rates = [settings.training.learning_rate for settings in runs]
     plan["settings"]["learning_rates"] = rates
     plan["settings"]["held_out"] = held_out
+    jobs = [
+        Job(
+            settings,
+            os.path.join(output_dir, f"rate_{rate:g}"),
+            title=f"run {number} of {len(runs)}: rate {rate:g}",
+            resume=resume,
+        )
+        for number, (rate, settings) in enumerate(zip(rates, runs), 1)
+    ]
     rows, left_out = [], []
-    how = {"resume": resume, "tensorboard": tensorboard, "listeners": [reached]}
+    lost: Optional[LostRunError] = None
     with folder_of_runs(output_dir, plan, resume=resume):
-        for number, (rate, settings) in enumerate(zip(rates, runs), 1):
-            title = f"run {number} of {len(runs)}: rate {rate:g}"
-            folder = os.path.join(output_dir, f"rate_{rate:g}")
-            # A rate that breaks every client ends early, and the next is tried.
-            lost: Optional[LostRunError] = None
-            try:
-                loop.run(settings, data, folder, title=title, **how)
-            except LostRunError as error:
-                lost = error
-            results = read_results(folder)
+        # A rate that breaks every client ends early, and the next is tried.
+        for job, lost in sweep(
+            jobs, load=lambda _: data, callbacks=[*callbacks, TargetReached(target)]
+        ):
+            results = read_results(job.folder)
             if results.clients.empty:
                 raise ClientsLeftOutError
             clients, accuracy = results.clients, results.rounds["accuracy"]
             correct = clients.pivot(index="round", columns="client", values="correct")
             by_round = correct.reindex(results.rounds["round"]).ffill()
             ordered = by_round[list(data.test_examples.client_ids)].to_numpy(int)
-            left_out.append(_left_out(f"rate_{rate:g}", results))
+            left_out.append(_left_out(os.path.basename(job.folder), results))
             rows.append(
                 {
-                    "learning_rate": rate,
-                    "rounds": first_round(ordered),
+                    "learning_rate": job.settings.training.learning_rate,
+                    "rounds": _first_round(ordered, sizes, target),
                     "rounds_run": len(accuracy),
                     # Of a lost one, that of a model that nobody trained any more.
                     "best_accuracy": math.nan if lost else accuracy.max(),
@@ -123,6 +115,31 @@ def search(
         f"{''.join(left_out)}\n"
         f"First: {found}"
     )
+
+
+class TargetReached(Callback):
+    """Ends a run when enough devices have reached the target."""
+
+    def __init__(self, target: float) -> None:
+        self._target = target
+
+    def after_round(self, round: FinishedRound) -> bool:
+        """Counts the devices, in a round that was tested."""
+        tested, sizes = round.record.measured, round.record.sizes
+        if tested is None:
+            return False
+        return _first_round(tested[np.newaxis], sizes, self._target) is not None
+
+
+def _first_round(correct: Any, sizes: Any, target: float) -> Optional[int]:
+    """Returns the first of the rounds in which enough devices reach the target.
+
+    As `rounds_to_target`, without the devices that have no examples.
+    """
+    able = sizes > 0
+    count = reaches(correct[:, able], sizes[able], target, "at_least").sum(axis=1)
+    enough = count >= math.ceil(_SHARE * able.sum() / 100)
+    return int(enough.argmax()) + 1 if enough.any() else None
 
 
 def _left_out(name: str, results: Results) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +23,7 @@ from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import compare, output, reference_export
 from tff_pmc.settings import RunSettings
 
-# With `OfflineOptions`, what says how runs on disk are read, and where to write.
+# With `OfflineOptions`, the flags of how runs on disk are read, and where to write.
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 
@@ -49,9 +50,10 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
 
 def _text(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
-        with tempfile.TemporaryDirectory() as aside:  # What is refused leaves nothing.
-            shown = _tables(command, given, aside)
-            files.put_all(aside, command.output_dir)
+        with tempfile.TemporaryDirectory() as new:  # What is refused leaves nothing.
+            shown = _tables(command, given, new)
+            files.make_empty_folder(command.output_dir)
+            shutil.copytree(new, command.output_dir, dirs_exist_ok=True)
         return shown
     if command.export:
         reference_export.write(command.export, command.output_dir)

@@ -1,4 +1,4 @@
-"""`--tensorboard`: the record of a round, as TensorBoard shows it."""
+"""The callback `tensorboard`: the record of a round, as TensorBoard shows it."""
 
 from __future__ import annotations
 
@@ -8,48 +8,54 @@ import numbers
 import os
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
-import tensorflow_federated as tff
 
-from tff_pmc.experiments.running.callbacks import RoundDone
-from tff_pmc.record.metrics import client_means
-from tff_pmc.record.round_record import RoundRecord
-from tff_pmc.record.tables import ROUNDS
-from tff_pmc.reports.derived import FIGURES, figures_of_round
-from tff_pmc.reports.summary import SPREAD
+from tff_pmc._lazy import tf, tff
+from tff_pmc.experiments.callbacks.callback import (
+    CALLBACKS,
+    Callback,
+    FinishedRound,
+    Run,
+)
+
+if TYPE_CHECKING:
+    from tff_pmc.record.round_record import RoundRecord
 
 FOLDER = "tensorboard"
 """The subfolder of a run's folder with its event files."""
 
 
-class TensorBoardEvents:
-    """Releases each round to TensorBoard, by TFF's release manager.
+class TensorBoard(Callback):
+    """Writes each round's record for TensorBoard, by TFF's release manager.
 
     Every value is one that the record has; see `values`. A resumed run adds a file of
     events to those that are there. Rounds that it makes again, because they were after
     the last checkpoint, are there twice, with the same values.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._path = os.path.join(folder, FOLDER)
+    def on_start(self, run: Run) -> None:
+        """Makes the folder."""
+        self._path = os.path.join(run.folder, FOLDER)
         try:
             self._manager = tff.program.TensorBoardReleaseManager(self._path)
         except tf.errors.OpError as error:
             raise OSError(f"{self._path}: {error.message}") from error
 
-    def after_round(self, done: RoundDone) -> None:
-        """Releases a round, whose events are on disk when this returns."""
-        found = values(done.record, done.weights)
-        released = self._manager.release(found, done.round_num)
+    def after_round(self, round: FinishedRound) -> None:
+        """Releases the round, whose events are on disk when this returns."""
+        found = values(round.record, round.weights)
+        released = self._manager.release(found, round.round_num)
         # A thread of its own, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             try:
                 pool.submit(asyncio.run, released).result()
             except tf.errors.OpError as error:
                 raise OSError(f"{self._path}: {error.message}") from error
+
+
+CALLBACKS.register("tensorboard", TensorBoard)
 
 
 def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
@@ -66,6 +72,9 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
+    from tff_pmc.record.tables import ROUNDS
+    from tff_pmc.reports.derived import FIGURES, figures_of_round
+
     (of_round,) = ROUNDS.rows(record)
     aggregation = record.settings.aggregation
     figures = figures_of_round(
@@ -85,7 +94,7 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
         },
         **_of_clients(record),
         "cohort": {
-            name: column[np.isfinite(column)]  # Who was left out has no weight.
+            name: column[np.isfinite(column)]  # A client that was left out has none.
             for name, column in columns.items()
         },
         **{
@@ -97,6 +106,9 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
 
 
 def _of_clients(record: RoundRecord) -> dict[str, Any]:
+    from tff_pmc.record.metrics import client_means
+    from tff_pmc.reports.summary import SPREAD
+
     if not record.client_totals:  # Not tested, or not recorded.
         return {}
     local = client_means(np.array(record.client_totals), record.sizes)
@@ -109,7 +121,7 @@ def _of_clients(record: RoundRecord) -> dict[str, Any]:
 
 
 def how_to_open(output_dir: str) -> str:
-    """The line that says how the runs in a folder are looked at."""
+    """Returns the line of how the runs in a folder are looked at."""
     paths = sys.executable, os.path.relpath(sys.executable)
     words = [min(paths, key=len), "-m", "tensorboard.main", f"--logdir={output_dir}"]
     return f"TensorBoard: {shlex.join(words)}"

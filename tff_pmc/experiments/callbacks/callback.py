@@ -1,0 +1,140 @@
+"""The base class of callbacks, what they are called with, and their registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy.typing as npt
+
+from leaf_data.settings import Declared, Registry
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    import leaf_data
+    from tff_pmc.record.round_record import RoundRecord
+    from tff_pmc.settings import RunSettings
+    from tff_pmc.systems.setup import Setup
+    from tff_pmc.systems.trainer import Trainer
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run that starts, or is resumed.
+
+    Attributes:
+        settings: the run's settings; `settings.label` is its name in tables.
+        context: what is built of settings and data: the model, the cohorts.
+        process: trains the rounds.
+        state: the process's state before the next round.
+        folder: the run's folder.
+        rounds_before: the number of rounds that were recorded before; 0 for a new run.
+        test_examples: the test examples of the clients that test the model.
+    """
+
+    settings: RunSettings
+    context: Setup
+    process: Trainer
+    state: Any
+    folder: str
+    rounds_before: int
+    test_examples: leaf_data.Examples
+
+    @property
+    def data(self) -> leaf_data.FederatedDataset:
+        """The federation; what is held out of training is not in it."""
+        return self.context.data
+
+    @property
+    def weights(self) -> Any:
+        """The `ModelWeights` before the next round."""
+        return self.process.get_model_weights(self.state)
+
+    @property
+    def rounds(self) -> pd.DataFrame:
+        """All rows of `rounds.csv` up to now, those before a resume among them.
+
+        A callback that decides by the past reads it here: a resumed run then decides
+        as one that was not interrupted. Rounds without a test have the values of the
+        last test. No row is there before the first round.
+        """
+        from tff_pmc.record.tables import ROUNDS  # It imports pandas.
+
+        return ROUNDS.read(self.folder)
+
+
+@dataclasses.dataclass(frozen=True)
+class FinishedRound:
+    """A round that was trained and tested.
+
+    Attributes:
+        record: what the round came to; the rows of all tables are made of it.
+        state: the process's state after the round.
+        weights: the model's `ModelWeights` after the round.
+        predicted: the predicted label of each test example, with `--predictions` in
+            rounds that were tested; else None.
+    """
+
+    record: RoundRecord
+    state: Any
+    weights: Any
+    predicted: Optional[npt.NDArray[Any]] = None
+
+    @property
+    def round_num(self) -> int:
+        """The round, from 1."""
+        return self.record.round_num
+
+    @functools.cached_property
+    def row(self) -> dict[str, Any]:
+        """The round's row of `rounds.csv`; "" for what was not tested."""
+        from tff_pmc.record.tables import ROUNDS
+
+        return ROUNDS.rows(self.record)[0]
+
+    @functools.cached_property
+    def cohort(self) -> list[dict[str, Any]]:
+        """The round's rows of `cohort.csv`."""
+        from tff_pmc.record.tables import COHORT
+
+        return COHORT.rows(self.record)
+
+
+@dataclasses.dataclass
+class Callback(Declared):
+    """Base class of what is called as a run goes along; its fields are its settings.
+
+    A subclass is a dataclass with the hooks that it needs, registered by name
+    (docs/extend.md). Without settings it need not be a dataclass.
+
+    One object serves the runs of a command one after another: what it keeps of a run,
+    it sets in `on_start`. On a cluster that spreads runs, each has a copy.
+    """
+
+    def on_start(self, run: Run) -> None:
+        """Is called once, before the first round, or before the next one on a resume.
+
+        A finished run that is resumed has no further round, and calls nothing.
+        """
+
+    def after_round(self, round: FinishedRound) -> Optional[bool]:
+        """Is called after each round: True ends the run after this round.
+
+        The round's rows are on disk then. Its checkpoint is saved when all callbacks
+        were called: a run that is killed in between calls them for the round again.
+        """
+
+    def on_end(self, status: str) -> None:
+        """Is called once, after the last round or an error, if `on_start` was called.
+
+        `status` is `FINISHED` or `INTERRUPTED` of `record.files`. The last callback is
+        called first.
+        """
+
+
+CALLBACKS: Registry[type[Callback]] = Registry(
+    "callback", "tff_pmc.experiments.callbacks"
+)
+"""The callbacks that `--callbacks` names."""

@@ -1,0 +1,71 @@
+"""The callbacks that write a run's folder: tables, predictions, checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import numpy as np
+
+from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
+from tff_pmc.record import files, predictions
+from tff_pmc.record.run_folder import RunFolder
+
+
+class Record(Callback):
+    """Appends the round's rows to the tables of the folder. It is called first."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+
+    def after_round(self, round: FinishedRound) -> None:
+        """Writes the rows."""
+        self._folder.write(round.record)
+
+
+class Checkpoint(Callback):
+    """Saves the state of the process. It is called last.
+
+    A checkpoint reports that the rows up to its round are on disk.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+
+    def on_start(self, run: Run) -> None:
+        """Saves the first state, so that a folder with rows has a checkpoint."""
+        if not run.rounds_before:
+            self._folder.save(run.state, 0)
+
+    def after_round(self, round: FinishedRound) -> None:
+        """Saves the state after the round."""
+        self._folder.save(round.state, round.round_num)
+
+
+class Predictions(Callback):
+    """Writes `predictions/round_NNNN.npz`, and the labels once; see `predictions`."""
+
+    def on_start(self, run: Run) -> None:
+        """Takes the test examples that are predicted."""
+        self._folder, self._examples = run.folder, run.test_examples
+
+    def after_round(self, round: FinishedRound) -> None:
+        """Writes the predicted labels of a round that was tested."""
+        if round.predicted is None:
+            return
+        labels = predictions.labels_path(self._folder)
+        if not os.path.exists(labels):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(os.path.dirname(labels))
+            with files.replacing(labels) as file:
+                np.savez_compressed(
+                    file,
+                    y=self._examples.y.astype(np.uint8),
+                    row_splits=self._examples.row_splits,
+                    client_ids=np.array(self._examples.client_ids),
+                )
+        # `Setup.of` refuses more classes than a byte has.
+        predicted = round.predicted.astype(np.uint8)
+        path = predictions.path_of(self._folder, round.round_num)
+        with files.replacing(path) as file:
+            np.savez_compressed(file, predicted=predicted)

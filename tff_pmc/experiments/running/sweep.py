@@ -1,0 +1,247 @@
+"""The sweep: several runs, here or on a cluster, and the reports on them."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
+
+import leaf_data
+from leaf_data.examples import StorePart
+from tff_pmc.experiments import reporting
+from tff_pmc.experiments.callbacks import Callback
+from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.experiments.running import loop
+from tff_pmc.record import files
+from tff_pmc.record.record_error import LostRunError, RecordError
+from tff_pmc.record.results import read_results
+from tff_pmc.record.same_run import check_same, folder_of_runs, read_plan
+from tff_pmc.settings import RunSettings
+from tff_pmc.systems.setup import Setup
+
+Load = Callable[[RunSettings], leaf_data.FederatedDataset]
+
+
+class Job(NamedTuple):
+    """One run to be made.
+
+    Attributes:
+        settings: what is trained.
+        folder: the run's folder.
+        title: the name of the run's progress bar; None for no bar.
+        resume: whether to continue what the folder holds.
+        callbacks: what is called after each round.
+        stored, files: where it is known, what the data must be wherever it is loaded:
+            the store, and the sha256s of the files.
+    """
+
+    settings: RunSettings
+    folder: str
+    title: Optional[str] = ""
+    resume: bool = False
+    callbacks: Sequence[Callback] = ()
+    stored: Optional[StorePart] = None
+    files: Optional[tuple[tuple[str, str], ...]] = None
+
+
+Finished = tuple[Job, Optional[LostRunError]]
+"""A run that was made, and the reason if it ended early."""
+
+
+def run_job(job: Job, data: leaf_data.FederatedDataset) -> None:
+    """Makes a job's run; what a worker of a cluster calls, too."""
+    loop.run(
+        job.settings,
+        data,
+        job.folder,
+        resume=job.resume,
+        title=job.title,
+        callbacks=job.callbacks,
+    )
+
+
+def sweep(
+    jobs: Iterable[Job],
+    *,
+    load: Load,
+    run: Optional[Callable[..., Iterator[Finished]]] = None,
+    callbacks: Sequence[Callback] = (),
+) -> Iterator[Finished]:
+    """Makes runs, and yields each when it is finished.
+
+    Args:
+        jobs: the runs; the next is taken when those before are made, or handed over.
+        load: returns the federation of a run's settings.
+        run: hands jobs over, with `load`, to whoever makes them elsewhere, and yields
+            each when it is finished, as an engine's `runs_elsewhere`; by default they
+            are made here, one after another.
+        callbacks: what is called after each round of all runs, before the callbacks of
+            the job.
+    """
+    complete = (job._replace(callbacks=(*callbacks, *job.callbacks)) for job in jobs)
+    if run is not None:
+        yield from run(complete, load)
+        return
+    for job in complete:
+        error = None
+        try:
+            run_job(job, load(job.settings))
+        except LostRunError as found:
+            error = found
+        yield job, error
+
+
+def run_all(
+    runs: Sequence[RunSettings],
+    load: Load,
+    output_dir: str,
+    *,
+    seeds: Sequence[int] = (),
+    baseline: str = "",
+    resume: bool = False,
+    run: Optional[Callable[..., Iterator[Finished]]] = None,
+    callbacks: Sequence[Callback] = (),
+) -> str:
+    """Makes runs, under several seeds if there are, and reports on all of them.
+
+    Partition, initial weights, cohorts and batches are the same in every run of a
+    seed: the orderings are compared on paired seeds. A run that ends early leaves the
+    others and their reports as they are, and is a `LostRunError` at the end. `load`,
+    `run` and `callbacks` are those of `sweep`.
+    """
+    data = load(runs[0])
+    for settings in runs:
+        Setup.of(settings, data)  # Refused before a folder is made.
+    by_folder = {output_dir: list(runs)}
+    if seeds:
+        by_folder = {
+            os.path.join(output_dir, f"seed_{seed}"): [
+                settings.seeded(seed) for settings in runs
+            ]
+            for seed in seeds
+        }
+    total = len(by_folder) * len(runs)
+
+    def jobs() -> Iterator[Job]:
+        number = 0
+        for seed, (folder, of_folder) in zip(seeds or [None], by_folder.items()):
+            # Of several seeds some may not have been begun.
+            begun = resume and (seed is None or bool(read_plan(folder)))
+            data = load(of_folder[0])
+            plan = _plan(of_folder, data)
+            held.enter_context(folder_of_runs(folder, plan, resume=begun))
+            name = "" if seed is None else f", seed {seed}"
+            for settings in list(of_folder):  # A run that is lost is taken out.
+                number += 1
+                known = settings.data == of_folder[0].data
+                yield Job(
+                    settings,
+                    os.path.join(folder, settings.folder),
+                    title=f"run {number} of {total}{name}: {settings.label}",
+                    resume=begun,
+                    stored=data.train_examples.stored if known else None,
+                    files=data.origin.files if known else None,
+                )
+
+    with contextlib.ExitStack() as held:
+        if seeds:
+            plan = _plan(runs, data, seeds)
+            plan["settings"].update({"baseline": baseline} if baseline else {})
+            if resume:
+                _into_its_seed(output_dir, plan, by_folder, load)
+            held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
+        finished: collections.Counter[str] = collections.Counter()
+        text, lost = "", []
+        for job, error in sweep(jobs(), load=load, run=run, callbacks=callbacks):
+            folder = os.path.dirname(job.folder)
+            finished[folder] += 1
+            if error is not None:
+                where = f"{os.path.basename(folder)}, " if seeds else ""
+                lost.append(f"{where}{error}")
+                by_folder[folder].remove(job.settings)
+            made = by_folder[folder]
+            if finished[folder] == len(runs) and made:
+                text = report(folder, made)
+        if lost:
+            raise LostRunError("; ".join(lost))
+        # Each seed has its own reports already.
+        return report(output_dir, runs, alone=()) if seeds else text
+
+
+def report(
+    output_dir: str,
+    runs: Sequence[RunSettings],
+    alone: Optional[Sequence[int]] = None,
+) -> str:
+    """Writes the tables and plots of a folder of runs; returns the tables as text.
+
+    `runs` are those whose reports are written, where some ended early; `alone` is that
+    of `reporting.write`.
+    """
+    folders = {settings.folder for settings in runs}
+    results = read_results(output_dir)
+    made = [os.path.basename(path) in folders for path in results.runs["path"]]
+    experiment = EXPERIMENTS[runs[0].experiment]
+    return reporting.write(experiment, results.only(made), output_dir, alone=alone)
+
+
+def _into_its_seed(
+    output_dir: str,
+    plan: Mapping[str, Any],
+    by_folder: Mapping[str, Sequence[RunSettings]],
+    load: Load,
+) -> None:
+    """Moves runs that were begun without seeds into the folder of their seed.
+
+    What was killed in its middle resumes: `run.json` is the last that changes.
+    """
+    before = read_plan(output_dir)
+    if not before or "seeds" in files.by_flag(before.get("settings", {})):
+        return
+    folder = ""
+    for place, runs in by_folder.items():
+        with contextlib.suppress(RecordError):  # They are another seed's.
+            check_same(output_dir, before, _plan(runs, load(runs[0])))
+            folder = place
+            break
+    if not folder:
+        return
+    with files.locked(output_dir):
+        os.makedirs(folder, exist_ok=True)
+        stay = {files.RUN_JSON, files.LOCK, os.path.basename(folder)}
+        for name in set(os.listdir(output_dir)) - stay:
+            os.rename(os.path.join(output_dir, name), os.path.join(folder, name))
+        files.write_json(folder, before)
+        files.write_json(output_dir, plan)
+
+
+def _plan(
+    runs: Sequence[RunSettings],
+    data: leaf_data.FederatedDataset,
+    seeds: Sequence[int] = (),
+) -> dict[str, Any]:
+    """Describes the runs: what all of them share, their labels, and their seeds."""
+    described = loop.describe(runs[0], data)["data"]
+    varying = {"priority", "adjustment", *(runs[0].seed_flags if seeds else ())}
+    # The seed is among the options of the data; systems may differ in their data.
+    if EXPERIMENTS[runs[0].experiment].compares_systems:
+        del described["clients"], described["options"]
+    elif seeds:
+        del described["options"]
+    first, *others = (settings.as_record() for settings in runs)
+    shared: dict[str, Any] = {}
+    for group, values in first.items():
+        shared[group] = values
+        if isinstance(values, dict):
+            shared[group] = {
+                flag: value
+                for flag, value in values.items()
+                if flag not in varying
+                and all((flag, value) in one.get(group, {}).items() for one in others)
+            }
+    shared["orderings"] = [settings.label for settings in runs]
+    if seeds:
+        shared["seeds"] = list(seeds)
+    return {"settings": shared, "data": described}
