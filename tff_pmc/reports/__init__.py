@@ -76,7 +76,7 @@ BEYOND_PAPERS = {
     "fairness": "fairness_page.report",
     "counterfactuals": "one_step_effects.report",
     "ordering_effect": "effect.orderings",
-    "system_effect": "effect.systems",
+    "algorithm_effect": "effect.algorithms",
     "spread_effect": "effect.spread",
 }
 """The reports beyond the papers: name -> `module.function`. They take losses, too."""

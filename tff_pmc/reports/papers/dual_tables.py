@@ -183,7 +183,7 @@ def _lambda_notes(rows: Results, lambdas: pd.DataFrame) -> list[str]:
     found = []
     for clients, epochs in lambdas.groupby("clients", sort=False):
         runs = rows.runs[(rows.runs["clients"] == clients)]
-        run = runs[runs["system"] == "dual"].iloc[0]
+        run = runs[runs["algorithm"] == "dual"].iloc[0]
         tried = rows.candidates[rows.candidates["label"] == run["label"]]
         gain = (epochs["chosen"] - epochs["mean"]).mean()
         where = JUDGED_ON[run["judge_on"]].format(
