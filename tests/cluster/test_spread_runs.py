@@ -67,7 +67,7 @@ def kill_who_has_recorded_a_round(client, folder, number, killed):
 
 @pytest.mark.parametrize(
     "number",
-    [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGSTOP],
+    [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)],
 )
 def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
     serial, flags_of_cluster, client, tmp_path, number
