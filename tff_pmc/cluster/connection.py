@@ -185,10 +185,10 @@ class ClusterConnection:
         except TIMEOUTS as error:
             words = f"a worker did not answer for {self._timeout:g} seconds"
             raise self.lost(words) from error
-        for worker, error in found.items():
+        for worker, wrong in found.items():
             # Of one that dies its tasks check the next.
-            if error is not None and not isinstance(error, OSError):
+            if wrong is not None and not isinstance(wrong, OSError):
                 raise ClusterSettingError(
                     f"--cluster={self.address}: the worker {worker} cannot be used: "
-                    f"{one_line(error)}"
-                ) from error
+                    f"{one_line(wrong)}"
+                )
