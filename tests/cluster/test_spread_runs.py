@@ -66,10 +66,8 @@ def kill_who_has_recorded_a_round(folder, number, killed, over):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
     serial, flags_of_cluster, client, tmp_path, number
 ):
@@ -98,7 +96,6 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
     client.wait_for_workers(2, timeout=600)  # One that is starting is not ended well.
 
 
-@pytest.mark.slow
 def test_seeds_are_spread_too(flags_of_cluster, tmp_path):
     short = [*FLAGS, "--rounds=1", "--seeds=1,2"]
     for name, more in (("serial", []), ("spread", flags_of_cluster)):
