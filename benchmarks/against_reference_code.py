@@ -47,12 +47,12 @@ import leaf_data
 from tff_pmc import criteria, processes, scores
 from tff_pmc.aggregation import SumPlan, combine
 from tff_pmc.aggregation.contributions import ModelSums, RunningSums
+from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.clients import packing
 from tff_pmc.clients.client_work import measure_contribution
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.record import reference_code
 from tff_pmc.runtime import Runtime
-from tff_pmc.systems.setup import Setup
 
 BOUNDS = {"weights": 1e-6, "aggregate": 1e-6, "round": 2e-4}
 COLUMNS = (*BOUNDS, "moved")
@@ -96,7 +96,7 @@ def faces():
 
 def given_their_models(config, examples, cohort, before, trained):
     """Our weights p_k and aggregate, from models that their clients trained."""
-    score = config.system.score(config)
+    score = config.algorithm.score(config)
     measured = config.aggregation.resolve_criteria()
     basis = scores.Basis.of(len(measured), [score])
     plan = SumPlan(basis)
@@ -140,14 +140,14 @@ class Ours:
             origin=leaf_data.Origin("the benchmark's clients", (), ""),
             options={},
         )
-        setup = Setup.of(config, federation)
-        self._process = config.system.build_process(setup, self._basis)
+        setup = RunContext.of(config, federation)
+        self._process = config.algorithm.build_process(setup, self._basis)
         self._initial = self._process.initialize()
         self._examples = examples
 
     def whole_round(self, config, cohort, before):
         """The weights after a round begun from `before`."""
-        score = config.system.score(config)
+        score = config.algorithm.score(config)
         state = processes.with_score(self._initial, self._basis, score)
         state = self._process.set_model_weights(state, model_weights(before))
         names = criteria.example_attributes(config.aggregation.resolve_criteria())

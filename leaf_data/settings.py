@@ -93,7 +93,7 @@ class Setting(NamedTuple):
     parse: Callable[[str], Any] | None
     repeated: bool
     has_flag: bool
-    later: bool
+    omit_default: bool
     # What follows from where the field stands.
     name: str = ""  # The name of the field.
     kind: type = object  # `int`, `float`, `str`, `bool`, or `tuple` by `parse`.
@@ -131,7 +131,7 @@ def setting(
     parse: Callable[[str], Any] | None = None,
     repeated: bool = False,
     has_flag: bool = True,
-    later: bool = False,
+    omit_default: bool = False,
 ) -> Any:
     """Declares a setting: a dataclass field with its help, range and flag.
 
@@ -147,13 +147,13 @@ def setting(
             or number.
         repeated: whether the flag takes several values, each of which is a run.
         has_flag: whether the command line has a flag for it.
-        later: whether there are records from before it was declared: its default is
-            then not recorded, and a run of before is one of now.
+        omit_default: whether there are records from before it was declared: its
+            default is then not recorded, and a run of before is one of now.
 
     Returns:
         The field, for the body of a `Settings` class.
     """
-    how = parse, repeated, has_flag, later
+    how = parse, repeated, has_flag, omit_default
     declared = Setting(default, words, flag, choices, within, *how)
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
@@ -217,12 +217,12 @@ class Declared:
         return {s.flag: getattr(self, s.name) for s in self.declared()}
 
     def recorded(self) -> dict[str, Any]:
-        """Returns the values by flag that a record has; see `setting`'s `later`."""
-        later = {s.flag: s.default for s in self.declared() if s.later}
+        """Returns the values by flag that a record has; see `omit_default`."""
+        omitted = {s.flag: s.default for s in self.declared() if s.omit_default}
         return {
             flag: value
             for flag, value in self.by_flag().items()
-            if flag not in later or value != later[flag]
+            if flag not in omitted or value != omitted[flag]
         }
 
 

@@ -140,7 +140,8 @@ def dask_cluster(certificates):
             for part in ("cert", "key")
         },
     )
-    with local_cluster.start(2, security, timeout=10) as cluster:
+    # A machine under load may leave a worker silent for long.
+    with local_cluster.start(2, security, timeout=30) as cluster:
         yield ClusterOptions(cluster.scheduler_address, **files)
 
 

@@ -95,7 +95,8 @@ class Celeba(Dataset):
         leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
         if any("sampled_data" in file.path for file in leaf):  # By LEAF's rule.
             raise DataError(f"{leaf[0].path}: is sampled but not split: use -t sample")
-        raw, rule = _find(folders), "as_split"
+        subs = (os.path.join("data", "raw"), "raw", "")  # As LEAF has it, and itself.
+        raw, rule = data_files.find("celeba", folders, IMAGES, subs=subs), "as_split"
         digests: list[str] = []
         lists = [x for x in celeba_lists.FILES if os.path.exists(os.path.join(raw, x))]
         if leaf:
@@ -105,19 +106,22 @@ class Celeba(Dataset):
         if not clients:
             rule = self.client_rule
             identities = celeba_lists.by_identity(photos)
-            clients = celeba_clients.by_name(rule, identities, self.seed)
+            clients = celeba_clients.RULES[rule](identities, self.seed)
         folder = os.path.join(raw, IMAGES)
         files = image_folder.find(folder)
-        # The row of each photo among the images, -1 if its image is missing; and back.
-        row_of = _places(photos.index, files)
-        photo_of = _places(files, photos.index)
+        # The photo of each image, -1 if no list has it; and the image of each photo.
+        photo_of = photos.index.get_indexer(list(files))
+        row_of = np.full(len(photos), -1)
+        row_of[photo_of[photo_of >= 0]] = np.flatnonzero(photo_of >= 0)
         with_images, incomplete = _drop_missing(clients, row_of)
         if incomplete and (self.missing_images == "refuse" or not with_images):
             raise DataError(
                 f"{folder}: {incomplete} (--missing_images=skip leaves such images out)"
             )
         if not with_images:
-            raise DataError(f"{folder}: no client has train and test photos")
+            raise DataError(
+                f"{folder}: no client has train and test photos by client_rule={rule}"
+            )
         alone = len(clients) - len(with_images)
         if incomplete or alone:
             words = f"left out are clients without train or test photos: {alone}"
@@ -161,17 +165,6 @@ class Celeba(Dataset):
 register("celeba", Celeba)
 
 
-def _find(folders: tuple[str, ...]) -> str:
-    """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself."""
-    for folder in folders:
-        for sub in (os.path.join("data", "raw"), "raw", ""):
-            found = os.path.join(folder, sub).rstrip(os.sep)
-            if os.path.isdir(os.path.join(found, IMAGES)):
-                return found
-    words = f"{IMAGES}, each also inside data/raw and raw"
-    raise data_files.missing("celeba", folders, words)
-
-
 def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, str]:
     """Leaves out photos without an image, and clients without a part of theirs."""
     left: Clients = {}
@@ -188,12 +181,6 @@ def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, st
         f"INCOMPLETE: {found:,} of the {wanted:,} images of its clients are there, "
         f"{len(left):,} of {len(clients):,} clients left"
     )
-
-
-def _places(names: Any, among: Any) -> npt.NDArray[Any]:
-    """Returns where each name is among others, -1 where it is not."""
-    places_of = {name: place for place, name in enumerate(among)}
-    return np.array([places_of.get(name, -1) for name in names])
 
 
 def _download(folder: str) -> Any:

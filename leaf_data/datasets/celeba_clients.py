@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
 from leaf_data.splits import partition
 
 # Photos, by their row in a list of all: integers of any type.
@@ -49,7 +48,6 @@ def reference_code(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
     photos are for testing. With CelebA's 10,177
     identities and seed 0: 4,168 clients, 77,098 training and 19,319 test photos.
     """
-    partition.random_state(seed)  # Checks it.
     identities = sorted(photos, key=int)
     random.Random(int(seed)).shuffle(identities)
     clients: Clients = {}
@@ -62,14 +60,3 @@ def reference_code(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
 
 
 RULES = {"paper": paper, "reference_code": reference_code}
-
-
-def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
-    """Returns `paper(...)` or `reference_code(...)`."""
-    clients = RULES[rule](photos, seed)
-    if not clients:
-        raise DataError(
-            f"client_rule={rule}: keeps none of the {len(photos)} identities, they "
-            "are too few or have too few photos"
-        )
-    return clients

@@ -44,10 +44,7 @@ class Obstacles(Dataset):
         Each place has a folder with the folders `blocked` and `free` of pictures.
         """
         given = data_files.folders("obstacles", data_dir)
-        root = next((f for f in given if os.path.isdir(os.path.join(f, PLACES[0]))), "")
-        if not root:
-            words = f"{', '.join(PLACES)}, each with the folders blocked and free"
-            raise data_files.missing("obstacles", given, words)
+        root = data_files.find("obstacles", given, os.path.join(PLACES[0], CLASSES[0]))
         folders = [f"{place}/{label}" for place in PLACES for label in CLASSES]
         x, sha256, of_folder = image_folder.read(
             "obstacles", root, folders, SIDE, cache_dir, resize=True

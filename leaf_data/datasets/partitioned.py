@@ -34,7 +34,7 @@ class Dealt(Dataset):
         "with a batch of CIFAR-10. 0 is 100, and of cifar10 it is 4, or both where an "
         "experiment has runs of both.",
         within=AT_LEAST_0,
-        later=True,
+        omit_default=True,
     )
 
     @property
@@ -65,26 +65,26 @@ class Partitioned(Dealt):
         "class: of 0.1 most of a client's images are of one class or two, of 100 all "
         "classes are alike.",
         within=Range(lambda x: 0.01 <= x <= 1e6, "from 0.01 to 1000000"),
-        later=True,
+        omit_default=True,
     )
     client_sizes: str = setting(
         "equal",
         "How many training images the clients have: equal, or power_law, by which "
         "sizes fall as 1 / rank.",
         choices=("equal", "power_law"),
-        later=True,
+        omit_default=True,
     )
     wrong_clients: float = setting(
         0.0,
         "The part of the clients that have wrong training labels, drawn at random.",
         within=FROM_0_TO_1,
-        later=True,
+        omit_default=True,
     )
     wrong_labels: float = setting(
         0.5,
         "With --wrong_clients, the part of such a client's labels that is wrong.",
         within=FROM_0_TO_1,
-        later=True,
+        omit_default=True,
     )
 
     def __post_init__(self) -> None:

@@ -42,6 +42,23 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
     return folder, os.path.join(folder, name)
 
 
+def find(
+    name: str, folders: Sequence[str], wanted: str, subs: Sequence[str] = ("",)
+) -> str:
+    """Returns the first folder, of these and their `subs`, that holds what is wanted.
+
+    Raises:
+        DataError: there is none.
+    """
+    for folder in folders:
+        for sub in subs:
+            found = os.path.join(folder, sub).rstrip(os.sep)
+            if os.path.exists(os.path.join(found, wanted)):
+                return found
+    where = [os.path.join(sub, wanted) for sub in subs]
+    raise missing(name, folders, ", ".join(where))
+
+
 def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
     """Returns the error for a data set that is in none of the folders."""
     if not folders:

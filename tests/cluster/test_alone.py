@@ -63,6 +63,5 @@ def test_a_local_run_imports_the_options_alone(tmp_path):
         "assert found == ['tff_pmc.cluster.options'], found\n"
         "assert 'distributed' not in sys.modules and 'dask' not in sys.modules\n"
     )
-    flags = ("--rounds=1", f"--output_dir={tmp_path / 'out'}")
-    done = run_alone(*QUICK, *flags, script=str(asks))
+    done = run_alone(*QUICK, "--inspect", script=str(asks))
     assert done.returncode == 0, done.stderr

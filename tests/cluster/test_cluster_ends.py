@@ -77,6 +77,7 @@ def test_a_signal_leaves_no_process(tmp_path, name, spread):
     assert "Traceback" not in err and "distributed" not in err
 
 
+@pytest.mark.slow
 def test_an_end_is_quiet_and_leaves_no_process(tmp_path):
     done = run_alone(
         *QUICK,

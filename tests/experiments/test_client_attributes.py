@@ -58,9 +58,9 @@ def test_inspect_trains_for_a_criterion_of_the_model():
     )
 
 
-def test_inspect_is_of_systems_that_measure_the_same():
-    line = refused("--experiment=quickstart", "--inspect", "--systems=afl,fednova")
-    assert "the systems afl and fednova measure different criteria" in line
+def test_inspect_is_of_algorithms_that_measure_the_same():
+    line = refused("--experiment=quickstart", "--inspect", "--algorithms=afl,fednova")
+    assert "the algorithms afl and fednova measure different criteria" in line
 
 
 def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path):

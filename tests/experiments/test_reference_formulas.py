@@ -120,7 +120,7 @@ def test_all_nine_rows_are_the_published_codes(
     runtime, request, two_layers, experiment, data, criteria_of
 ):
     """Criteria, weights and model of a round, under the settings of a real run."""
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
     examples = request.getfixturevalue(data)
     made = settings(
@@ -133,11 +133,11 @@ def test_all_nine_rows_are_the_published_codes(
         protocol="reference_code",
     )
     # Not its model's.
-    setup = Setup(made, federation(experiment, examples, 3), examples)
-    vars(setup)["model"] = two_layers
+    context = RunContext(made, federation(experiment, examples, 3), examples)
+    vars(context)["model"] = two_layers
     codes = CRITERIA[experiment]
     basis = scores.Basis.all_subsets(3)
-    process = made.system.build_process(setup, basis)
+    process = made.algorithm.build_process(context, basis)
     initial = [np.asarray(w) for w in two_layers.initial_weights[0]]
     c, trained = expected(examples, initial, criteria_of)
     packs = tff_pmc.pack(

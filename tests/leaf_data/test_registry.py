@@ -117,12 +117,12 @@ def test_only_those_that_use_a_folder_take_one(name, tmp_path):
 
 
 LOOKED_FOR = {
-    "celeba": "img_align_celeba, each also inside data/raw and raw",
+    "celeba": "data/raw/img_align_celeba, raw/img_align_celeba, img_align_celeba",
     "cifar10": "cifar-10-batches-py/data_batch_1 and train/airplane",
     "femnist": "LEAF's .json files in train and test, rem_user_data, sampled_data, ",
     "mnist": "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte",
     "mnist_adafed": "t10k-labels-idx1-ubyte (.gz or unpacked) and mnist.npz",
-    "obstacles": "hospital, simple_room, warehouse, each with the folders blocked",
+    "obstacles": "hospital/free",
 }
 
 

@@ -1,4 +1,4 @@
-"""Rounds of the systems with criteria of their own, against NumPy."""
+"""Rounds of the algorithms with criteria of their own, against NumPy."""
 
 import types
 
@@ -55,13 +55,13 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def build(sgd, toy_model, toy_examples):
-    """The settings of a system, and its process with the toy model."""
+    """The settings of an algorithm, and its process with the toy model."""
 
-    def made(system, own, **options):
+    def made(algorithm, own, **options):
         from tff_pmc.clients.training import Training
 
-        one = settings("quickstart", {**WHAT, "system": system, **own})
-        setup = types.SimpleNamespace(
+        one = settings("quickstart", {**WHAT, "algorithm": algorithm, **own})
+        context = types.SimpleNamespace(
             settings=one,
             model=toy_model,
             criteria=one.measured,
@@ -70,10 +70,10 @@ def build(sgd, toy_model, toy_examples):
             server_optimizer=sgd(1.0),
             sums=tff_pmc.SumOptions(),
         )
-        setup.training = Training(
-            local_epochs=EPOCHS, memory=one.system.memory(setup), **options
+        context.training = Training(
+            local_epochs=EPOCHS, memory=one.algorithm.memory(context), **options
         )
-        return one, one.system.build_process(setup)
+        return one, one.algorithm.build_process(context)
 
     return made
 
@@ -103,7 +103,7 @@ def numpy_round(toy_examples, numpy_sgd):
 
 
 @pytest.mark.parametrize(
-    ("system", "packed"),
+    ("algorithm", "packed"),
     [
         *((name, True) for name in CASES),
         ("inverse_accuracy", False),
@@ -112,12 +112,12 @@ def numpy_round(toy_examples, numpy_sgd):
 )
 def test_a_round_equals_numpy(
     runtime, toy_examples, toy_model, datasets, build, numpy_round, batch_order,
-    weights_of, assert_close, system, packed,
+    weights_of, assert_close, algorithm, packed,
 ):  # fmt: skip
     """Clients of different sizes take different numbers of steps."""
-    own, factors_of = CASES[system]
+    own, factors_of = CASES[algorithm]
     options = {"batch_size": 2, "report_cohort": len(COHORT)} if packed else {}
-    one, process = build(system, own, packed=packed, **options)
+    one, process = build(algorithm, own, packed=packed, **options)
 
     def batches_of(client, epoch, n):
         if packed:
@@ -156,7 +156,7 @@ def weights_on_record(settings, raw, left_out=False):
     }
     outcome = types.SimpleNamespace(
         metrics={"client_work": {"train": train}},
-        in_force=settings.system.score(settings),
+        in_force=settings.algorithm.score(settings),
     )
     return RoundRecord(
         round_num=1,
@@ -206,9 +206,9 @@ def test_afl_learns_the_weights_of_clients(
     assert learned.min() == 0 < np.sort(learned)[1] < learned.max()
 
 
-@pytest.mark.parametrize("system", ["qffl", "q_fedavg", "fednova", "afl"])
-def test_one_sum_of_updates_leaves_a_client(build, sent_shapes, system):
-    _, process = build(system, {})
+@pytest.mark.parametrize("algorithm", ["qffl", "q_fedavg", "fednova", "afl"])
+def test_one_sum_of_updates_leaves_a_client(build, sent_shapes, algorithm):
+    _, process = build(algorithm, {})
     clear, _ = sent_shapes(process)  # It compiles to the MapReduceForm.
     assert [shape for shape in clear if len(shape) == 2] == [(16, 3)]
 
@@ -218,7 +218,7 @@ def test_a_step_of_its_own_and_a_mean_are_candidates_of_one_process(
 ):
     """Each of two is the other's counterfactual: no other process is needed."""
     one, alone = build("fednova", {}, batch_size=2)
-    nova, size = one.system.score(one), scores.single("DS", one.columns)
+    nova, size = one.algorithm.score(one), scores.single("DS", one.columns)
     basis = scores.Basis.of(len(one.columns), [nova, size])
     options = dict(criteria=one.measured, local_epochs=EPOCHS, batch_size=2)
     both = build_prioritized(toy_model, score=nova, basis=basis, **options)
@@ -286,8 +286,8 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
     assert dict(found) == dict(expected)
 
 
-@pytest.mark.parametrize("system", ["q_fedavg", "fednova"])
-def test_a_round_in_which_nobody_counts_has_no_weights(build, system):
-    one, _ = build(system, {})
+@pytest.mark.parametrize("algorithm", ["q_fedavg", "fednova"])
+def test_a_round_in_which_nobody_counts_has_no_weights(build, algorithm):
+    one, _ = build(algorithm, {})
     raw = np.full((2, len(one.columns)), np.nan)
     assert weights_on_record(one, raw, left_out=True).tolist() == [0, 0]

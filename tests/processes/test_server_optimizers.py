@@ -32,9 +32,9 @@ def flags(name):
 
 
 def optimizer(name):
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
-    return Setup(settings("quickstart", flags(name)), None, None).server_optimizer
+    return RunContext(settings("quickstart", flags(name)), None, None).server_optimizer
 
 
 class ByHand:

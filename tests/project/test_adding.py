@@ -41,7 +41,7 @@ def test_each_addition_of_the_page_runs(made):
     assert len(MODULES) == 10
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
     settings = json.loads((name / "run.json").read_text())["settings"]
-    assert settings["system"] == {"system": "first_half", "first_share": 0.7}
+    assert settings["algorithm"] == {"algorithm": "first_half", "first_share": 0.7}
     assert settings["data"]["stripe_width"] == 2
     assert settings["selection"] == {"selection": "largest"}
     assert settings["model"]["model"] == "linear"
@@ -56,8 +56,8 @@ def test_each_addition_of_the_page_runs(made):
         (folder / "out" / "clipped_mean_largest" / "run.json").read_text()
     )
     assert info["callbacks"] == {"EndsWhenFlat": {"flat_rounds": 3}}
-    own = {"system": "clipped_mean", "clipped_mean_norm": 0.5}
-    assert info["settings"]["system"] == own
+    own = {"algorithm": "clipped_mean", "clipped_mean_norm": 0.5}
+    assert info["settings"]["algorithm"] == own
     assert "Best rounds" in done.stdout
     head, *lines = (folder / "out" / "best_rounds.csv").read_text().splitlines()
     assert head == "seed,run,best" and len(lines) == 2
@@ -152,7 +152,7 @@ def test_their_flags_are_in_the_help_and_checked(made):
     plugins = f"--plugin={','.join(MODULES)}"
     shown = run(folder, plugins, "--helpfull").stdout
     for words in (
-        "System clipped_mean:", "--clipped_mean_norm", "Data set stripes",
+        "Algorithm clipped_mean:", "--clipped_mean_norm", "Data set stripes",
         "--stripe_width", "share of even labels (ours)", "Stripes, for a look.",
         "The clients with the most training examples",
     ):  # fmt: skip

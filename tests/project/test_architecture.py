@@ -11,7 +11,7 @@ LAYERS = [
     ["run_experiments"],
     ["tff_pmc.experiments"],
     ["tff_pmc.cluster"],
-    ["tff_pmc.systems"],
+    ["tff_pmc.algorithms"],
     ["tff_pmc.reports"],
     ["tff_pmc.record"],
     ["tff_pmc.processes"],

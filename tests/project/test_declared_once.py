@@ -7,6 +7,7 @@ import pytest
 from commands import ROOT
 
 from leaf_data.dataset import DATASETS
+from tff_pmc.algorithms import ALGORITHMS
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 from tff_pmc.models import MODELS
@@ -16,7 +17,6 @@ from tff_pmc.record.tables import TABLES
 from tff_pmc.reports import REPORTS
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.settings.run_settings import GROUPS
-from tff_pmc.systems import SYSTEMS
 
 SOURCES = {
     path.relative_to(ROOT).as_posix(): path.read_text()
@@ -28,7 +28,7 @@ SOURCES["run_experiments.py"] = (ROOT / "run_experiments.py").read_text()
 
 def everything():
     groups = [*GROUPS.values(), *DATASETS.values(), *MODELS.values()]
-    return [*groups, *SYSTEMS.values()]
+    return [*groups, *ALGORITHMS.values()]
 
 
 def owners():
@@ -53,7 +53,7 @@ def test_each_flag_stands_in_one_section_of_the_help():
 
 
 def of_one_thing():
-    """The settings that one data set, model or system, or a base of two, brings."""
+    """The settings that one data set, model or algorithm, or a base of two, brings."""
     common = {flag for group in GROUPS.values() for flag in group.flags()}
     every = {"partition_seed", "model_seed", "conv_activation", "initializer"}
     found = {(s.flag, s.name, s.owner.__module__) for g in everything()
@@ -122,8 +122,8 @@ def test_named_experiments_are_settings_that_can_be_run(name):
     for protocol in found.protocols:
         settings(name, {}, protocol)
     assert all(report in REPORTS for report in found.reports)
-    if found.compares_systems:
-        assert found.baseline in {one.system.name for one in made[: len(found.rows)]}
+    if found.compares_algorithms:
+        assert found.baseline in {one.algorithm.name for one in made[: len(found.rows)]}
     else:
         assert settings(name).label == found.baseline == BASELINE
 

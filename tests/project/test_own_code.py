@@ -10,21 +10,21 @@ FOLDER = ROOT / "docs" / "examples" / "own_code"
 PAGE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
 
 
-# The example's q-FedAvg beside the system of this name.
+# The example's q-FedAvg beside the algorithm of this name.
 SAME_BY_NAME = """
 import types
 import numpy as np
-from tff_pmc.systems.step_systems import QFedAvg
+from tff_pmc.algorithms.step_algorithms import QFedAvg
 
 settings = types.SimpleNamespace(
     training=types.SimpleNamespace(learning_rate=rate),
     columns=["q_fedavg_weight", "q_fedavg_h"],
 )
-system = QFedAvg(q=q)
+algorithm = QFedAvg(q=q)
 by_name = tff_pmc.build_prioritized_fed_avg(
     tff_pmc.models.mnist_cnn(),
-    criteria=system.own_criteria(settings),
-    score=system.score(settings),
+    criteria=algorithm.own_criteria(settings),
+    score=algorithm.score(settings),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
     local_epochs=1,
 )

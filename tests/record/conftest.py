@@ -42,7 +42,7 @@ def record_of():
                 "client_work": {"train": reported},
                 "finalizer": {"update_rejected": 0},
             },
-            "in_force": made.system.score(made),
+            "in_force": made.algorithm.score(made),
             "tested": (),
             "counterfactuals": (),
             "judged": None,

@@ -19,7 +19,7 @@ def write_run(folder, label, correct, seed=0, **settings):
     folder.mkdir(parents=True)
     training = {"rounds": len(correct), "batch_seed": seed, **settings}
     info = {
-        **{"label": label, "system": "Prioritized", "status": "finished"},
+        **{"label": label, "algorithm": "Prioritized", "status": "finished"},
         "settings": {"experiment": "quickstart", "training": training},
         "data": {"name": "mnist", "clients": 2, "origin": {"source": "idx files"}},
     }
@@ -54,7 +54,7 @@ def test_a_folder_of_seeds_is_read(seeds):
     assert (results.labels, results.seeds) == (["LD,DS", "DS"], [0, 10])
     assert results.baseline == "LD,DS" and results.setting("rounds") == 2
     first = results.runs.iloc[0]
-    assert (first["algorithm"], first["data_source"]) == ("Prioritized", "idx files")
+    assert (first["title"], first["data_source"]) == ("Prioritized", "idx files")
     found = results.only(seed=10, label="LD,DS")
     assert found.rounds["correct"].tolist() == [4, 9]
     assert found.clients["correct"].tolist() == [1, 3, 3, 6]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tff_pmc import scores
+from tff_pmc.algorithms.trainer import Tested
 from tff_pmc.record.metrics import LOSS
 from tff_pmc.record.tables import (
     CANDIDATES,
@@ -15,7 +16,6 @@ from tff_pmc.record.tables import (
     ROUNDS,
     TIMING,
 )
-from tff_pmc.systems.trainer import Tested
 
 
 def test_accuracy_is_weighted_by_local_test_size(record_of):
@@ -57,7 +57,7 @@ def test_what_only_some_rounds_have(record_of):
 
 
 @pytest.mark.parametrize(
-    ("system", "own", "excluded", "weights"),
+    ("algorithm", "own", "excluded", "weights"),
     [
         ("prioritized", [], [0, 0, 0], [1 / 3] * 3),
         # Who is left out keeps its criteria and has no weight.
@@ -69,10 +69,10 @@ def test_what_only_some_rounds_have(record_of):
         ("q_fedavg", [[2, 3], [4, 3], [6, 4]], [0, 1, 0], [2 / 7, 0, 6 / 7]),
     ],
 )
-def test_the_weights_of_the_cohort(record_of, system, own, excluded, weights):
-    sizes = [1, 9, 5] if system == "median" else [40, 40, 40]
+def test_the_weights_of_the_cohort(record_of, algorithm, own, excluded, weights):
+    sizes = [1, 9, 5] if algorithm == "median" else [40, 40, 40]
     raw = np.column_stack([sizes, [1, 3, 2], [0.7, 0.6, 0.8], *np.transpose(own)])
-    record = record_of(changes={"system": system}, raw=raw, excluded=excluded)
+    record = record_of(changes={"algorithm": algorithm}, raw=raw, excluded=excluded)
     found = COHORT.rows(record)
     assert [*found[0]] == ["round", "client", *record.codes, "excluded", "weight"]
     assert [row["excluded"] for row in found] == excluded and found[1]["LD"] == 3

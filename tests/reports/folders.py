@@ -9,7 +9,7 @@ import pandas as pd
 WRONG = 3  # A label that none of the clients has.
 SETTINGS = dict(partition="noniid", priority=["LD", "DS", "MD"], clients_per_round=0.1)
 SETTINGS.update(local_epochs=5, batch_size=0, learning_rate=0.1, rounds=3)
-SETTINGS.update(normalization="sum", system="prioritized", experiment="mnist_noniid")
+SETTINGS.update(normalization="sum", algorithm="prioritized", experiment="mnist_noniid")
 
 
 def write_ours(folder, clients, rounds, data="mnist", predictions=True, **settings):

@@ -20,7 +20,7 @@ def made(correct, examples, *, seed=0, runs=None, rounds=None, tables=None, **se
     """
     settings = {**RECORDED, "rounds": len(next(iter(correct.values()))), **settings}
     found = results_of_counts(correct, examples, settings=settings, seed=seed)
-    own = {"algorithm": [*correct], "data_name": "m", "data_source": "a test"}
+    own = {"title": [*correct], "data_name": "m", "data_source": "a test"}
     own["data_options"] = [{} for _ in correct]
     table = found.runs.assign(**{**own, **(runs or {})})
     of_rounds = found.rounds.assign(**(rounds or {}))

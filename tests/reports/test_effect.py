@@ -105,12 +105,12 @@ def no_baseline():
     ("results", "kind", "words"),
     [
         (no_baseline(), effect.ORDERINGS, "no run is of MD: there are DS, LD"),
-        (no_baseline(), effect.SYSTEMS, "DS: there is no run of MD on its data"),
+        (no_baseline(), effect.ALGORITHMS, "DS: there is no run of MD on its data"),
         (other_length(DS3=4), effect.ORDERINGS, "4 rounds under seed 3 and 2 under"),
         (other_length(LD0=3, LD3=3), effect.ORDERINGS, "LD has 3 rounds, and DS has 2"),
         (
             five_seeds().only([True] * 9 + [False]),
-            effect.SYSTEMS,
+            effect.ALGORITHMS,
             "seed 4 has no run of LD; each seed needs the same runs, DS; LD",
         ),
         (
@@ -118,7 +118,7 @@ def no_baseline():
                 made({"DS": [[1]], "LD": [[1]]}, [2], seed=seed, learning_rate=rate)
                 for seed, rate in ((0, 0.1), (1, 0.2))
             ),
-            effect.SYSTEMS,
+            effect.ALGORITHMS,
             "seed 0, has learning_rate 0.1 and DS, seed 1, has 0.2",
         ),
     ],
@@ -128,38 +128,38 @@ def test_runs_that_cannot_be_paired_are_refused(results, kind, words):
         rows_of(results, kind)
 
 
-@pytest.mark.parametrize("kind", [effect.orderings, effect.systems, effect.spread])
+@pytest.mark.parametrize("kind", [effect.orderings, effect.algorithms, effect.spread])
 def test_one_seed_and_one_label_have_no_effect(kind):
     results = five_seeds()
     for alone in (results.only(seed=0), results.only(label="DS")):
         assert not kind(alone).tables and not kind(alone).text
 
 
-def systems(rounds):
-    """Two systems on two federations, under two seeds; Median is better in round 5."""
+def algorithms(rounds):
+    """Two algorithms, two federations, two seeds; Median is better in round 5."""
     levels = {"Median": (5, 8), "Weighted mean": (4, 6)}
     by_seed = {
         seed: {
-            f"{system}, {3 + place} clients": [
-                [of[place] + (system == "Median" and number == 5)] * 2
+            f"{algorithm}, {3 + place} clients": [
+                [of[place] + (algorithm == "Median" and number == 5)] * 2
                 for number in range(1, rounds + 1)
             ]
             for place in (0, 1)
-            for system, of in levels.items()
+            for algorithm, of in levels.items()
         }
         for seed in (0, 1)
     }
-    runs = {"algorithm": [*levels] * 2, "note": ["3 clients"] * 2 + ["4 clients"] * 2}
+    runs = {"title": [*levels] * 2, "note": ["3 clients"] * 2 + ["4 clients"] * 2}
     return of_seeds(by_seed, TEN, baseline="Weighted mean", runs=runs)
 
 
 @pytest.mark.parametrize(("rounds", "early"), [(2, []), (6, ["rounds 1 to 5"])])
-def test_systems_are_compared_on_their_data(rounds, early):
-    rows = rows_of(systems(rounds), effect.SYSTEMS)
+def test_algorithms_are_compared_on_their_data(rounds, early):
+    rows = rows_of(algorithms(rounds), effect.ALGORITHMS)
     # Few rounds are no early part of themselves.
     expected = [*early, "all rounds", "best round", "last round"]
     assert [*dict.fromkeys(rows["measure"])] == expected
-    last = rows[rows["measure"] == "last round"].set_index("system")
+    last = rows[rows["measure"] == "last round"].set_index("algorithm")
     assert dict(last["baseline"]) == {
         "Median, 3 clients": "Weighted mean, 3 clients",
         "Median, 4 clients": "Weighted mean, 4 clients",

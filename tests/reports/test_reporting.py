@@ -8,7 +8,7 @@ from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.results import Results
 
 OF_ORDERINGS = Experiment("t", {})
-OF_SYSTEMS = Experiment("t", {}, reports=("system_effect",), rows=["a row"])
+OF_ALGORITHMS = Experiment("t", {}, reports=("algorithm_effect",), rows=["a row"])
 
 
 def runs(seeds, labels=("DS", "LD"), **options):
@@ -24,9 +24,9 @@ def files(folder):
     ("found", "seeds", "names"),
     [
         (OF_ORDERINGS, 1, {"results.csv", "results.md", "fairness.png"}),
-        (OF_SYSTEMS, 1, {"results.csv", "results.md", "fairness.png"}),
+        (OF_ALGORITHMS, 1, {"results.csv", "results.md", "fairness.png"}),
         (OF_ORDERINGS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
-        (OF_SYSTEMS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
+        (OF_ALGORITHMS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
     ],
 )
 def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names):

@@ -135,7 +135,7 @@ def test_tables_that_count_devices_say_how_many_have_no_tests(
             # Whose clients differ: of the first of two seeds all have tests.
             sizes if seed == seeds - 1 else [10] * 4,
             seed=seed,
-            runs={"algorithm": [*labels], "data_name": "mnist"},
+            runs={"title": [*labels], "data_name": "mnist"},
             tables={"cohort": cohort[cohort["seed"] == seed]},
             **settings,
         )

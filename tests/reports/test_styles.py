@@ -47,11 +47,13 @@ def test_the_nine_orderings_can_be_told_apart(names, seen):
 
 
 @pytest.mark.parametrize("name", [n for n, one in EXPERIMENTS.items() if one.paper])
-def test_the_systems_of_an_experiment_have_styles_of_their_own(name):
+def test_the_algorithms_of_an_experiment_have_styles_of_their_own(name):
     found = EXPERIMENTS[name]
     made = [settings(name, row.values) for row in (*found.rows, *found.on_demand)]
-    systems = {one.system.name for one in made}
-    assert len({styles.style_of(system)[:2] for system in systems}) == len(systems)
+    algorithms = {one.algorithm.name for one in made}
+    assert len({styles.style_of(algorithm)[:2] for algorithm in algorithms}) == len(
+        algorithms
+    )
 
 
 def test_a_style_follows_from_the_name_alone():
@@ -64,11 +66,11 @@ def test_a_style_follows_from_the_name_alone():
     assert lab(light, np.eye(3))[0] > lab(dark, np.eye(3))[0] + 30
 
 
-def test_orderings_have_one_order_and_systems_keep_theirs():
+def test_orderings_have_one_order_and_algorithms_keep_theirs():
     assert styles.in_order(["DS", *reversed(MNIST[1:])]) == MNIST
     assert styles.in_order(reversed(CELEBA)) == CELEBA
-    systems = ["Median", "LD", "DS"]
-    assert styles.in_order(systems) == systems
+    algorithms = ["Median", "LD", "DS"]
+    assert styles.in_order(algorithms) == algorithms
 
 
 @pytest.mark.parametrize(

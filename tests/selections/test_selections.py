@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from leaf_data.settings import SettingError
+from tff_pmc.algorithms.cohorts import Cohorts
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.selections import SELECTIONS, Clients, Selection
-from tff_pmc.systems.cohorts import Cohorts
 
 SIZES = np.array([1, 7, 3, 9, 4, 2])
 

@@ -43,8 +43,8 @@ def test_a_cohort_larger_than_the_federation_is_refused():
         ({"initializer": "zeros"}, "--initializer.*glorot_uniform"),
         ({"criteria": ("DS", "DS")}, "--criteria.*twice"),
         ({"validation_fraction": 1.0}, "--validation_fraction.*between"),
-        ({"system": "momentum", "momentum_beta": 1.0}, "--momentum_beta must be"),
-        ({"system": "momentum", "adjustment": "backtracking"}, "does not have"),
+        ({"algorithm": "momentum", "momentum_beta": 1.0}, "--momentum_beta must be"),
+        ({"algorithm": "momentum", "adjustment": "backtracking"}, "does not have"),
     ],
 )
 def test_values_out_of_range_are_refused_by_flag(change, message):
@@ -60,13 +60,13 @@ def test_labels_and_folders_tell_adjusted_runs_apart():
     assert adjusted.folder == "MD-DS-LD_backtracking"
 
 
-def test_labels_and_folders_of_systems_say_what_their_data_differs_in():
-    other = settings("adafed_1", {"system": "fedavg", "adafed_reading": "a_class"})
+def test_labels_and_folders_of_algorithms_say_what_their_data_differs_in():
+    other = settings("adafed_1", {"algorithm": "fedavg", "adafed_reading": "a_class"})
     assert other.label == "FedAvg, 5,500 a class"
     assert other.folder == "fedavg_5_500_a_class"
-    four = settings("dual_criterion", {"system": "momentum", "num_clients": 4})
+    four = settings("dual_criterion", {"algorithm": "momentum", "num_clients": 4})
     assert (four.label, four.folder) == ("Momentum, 4 clients", "momentum_4_clients")
-    weights = settings("adafed_2", {"system": "adafed_weights_only"})
+    weights = settings("adafed_2", {"algorithm": "adafed_weights_only"})
     assert weights.label == "AdaFed, weights only"
     assert weights.folder == "adafed_weights_only"
 
@@ -100,7 +100,7 @@ def test_femnist_is_as_the_device_aware_paper_prints_it():
 
 
 def test_another_model_keeps_what_it_shares_and_drops_the_rest():
-    adafed = settings("adafed_1", {"system": "adafed"})
+    adafed = settings("adafed_1", {"algorithm": "adafed"})
     other = adafed.replaced(model="mnist_cnn", model_seed=3)
     assert "keras_dense_dropout" not in other.by_flag()
     assert other.model.seed == 3
@@ -137,10 +137,10 @@ def test_a_number_of_clients_is_in_the_label_and_in_the_record(data):
 
 
 def test_the_record_has_every_setting_once_by_its_flag():
-    found = settings("dual_criterion", {"system": "momentum", "momentum_beta": 0.5})
+    found = settings("dual_criterion", {"algorithm": "momentum", "momentum_beta": 0.5})
     record = found.as_record()
-    assert record["system"] == {
-        "system": "momentum", "momentum_beta": 0.5, "momentum_eta": 1.0,
+    assert record["algorithm"] == {
+        "algorithm": "momentum", "momentum_beta": 0.5, "momentum_eta": 1.0,
     }  # fmt: skip
     flags = [flag for group in record.values() if isinstance(group, dict)
              for flag in group]  # fmt: skip

@@ -8,7 +8,6 @@ import contextlib
 import logging
 import os
 import signal
-import time
 from collections.abc import Sequence
 from typing import Any, Callable
 
@@ -26,11 +25,9 @@ CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 LOSSES = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
 """What Dask raises when data or a connection went with a worker."""
 
-_HOW = {"allow_other_workers": True, "pure": False}
 _CONNECT_SECONDS = 10
 _CLOSE_SECONDS = 5
-_POLL_SECONDS = 0.1
-_LOOK_SECONDS = 5  # How often to look whether the scheduler is still there.
+_LOOK_SECONDS = 1  # How often to look whether the scheduler is still there.
 
 
 class ClusterError(EngineError):
@@ -108,16 +105,13 @@ class ClusterConnection:
         """Waits for futures that are done, however that is; calls `check` meanwhile."""
         import distributed
 
-        look_at = time.monotonic() + _LOOK_SECONDS
         while not (done := [future for future in futures if future.done()]):
-            check()
-            with self.client.as_current(), contextlib.suppress(*TIMEOUTS, *CANCELLED):
-                distributed.wait(
-                    futures, timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED"
-                )
-            if time.monotonic() > look_at:
+            try:
+                with self.client.as_current(), contextlib.suppress(*CANCELLED):
+                    distributed.wait(futures, _LOOK_SECONDS, "FIRST_COMPLETED")
+            except TIMEOUTS:
+                check()
                 self.look()
-                look_at = time.monotonic() + _LOOK_SECONDS
         return done
 
     def check_store(self, path: str, digest: str) -> None:
@@ -185,21 +179,16 @@ class ClusterConnection:
             ) from error
 
     def _ask(self, check: Callable[..., None], *arguments: Any) -> None:
-        """Lets each worker check; raises what is wrong with one.
-
-        A worker imports TensorFlow first. Where it dies another checks in its place.
-        """
-        left = [
-            self.client.submit(check, *arguments, workers=[worker], **_HOW)
-            for worker in self.workers()
-        ]
-        while left:
-            for future in self.first_done(left):
-                left.remove(future)
-                if future.status == "finished":
-                    continue
-                error = future.exception() if future.status == "error" else None
+        """Lets each worker check; raises what is wrong with one."""
+        try:
+            found = self.call(self.client.run, check, *arguments, on_error="return")
+        except TIMEOUTS as error:
+            words = f"a worker did not answer for {self._timeout:g} seconds"
+            raise self.lost(words) from error
+        for worker, wrong in found.items():
+            # Of one that dies its tasks check the next.
+            if wrong is not None and not isinstance(wrong, OSError):
                 raise ClusterSettingError(
-                    f"--cluster={self.address}: a worker cannot be used: "
-                    f"{one_line(error or future.status)}"
+                    f"--cluster={self.address}: the worker {worker} cannot be used: "
+                    f"{one_line(wrong)}"
                 )

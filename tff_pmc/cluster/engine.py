@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, Callable, Optional, Union
 
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -109,7 +108,9 @@ class _Computation:
                     with _losses():
                         total = self._attempt(found, arrays)
                         if total.status == "finished":
-                            return self._received(total)
+                            gather = self._connection.client.gather
+                            sums = self._connection.call(gather, total)
+                            return [tf.constant(array) for array in sums]
                     _raise_of(total)
                 except _LostError as error:
                     reason = error
@@ -132,7 +133,7 @@ class _Computation:
 
     def _attempt(self, packs: list[Tensors], sent: list[Any]) -> Any:
         """The future of the sum, once it is done, however that is."""
-        connection, traffic = self._connection, self._packs.traffic
+        connection = self._connection
         begun: list[Any] = []
 
         def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -155,9 +156,7 @@ class _Computation:
         workers = connection.workers()
         if not self._on_workers:
             self._on_workers.append(self._broadcast(self._graphs))
-            traffic.graphs += len(self._graphs) * len(workers)
         at_workers = self._broadcast(sent)
-        traffic.sent += _num_bytes(sent) * len(workers)
         try:
             sums = {
                 number: submit(
@@ -173,11 +172,6 @@ class _Computation:
             raise
         self._packs.trim()
         return total
-
-    def _received(self, total: Any) -> list[tf.Tensor]:
-        found = self._connection.call(self._connection.client.gather, total)
-        self._packs.traffic.received += _num_bytes(found)
-        return [tf.constant(array) for array in found]
 
     def _broadcast(self, value: Any) -> Any:
         scatter = self._connection.client.scatter
@@ -216,12 +210,8 @@ def _raise_of(total: Any) -> None:
     if isinstance(error, (KilledWorker, CancelledError)):
         raise _LostError("it died of a task") from error
     if isinstance(error, tasks.TermsError):
-        raise ClusterError(f"the cluster cannot be used: {error}") from error
+        raise ClusterError(f"a worker cannot be used: {error}") from error
     raise error
-
-
-def _num_bytes(arrays: Sequence[Any]) -> int:
-    return sum(np.asarray(array).nbytes for array in arrays)
 
 
 def _stores(packs: Sequence[Tensors]) -> set[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,20 +12,6 @@ from tff_pmc.cluster.connection import ClusterConnection
 
 REMEMBERED_BYTES = 2_000_000_000
 """The bytes of packs that stay on the workers after a call, all workers together."""
-
-
-@dataclasses.dataclass
-class Traffic:
-    """Bytes between this process and the workers, without Python's own.
-
-    `packs` go to one worker each; what the server `sent` and the computations' `graphs`
-    to each worker; one sum is `received` in each call.
-    """
-
-    packs: int = 0
-    sent: int = 0
-    graphs: int = 0
-    received: int = 0
 
 
 class HeldPack(NamedTuple):
@@ -42,7 +27,6 @@ class PacksOnWorkers:
 
     def __init__(self, connection: ClusterConnection) -> None:
         self.connection = connection
-        self.traffic = Traffic()
         self.held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
 
     def place(
@@ -57,11 +41,9 @@ class PacksOnWorkers:
         for number in sorted(range(total), key=lambda n: (n * share % total, n)):
             worker = workers[number * share // total]
             parts = list(map(travel.encoded, packs[number]))
-            num_bytes = sum(map(travel.num_bytes, parts))
             # References are not kept: they are as small as what would name them.
             if all(isinstance(part, Reference) for part in parts):
-                self.traffic.packs += num_bytes
-                yield number, HeldPack(tasks.to_bytes(parts), worker, num_bytes)
+                yield number, HeldPack(tasks.to_bytes(parts), worker, 0)
                 continue
             key = travel.digest(parts)
             if key not in self.held or self.held[key].worker != worker:
@@ -71,7 +53,7 @@ class PacksOnWorkers:
                     workers=[worker],
                     hash=False,
                 )
-                self.traffic.packs += num_bytes
+                num_bytes = sum(map(travel.num_bytes, parts))
                 self.held[key] = HeldPack(future, worker, num_bytes)
             self.held.move_to_end(key)
             yield number, self.held[key]

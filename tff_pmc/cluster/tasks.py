@@ -38,16 +38,19 @@ class TermsError(RuntimeError):
 
 
 def dask_setup(server: Any) -> None:
-    """Closes the HTTP port that Dask opens in any case, without TLS.
+    """Prepares a scheduler or worker for which this module is a preload.
 
-    A scheduler or worker for which this module is a preload calls it when it starts. A
-    worker in a process of its own ends with its parent, even one that is stopped.
+    The HTTP port that Dask opens in any case, without TLS, is closed. A worker in a
+    process of its own ends with its parent, even one that is stopped. It imports
+    TensorFlow before it comes to the scheduler, for which it would else be silent.
     """
     import distributed
 
-    if isinstance(server, distributed.Worker) and multiprocessing.parent_process():
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     server.http_server.stop()
+    if isinstance(server, distributed.Worker):
+        if multiprocessing.parent_process():
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _tensorflow()
 
 
 def to_bytes(value: Any) -> bytes:
@@ -67,13 +70,11 @@ def from_bytes(content: bytes) -> Any:
 
 def check_versions(terms: Terms) -> None:
     """Checks versions and sets the threads, before TensorFlow's first use."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    import tensorflow as tf
-
+    tf = _tensorflow()
     here = Terms(terms.threads, f"tensorflow {tf.__version__}", _version())
     if here != terms:
         raise TermsError(
-            f"{_here()} has {' and '.join(here[1:])}, and the driver "
+            f"it has {' and '.join(here[1:])}, and the driver "
             f"{' and '.join(terms[1:])}: start it anew with the driver's"
         )
     threads = tf.config.threading
@@ -83,7 +84,7 @@ def check_versions(terms: Terms) -> None:
         threads.set_intra_op_parallelism_threads(terms.threads)
     except RuntimeError as error:
         raise TermsError(
-            f"{_here()} has begun TensorFlow with another number of threads than "
+            "it has begun TensorFlow with another number of threads than "
             f"{terms.threads}: start it anew, or give --cluster_threads"
         ) from error
 
@@ -96,7 +97,7 @@ def check_store(path: str, digest: str) -> None:
         travel.opened(path, digest)
     except DataError as error:
         raise TermsError(
-            f"{_here()} needs the driver's store at the same path: {one_line(error)}"
+            f"it needs the driver's store at the same path: {one_line(error)}"
         ) from error
 
 
@@ -114,11 +115,11 @@ def recorded(spread: str, threads: int) -> dict[str, str]:
     return {"engine": "cluster", "spread": spread, "threads": str(threads)}
 
 
-def _here() -> str:
-    """This worker, by its address."""
-    import distributed
+def _tensorflow() -> Any:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import tensorflow
 
-    return f"the worker {distributed.get_worker().address}"
+    return tensorflow
 
 
 @functools.lru_cache(1)

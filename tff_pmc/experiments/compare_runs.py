@@ -86,7 +86,7 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     if command.baseline:
         if len(results.seeds) < 2:
             raise SettingError("--baseline goes with the runs of several seeds")
-        column = "algorithm" if found.compares_systems else "label"
+        column = "title" if found.compares_algorithms else "label"
         check_baseline([*results.runs[column]], command.baseline)
         results.about["baseline"] = command.baseline
     if reach := _reach(given):

@@ -8,7 +8,7 @@ from typing import Any
 
 from leaf_data.settings import Registry
 from tff_pmc.settings import RunSettings, SettingError
-from tff_pmc.settings.flag_values import naming
+from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.papers import PAPERS
 
 
@@ -17,17 +17,17 @@ class Variant:
     """A run of an experiment, by what sets it apart from the others.
 
     Attributes:
-        system: the name of the system.
+        algorithm: the name of the algorithm.
         changes: the other values that differ from the experiment's settings, by flag.
     """
 
-    system: str
+    algorithm: str
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, Any]:
         """The values that differ from the experiment's settings, by flag."""
-        return {"system": self.system, **self.changes}
+        return {"algorithm": self.algorithm, **self.changes}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Experiment:
         settings: values by flag that differ from the defaults of `RunSettings`.
         orderings: the orderings that it compares where neither `--priority` nor
             another choice of criteria names any; empty for the first criterion alone,
-            or all of them where the system combines or adjusts them.
-        rows: the systems that it compares; empty where it compares orderings.
-        on_demand: further systems, which run where `--systems` names them.
+            or all of them where the algorithm combines or adjusts them.
+        rows: the algorithms that it compares; empty where it compares orderings.
+        on_demand: further algorithms, which run where `--algorithms` names them.
         reports: the names in `reports.REPORTS` of the reports on its runs, in order,
             under one seed and under several.
-        baseline: the name of the system, or the ordering, that the others are compared
-            with.
+        baseline: the name of the algorithm, or the ordering, that the others are
+            compared with.
         protocols: values by flag that `--protocol=NAME` sets, by name.
         paper: the short name of the paper that it is of, one of `PAPERS`; by which the
             help groups flags. Empty for one beyond the papers.
@@ -77,8 +77,8 @@ class Experiment:
             raise ValueError(f"no paper {self.paper!r}: there are {', '.join(PAPERS)}")
 
     @property
-    def compares_systems(self) -> bool:
-        """Whether its runs differ in the system and not in the ordering."""
+    def compares_algorithms(self) -> bool:
+        """Whether its runs differ in the algorithm and not in the ordering."""
         return bool(self.rows)
 
 
@@ -91,7 +91,7 @@ EXPERIMENTS: Registry[Experiment] = Registry(
 def check_baseline(names: Sequence[str], baseline: str) -> None:
     """Refuses a baseline that is none of the runs under several seeds.
 
-    `names` are those of the runs' systems where these are compared, else the runs'
+    `names` are those of the runs' algorithms where these are compared, else the runs'
     labels. The `SettingError` names the flag.
     """
     if baseline and baseline not in names:
@@ -105,7 +105,7 @@ def experiment(name: str) -> Experiment:
     Raises:
         SettingError: no experiment has the name.
     """
-    return naming(f"--experiment={name}", EXPERIMENTS.__getitem__, name)
+    return prefix_errors(f"--experiment={name}", EXPERIMENTS.__getitem__, name)
 
 
 def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
@@ -124,7 +124,7 @@ def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
             f"--protocol={protocol}: there is no such protocol of {name}"
         )
     return {
-        **{"model": "mnist_cnn", "system": "prioritized"},  # If it names no other.
+        **{"model": "mnist_cnn", "algorithm": "prioritized"},  # If it names no other.
         **found.settings,
         **found.protocols.get(protocol, {}),
         "experiment": name,
@@ -139,6 +139,6 @@ def settings(
 
     Raises:
         SettingError: the experiment or protocol is unknown, a value out of range, or a
-            flag of no use with the chosen data set, model or system.
+            flag of no use with the chosen data set, model or algorithm.
     """
     return RunSettings.of(changes or {}, inherited=values_of(name, protocol))

@@ -61,7 +61,7 @@ def write(
 
 def label_word(found: Experiment) -> str:
     """Returns the word for what the labels of an experiment's runs name."""
-    return "system" if found.compares_systems else "priority"
+    return "algorithm" if found.compares_algorithms else "priority"
 
 
 def _write(found: Experiment, results: Results, folder: str) -> str:
@@ -78,7 +78,7 @@ def _write(found: Experiment, results: Results, folder: str) -> str:
 
 
 def _with_baseline(found: Experiment, results: Results) -> Results:
-    rows = [*results.runs["algorithm" if found.compares_systems else "label"]]
+    rows = [*results.runs["title" if found.compares_algorithms else "label"]]
     asked = (results.about.get("baseline"), found.baseline, rows[0])
     chosen = results.only()
     chosen.about["baseline"] = next(name for name in asked if name in rows)

@@ -85,7 +85,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     """
     new = path + _NEW
     try:
-        with naming(path), open(new, "wb") as file:
+        with prefix_errors(path), open(new, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -97,7 +97,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def naming(path: str) -> Iterator[None]:
+def prefix_errors(path: str) -> Iterator[None]:
     """Makes errors of a file, such as those of a full disk, name it."""
     try:
         yield

@@ -32,7 +32,7 @@ KEY = ["seed", "label"]
 """The columns that tell runs apart, in every table."""
 
 OF_RUNS = (
-    *("seed", "label", "algorithm", "note", "status", "data_name", "data_clients"),
+    *("seed", "label", "title", "note", "status", "data_name", "data_clients"),
     *("data_source", "data_options", "versions", "path"),
 )
 """The columns of `Results.runs` that are no settings."""
@@ -48,12 +48,12 @@ class Results:
 
     Attributes:
         runs: a row a run: `seed`, `label` (its ordering, as `LD,DS,MD`, or algorithm),
-            `algorithm` (its title, as `FedAvg`), `note` (what sets its data apart from
-            that of other runs of the algorithm), `status` (`finished`, `running` or
-            `interrupted`), `data_name`, `data_clients`, `data_source`, `data_options`
-            (a dict), `versions` (a dict), `path` (its folder, empty where it has
-            none), and a column for each setting by the name of its flag; lists are
-            tuples. What a run did not record is NaN.
+            `title` (its algorithm in words, as `FedAvg`), `note` (what sets its data
+            apart from that of other runs of the algorithm), `status` (`finished`,
+            `running` or `interrupted`), `data_name`, `data_clients`, `data_source`,
+            `data_options` (a dict), `versions` (a dict), `path` (its folder, empty
+            where it has none), and a column for each setting by the name of its flag;
+            lists are tuples. What a run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
         about: what `run.json` or `experiment.json` of all the runs has: `baseline`,
             `command`, `remark`.
@@ -327,7 +327,7 @@ def results_of_counts(
         )
         if parts
     }
-    words = ("algorithm", "note", "data_name", "data_source", "path")
+    words = ("title", "note", "data_name", "data_source", "path")
     of_all = {"data_clients": len(sizes), "data_options": {}, **_tuples(settings or {})}
     runs = [
         {"seed": seed, "label": label, **dict.fromkeys(words, ""), **of_all}
@@ -364,7 +364,7 @@ def _run_row(folder: str) -> dict[str, Any]:
         return {
             "seed": int(settings.get("batch_seed", 0)),
             "label": str(info["label"]),
-            "algorithm": info.get("system") or info["label"],
+            "title": info.get("algorithm") or info["label"],
             "note": info.get("note", ""),
             "status": info.get("status", ""),
             "data_name": data.get("name", ""),

@@ -22,8 +22,8 @@ from tff_pmc.record.metrics import (
 from tff_pmc.record.tables import digits
 
 if TYPE_CHECKING:
+    from tff_pmc.algorithms.trainer import RoundResult
     from tff_pmc.settings import RunSettings
-    from tff_pmc.systems.trainer import RoundResult
 
 
 class Candidate(NamedTuple):
@@ -161,7 +161,7 @@ class RoundRecord:
 
     @property
     def weights(self) -> Floats:
-        """The factors of the cohort's updates, [clients]; see `System.has_step`."""
+        """The factors of the cohort's updates, [clients]; see `Algorithm.has_step`."""
         totals = np.nansum(self.counted, axis=0)
         return self.shares * self.outcome.in_force.length(totals)
 
@@ -216,7 +216,7 @@ def shares_in_force(
     settings: RunSettings, in_force: scores.Score, raw: Floats
 ) -> Floats:
     """Returns the clients' shares in a run's aggregation, [clients]."""
-    if settings.system.weighs_equally:
+    if settings.algorithm.weighs_equally:
         included = np.isfinite(raw).all(axis=1)
         return np.asarray(included / max(int(included.sum()), 1))
     normalization = settings.aggregation.scores_normalization

@@ -174,7 +174,10 @@ class RunFolder:
             raise RecordError(f"{self._path(name)} has other columns than {columns}")
         self._columns[name] = columns
         writer.writerows(rows)
-        with files.naming(self._path(name)), open(self._path(name), "ab") as table:
+        with (
+            files.prefix_errors(self._path(name)),
+            open(self._path(name), "ab") as table,
+        ):
             table.write(text.getvalue().encode())
             table.flush()
             os.fsync(table.fileno())  # Before the checkpoint that has its length.

@@ -77,7 +77,7 @@ BEYOND_PAPERS = {
     "counterfactuals": "one_step_effects.report",
     "classes": "classes.report",
     "ordering_effect": "effect.orderings",
-    "system_effect": "effect.systems",
+    "algorithm_effect": "effect.algorithms",
     "spread_effect": "effect.spread",
 }
 """The reports beyond the papers: name -> `module.function`. They take losses, too."""

@@ -20,7 +20,7 @@ from tff_pmc.reports.papers.published import rounds_of_half
 from tff_pmc.reports.rounds_to_target import HALF, rounds_to_target
 
 MOST_TOGETHER = 3
-"""The most orderings or systems in one panel; of more, each has its own."""
+"""The most orderings or algorithms in one panel; of more, each has its own."""
 
 _LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
 _SHAPES = {70: "o", 75: "o", 80: "s", 85: "^", 90: "^"}

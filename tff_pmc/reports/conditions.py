@@ -9,7 +9,7 @@ import pandas as pd
 from tff_pmc.record.results import OF_RUNS, Results
 
 # The settings by which the runs of an experiment are told apart.
-_OF_ROWS = ("system", "priority", "criteria", "adjustment")
+_OF_ROWS = ("algorithm", "priority", "criteria", "adjustment")
 
 
 def data_caveat(results: Results) -> str:

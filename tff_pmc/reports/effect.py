@@ -5,7 +5,7 @@ orderings do. Here every run is compared with its baseline under the same seed
 (partition, initial weights, cohorts, batches), seed by seed, and with the A/A control:
 the baseline compared with itself under other seeds.
 
-There is one report, on orderings, on systems, or on how accuracy is spread over the
+There is one report, on orderings, on algorithms, or on how accuracy is spread over the
 clients; these differ in what they measure. Of orderings there are also the distances of
 their weights. A regression has the test loss in the place of accuracy.
 """
@@ -36,7 +36,7 @@ from tff_pmc.reports.rounds_to_target import (
 )
 
 FIRST_ROUNDS = 5
-"""The number of rounds of a system that count as early."""
+"""The number of rounds of an algorithm that count as early."""
 
 WEIGHTS = (*FIGURES, "from_first")
 """The columns on the weights of orderings."""
@@ -66,13 +66,13 @@ def report(results: Results, kind: Kind) -> Report:
     """Returns `effect.csv` and `effect.md`; nothing of one seed or of one label.
 
     A difference is the run's measure minus that of `results.baseline` under the same
-    seed and, of systems, on the same data. The measures, of the test examples of all
+    seed and, of algorithms, on the same data. The measures, of the test examples of all
     clients, are
 
     - of orderings: `accuracy`, the mean over the second half of the rounds; `best
       accuracy`, that of the best round; and `rounds to T %`, until half of the devices
       reach the target;
-    - of systems: the mean over the first five rounds (where there are more), over all
+    - of algorithms: the mean over the first five rounds (if there are more), over all
       rounds, that of the best round and that of the last;
     - of their spread: `accuracy` as of orderings, that of each round's worst tenth of
       the clients, Jain's index, and the rounds to the first target.
@@ -81,13 +81,13 @@ def report(results: Results, kind: Kind) -> Report:
     larger than its length: it is censored. Where either side is, under any seed, a mean
     would depend on when the runs ended, and only the signs are given.
 
-    The columns are the run's label, under the name of the kind; of systems, `baseline`;
-    `measure`; those of `paired.difference` (`more` rounds than DS are worse); and of
-    orderings, before the verdict, `WEIGHTS`: how unequal the weights are, and how far
-    (total variation) from those of the baseline and, `from_first`, from those by the
-    ordering's first criterion alone, each as the mean over the cohorts of the
-    baseline's runs. Eight orderings and several measures are many comparisons: one in
-    twenty verdicts is chance.
+    The columns are the run's label, under the name of the kind; of algorithms,
+    `baseline`; `measure`; those of `paired.difference` (`more` rounds than DS are
+    worse); and of orderings, before the verdict, `WEIGHTS`: how unequal the weights
+    are, and how far (total variation) from those of the baseline and, `from_first`,
+    from those by the ordering's first criterion alone, each as the mean over the
+    cohorts of the baseline's runs. Eight orderings and several measures are many
+    comparisons: one in twenty verdicts is chance.
 
     Raises:
         RecordError: a run has no baseline, or the seeds do not have the same runs.
@@ -109,7 +109,7 @@ def report(results: Results, kind: Kind) -> Report:
     rows = rows.rename(columns={"label": kind.what})
     blocks = [
         *_intro(results, kind, values),
-        *(untested(results) if kind is not SYSTEMS else ()),
+        *(untested(results) if kind is not ALGORITHMS else ()),
         *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
         *_differences(rows, kind.what, results.baseline),
     ]
@@ -119,7 +119,7 @@ def report(results: Results, kind: Kind) -> Report:
 
 
 def _baselines(results: Results, kind: Kind) -> dict[str, str]:
-    """Returns label -> the label of its baseline: of systems, that on its data."""
+    """Returns label -> the label of its baseline: of algorithms, that on its data."""
     labels, baseline = paired.check_paired(results), results.baseline
     if kind is ORDERINGS:
         if baseline not in labels:
@@ -134,7 +134,7 @@ def _baselines(results: Results, kind: Kind) -> dict[str, str]:
         return dict.fromkeys(labels, baseline)
     runs = results.runs.drop_duplicates("label")
     # The plain baseline comes first: not that with another server's optimizer, say.
-    plain = runs[(runs["algorithm"] == baseline) | (runs["label"] == baseline)]
+    plain = runs[(runs["title"] == baseline) | (runs["label"] == baseline)]
     on_data = dict(zip(plain["note"][::-1], plain["label"][::-1]))
     for label, note in zip(runs["label"], runs["note"]):
         if note not in on_data:
@@ -188,7 +188,7 @@ def _of_orderings(results: Results, column: str) -> Values:
     }
 
 
-def _of_systems(results: Results, column: str) -> Values:
+def _of_algorithms(results: Results, column: str) -> Values:
     found = {}
     if (results.length > FIRST_ROUNDS).any():
         early = measures.mean_of_rounds(results, 1, FIRST_ROUNDS, column)
@@ -220,11 +220,11 @@ def _rounds_to(results: Results, targets: Sequence[int]) -> Values:
 
 
 ORDERINGS = Kind("ordering", _LATE, _of_orderings)
-SYSTEMS = Kind("system", _BEST, _of_systems)
-SPREAD = Kind("system", _LATE, _of_spread)
+ALGORITHMS = Kind("algorithm", _BEST, _of_algorithms)
+SPREAD = Kind("algorithm", _LATE, _of_spread)
 
 orderings = functools.partial(report, kind=ORDERINGS)
-systems = functools.partial(report, kind=SYSTEMS)
+algorithms = functools.partial(report, kind=ALGORITHMS)
 spread = functools.partial(report, kind=SPREAD)
 
 

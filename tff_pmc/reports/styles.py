@@ -1,4 +1,4 @@
-"""The color, the line and the name of each ordering and system, in every figure.
+"""The color, the line and the name of each ordering and algorithm, in every figure.
 
 An ordering's color follows from its name alone, so that it is the same in all figures.
 The hue says which criterion is first: green for the size (DS) before another, blue for
@@ -40,7 +40,7 @@ BEHIND: dict[str, Any] = {"linewidth": 3.0, "alpha": 0.45}
 
 
 class Style(NamedTuple):
-    """How an ordering or system is drawn.
+    """How an ordering or algorithm is drawn.
 
     Attributes:
         color: as `#rrggbb`.
@@ -67,7 +67,7 @@ _ORDERINGS = {
     (2, 1): "#aa4499",
 }
 _PLACES = {"DS": 0, "LD": 1, "CB": 1, "MD": 2, "IS": 2, "MD_layers": 2}
-_SYSTEMS: dict[str, tuple[str, Line]] = {
+_ALGORITHMS: dict[str, tuple[str, Line]] = {
     "FedAvg": (_GRAY, DASHED),
     "Weighted mean": (_GRAY, DASHED),
     "AdaFed": ("#882255", SOLID),
@@ -92,13 +92,13 @@ _OTHER_LINES: tuple[Line, ...] = (DASH_DOT, DOTTED)
 
 
 def style_of(name: str) -> Style:
-    """Returns the style of an ordering, `LD,DS,MD`, or of a system, `FedAvg`.
+    """Returns the style of an ordering, `LD,DS,MD`, or of an algorithm, `FedAvg`.
 
     A name that is not known here, of a plugin's criterion for example, has a color and
     line that follow from its letters.
     """
-    if name in _SYSTEMS:
-        return Style(*_SYSTEMS[name], name)
+    if name in _ALGORITHMS:
+        return Style(*_ALGORITHMS[name], name)
     if name.startswith(LAMBDA):
         share = np.clip(pd.to_numeric(name[len(LAMBDA) :], errors="coerce"), 0, 1)
         # The lightest tenth cannot be seen on white.
@@ -140,7 +140,7 @@ def label_of(run: pd.Series[Any]) -> str:
 
 
 def group_of(run: pd.Series[Any]) -> tuple[str, str]:
-    """Returns the ordering or system of a run, and the words that set it apart.
+    """Returns the ordering or algorithm of a run, and the words that set it apart.
 
     `MD,DS,LD (backtracking)` is `MD,DS,LD` and `backtracking`; `Median, 3 clients` is
     `Median` and `3 clients`. A run without such words has an empty text.

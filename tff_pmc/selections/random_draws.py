@@ -28,7 +28,7 @@ class BySize(Selection):
 
     Of those that are left, client k comes next with the probability `n_k / sum n`
     (*Federated Optimization in Heterogeneous Networks*, Li et al. 2020, Algorithm 2,
-    which does not say whether one may come twice; here none does). The system weighs
+    which does not say whether one may come twice; here none does). The algorithm weighs
     them afterwards: where that is by DS, size counts twice.
     """
 
@@ -56,7 +56,7 @@ class PowerOfChoice(Selection):
     are drawn as by `by_size`; each is sent the model w and answers with its mean loss
     `F_k(w) = 1/n_k sum loss(w, example)` over its training examples; the m with the
     largest are the round's. Ties are broken at random, and a loss that is not a number
-    comes last. In the paper the chosen count alike; here the system weighs them, and
+    comes last. In the paper the chosen count alike; here the algorithm weighs them, and
     where that is by DS, size counts twice.
     """
 

@@ -46,7 +46,7 @@ class Selection(Settings, abc.ABC):
         SELECTIONS.register("largest", Largest)
 
     Attributes:
-        name: what tables call it behind the system; empty for the usual one.
+        name: what tables call it behind the algorithm; empty for the usual one.
         needs: what it measures of clients: `LOSS`, or attributes of `--client_table`.
     """
 

@@ -12,7 +12,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.scores.weights import METHODS
 from tff_pmc.settings import flag_values
-from tff_pmc.settings.flag_values import naming
+from tff_pmc.settings.flag_values import prefix_errors
 
 RESERVED = ("all", "round", "client", "weight", "excluded")
 """Words of the flags and records, by which no attribute of clients can be called."""
@@ -73,7 +73,7 @@ class AggregationSettings(SumSettings):
         ("DS",),
         "An ordering of criteria, most important first, or several, as 'DS;LD,DS,MD'. "
         "Each is one run; all is each criterion alone and every ordering. DS is "
-        "federated averaging. Of systems without priorities, the criteria that take "
+        "federated averaging. Of algorithms without priorities, the criteria that take "
         "part.",
         parse=flag_values.codes,
         repeated=True,
@@ -105,10 +105,10 @@ class AggregationSettings(SumSettings):
             for code in codes:
                 if code in RESERVED:
                     raise SettingError(f"{text}: {code} is a column of the record")
-                naming(text, self._criterion, code)
-        naming("--criteria", self.resolve_criteria)
-        naming("--priority", scores.prioritized, self.priority, self.criteria)
-        naming("--criteria_ranges", lambda: self.scores_normalization)
+                prefix_errors(text, self._criterion, code)
+        prefix_errors("--criteria", self.resolve_criteria)
+        prefix_errors("--priority", scores.prioritized, self.priority, self.criteria)
+        prefix_errors("--criteria_ranges", lambda: self.scores_normalization)
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria, those that are attributes of clients among them."""

@@ -18,7 +18,7 @@ from tff_pmc import search
 _Value = TypeVar("_Value")
 
 
-def naming(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
+def prefix_errors(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
     """What a call returns; a `ValueError` of it is a `SettingError` with the flag."""
     try:
         return call(*arguments)

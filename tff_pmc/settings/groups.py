@@ -1,7 +1,7 @@
 """The groups of settings that every run has, whatever it trains on what.
 
-Data sets (`leaf_data.datasets`), models (`tff_pmc.models`) and systems
-(`tff_pmc.systems`) have groups of their own, each in its module.
+Data sets (`leaf_data.datasets`), models (`tff_pmc.models`) and algorithms
+(`tff_pmc.algorithms`) have groups of their own, each in its module.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LocalTraining(Settings):
         "al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model that they "
         "received; 0 leaves it out.",
         within=_FINITE,
-        later=True,
+        omit_default=True,
     )
 
 
@@ -90,13 +90,13 @@ class TrainingSettings(LocalTraining):
         "What the clients' learning rate is multiplied by after every "
         "--client_rate_decay_every rounds; 1 keeps it as it is.",
         within=A_SHARE,
-        later=True,
+        omit_default=True,
     )
     client_rate_decay_every: int = setting(
         1,
         "The rounds after which the clients' rate changes by --client_rate_decay.",
         within=_SOME,
-        later=True,
+        omit_default=True,
     )
     client_optimizer: str = setting(
         "sgd",
@@ -109,7 +109,7 @@ class TrainingSettings(LocalTraining):
         "--model_seed: those that are trained first, then the others, as "
         "np.savez(FILE, *weights.trainable, *weights.non_trainable) writes them.",
         parse=flag_values.file_and_sha256,
-        later=True,
+        omit_default=True,
     )
     server_learning_rate: float = setting(
         1.0,
@@ -293,7 +293,7 @@ class RecordSettings(Settings):
         "Whether the figures of each client that tests the model are on record. With "
         "none there is no clients.csv, and no table of clients' own accuracies.",
         choices=("all", "none"),
-        later=True,
+        omit_default=True,
     )
     reach: str = setting(
         "at_least",

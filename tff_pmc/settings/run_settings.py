@@ -1,7 +1,7 @@
-"""Everything that decides what one run computes, the system among it.
+"""Everything that decides what one run computes, the algorithm among it.
 
-A run's settings have a system, and a system is asked about a run's settings: so both
-stand here. The systems are the modules of `tff_pmc.systems`.
+A run's settings have an algorithm, and an algorithm checks a run's settings: so both
+stand here. The algorithms are the modules of `tff_pmc.algorithms`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Basis, Score
 from tff_pmc.selections import SELECTIONS, Selection
 from tff_pmc.settings.aggregation_settings import AggregationSettings
-from tff_pmc.settings.flag_values import naming
+from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.groups import (
     AdjustmentSettings,
     CounterfactualSettings,
@@ -41,7 +41,7 @@ GROUPS: dict[str, type[Settings]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class System(Settings, abc.ABC):
+class Algorithm(Settings, abc.ABC):
     """One way of training a federation; its fields are its settings.
 
     A new one is a subclass in a module of its own, registered by name (docs/extend.md).
@@ -71,14 +71,16 @@ class System(Settings, abc.ABC):
         return False
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses settings of a run that do not go with the system.
+        """Refuses settings of a run that do not go with the algorithm.
 
         These are a score that does not fit, and a search that it does not allow.
 
         Raises:
             SettingError: the message names the flag.
         """
-        naming(f"--systems={settings.names['system']}", self.score, settings)
+        prefix_errors(
+            f"--algorithms={settings.names['algorithm']}", self.score, settings
+        )
         if settings.adjustment.searches:
             self.candidates(settings)
         if settings.counterfactual.kinds:
@@ -96,7 +98,7 @@ class System(Settings, abc.ABC):
         """
         raise SettingError(
             f"--adjustment={settings.adjustment.adjustment} searches orderings, which "
-            f"the system {settings.names['system']} does not have"
+            f"the algorithm {settings.names['algorithm']} does not have"
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[Score]:
@@ -106,8 +108,8 @@ class System(Settings, abc.ABC):
             SettingError: there are none, or the sums do not hold them.
         """
         raise SettingError(
-            "--counterfactuals: of the system "
-            f"{settings.names['system']} no other weighting's model follows"
+            "--counterfactuals: of the algorithm "
+            f"{settings.names['algorithm']} no other weighting's model follows"
         )
 
     def label(self, settings: RunSettings) -> str:
@@ -116,42 +118,47 @@ class System(Settings, abc.ABC):
 
     def folder(self, settings: RunSettings) -> str:
         """The name of a run's folder: the label in small letters."""
-        return in_small_letters(settings.label)
+        return slug(settings.label)
 
     @abc.abstractmethod
     def score(self, settings: RunSettings) -> Score:
         """The score in force; a `ValueError` if it does not fit the criteria."""
 
     @abc.abstractmethod
-    def build(self, setup: Any) -> Any:
-        """Builds what runs the rounds, a `systems.trainer.Trainer`, of a `Setup`."""
+    def build(self, context: Any) -> Any:
+        """Builds the `algorithms.trainer.Trainer` of a `RunContext`."""
 
-    def memory(self, setup: Any) -> Any:
+    def memory(self, context: Any) -> Any:
         """Builds what is remembered of clients, a `ClientMemory`; by default None."""
         return None
 
-    def own_answers(self, setup: Any) -> Any:
+    def own_answers(self, context: Any) -> Any:
         """Builds what answers in the place of the server's model; None for nothing."""
         return None
 
 
-def in_small_letters(label: str) -> str:
+def slug(label: str) -> str:
     """A label as folders are named: `AdaFed, weights only` as `adafed_weights_only`."""
     return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
 
 
-SYSTEMS: Registry[type[System]] = Registry("system", "tff_pmc.systems")
-"""The systems by name."""
+ALGORITHMS: Registry[type[Algorithm]] = Registry("algorithm", "tff_pmc.algorithms")
+"""The algorithms by name."""
 
 CHOSEN: Mapping[str, Mapping[str, Any]] = {
-    "system": SYSTEMS,
+    "algorithm": ALGORITHMS,
     "dataset": DATASETS,
     "model": MODELS,
     "selection": SELECTIONS,
 }
 """What is chosen by name and has settings of its own, by the flag that chooses."""
 
-_OF_CHOSEN = ("system", "data", "model", "selection")  # The groups of these settings.
+_OF_CHOSEN = (
+    "algorithm",
+    "data",
+    "model",
+    "selection",
+)  # The groups of these settings.
 _UNLESS_NAMED = {"selection": "uniform"}  # Not on record: it was before the flag.
 
 
@@ -168,7 +175,7 @@ class RunSettings:
     experiment: str
     protocol: str
     names: Mapping[str, str]
-    system: System
+    algorithm: Algorithm
     data: Dataset
     model: ModelSettings
     selection: Selection
@@ -188,7 +195,7 @@ class RunSettings:
         Args:
             values: by flag, those of `CHOSEN` but the selection here or inherited.
             inherited: values to start from; those that another data set, model or
-                system than the chosen one has are passed over.
+                algorithm than the chosen one has are passed over.
 
         Raises:
             SettingError: a value is out of range or no choice; a flag in `values` is
@@ -197,7 +204,7 @@ class RunSettings:
         both = {"protocol": "paper", **_UNLESS_NAMED, **(inherited or {}), **values}
         names = {flag: both[flag] for flag in CHOSEN}
         chosen = [
-            naming(f"--{flag}={name}", CHOSEN[flag].__getitem__, name)
+            prefix_errors(f"--{flag}={name}", CHOSEN[flag].__getitem__, name)
             for flag, name in names.items()
         ]
         groups: dict[str, Any] = {**dict(zip(_OF_CHOSEN, chosen)), **GROUPS}
@@ -211,12 +218,12 @@ class RunSettings:
             near = difflib.get_close_matches(flag, meant, 1)
             raise SettingError(
                 f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
-                f"system {names['system']} and the selection {names['selection']}"
+                f"algorithm {names['algorithm']} and the selection {names['selection']}"
                 + "".join(f": did you mean --{one}?" for one in near)
             )
         made = {name: group.of_flags(both) for name, group in groups.items()}
         settings = cls(both["experiment"], both["protocol"], names, **made)
-        settings.system.check(settings)
+        settings.algorithm.check(settings)
         return settings
 
     def replaced(self, **changes: Any) -> RunSettings:
@@ -260,24 +267,24 @@ class RunSettings:
 
     @property
     def label(self) -> str:
-        """The name of the run in tables: the system, and what sets it apart."""
-        return ", ".join((self.system.label(self), *self.notes))
+        """The name of the run in tables: the algorithm, and what sets it apart."""
+        return ", ".join((self.algorithm.label(self), *self.notes))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What sets it apart from runs of its system, that of its data last."""
+        """What sets it apart from runs of its algorithm, that of its data last."""
         every = (self.selection, self.training, self.server, self.data)
         return tuple(one.note for one in every if one.note)
 
     @property
     def folder(self) -> str:
         """The name of the run's folder."""
-        return self.system.folder(self)
+        return self.algorithm.folder(self)
 
     @property
     def measured(self) -> tuple[Criterion, ...]:
-        """What the clients measure: `--criteria`, and what the system adds to it."""
-        on, own = self.aggregation, self.system.own_criteria(self)
+        """What the clients measure: `--criteria`, and what the algorithm adds to it."""
+        on, own = self.aggregation, self.algorithm.own_criteria(self)
         more = (one for one in own if one.code not in on.criteria)
         return (*on.resolve_criteria(), *more)
 
@@ -289,12 +296,12 @@ class RunSettings:
     @property
     def two_stage(self) -> bool:
         """Whether a client cannot score itself before the cohort's totals."""
-        basis = Basis.of(len(self.columns), [self.system.score(self)])
+        basis = Basis.of(len(self.columns), [self.algorithm.score(self)])
         return basis.needs_totals(self.aggregation.normalization)
 
     @property
     def measures_at_server(self) -> bool:
         """Whether the server's own examples take part in the training."""
         judged = self.adjustment.judge_on == "server"
-        own = judged or self.system.needs_server_examples
+        own = judged or self.algorithm.needs_server_examples
         return own or any(one.needs_server_examples for one in self.measured)

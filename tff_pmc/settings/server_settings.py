@@ -55,14 +55,14 @@ class ServerSettings(Settings):
         "far below 1.",
         flag="server_optimizer",
         choices=tuple(_USES),
-        later=True,
+        omit_default=True,
     )
     momentum: float = setting(
         None,
         "Of --server_optimizer=momentum; by default 0.9.",
         flag="server_momentum",
         within=_A_DECAY,
-        later=True,
+        omit_default=True,
     )
     beta1: float = setting(
         None,
@@ -70,7 +70,7 @@ class ServerSettings(Settings):
         "0.9.",
         flag="server_beta1",
         within=_A_DECAY,
-        later=True,
+        omit_default=True,
     )
     beta2: float = setting(
         None,
@@ -78,7 +78,7 @@ class ServerSettings(Settings):
         "0.99.",
         flag="server_beta2",
         within=_A_DECAY,
-        later=True,
+        omit_default=True,
     )
     epsilon: float = setting(
         None,
@@ -86,7 +86,7 @@ class ServerSettings(Settings):
         "et al.'s tau; by default 0.001.",
         flag="server_epsilon",
         within=_A_FLOOR,
-        later=True,
+        omit_default=True,
     )
 
     def __post_init__(self) -> None:

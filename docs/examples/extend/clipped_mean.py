@@ -3,11 +3,11 @@
 import dataclasses
 
 from leaf_data.settings import ABOVE_0, setting
-from tff_pmc.systems import SYSTEMS, FactorySystem
+from tff_pmc.algorithms import ALGORITHMS, FactoryAlgorithm
 
 
 @dataclasses.dataclass(frozen=True)
-class ClippedMean(FactorySystem):
+class ClippedMean(FactoryAlgorithm):
     """The mean of updates that are clipped to a norm."""
 
     name = "Clipped mean"
@@ -21,4 +21,4 @@ class ClippedMean(FactorySystem):
         return tff.aggregators.clipping_factory(self.norm, mean)
 
 
-SYSTEMS.register("clipped_mean", ClippedMean)
+ALGORITHMS.register("clipped_mean", ClippedMean)

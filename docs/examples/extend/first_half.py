@@ -4,11 +4,11 @@ import dataclasses
 
 from leaf_data.settings import FROM_0_TO_1, setting
 from tff_pmc import scores
-from tff_pmc.systems import SYSTEMS, PrioritySystem
+from tff_pmc.algorithms import ALGORITHMS, PriorityAlgorithm
 
 
 @dataclasses.dataclass(frozen=True)
-class FirstHalf(PrioritySystem):
+class FirstHalf(PriorityAlgorithm):
     """The first criterion has a fixed share, the others divide the rest."""
 
     share: float = setting(
@@ -25,4 +25,4 @@ class FirstHalf(PrioritySystem):
         return scores.weighted_average(weights, criteria, members=members)
 
 
-SYSTEMS.register("first_half", FirstHalf)
+ALGORITHMS.register("first_half", FirstHalf)

@@ -58,11 +58,11 @@ BAD = """
 --learning_rates=0.5 | --learning_rates goes with --experiment=lr_search
 --search_for=celeba --held_out=own | --search_for goes with --experiment=lr_search
 --inspect --seeds=0,1 | --seeds does not go with --inspect, which is of one seed
---tables=x --output_dir=y --systems=sgd | --systems=sgd: no system
+--tables=x --output_dir=y --algorithms=sgd | --algorithms=sgd: no algorithm
 --compare=x,y --dataset=minst | --dataset=minst: no data set
 --learning_rate=-1 | --learning_rate must be above 0
---systems=median --max_update_norm=5 | do not go with the system median
---systems=momentum --normalization=max | do not go with the system momentum
+--algorithms=median --max_update_norm=5 | do not go with the algorithm median
+--algorithms=momentum --normalization=max | do not go with the algorithm momentum
 --server_learning_rate=1e-40 | --server_learning_rate must be above 0, as a float32
 --server_learning_rate=1e39 | --server_learning_rate must be above 0, as a float32
 --no_such_flag | no_such_flag
@@ -85,7 +85,7 @@ stray | unexpected argument: stray
 --data_dir=/no/such/dir | --data_dir=/no/such/dir is no folder
 --plugin=no_such_module | --plugin=no_such_module: No module named
 --adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got
---systems=owa --owa_quantifier= | --owa_quantifier= has no value
+--algorithms=owa --owa_quantifier= | --owa_quantifier= has no value
 --experiment=femnist --protocol=reference_code | no such protocol of femnist
 --experiment=lr_search --learning_rates=0.1,x | --learning_rates=0.1
 --experiment=lr_search --learning_rates=0.1,0.1 | each once
@@ -94,8 +94,8 @@ stray | unexpected argument: stray
 --experiment=lr_search --evaluate_clients=3 | --evaluate_clients does not go with
 --experiment=lr_search --learning_rates=0.1,0.10000001 | one is there twice: 0.1, 0.1
 --experiment=baselines --dirichlet_alpha=nan | --dirichlet_alpha must be
---experiment=lr_search --systems=product | --systems does not go with
---experiment=lr_search --search_for=adafed_1 | compares systems
+--experiment=lr_search --algorithms=product | --algorithms does not go with
+--experiment=lr_search --search_for=adafed_1 | compares algorithms
 --seeds=1 | --seeds=1: name two or more seeds
 --seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
 --seeds=1,2 --cohort_seed=3 | --cohort_seed does not go with --seeds, which sets all
@@ -109,7 +109,7 @@ stray | unexpected argument: stray
 --client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
 --client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
---systems=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
+--algorithms=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
 TUNED --client_rate_decay=0.5 | does not go with --personalized_form=text
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
 --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=sgd
@@ -118,42 +118,42 @@ ADAM --server_beta2=1 | --server_beta2 must be from 0 to 0.9999, got 1
 ADAM --server_epsilon=0 | --server_epsilon must be from 1e-15 to 1e15, got 0
 --server_optimizer=adagrad --server_beta1=0.5 | --server_beta1 is of no use with
 --selection=by_siz | --selection=by_siz: no selection 'by_siz' (did you mean by_size
---choice_candidates=5 | mnist_cnn, the system prioritized and the selection uniform
+--choice_candidates=5 | mnist_cnn, the algorithm prioritized and the selection uniform
 --selection=power_of_choice --choice_candidates=-1 | --choice_candidates must be 0 or
 --validation_fraction=0.1 | goes with --judge_on=local_validation
 --dropout=0.5 | --dropout is of no use with digits5k, mnist_cnn
---systems=fedavg --priority=LD | --priority is of no use
---systems=median --adjustment=backtracking | adjustment is of no use
---systems=median --criteria=LD | --systems=median:
+--algorithms=fedavg --priority=LD | --priority is of no use
+--algorithms=median --adjustment=backtracking | adjustment is of no use
+--algorithms=median --criteria=LD | --algorithms=median:
 --personalized_alpha=0.3 | --personalized_alpha is of no use with the
---systems=owa | --systems=owa: it takes --owa_weights or --owa_quant
---systems=owa --owa_weights=0.5,0.5 | the OWA of 3 criteria needs 3 weights, got 2
---systems=weighted_average --average_weights=1,x | average_weights=1
---owa_quantifier=most | --owa_quantifier is of no use with the system
---systems=choquet --choquet_capacity=DS:x | 'DS:x' is not CODE+CODE
---systems=choquet --choquet_capacity=XX:0.1 | must be of the criteria
+--algorithms=owa | --algorithms=owa: it takes --owa_weights or --owa_quant
+--algorithms=owa --owa_weights=0.5,0.5 | the OWA of 3 criteria needs 3 weights, got 2
+--algorithms=weighted_average --average_weights=1,x | average_weights=1
+--owa_quantifier=most | --owa_quantifier is of no use with the algorithm
+--algorithms=choquet --choquet_capacity=DS:x | 'DS:x' is not CODE+CODE
+--algorithms=choquet --choquet_capacity=XX:0.1 | must be of the criteria
 CHOQUET+LD:0.35,DS+MD:0.5,LD+MD:0.4 | the capacity is not monotone: DS+LD has 0.35
 CHOQUET+LD:0.8 --priority=DS,LD | capacity must be of the criteria DS, LD
-MOST --adjustment=backtracking | searches orderings, which the system owa does
-MOST --priority=LD | --systems=owa has nothing to combine
+MOST --adjustment=backtracking | searches orderings, which the algorithm owa does
+MOST --priority=LD | --algorithms=owa has nothing to combine
 --criteria=DS,LD^x | the exponent of LD^x must be a number from -100 to 100
 --criteria=DS,LD^nan | the exponent of LD^nan must be a number
 --criteria=DS,XX^2 | --criteria=DS,XX^2: unknown criterion 'XX'
 --priority=DS^0.5 | unknown criterion 'DS^0.5' in the ordering; the declared
---systems=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | have no ra
---systems=fednova --normalization=max | whose step follows from the totals
---systems=fednova --client_optimizer=adam | counts steps of sgd
---systems=afl --keep_own_model | which remembers weights of clients
---systems=term --term_t=101 | --term_t must be from -100 to 100
---systems=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use
+--algorithms=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | no ra
+--algorithms=fednova --normalization=max | whose step follows from the totals
+--algorithms=fednova --client_optimizer=adam | counts steps of sgd
+--algorithms=afl --keep_own_model | which remembers weights of clients
+--algorithms=term --term_t=101 | --term_t must be from -100 to 100
+--algorithms=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use
 ADAFED_1 --momentum_beta=0.3 | --momentum_beta is of no
-ADAFED_1 --systems= | --systems= has no value:
-ADAFED_1 --systems=sgd | --systems=sgd: no system 'sgd'
+ADAFED_1 --algorithms= | --algorithms= has no value:
+ADAFED_1 --algorithms=sgd | --algorithms=sgd: no algorithm 'sgd'
 ADAFED_1 --normalization=max | does not go with adafed_1
 ADAFED_1 --judge_on=server | --judge_on is of no use
 ADAFED_2 --adafed_reading=a_class | --adafed_reading is of simulation 1, not of 2
 ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
-ADAFED_2 --systems=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
+ADAFED_2 --algorithms=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
 DUAL --num_clients=5 | --num_clients
 --num_clients=1001 | digits5k: num_clients=1001: each client needs a test image
 DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
@@ -172,12 +172,12 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 """
 SEARCH = "--experiment=lr_search --search_for=quickstart"
 SHORT = {
-    "TUNED": "--systems=personalized --personalized_form=text",
+    "TUNED": "--algorithms=personalized --personalized_form=text",
     "ADAM ": "--server_optimizer=adam ",
     "ADAFED_": "--experiment=adafed_",
     "DUAL": "--experiment=dual_criterion",
-    "MOST": "--systems=owa --owa_quantifier=most",
-    "CHOQUET": "--systems=choquet --choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS",
+    "MOST": "--algorithms=owa --owa_quantifier=most",
+    "CHOQUET": "--algorithms=choquet --choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS",
 }
 
 

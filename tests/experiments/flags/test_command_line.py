@@ -6,7 +6,7 @@ from cli import ROOT, labels
 QUICKSTART = f"--flagfile={ROOT / 'experiments' / 'quickstart.flags'}"
 # The flags, and the runs that they ask for.
 ASKED = """
-# The baseline, or the systems that an experiment compares.
+# The baseline, or the algorithms that an experiment compares.
 --experiment=mnist_iid => DS
 --experiment=adafed_2 => FedAvg / AdaFed, weights only / AdaFed
 --experiment=adafed_1 => FedAvg / AdaFed, weights only, times samples
@@ -18,18 +18,18 @@ QUICKSTART => DS / LD,DS,MD
 # An experiment's own orderings give way to those asked for.
 --priority=MD => MD
 --criteria=DS,LD => DS
---systems=product,fedavg => product:DS,LD,MD / FedAvg
+--algorithms=product,fedavg => product:DS,LD,MD / FedAvg
 --adjustment=backtracking => DS,LD,MD (backtracking)
-# Systems are named as people type them, and run wherever they fit.
---experiment=adafed_2|--systems=fedavg,AdaFed weights-only => FedAvg / AdaFed, weights only
---experiment=adafed_1|--systems=adafed_times_samples => AdaFed, times samples
---experiment=mnist_noniid|--systems=momentum,prioritized => Momentum / DS
---experiment=adafed_1|--systems=fedavg,median => FedAvg / Median
+# Algorithms are named as people type them, and run wherever they fit.
+--experiment=adafed_2|--algorithms=fedavg,AdaFed weights-only => FedAvg / AdaFed, weights only
+--experiment=adafed_1|--algorithms=adafed_times_samples => AdaFed, times samples
+--experiment=mnist_noniid|--algorithms=momentum,prioritized => Momentum / DS
+--experiment=adafed_1|--algorithms=fedavg,median => FedAvg / Median
 # Each ordering with each adjustment. DS has nothing to adjust: it is one run.
 BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
 --priority=all => DS / LD / MD / DS,LD,MD / DS,MD,LD / LD,DS,MD / LD,MD,DS / MD,DS,LD / MD,LD,DS
-# To some systems all orderings are one.
---systems=product|--priority=DS,LD;LD,DS => product:DS,LD
+# To some algorithms all orderings are one.
+--algorithms=product|--priority=DS,LD;LD,DS => product:DS,LD
 --experiment=lr_search|--learning_rates=0.5,0.1 => DS / DS
 --experiment=lr_search|--learning_rates=0.2 => DS
 """  # noqa: E501

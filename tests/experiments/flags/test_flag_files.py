@@ -57,7 +57,7 @@ def files(tmp_path, monkeypatch):
         (["--priority=MD;LD,DS", "--adjustment=fixed,backtracking"],
          {"priority": [("MD",), ("LD", "DS")],
           "adjustment": ["fixed", "backtracking"]}),
-        (["--systems=median,dual"], {"systems": ("median", "dual")}),
+        (["--algorithms=median,dual"], {"algorithms": ("median", "dual")}),
         # What stands in the folder comes before what comes with the project.
         (["--flagfile=quickstart.flags"], {"rounds": 1}),
         (["--flagfile=experiments/quickstart.flags"], {"experiment": "quickstart"}),
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_one_line(files, arguments, says, assert_one_line
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_published_table_is_narrowed_to_one_row(name):
-    """The rows of a table are orderings, or else systems."""
+    """The rows of a table are orderings, or else algorithms."""
     path = f"--flagfile={ROOT / 'experiments' / name}"
     rows = labels(path)
     if "DS" in rows:
@@ -112,14 +112,14 @@ def test_a_published_table_is_narrowed_to_one_row(name):
             assert labels(path, "--priority=DS") == ["DS"]
     else:
         word = "median" if name.startswith("dual") else "fedavg"
-        found = labels(path, f"--systems={word}")
+        found = labels(path, f"--algorithms={word}")
         assert len(found) < len(rows)
         assert {row.split(",")[0].lower() for row in found} == {word}
 
 
 def test_a_flag_of_no_use_is_refused_wherever_it_stands(tmp_path):
     file = tmp_path / "a.flags"
-    file.write_text("--systems=momentum,median\n--momentum_beta=0.3\n")
+    file.write_text("--algorithms=momentum,median\n--momentum_beta=0.3\n")
     assert labels(f"--flagfile={file}") == ["Momentum", "Median"]
     with pytest.raises(SettingError, match="momentum_beta is of no use with the"):
-        labels(f"--flagfile={file}", "--systems=median")
+        labels(f"--flagfile={file}", "--algorithms=median")

@@ -33,7 +33,7 @@ def test_each_function_of_the_page_calls_the_next(tmp_path, monkeypatch):
 
     def watched(self, *arguments):
         calls = calls_of(sys._getframe())
-        if ("next", "systems/trainer.py") in calls:
+        if ("next", "algorithms/trainer.py") in calls:
             chains.append([*calls, ("invoke", "runtime/context.py")])
         return invoke(self, *arguments)
 

@@ -204,7 +204,7 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
     flags = [
         *QUICK,
         *("--priority=DS", "--clients_per_round=2"),
-        *("--systems=momentum,prioritized", "--momentum_eta=1e10"),
+        *("--algorithms=momentum,prioritized", "--momentum_eta=1e10"),
         *("--most_lost_rounds=2", f"--output_dir={out}"),
     ]
     run(*flags, "--rounds=2")

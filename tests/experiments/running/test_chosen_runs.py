@@ -84,14 +84,14 @@ def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name
 
 
 def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 2}
-    made = Setup.of(settings(learning_rate=0.4, **decay), data)
+    made = RunContext.of(settings(learning_rate=0.4, **decay), data)
     rate = made.training.client_learning_rate_fn
     found = [float(rate(tf.constant(n))) for n in range(5)]
     np.testing.assert_allclose(found, [0.4, 0.4, 0.2, 0.2, 0.1])
-    made = Setup.of(settings(learning_rate=0.4), data)
+    made = RunContext.of(settings(learning_rate=0.4), data)
     assert made.training.client_learning_rate_fn is None
 
 
@@ -165,8 +165,8 @@ def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
 
 
 def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
+    from tff_pmc.algorithms.run_context import RunContext
     from tff_pmc.selections import SELECTIONS
-    from tff_pmc.systems.setup import Setup
 
     class Charged(SELECTIONS["uniform"]):
         needs = ("battery",)
@@ -175,7 +175,7 @@ def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
     SELECTIONS.register("charged", Charged)
     says = "--selection=charged needs 'battery' of each client, which nobody measures"
     with pytest.raises(SettingError, match=says):
-        Setup.of(settings(selection="charged"), data)
+        RunContext.of(settings(selection="charged"), data)
 
 
 def test_inspect_shows_whom_a_run_chooses_or_says_why_it_cannot(whole, data):

@@ -18,10 +18,14 @@ CASES = {
     "asked": ASKED,
     "few judge": {**ASKED, "counterfactual_clients": 7, "counterfactual_rates": ()},
     "two stages": {
-        **{"system": "owa", "owa_quantifier": "most", "priority": ("DS", "LD", "MD")},
+        **{
+            "algorithm": "owa",
+            "owa_quantifier": "most",
+            "priority": ("DS", "LD", "MD"),
+        },
         **{"counterfactuals": ("orderings",), "rounds": 1},
     },
-    "a step": {"system": "fednova", "counterfactuals": ("orderings",), "rounds": 1},
+    "a step": {"algorithm": "fednova", "counterfactuals": ("orderings",), "rounds": 1},
     "searched": {"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
     "searched, asked": {
         **{"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
@@ -113,9 +117,9 @@ REFUSED = {
     "rates alone": ({"counterfactual_rates": (0.5,)}, "rates needs --counterfactuals"),
     "every alone": ({"counterfactual_every": 2}, "every needs --counterfactuals"),
     "judges alone": ({"counterfactual_clients": 5}, "clients needs --counterfactuals"),
-    "a system": (
-        {"counterfactuals": ("orderings",), "system": "simple_average"},
-        "system simple_average no other weighting",
+    "an algorithm": (
+        {"counterfactuals": ("orderings",), "algorithm": "simple_average"},
+        "algorithm simple_average no other weighting",
     ),
     "criteria": (
         {

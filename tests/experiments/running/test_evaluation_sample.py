@@ -31,7 +31,7 @@ def runs(tmp_path_factory):
 
 
 def sample(data):
-    from tff_pmc.systems.setup import drawn_clients
+    from tff_pmc.algorithms.run_context import drawn_clients
 
     return drawn_clients(data.test_examples, 7)
 

@@ -25,7 +25,7 @@ def test_a_run_records_the_scores_weights(
     done = run(
         *QUICK,
         "--rounds=1",
-        *("--systems=choquet", CHOQUET, "--priority=DS;MD,LD,DS", *flags),
+        *("--algorithms=choquet", CHOQUET, "--priority=DS;MD,LD,DS", *flags),
         f"--output_dir={tmp_path / 'out'}",
     )
     assert ("aggregations a round" in done.stdout) == (normalization == "sum")
@@ -48,9 +48,9 @@ def test_a_run_records_the_scores_weights(
 
 
 def test_settings_decide_form_label_and_folder():
-    def made(system="owa", **more):
-        own = {"owa_quantifier": "most"} if system == "owa" else {}
-        changes = {"system": system, "priority": CODES, **own, **more}
+    def made(algorithm="owa", **more):
+        own = {"owa_quantifier": "most"} if algorithm == "owa" else {}
+        changes = {"algorithm": algorithm, "priority": CODES, **own, **more}
         return settings("quickstart", changes)
 
     assert made().two_stage

@@ -116,16 +116,24 @@ def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path):
     assert "orderings: ['LD,DS,MD', 'DS'] there, ['LD,DS,MD'] here" in fewer.stderr
 
 
-SYSTEMS = ("afl", "q_fedavg", "fednova", "qffl", "term", "propfair", "inverse_accuracy")
+ALGORITHMS = (
+    "afl",
+    "q_fedavg",
+    "fednova",
+    "qffl",
+    "term",
+    "propfair",
+    "inverse_accuracy",
+)
 
 
 @pytest.mark.parametrize(
-    "system",
-    [SYSTEMS[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SYSTEMS[1:])],
+    "algorithm",
+    [ALGORITHMS[0], *(pytest.param(s, marks=pytest.mark.slow) for s in ALGORITHMS[1:])],
 )
-def test_systems_resume_with_their_whole_state(tmp_path, system):
+def test_algorithms_resume_with_their_whole_state(tmp_path, algorithm):
     """The weights that AFL learns are in the state; in the last round they differ."""
-    flags = [*FLAGS[:-1], f"--systems={system}"]
+    flags = [*FLAGS[:-1], f"--algorithms={algorithm}"]
     for folder, rounds in (("whole", 3), ("out", 1), ("out", 3)):
         more = ["--resume"] if (folder, rounds) == ("out", 3) else []
         into = f"--output_dir={tmp_path / folder}"
@@ -134,7 +142,7 @@ def test_systems_resume_with_their_whole_state(tmp_path, system):
     assert records(tmp_path / "out", states=True) == whole
     (name,) = (name for name in whole if name.endswith("cohort.csv"))
     weights = [line.split(b",")[-1] for line in whole[name].splitlines()[-10:]]
-    assert len(set(weights)) > 1 or system == "fednova"  # Clients of one size.
+    assert len(set(weights)) > 1 or algorithm == "fednova"  # Clients of one size.
 
 
 def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(whole, copy, tmp_path):

@@ -102,7 +102,7 @@ def of_a_round():
         **{"clients": 2, "excluded": 1, "examples": 4, "loss_sum": 2.0},
     }
     outcome = types.SimpleNamespace(
-        in_force=settings.system.score(settings),
+        in_force=settings.algorithm.score(settings),
         tested=(),
         metrics={
             "client_work": {"train": reported},

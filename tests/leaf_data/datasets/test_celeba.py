@@ -119,7 +119,7 @@ def test_the_raw_layout(raw, tmp_path, rule):
     order = dict.fromkeys(identity(k) for k in range(1, COUNT + 1))
     # As the identity file has them first.
     photos = {str(i): np.array(photos_of(i)) for i in order}
-    expected = celeba_clients.by_name(rule, photos, 4)
+    expected = celeba_clients.RULES[rule](photos, 4)
     for folder in (tmp_path, tmp_path / "data", raw):
         data = load(folder, client_rule=rule, seed=4)
         found = all_photos(data)
@@ -287,6 +287,10 @@ def test_leafs_json_that_is_not_split(raw, tmp_path):
     }
     path.parent.rename(raw.parent / "sampled_data")
     assert_refused(lambda: load(tmp_path, source="leaf"), "is sampled but not split")
+    write_json(raw.parent / "all_data" / "all_data.json", {"10": [1, 7]})
+    words = "no client has train and test photos by client_rule=paper"
+    (raw.parent / "sampled_data").rename(raw.parent / "away")
+    assert_refused(lambda: load(tmp_path, source="leaf"), words)
 
 
 @pytest.mark.parametrize(

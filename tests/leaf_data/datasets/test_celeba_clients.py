@@ -5,7 +5,6 @@ import random
 import numpy as np
 import pytest
 
-from leaf_data import DataError
 from leaf_data.datasets import celeba_clients
 
 
@@ -84,9 +83,3 @@ def test_paper_draws():
         for client, (_, test) in one.items()
     ]
     assert len({tuple(place) for place in places}) > 15
-
-
-@pytest.mark.parametrize("rule", celeba_clients.RULES)
-def test_too_few_photos_are_refused(rule):
-    with pytest.raises(DataError, match=f"client_rule={rule}: keeps none of the 3 "):
-        celeba_clients.by_name(rule, _photos({1: 4, 2: 4, 3: 4}), 0)

@@ -61,10 +61,9 @@ def test_every_example_is_used_exactly_once(cut, sizes, labels):
 )
 def test_a_seed_means_the_same_partition_under_every_numpy(cut, digest, labels):
     before = labels.copy()
-    for seed in (7, np.int64(7)):
-        np.random.rand()  # Nothing is drawn from NumPy's own generator.
-        assert _digest(cut(labels, seed=seed)).startswith(digest)
-    assert len({_digest(cut(labels, seed=seed)) for seed in range(5)}) == 5
+    np.random.rand()  # Nothing is drawn from NumPy's own generator.
+    assert _digest(cut(labels, seed=np.int64(7))).startswith(digest)
+    assert not _digest(cut(labels, seed=8)).startswith(digest)
     np.testing.assert_array_equal(labels, before)
 
 
@@ -96,9 +95,9 @@ def test_sizes_fall_as_one_over_the_rank():
 
 def test_clients_prefer_classes_the_more_the_smaller_alpha_is():
     """Of so many clients that no class runs out early: the shares are as drawn."""
-    many = np.tile(np.arange(10), 10000)
+    many = np.tile(np.arange(10), 4000)
     for alpha in (0.1, 1.0, 100.0):
-        parts = partition.dirichlet(many, np.full(1000, 100), alpha, 3)
+        parts = partition.dirichlet(many, np.full(400, 100), alpha, 3)
         largest = np.mean([np.bincount(many[part]).max() / 100 for part in parts])
         drawn = np.random.default_rng(0).dirichlet([alpha] * 10, 20000)
         mixed = np.random.default_rng(1).multinomial(100, drawn)

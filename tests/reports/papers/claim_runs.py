@@ -21,7 +21,7 @@ def run(label, seed=0, accuracy=(), length=60, reached=None, tables=(), **row):
     """
     accuracy = [*accuracy] or [0.5] * length
     own = {"data_name": "", "data_source": "", "data_clients": 7, "versions": {}}
-    own.update(data_options={}, system="prioritized", seed=seed, label=label)
+    own.update(data_options={}, algorithm="prioritized", seed=seed, label=label)
     columns = {"round": [*range(1, len(accuracy) + 1)], "accuracy": accuracy}
     columns.update(row.pop("columns", {}))
     tables = {"rounds": columns, **dict(tables)}

@@ -18,7 +18,7 @@ def make(curves, number, column="accuracy", f1=None):
     for label, seeds in curves.items():
         for seed, curve in enumerate(seeds):
             key = {"seed": seed, "label": label}
-            runs.append({**key, "algorithm": label, "rounds": len(curve), **row})
+            runs.append({**key, "title": label, "rounds": len(curve), **row})
             numbers = np.arange(1, len(curve) + 1)
             own = pd.DataFrame({"round": numbers, "accuracy": 0.125}).assign(**key)
             rounds.append(own.assign(**{column: curve}))
@@ -102,7 +102,7 @@ def test_the_page_has_leads_and_rounds_to_accuracies(tmp_path):
     base = [0.3, 0.4, 0.5, 0.5, 0.5, 0.95]
     own = [0.4, 0.6, 0.8, 0.9, 1.0, 0.95]
     write("adafed_page", make({"FedAvg": [base], "AdaFed": [own]}, 1), tmp_path)
-    table = pd.read_csv(tmp_path / "adafed.csv").set_index("system")
+    table = pd.read_csv(tmp_path / "adafed.csv").set_index("algorithm")
     reached = table.loc["AdaFed", ["to 80 %", "to 90 %", "to 95 %"]]
     assert reached.tolist() == [3, 4, 5]
     leads = table[["lead 1-5", "lead"]].to_dict("index")

@@ -389,7 +389,7 @@ def test_the_headline_numbers_are_as_printed():
 
 
 @pytest.mark.parametrize(
-    ("lead", "same", "system", "words"),
+    ("lead", "same", "algorithm", "words"),
     [
         (0, True, "prioritized", ["not reproduced", "reproduced"]),
         (4, True, "prioritized", ["not reproduced", "reproduced"]),
@@ -398,7 +398,7 @@ def test_the_headline_numbers_are_as_printed():
     ],
 )
 def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
-    lead, same, system, words, monkeypatch
+    lead, same, algorithm, words, monkeypatch
 ):
     """Slower by `lead`, LD has the weights of DS but in one round of a seed."""
     given_arrivals(monkeypatch)
@@ -411,7 +411,7 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
             cohort = {"round": [1, 1, 2, 2], "client": [3, 4] * 2, "weight": weights}
             later = 9 + (label != "DS") * lead
             own = {"experiment": "mnist_iid", "tables": {"cohort": cohort}}
-            own["system"] = system if label == "LD" else "prioritized"
+            own["algorithm"] = algorithm if label == "LD" else "prioritized"
             runs.append(run(label, seed, reached=dict.fromkeys(every, later), **own))
     found = rounds_saved(Runs.of("mnist_iid", kept(runs)), "LD", AT_70)
     assert [judged(of).verdict for of in (found.is_less(), found.is_none(1))] == words
@@ -611,7 +611,7 @@ def test_points_are_reproduced_within_their_limits_alone(
         settings = {"experiment": experiment, "judge_on": "test"}
         settings["data_clients"] = 4 if name.endswith("_four") else 3
         runs = [
-            run(label, seed, [accuracy] * 100, system=label, **settings)
+            run(label, seed, [accuracy] * 100, algorithm=label, **settings)
             for seed in range(5)
             for labels, accuracy in ((own, 0.5 + lead / 100), ([base], 0.5))
             for label in labels

@@ -16,7 +16,7 @@ from tff_pmc.reports.papers import dual_cells
 LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2, 2, 0])
 
 
-def make(system, wrong, *, seed=0, label="", path="", tables=(), y=LABELS, **row):
+def make(algorithm, wrong, *, seed=0, label="", path="", tables=(), y=LABELS, **row):
     """A run in whose epoch r the first `wrong[r]` examples are answered wrongly.
 
     With three clients, of whom two have test examples. `tables` are more of these.
@@ -24,12 +24,12 @@ def make(system, wrong, *, seed=0, label="", path="", tables=(), y=LABELS, **row
     at = np.arange(len(y))
     answers = [np.where(at < n, (y + 1) % 3, y) for n in wrong]
     validation = row.pop("validation", None)
-    key = {"seed": seed, "label": label or f"{system}, 3 clients"}
+    key = {"seed": seed, "label": label or f"{algorithm}, 3 clients"}
     own = {
         **RECORDED,
         **key,
-        "system": system,
-        "algorithm": system,
+        "algorithm": algorithm,
+        "title": algorithm,
         "rounds": len(wrong),
     }
     own.update(note="3 clients", data_name="ten", data_clients=3, data_source="a test")
@@ -146,17 +146,17 @@ def test_table_5_is_of_the_positive_class(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("system", "row"), [("trimmed", {}), ("quantized", {"quantized_levels": 256})]
+    ("algorithm", "row"), [("trimmed", {}), ("quantized", {"quantized_levels": 256})]
 )
-def test_what_the_paper_does_not_have_is_left_out_and_named(tmp_path, system, row):
+def test_what_the_paper_does_not_have_is_left_out_and_named(tmp_path, algorithm, row):
     """A new aggregator, or quantized updates of before, do not come into its table."""
-    other = make(system, [3], **row)
+    other = make(algorithm, [3], **row)
     text = write("dual_table4", together(*two(), other), tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table4.csv")
     assert [*cells.algorithm[::4]] == ["Simple Average", "Weighted Mean"]
-    note = f"Runs that are no row of this table: {system}, 3 clients."
+    note = f"Runs that are no row of this table: {algorithm}, 3 clients."
     assert note in text and note in (tmp_path / "dual_table4.md").read_text()
-    for runs in (other, together(other, make(system, [3], seed=1, **row))):
+    for runs in (other, together(other, make(algorithm, [3], seed=1, **row))):
         text = write("dual_table4", runs, tmp_path / "alone")
         assert text == "Dual Table IV (CIFAR-10) is left out: no run of its algorithms."
         assert list((tmp_path / "alone").iterdir()) == []

@@ -97,9 +97,9 @@ def test_rounds_saved_to_low_at_75_percent(of, base, words):
     assert row["verdict"] == "not reproduced"
 
 
-def at_the_end(number, system):
+def at_the_end(number, algorithm):
     """The mean accuracy of rounds 16 to 20 under each seed, in points."""
-    of = [column(f"adafed_{number}", k, system, "rounds", "accuracy") for k in SEEDS]
+    of = [column(f"adafed_{number}", k, algorithm, "rounds", "accuracy") for k in SEEDS]
     return np.array([100 * accuracy[15:].mean() for accuracy in of])
 
 
@@ -129,7 +129,7 @@ def test_how_far_and_for_how_long_adafed_is_ahead_in_simulation_1():
 
 
 @pytest.mark.parametrize(
-    ("clients", "system", "base", "words"),
+    ("clients", "algorithm", "base", "words"),
     [
         (3, DUAL, "Weighted mean", "clearly better than the weighted mean"),
         (3, DUAL, "Simple average", "clearly better than the simple average"),
@@ -139,19 +139,19 @@ def test_how_far_and_for_how_long_adafed_is_ahead_in_simulation_1():
         (4, "Momentum", "Weighted mean", "With four clients momentum is far behind"),
     ],
 )
-def test_leads_of_table_4_at_the_best_epoch(clients, system, base, words):
-    def best(seed, system):
+def test_leads_of_table_4_at_the_best_epoch(clients, algorithm, base, words):
+    def best(seed, algorithm):
         kept = {3: "dual_table4_images", 4: "dual_table4_four"}[clients]
-        label = f"{system}, {clients} clients"
+        label = f"{algorithm}, {clients} clients"
         right, of = (
             column(kept, seed, label, "clients", x).reshape(-1, clients).sum(1)
             for x in ("correct", "examples")
         )
         return 100 * (right / of).max()
 
-    leads = [best(seed, system) - best(seed, base) for seed in SEEDS]
+    leads = [best(seed, algorithm) - best(seed, base) for seed in SEEDS]
     assert f"points {text(leads, 2)}" in claimed(words)["ours"]
-    if (clients, system) == (4, DUAL):  # The lead over all others has it as a part.
+    if (clients, algorithm) == (4, DUAL):  # The lead over all others has it as a part.
         row = claimed("With four it has the highest accuracy")
         name = base.lower().replace(" ", "_")
         assert f"over {name} {text(leads, 2)}" in row["ours"]
@@ -159,9 +159,9 @@ def test_leads_of_table_4_at_the_best_epoch(clients, system, base, words):
 
 
 def test_f1_of_the_classes_with_few_images():
-    def mean(seed, system):
-        own = column("adafed_2", seed, system, "class_f1", "class") <= 2
-        return column("adafed_2", seed, system, "class_f1", "f1")[own].mean()
+    def mean(seed, algorithm):
+        own = column("adafed_2", seed, algorithm, "class_f1", "class") <= 2
+        return column("adafed_2", seed, algorithm, "class_f1", "f1")[own].mean()
 
     more = [mean(seed, "AdaFed") - mean(seed, "FedAvg") for seed in SEEDS]
     row = claimed("are told apart better")

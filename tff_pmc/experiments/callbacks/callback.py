@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     import leaf_data
+    from tff_pmc.algorithms.run_context import RunContext
+    from tff_pmc.algorithms.trainer import Trainer
     from tff_pmc.record.round_record import RoundRecord
     from tff_pmc.settings import RunSettings
-    from tff_pmc.systems.setup import Setup
-    from tff_pmc.systems.trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Run:
     """
 
     settings: RunSettings
-    context: Setup
+    context: RunContext
     process: Trainer
     state: Any
     folder: str

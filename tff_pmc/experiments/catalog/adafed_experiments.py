@@ -19,26 +19,30 @@ _SETTINGS = {
     "learning_rate": 1.0,
     "targets": (80, 90, 95),
 }
-_SYSTEMS = (
+_ALGORITHMS = (
     *("adafed", "adafed_weights_only"),
     *("adafed_times_samples", "adafed_weights_only_times_samples"),
 )
 
 
 def _simulation(
-    number: str, figures: Sequence[int], systems: Sequence[str], words: str, **more: Any
+    number: str,
+    figures: Sequence[int],
+    algorithms: Sequence[str],
+    words: str,
+    **more: Any,
 ) -> None:
-    """Registers a simulation: systems beside FedAvg, and the others on demand."""
+    """Registers a simulation: algorithms beside FedAvg, and the others on demand."""
     EXPERIMENTS.register(
         f"adafed_{number}",
         Experiment(
             f"AdaFed's simulation {number}{words}.",
             {**_SETTINGS, "simulation": number, **more},
-            rows=list(map(Variant, ("fedavg", *systems))),
-            on_demand=[Variant(name) for name in _SYSTEMS if name not in systems],
+            rows=list(map(Variant, ("fedavg", *algorithms))),
+            on_demand=[Variant(name) for name in _ALGORITHMS if name not in algorithms],
             reports=(
                 *(f"adafed_figure{n}" for n in figures),
-                *("adafed_page", "system_effect"),
+                *("adafed_page", "algorithm_effect"),
             ),
             baseline="FedAvg",
             paper="AdaFed",
@@ -46,7 +50,7 @@ def _simulation(
     )
 
 
-_simulation("1", [1], _SYSTEMS[3:], ": its Figure 1")
+_simulation("1", [1], _ALGORITHMS[3:], ": its Figure 1")
 _of_table_1 = ", of its Table 1's images: its Figures 2, 3 and 4"
 _simulation("2", [2, 3, 4], ["adafed_weights_only", "adafed"], _of_table_1)
 _adversaries = ", with adversaries: its Figures 5 and 6"

@@ -41,7 +41,7 @@ def _rows(**changes: Any) -> list[Variant]:
 
 
 def _variants(**changes: Any) -> list[Variant]:
-    """What is like a baseline of the paper's and is none, for `--systems`."""
+    """What is like a baseline of the paper's and is none, for `--algorithms`."""
     return [Variant("quantized_updates", {**_ALONE, **changes})]
 
 
@@ -58,7 +58,7 @@ EXPERIMENTS.register(
         },
         rows=[*_rows(num_clients=3), *_rows(num_clients=4)],
         on_demand=[*_variants(num_clients=3), *_variants(num_clients=4)],
-        reports=("dual_table4", "system_effect"),
+        reports=("dual_table4", "algorithm_effect"),
         baseline="Weighted mean",
         paper="Dual",
     ),
@@ -76,7 +76,7 @@ EXPERIMENTS.register(
         },
         rows=_rows(),
         on_demand=_variants(),
-        reports=("dual_table5", "system_effect"),
+        reports=("dual_table5", "algorithm_effect"),
         baseline="Weighted mean",
         paper="Dual",
     ),

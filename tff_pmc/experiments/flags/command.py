@@ -16,6 +16,7 @@ from leaf_data.settings import (
     unknown,
 )
 from tff_pmc import project_files
+from tff_pmc.algorithms import ALGORITHMS
 from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.models import MODELS
@@ -23,8 +24,7 @@ from tff_pmc.reports import output
 from tff_pmc.runtime import ENGINES
 from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import flag_values
-from tff_pmc.settings.run_settings import in_small_letters
-from tff_pmc.systems import SYSTEMS
+from tff_pmc.settings.run_settings import slug
 
 LR_SEARCH = "lr_search"
 """The name by which `--experiment` asks for the search of a learning rate."""
@@ -50,11 +50,13 @@ def _experiment(name: str) -> str:
     raise SettingError(f"--experiment={name}: {unknown('experiment', name, known)}")
 
 
-def _systems(text: str) -> tuple[str, ...]:
-    """Names of systems, from their names or from what tables call them."""
-    by_letters = {in_small_letters(kind.name): name for name, kind in SYSTEMS.items()}
-    words = map(in_small_letters, flag_values.words(text))
-    return tuple(map(_names(SYSTEMS), (by_letters.get(word, word) for word in words)))
+def _algorithms(text: str) -> tuple[str, ...]:
+    """Names of algorithms, from their names or from what tables call them."""
+    by_letters = {slug(kind.name): name for name, kind in ALGORITHMS.items()}
+    words = map(slug, flag_values.words(text))
+    return tuple(
+        map(_names(ALGORITHMS), (by_letters.get(word, word) for word in words))
+    )
 
 
 def _callbacks(text: str) -> tuple[str, ...]:
@@ -79,11 +81,11 @@ class WhatToRun(Settings):
         "code: every difference of the two at once (docs/pmc.md).",
         choices=("paper", "reference_code"),
     )
-    systems: tuple[str, ...] = setting(
+    algorithms: tuple[str, ...] = setting(
         (),
         "The algorithms, as fedavg,adafed. By default those that the experiment "
         "compares, or prioritized alone.",
-        parse=_systems,
+        parse=_algorithms,
     )
     dataset: str = setting(
         "",
@@ -144,7 +146,7 @@ class WhatToRun(Settings):
     plugin: tuple[str, ...] = setting(
         (),
         "Modules of yours in this folder, as a or a,b, that are imported first. Their "
-        "data sets, models, criteria, systems, callbacks, experiments and reports "
+        "data sets, models, criteria, algorithms, callbacks, experiments and reports "
         "register themselves (docs/own_data.md, docs/extend.md).",
         parse=flag_values.words,
     )

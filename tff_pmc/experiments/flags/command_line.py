@@ -13,6 +13,7 @@ from typing import Any
 
 from leaf_data.dataset import DATASETS
 from leaf_data.settings import SettingError
+from tff_pmc.algorithms import ALGORITHMS
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 from tff_pmc.experiments.experiment import (
     Experiment,
@@ -28,8 +29,7 @@ from tff_pmc.experiments.flags.command import (
     Command,
 )
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
-from tff_pmc.settings.flag_values import naming
-from tff_pmc.systems import SYSTEMS
+from tff_pmc.settings.flag_values import prefix_errors
 
 Values = Mapping[str, Any]
 """Values by flag."""
@@ -109,7 +109,9 @@ def runs_of(
         why = "does not go with --seeds, which sets all seeds of several runs"
         _refuse(f"seed {seeds}", given, why)
         found = experiment(command.experiment)
-        names = [r.system.name if found.compares_systems else r.label for r in runs]
+        names = [
+            r.algorithm.name if found.compares_algorithms else r.label for r in runs
+        ]
         check_baseline(names, command.baseline)
     elif command.baseline:
         raise SettingError("--baseline goes with --seeds")
@@ -142,7 +144,7 @@ def _runs(
     if values.get("judge_on") != "local_validation":
         why = f"goes with --judge_on=local_validation or --experiment={LR_SEARCH}"
         _refuse("validation_fraction", values, why)
-    of_kind = _of_systems if found.compares_systems else _of_orderings
+    of_kind = _of_algorithms if found.compares_algorithms else _of_orderings
     # To OWA, Choquet and the product all orderings of the same criteria are one; and a
     # flag may replace what set two rows apart.
     by_label: dict[str, RunSettings] = {}
@@ -155,12 +157,12 @@ def _of_search(
     found: Experiment, command: Command, start: Values, values: Values, given: Values
 ) -> list[RunSettings]:
     """The runs of the search of a learning rate: DS with each rate."""
-    if found.compares_systems:
+    if found.compares_algorithms:
         raise SettingError(
-            f"--search_for={command.search_for} compares systems; the search runs DS"
+            f"--search_for={command.search_for} compares algorithms; the search runs DS"
         )
     _refuse(
-        "priority systems adjustment learning_rate judge_on record_clients "
+        "priority algorithms adjustment learning_rate judge_on record_clients "
         "evaluate_clients seeds",
         given,
         f"does not go with --experiment={LR_SEARCH}, which runs DS with each of "
@@ -176,20 +178,21 @@ def _of_search(
     ]
 
 
-def _of_systems(
+def _of_algorithms(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """The runs of an experiment that compares systems: of those named, or of all."""
+    """The runs of an experiment that compares algorithms: of those named, or of all."""
     _refuse(
         "priority adjustment criteria normalization criteria_ranges inspect",
         [*values, *["inspect"] * command.inspect],
-        f"does not go with {command.experiment}, which compares systems: see --systems",
+        f"does not go with {command.experiment}, which compares algorithms: see "
+        "--algorithms",
     )
     rows = list(found.rows)
-    if command.systems:
+    if command.algorithms:
         rows += found.on_demand
-        others = {*command.systems} - {row.system for row in rows}
-        rows = [row for row in rows if row.system in command.systems]
+        others = {*command.algorithms} - {row.algorithm for row in rows}
+        rows = [row for row in rows if row.algorithm in command.algorithms]
         rows += map(Variant, sorted(others))
     for flag in set(DATASETS[start["dataset"]].flags()) & set(values):
         # Where the rows differ in their data, a flag of it chooses among them.
@@ -211,29 +214,29 @@ def _of_orderings(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
     """The runs of an experiment that compares orderings of criteria."""
-    wanted = list(command.systems) or [start["system"]]
-    runs = [run for name in wanted for run in _of_system(found, name, start, values)]
-    if not any(SYSTEMS[name].takes_priority for name in wanted):
-        why = f"is of no use with the system {', '.join(wanted)}"
+    wanted = list(command.algorithms) or [start["algorithm"]]
+    runs = [run for name in wanted for run in _of_algorithm(found, name, start, values)]
+    if not any(ALGORITHMS[name].takes_priority for name in wanted):
+        why = f"is of no use with the algorithm {', '.join(wanted)}"
         _refuse("priority adjustment", values, why)
     return _settings_of(runs, start)
 
 
-def _of_system(
+def _of_algorithm(
     found: Experiment, name: str, start: Values, values: Values
 ) -> list[dict[str, Any]]:
-    """The values of the runs of one system: each ordering with each adjustment."""
+    """The values of the runs of one algorithm: each ordering with each adjustment."""
     criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
-    common = {**values, "system": name}
+    common = {**values, "algorithm": name}
     priorities = common.pop("priority", None)
     policies = common.pop("adjustment", ["fixed"])
-    system = SYSTEMS[name]
-    if not system.takes_priority:
+    algorithm = ALGORITHMS[name]
+    if not algorithm.takes_priority:
         return [{**common, "priority": criteria[:1]}]
     adjusted = any(policy != "fixed" for policy in policies)
     if priorities is not None:
         orders = _orderings(priorities, criteria)
-    elif adjusted or system.combines:
+    elif adjusted or algorithm.combines:
         orders = [criteria]
     else:
         own = () if "criteria" in values else found.orderings
@@ -243,8 +246,8 @@ def _of_system(
         if adjusted and "fixed" not in policies:
             words = f"--adjustment={','.join(policies)} has nothing to adjust"
             raise SettingError(f"{words}: {why}")
-        if system.combines:
-            raise SettingError(f"--systems={name} has nothing to combine: {why}")
+        if algorithm.combines:
+            raise SettingError(f"--algorithms={name} has nothing to combine: {why}")
     # An ordering of one criterion leaves nothing to adjust.
     pairs = [(o, p if len(o) > 1 else "fixed") for p in policies for o in orders]
     return [{**common, "priority": o, "adjustment": policy} for o, policy in pairs]
@@ -257,7 +260,9 @@ def _orderings(
     found: list[tuple[str, ...]] = []
     for order in given:
         if order == ("all",):
-            found += naming("--priority=all", flag_values.all_orderings, criteria)
+            found += prefix_errors(
+                "--priority=all", flag_values.all_orderings, criteria
+            )
         else:
             found.append(order)
     for order in found:
@@ -267,16 +272,18 @@ def _orderings(
 
 
 def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
-    """The settings of runs, each with the flags of its own system."""
-    of_systems = {flag for system in SYSTEMS.values() for flag in system.flags()}
+    """The settings of runs, each with the flags of its own algorithm."""
+    of_algorithms = {
+        flag for algorithm in ALGORITHMS.values() for flag in algorithm.flags()
+    }
     used: set[str] = set()
     settings = []
     for values in runs:
-        own = SYSTEMS[values.get("system", start["system"])].flags()
+        own = ALGORITHMS[values.get("algorithm", start["algorithm"])].flags()
         used.update(own)
-        kept = {f: v for f, v in values.items() if f not in of_systems or f in own}
+        kept = {f: v for f, v in values.items() if f not in of_algorithms or f in own}
         settings.append(RunSettings.of(kept, inherited=start))
-    names = ", ".join(dict.fromkeys(run.names["system"] for run in settings))
-    unused = " ".join(sorted(of_systems - used))
-    _refuse(unused, (*runs, {})[0], f"is of no use with the system {names}")
+    names = ", ".join(dict.fromkeys(run.names["algorithm"] for run in settings))
+    unused = " ".join(sorted(of_algorithms - used))
+    _refuse(unused, (*runs, {})[0], f"is of no use with the algorithm {names}")
     return settings

@@ -17,9 +17,9 @@ from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import ModelSettings
 from tff_pmc.selections import Selection
-from tff_pmc.settings.flag_values import naming
+from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.papers import PAPERS
-from tff_pmc.settings.run_settings import CHOSEN, GROUPS, System
+from tff_pmc.settings.run_settings import CHOSEN, GROUPS, Algorithm
 
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beyond the papers"
 """The parts of the help that are of no paper."""
@@ -27,7 +27,7 @@ EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beyond the papers
 _CHOSEN: dict[str, tuple[str, type[Settings]]] = {
     "dataset": ("data set", Dataset),
     "model": ("model", ModelSettings),
-    "system": ("system", System),
+    "algorithm": ("algorithm", Algorithm),
     "selection": ("selection", Selection),
 }
 """What is chosen by name, in words, and its base class, by flag."""
@@ -202,6 +202,7 @@ def _value(declared: Setting, value: Any) -> Any:
         return value.split(",") if declared.repeated else value
     texts = value.split(";") if declared.repeated else [value]
     found = [
-        naming(f"--{declared.flag}={text}", declared.parse, text) for text in texts
+        prefix_errors(f"--{declared.flag}={text}", declared.parse, text)
+        for text in texts
     ]
     return found if declared.repeated else found[0]

@@ -21,7 +21,7 @@ from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.experiments.flags.flag_definitions import Section
 from tff_pmc.settings.aggregation_settings import AggregationSettings
 from tff_pmc.settings.papers import PAPERS
-from tff_pmc.settings.run_settings import CHOSEN, System
+from tff_pmc.settings.run_settings import CHOSEN, Algorithm
 
 _WIDTH = 88
 _SCRIPT = "python run_experiments.py"
@@ -48,7 +48,7 @@ RULE = (
 )
 
 _FIRST_DAY = {
-    "What to run": "experiment systems dataset model seed seeds inspect plugin",
+    "What to run": "experiment algorithms dataset model seed seeds inspect plugin",
     "Training": "rounds clients_per_round local_epochs batch_size learning_rate "
     "client_optimizer server_optimizer",
     "Criteria and weights": "criteria priority normalization adjustment judge_on "
@@ -89,8 +89,8 @@ def help_text(part: str = "") -> str:
         title, lists = "Criteria", _lists(of=("criteria",))
         wanted = [s for s in sections if s.heading == AggregationSettings.title]
     elif name == "algorithms":
-        title, lists = "Algorithms", _lists(of=("system",))
-        wanted = [s for s in sections if issubclass(s.settings[0].owner, System)]
+        title, lists = "Algorithms", _lists(of=("algorithm",))
+        wanted = [s for s in sections if issubclass(s.settings[0].owner, Algorithm)]
     elif name:
         title, lists = _title(name), _lists(of=("files", "experiment"), paper=name)
         wanted = [s for s in sections if s.part == name]
@@ -162,7 +162,7 @@ _LISTS = {
     "files": "Flag files (--flagfile=experiments/NAME.flags)",
     "experiment": "Experiments (--experiment)",
     "criteria": "Criteria (--criteria, --priority)",
-    "system": "Algorithms (--systems)",
+    "algorithm": "Algorithms (--algorithms)",
     "dataset": "Data sets (--dataset)",
     "model": "Models (--model)",
     "selection": "Selections of clients (--selection)",

@@ -7,9 +7,9 @@ from typing import Any, Optional
 import numpy as np
 
 from tff_pmc import processes
+from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.record import metrics
-from tff_pmc.systems.setup import Setup, drawn_clients, traced
 
 
 class TestEvaluator:
@@ -25,8 +25,8 @@ class TestEvaluator:
 
     __test__ = False  # No test of pytest's, whatever its name begins with.
 
-    def __init__(self, setup: Setup) -> None:
-        settings, data = setup.settings, setup.data
+    def __init__(self, context: RunContext) -> None:
+        settings, data = context.settings, context.data
         self.clients = drawn_clients(
             data.test_examples, settings.record.evaluate_clients
         )
@@ -35,23 +35,23 @@ class TestEvaluator:
             self.examples = self.examples.subset(self.clients)
         self.metric = metrics.metric_of(data)
         self._single = settings.record.predictions
-        self._own = settings.system.own_answers(setup)
+        self._own = settings.algorithm.own_answers(context)
         if self._single or self._own:
             self._compute = processes.build_federated_prediction(
-                setup.model, self.examples.num_examples
+                context.model, self.examples.num_examples
             )
             packs = processes.prediction_packs
         else:
             build = processes.build_correct_counts
             if self.metric is metrics.LOSS:
                 build = processes.build_loss_sums
-            self._compute = traced(build, setup.model, self.examples.num_clients)
+            self._compute = traced(build, context.model, self.examples.num_clients)
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
         self._confusion, server = None, data.server_examples
         if server is not None:
             self._confusion = build_confusion(
-                setup.model, *setup.server_examples, data.num_classes
+                context.model, *context.server_examples, data.num_classes
             )
             # Accuracy is reported on the very images that the server has.
             self._reported = np.array_equal(server.x, data.test_examples.x)

@@ -75,7 +75,7 @@ def execute(
     print(printable(data.describe()), flush=True)
     if any(settings.two_stage for settings in runs):
         print(
-            f"The system {runs[0].names['system']} needs the totals first: two "
+            f"The algorithm {runs[0].names['algorithm']} needs the totals first: two "
             "aggregations a round, and every client's update is kept until the "
             "second"
         )

@@ -12,6 +12,7 @@ from tqdm import tqdm
 import leaf_data
 from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
+from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.processes.arguments import failure_named, initial_weights, probe_criteria
 from tff_pmc.record.round_record import shares_in_force, without
@@ -20,7 +21,6 @@ from tff_pmc.runtime import Runtime
 from tff_pmc.scores import participant_weights
 from tff_pmc.selections import LOSS
 from tff_pmc.settings import RunSettings
-from tff_pmc.systems.setup import Setup
 
 NUM_COHORTS = 3
 MOST_SHOWN = 10
@@ -38,29 +38,29 @@ def inspect(
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
-    settings, others = runs[0], [one.system.score(one) for one in runs]
+    settings, others = runs[0], [one.algorithm.score(one) for one in runs]
     for one in runs:
         if one.columns != settings.columns:
-            names = f"{settings.names['system']} and {one.names['system']}"
+            names = f"{settings.names['algorithm']} and {one.names['algorithm']}"
             raise SettingError(
-                f"--inspect: the systems {names} measure different criteria: inspect "
-                "one alone, with which DS and the orderings are shown"
+                f"--inspect: the algorithms {names} measure different criteria: "
+                "inspect one alone, with which DS and the orderings are shown"
             )
     # What is measured is the same whether orderings are tested after it or not.
-    setup, of_model = Setup.of(settings.replaced(adjustment="fixed"), data), ""
+    context, of_model = RunContext.of(settings.replaced(adjustment="fixed"), data), ""
     if LOSS in settings.selection.needs:
         drawn = settings.replaced(adjustment="fixed", selection="uniform")
-        setup = Setup.of(drawn, data)
+        context = RunContext.of(drawn, data)
         of_model = (
             f" (--selection={settings.names['selection']} needs the model of each "
             "round: these cohorts are uniform)"
         )
-    data, in_force = setup.data, settings.system.score(settings)
+    data, in_force = context.data, settings.algorithm.score(settings)
     chosen = [
-        setup.cohorts.choose(round_num).clients
+        context.cohorts.choose(round_num).clients
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
-    measured = _measure(setup, chosen, engine)
+    measured = _measure(context, chosen, engine)
     aggregation = settings.aggregation
     normalization = aggregation.scores_normalization
     weights = pd.DataFrame(
@@ -116,30 +116,34 @@ def inspect(
 
 
 def _measure(
-    setup: Setup, cohorts: Sequence[Sequence[int]], engine: Mapping[str, Any]
+    context: RunContext, cohorts: Sequence[Sequence[int]], engine: Mapping[str, Any]
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
-    found, words = setup.criteria, "measuring the criteria of cohorts"
+    found, words = context.criteria, "measuring the criteria of cohorts"
     if not any(criterion.needs_model for criterion in found):
-        weights, spec = initial_weights(setup.model)
-        named = setup.settings.aggregation.client_attributes
-        probe_criteria(found, setup.model, weights, spec, named)
+        weights, spec = initial_weights(context.model)
+        named = context.settings.aggregation.client_attributes
+        probe_criteria(found, context.model, weights, spec, named)
         with tqdm(cohorts, desc=words, unit="cohort") as shown:
-            return [_from_data(setup, chosen) for chosen in shown]
-    rounds = setup.settings.system.build(setup)
+            return [_from_data(context, chosen) for chosen in shown]
+    rounds = context.settings.algorithm.build(context)
     measured = []
     with Runtime(**engine):
         state = rounds.initialize()
         for chosen in tqdm(cohorts, desc=words, unit="cohort"):
-            metrics = rounds.next(state, setup.pack(chosen)).metrics
+            metrics = rounds.next(state, context.pack(chosen)).metrics
             train = metrics["client_work"]["train"]
             raw, excluded = train["criteria_by_client"], train["excluded_by_client"]
             measured.append(without(np.asarray(raw, float), np.asarray(excluded) > 0))
     return measured
 
 
-def _from_data(setup: Setup, chosen: Sequence[int]) -> np.ndarray:
-    found, data, table = setup.criteria, setup.data, setup.data.client_table.values
+def _from_data(context: RunContext, chosen: Sequence[int]) -> np.ndarray:
+    found, data, table = (
+        context.criteria,
+        context.data,
+        context.data.client_table.values,
+    )
     values = []
     for k in chosen:
         part = data.train_examples.client(k)
@@ -151,12 +155,14 @@ def _from_data(setup: Setup, chosen: Sequence[int]) -> np.ndarray:
         client = criteria_lib.LocalClient(
             part["x"], part["y"], None, None, own, sharing
         )
-        values.append([_value(setup, one, client, data.client_ids[k]) for one in found])
+        values.append(
+            [_value(context, one, client, data.client_ids[k]) for one in found]
+        )
     return np.array(values)
 
 
 def _value(
-    setup: Setup,
+    context: RunContext,
     criterion: criteria_lib.Criterion,
     client: criteria_lib.LocalClient,
     name: str,
@@ -165,7 +171,7 @@ def _value(
     with failure_named(criterion, f"for the data of client {name} alone"):
         value = float(raw_value(criterion, client, checked=False))
     # A declared range cuts what is below it.
-    if value < 0 and setup.settings.aggregation.normalization != "range":
+    if value < 0 and context.settings.aggregation.normalization != "range":
         raise criteria_lib.CriterionError(
             f"the criterion {criterion.code} gave a negative value: {value:g} "
             f"of client {name}"

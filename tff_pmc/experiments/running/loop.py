@@ -12,6 +12,7 @@ from typing import Any, Optional
 import numpy as np
 
 import leaf_data
+from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.experiments.running.lost_runs import LostRounds
@@ -21,7 +22,6 @@ from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
 from tff_pmc.settings import RunSettings
-from tff_pmc.systems.setup import Setup
 
 
 def run(
@@ -47,12 +47,12 @@ def run(
         title: the name of the progress bar, by default the label; None for no bar.
         callbacks: what else is called after each round.
     """
-    context = Setup.of(settings, data)  # Refused before a folder is made.
+    context = RunContext.of(settings, data)  # Refused before a folder is made.
     description = describe(settings, data, callbacks)
     with RunFolder(folder_path, description, resume=resume) as folder:
         if folder.finished:
             return
-        process = settings.system.build(context)
+        process = settings.algorithm.build(context)
         evaluator = TestEvaluator(context)
         state, rounds_before = folder.load(process.initialize())
         started = Run(
@@ -93,7 +93,7 @@ def describe(
     called = {type(callback).__name__: callback.by_flag() for callback in callbacks}
     return {
         "label": settings.label,
-        "system": settings.system.name,
+        "algorithm": settings.algorithm.name,
         "note": settings.data.note,
         "settings": settings.as_record(),
         "data": {
@@ -111,7 +111,11 @@ def describe(
 
 
 def train_round(
-    context: Setup, process: Any, evaluator: TestEvaluator, state: Any, round_num: int
+    context: RunContext,
+    process: Any,
+    evaluator: TestEvaluator,
+    state: Any,
+    round_num: int,
 ) -> FinishedRound:
     """Trains and tests one round."""
     start = time.perf_counter()

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
+from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments.callbacks import Callback, FinishedRound
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.sweep import Job, sweep
@@ -21,7 +22,6 @@ from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output
 from tff_pmc.reports.rounds_to_target import reaches
 from tff_pmc.settings import RunSettings, SettingError
-from tff_pmc.systems.setup import Setup
 
 _SHARE = 50  # Of the devices, percent.
 _WHOSE = {"pooled": "all devices'", "own": "their own"}
@@ -59,7 +59,7 @@ def search(
     )
     data = dataclasses.replace(remaining, test_examples=aside)
     target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
-    Setup.of(first, data)  # Refused before a folder is made.
+    RunContext.of(first, data)  # Refused before a folder is made.
     plan = loop.describe(first, data)
     plan["settings"]["training"].pop("learning_rate")
     rates = [settings.training.learning_rate for settings in runs]

@@ -64,7 +64,7 @@ class Predictions(Callback):
                     row_splits=self._examples.row_splits,
                     client_ids=np.array(self._examples.client_ids),
                 )
-        # `Setup.of` refuses more classes than a byte has.
+        # `RunContext.of` refuses more classes than a byte has.
         predicted = round.predicted.astype(np.uint8)
         path = predictions.path_of(self._folder, round.round_num)
         with files.replacing(path) as file:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Optional
 
 import leaf_data
 from leaf_data.examples import StorePart
+from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.callbacks import Callback
 from tff_pmc.experiments.experiment import EXPERIMENTS
@@ -19,7 +20,6 @@ from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
 from tff_pmc.record.same_run import check_same, folder_of_runs, read_plan
 from tff_pmc.settings import RunSettings
-from tff_pmc.systems.setup import Setup
 
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]
 
@@ -113,7 +113,7 @@ def run_all(
     """
     data = load(runs[0])
     for settings in runs:
-        Setup.of(settings, data)  # Refused before a folder is made.
+        RunContext.of(settings, data)  # Refused before a folder is made.
     by_folder = {output_dir: list(runs)}
     if seeds:
         by_folder = {
@@ -225,8 +225,8 @@ def _plan(
     """Describes the runs: what all of them share, their labels, and their seeds."""
     described = loop.describe(runs[0], data)["data"]
     varying = {"priority", "adjustment", *(runs[0].seed_flags if seeds else ())}
-    # The seed is among the options of the data; systems may differ in their data.
-    if EXPERIMENTS[runs[0].experiment].compares_systems:
+    # The seed is among the options of the data; algorithms may differ in their data.
+    if EXPERIMENTS[runs[0].experiment].compares_algorithms:
         del described["clients"], described["options"]
     elif seeds:
         del described["options"]

@@ -177,12 +177,12 @@ def _claims(results: Results, experiment: str) -> list[list[str]]:
 def _rows(results: Results) -> pd.DataFrame:
     """Returns a row for each run under one seed: accuracies, rounds to them, leads."""
     accuracy = results.rounds.pivot(index="label", columns="round", values="accuracy")
-    baselines = results.only(algorithm=FEDAVG).runs.set_index("note")["label"]
+    baselines = results.only(title=FEDAVG).runs.set_index("note")["label"]
     macro_f1 = results.rounds.get("macro_f1")
     rows = []
     for _, run in results.runs.iterrows():
         own = accuracy.loc[run["label"]].dropna()
-        row: dict[str, Any] = {"system": run["label"]}
+        row: dict[str, Any] = {"algorithm": run["label"]}
         row |= {f"round {n}": round(own[n], 4) for n in ROUNDS if n in own}
         for target in TARGETS:
             reached = own[own >= target / 100]

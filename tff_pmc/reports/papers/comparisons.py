@@ -207,7 +207,7 @@ def _equal_weights(own: pd.DataFrame, base: pd.DataFrame) -> bool:
     if any(len(of) != 1 for of in labels) or labels[0] == labels[1]:
         return False
     # An algorithm that does more than weigh, as momentum does, is another one.
-    if [*own["system"]] != [*base["system"]]:
+    if [*own["algorithm"]] != [*base["algorithm"]]:
         return False
     try:
         return [*values(own, _weights)] == [*values(base, _weights)]

@@ -62,18 +62,18 @@ def rows_of(results: Results) -> Results:
     """
     # Runs of before that quantized updates have the name of the paper's quantization.
     runs = results.runs
-    of_before = runs["system"] == "quantized"
+    of_before = runs["algorithm"] == "quantized"
     of_before &= runs.reindex(columns=["quantized_levels"]).notna().any(axis=1)
-    found = results.only(runs["system"].isin(ALGORITHMS) & ~of_before)
-    places = {system: place for place, system in enumerate(ALGORITHMS)}
+    found = results.only(runs["algorithm"].isin(ALGORITHMS) & ~of_before)
+    places = {name: place for place, name in enumerate(ALGORITHMS)}
+    order = np.lexsort((found.runs["algorithm"].map(places), found.runs["seed"]))
     found.runs = found.runs.assign(
-        algorithm=found.runs["system"].map(ALGORITHMS),
+        algorithm=found.runs["algorithm"].map(ALGORITHMS),
         clients=[
             "&".join(f"C{number + 1}" for number in range(count))
             for count in found.runs["data_clients"]
         ],
     )
-    order = np.lexsort((found.runs["system"].map(places), found.runs["seed"]))
     found.runs = found.runs.iloc[order].reset_index(drop=True)
     twice = found.runs[found.runs.duplicated(["seed", *KEYS[:2]], keep=False)]
     if len(twice):
@@ -199,7 +199,7 @@ def chosen(rows: Results) -> pd.DataFrame:
     `chosen`, `lambda_0` (the quantity alone; NaN where 0 was not tested), `mean` and
     `lowest`. `rows` are those of `rows_of`.
     """
-    runs = rows.runs[rows.runs["system"] == "dual"]
+    runs = rows.runs[rows.runs["algorithm"] == ALGORITHMS["dual"]]
     tested = pd.merge(runs[[*KEY, "clients"]], rows.candidates, on=KEY)
     tested = tested[tested["kind"] == "trial"]
     tested = tested.assign(

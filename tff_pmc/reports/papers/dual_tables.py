@@ -17,6 +17,7 @@ from tff_pmc.reports import REPORTS, Report, figures, pages
 from tff_pmc.reports.conditions import conditions, data_caveat
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.dual_cells import (
+    ALGORITHMS,
     CHOICES,
     KEYS,
     METRICS,
@@ -183,7 +184,7 @@ def _lambda_notes(rows: Results, lambdas: pd.DataFrame) -> list[str]:
     found = []
     for clients, epochs in lambdas.groupby("clients", sort=False):
         runs = rows.runs[(rows.runs["clients"] == clients)]
-        run = runs[runs["system"] == "dual"].iloc[0]
+        run = runs[runs["algorithm"] == ALGORITHMS["dual"]].iloc[0]
         tried = rows.candidates[rows.candidates["label"] == run["label"]]
         gain = (epochs["chosen"] - epochs["mean"]).mean()
         where = JUDGED_ON[run["judge_on"]].format(

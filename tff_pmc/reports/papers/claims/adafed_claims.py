@@ -28,7 +28,7 @@ from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Differences
 
 for _number, _hours in ((1, 50), (2, 0), (3, 0)):
-    # Hours for both systems, five seeds and twenty rounds.
+    # Hours for both algorithms, five seeds and twenty rounds.
     declare(
         f"adafed_{_number}",
         {

@@ -59,7 +59,7 @@ ALL = [*LOW_AND_MID, HIGH_75]
     "2.2",
     "femnist",
     flags="--priority=MD,DS,LD --adjustment=fixed "
-    "--systems=prioritized,weighted_average,owa,choquet "
+    "--algorithms=prioritized,weighted_average,owa,choquet "
     "--average_weights=0.5,0.3,0.2 --owa_quantifier=most "
     "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4",
     hours=144,
@@ -68,8 +68,8 @@ def prioritized_is_the_best_score(runs: Runs) -> Differences:
     """Of weighted average, OWA, Choquet and prioritized score the prioritized one
     performs best. (No numbers of the others are printed.)"""
     others = ["weighted_average", "owa", "choquet"]
-    system = runs.setting("system", "")
-    label = system.where(system.isin(others), runs.rows["label"])
+    algorithm = runs.setting("algorithm", "")
+    label = algorithm.where(algorithm.isin(others), runs.rows["label"])
     named = runs._replace(rows=runs.rows.assign(label=label))
     name = "{run} minus {base}, points"
     return Differences(

@@ -62,12 +62,17 @@ def of_clients(runs: Runs, clients: int = 3) -> Runs:
 
     They are named by their algorithm.
     """
-    system, form = runs.setting("system", ""), runs.setting("personalized_form", "")
+    algorithm, form = (
+        runs.setting("algorithm", ""),
+        runs.setting("personalized_form", ""),
+    )
     # Quantized updates were once named as the paper's quantization is.
-    of_before = (system == "quantized") & (runs.setting("quantized_levels", "") != "")
-    elsewhere = (system == "dual") & (runs.setting("judge_on", "") != "test")
-    there = system.isin(ALGORITHMS) & (runs.setting("data_clients", 0) == clients)
-    names = system.where(form.isin(["", "formula"]), system + " (" + form + ")")
+    of_before = (algorithm == "quantized") & (
+        runs.setting("quantized_levels", "") != ""
+    )
+    elsewhere = (algorithm == "dual") & (runs.setting("judge_on", "") != "test")
+    there = algorithm.isin(ALGORITHMS) & (runs.setting("data_clients", 0) == clients)
+    names = algorithm.where(form.isin(["", "formula"]), algorithm + " (" + form + ")")
     rows = runs.rows.assign(label=names)[there & ~of_before & ~elsewhere]
     return runs._replace(rows=rows)
 
@@ -145,7 +150,7 @@ def laplace_is_chance(runs: Runs) -> Differences:
     "Dual",
     "V",
     "dual_criterion",
-    flags="--systems=simple_average,personalized --personalized_form=text",
+    flags="--algorithms=simple_average,personalized --personalized_form=text",
     hours=23,
 )
 def tuned_models_do_well(runs: Runs) -> Differences:

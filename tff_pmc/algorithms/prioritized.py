@@ -1,6 +1,6 @@
-"""Systems that weigh clients by a score over their criteria: DA's and PMC's, FedAvg.
+"""Algorithms that weigh clients by a score over their criteria: DA's and PMC's, FedAvg.
 
-With `--adjustment` a scored system becomes a search over candidates in every round
+With `--adjustment` a scored algorithm becomes a search over candidates in every round
 (DA's Algorithm 1): the cohort trains once, and the models of several scores, its
 candidates, are tested before one is taken.
 """
@@ -13,55 +13,57 @@ from typing import Any
 
 from leaf_data.settings import SettingError
 from tff_pmc import scores, search
+from tff_pmc.algorithms.counterfactual_scores import scores_of
+from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.settings.run_settings import (
-    SYSTEMS,
+    ALGORITHMS,
+    Algorithm,
     RunSettings,
-    System,
-    in_small_letters,
+    slug,
 )
-from tff_pmc.systems.asked_weightings import scores_of
-from tff_pmc.systems.setup import Setup
-from tff_pmc.systems.trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
-class ScoredSystem(System):
-    """A system whose weights come from a score; a subclass must define `score` only."""
+class ScoredAlgorithm(Algorithm):
+    """An algorithm whose weights come from a score; a subclass only defines `score`."""
 
-    def build(self, setup: Setup) -> Trainer:
+    def build(self, context: RunContext) -> Trainer:
         """Builds the trainer, with a search or counterfactuals where there are any."""
-        settings = setup.settings
+        settings = context.settings
         if settings.adjustment.searches or settings.counterfactual.kinds:
-            return self._build_search(setup)
-        return Trainer(setup, self.build_process(setup), self.score(settings))
+            return self._build_search(context)
+        return Trainer(context, self.build_process(context), self.score(settings))
 
-    def build_process(self, setup: Setup, basis: scores.Basis | None = None) -> Any:
+    def build_process(
+        self, context: RunContext, basis: scores.Basis | None = None
+    ) -> Any:
         """Builds the process of the score, by default with the sums that it needs."""
         from tff_pmc import processes
 
         return processes.build_prioritized_fed_avg(
-            setup.model,
-            client_optimizer_fn=setup.client_optimizer,
-            server_optimizer_fn=setup.server_optimizer,
-            score=self.score(setup.settings),
-            criteria=setup.criteria,
+            context.model,
+            client_optimizer_fn=context.client_optimizer,
+            server_optimizer_fn=context.server_optimizer,
+            score=self.score(context.settings),
+            criteria=context.criteria,
             basis=basis,
-            sums=setup.sums,
-            **setup.training.arguments,
+            sums=context.sums,
+            **context.training.arguments,
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
         """Returns the scores that `--counterfactuals` names, after that in force."""
         return scores_of(settings, self.score(settings))
 
-    def _build_search(self, setup: Setup) -> Trainer:
+    def _build_search(self, context: RunContext) -> Trainer:
         """Builds the trainer of a search, of counterfactuals, or of both."""
         from tff_pmc import processes
 
-        settings, judge = setup.settings, None
+        settings, judge = context.settings, None
         if settings.adjustment.judge_on == "server":
             judge = processes.build_server_judge(
-                setup.model, *setup.server_examples, setup.data.num_classes
+                context.model, *context.server_examples, context.data.num_classes
             )
         score, others = self.score(settings), []
         candidates = [score]
@@ -70,25 +72,25 @@ class ScoredSystem(System):
         if settings.counterfactual.kinds:
             others = self.counterfactuals(settings)
         online = processes.build_online_adjusted_fed_avg(
-            setup.model,
-            client_optimizer_fn=setup.client_optimizer,
-            server_optimizer_fn=setup.server_optimizer,
+            context.model,
+            client_optimizer_fn=context.client_optimizer,
+            server_optimizer_fn=context.server_optimizer,
             candidates=candidates,
             first=score,
             others=others,
-            criteria=setup.criteria,
+            criteria=context.criteria,
             policy=settings.adjustment.adjustment,
             judge=judge,
-            num_clients=setup.judged.num_clients,
-            sums=setup.sums,
-            **setup.training.arguments,
+            num_clients=context.judged.num_clients,
+            sums=context.sums,
+            **context.training.arguments,
         )
-        return Trainer(setup, online, score, others)
+        return Trainer(context, online, score, others)
 
 
 @dataclasses.dataclass(frozen=True)
-class PrioritySystem(ScoredSystem):
-    """A scored system whose criteria, and their order, `--priority` names."""
+class PriorityAlgorithm(ScoredAlgorithm):
+    """A scored algorithm whose criteria, and their order, `--priority` names."""
 
     takes_priority = True
     combines = True
@@ -105,12 +107,12 @@ class PrioritySystem(ScoredSystem):
         words = "-".join(re.findall(r"(?:\^-|[\w.^])+", label)).replace("^", "_")
         adjustment = settings.adjustment
         adjusted = adjustment.adjustment if adjustment.searches else ""
-        notes = map(in_small_letters, settings.notes)
+        notes = map(slug, settings.notes)
         return "_".join(filter(None, (words, adjusted, *notes)))
 
 
 @dataclasses.dataclass(frozen=True)
-class Prioritized(PrioritySystem):
+class Prioritized(PriorityAlgorithm):
     """Weights by an ordering of criteria (DA eq. 3 and 4, PMC eq. 5 and 6).
 
     One criterion alone is the single-criterion baseline; DS is federated averaging.
@@ -137,7 +139,7 @@ class Prioritized(PrioritySystem):
 
 
 @dataclasses.dataclass(frozen=True)
-class FedAvg(ScoredSystem):
+class FedAvg(ScoredAlgorithm):
     """Federated averaging (McMahan et al. 2017), the baseline of AdaFed.
 
     It is the prioritized mean of DS alone, under the name that AdaFed's paper has.
@@ -150,5 +152,5 @@ class FedAvg(ScoredSystem):
         return scores.single("DS", settings.aggregation.criteria)
 
 
-SYSTEMS.register("prioritized", Prioritized)
-SYSTEMS.register("fedavg", FedAvg)
+ALGORITHMS.register("prioritized", Prioritized)
+ALGORITHMS.register("fedavg", FedAvg)

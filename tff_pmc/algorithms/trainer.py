@@ -1,4 +1,4 @@
-"""The training of a system's rounds: by a fixed score, a search, counterfactuals."""
+"""The trainer of a run: rounds by a fixed score, a search, with counterfactuals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
+from tff_pmc.algorithms.run_context import RunContext, drawn_clients
 from tff_pmc.scores import Basis, Score
-from tff_pmc.systems.setup import Setup, drawn_clients
 
 if TYPE_CHECKING:
     from tff_pmc.processes.counterfactuals import Counterfactual
@@ -42,7 +42,7 @@ class RoundResult(NamedTuple):
 
 
 class Trainer:
-    """Trains a system's rounds, one after another, from packs of clients.
+    """Trains an algorithm's rounds, one after another, from packs of clients.
 
     The process is a `tff.learning.templates.LearningProcess`, which runs a round in
     one call, or a `processes.OnlineAdjustedFedAvg`, whose rounds are trained first:
@@ -52,7 +52,7 @@ class Trainer:
 
     def __init__(
         self,
-        setup: Setup,
+        context: RunContext,
         process: Any,
         score: Score,
         counterfactuals: Sequence[Score] = (),
@@ -63,15 +63,15 @@ class Trainer:
         from tff_pmc.processes.communication import traffic
         from tff_pmc.runtime import lost_rounds
 
-        self._process, self._score, self._setup = process, score, setup
+        self._process, self._score, self._context = process, score, context
         self._online = isinstance(process, OnlineAdjustedFedAvg)
-        self._searches = setup.settings.adjustment.searches
+        self._searches = context.settings.adjustment.searches
         self._counterfactuals = counterfactuals
         train, num_sums = process.next, None
         if self._online:
             train = process.parts.train
             # Without those that counterfactuals alone need.
-            num_sums = len(Basis.of(len(setup.criteria), process.candidates))
+            num_sums = len(Basis.of(len(context.criteria), process.candidates))
             self._prepare_judges()
         lost_rounds.leave_to_caller(train)
         self.initialize = process.initialize
@@ -82,19 +82,19 @@ class Trainer:
             state.global_model_weights,
             state.client_work,
             signature.result.metrics.member,
-            normalization=setup.settings.aggregation.normalization,
-            two_stage=setup.settings.two_stage,
-            own_metrics=OwnMetrics.of(setup.model).specs,
+            normalization=context.settings.aggregation.normalization,
+            two_stage=context.settings.two_stage,
+            own_metrics=OwnMetrics.of(context.model).specs,
             num_sums=num_sums,
         )
 
     @property
     def num_judges(self) -> int:
         """The number of clients that judge each candidate of a search."""
-        at_server = self._setup.settings.adjustment.judge_on == "server"
+        at_server = self._context.settings.adjustment.judge_on == "server"
         if not self._searches or at_server:
             return 0
-        return int((self._setup.judged.sizes > 0).sum())
+        return int((self._context.judged.sizes > 0).sum())
 
     def next(self, state: Any, packs: Any) -> RoundResult:
         """Runs one round with a cohort's packs."""
@@ -113,7 +113,7 @@ class Trainer:
             Tested(
                 process.candidates[trial.index].label,
                 trial.correct,
-                self._setup.judged.num_examples,
+                self._context.judged.num_examples,
                 trial.index == chosen,
             )
             for trial in output.trials
@@ -123,7 +123,7 @@ class Trainer:
         others = self._judge_counterfactuals(state, trained, in_force)
         if others and self._sampled_packs is self._judged_packs:
             counts = others[0].correct
-        judged_on_tests = self._setup.settings.adjustment.judge_on == "test"
+        judged_on_tests = self._context.settings.adjustment.judge_on == "test"
         return RoundResult(
             state=output.state,
             metrics=output.metrics,
@@ -139,7 +139,7 @@ class Trainer:
         """Packs the examples on which a search, and counterfactuals, are judged."""
         from tff_pmc.processes import evaluation_packs
 
-        settings, judged = self._setup.settings, self._setup.judged
+        settings, judged = self._context.settings, self._context.judged
         self._sampled = judged
         self._judged_packs: list[Any] = []
         if settings.adjustment.judge_on != "server":
@@ -160,7 +160,7 @@ class Trainer:
         """Judges the models of other weightings, that in force the first of them."""
         from tff_pmc.processes.counterfactuals import judge_all
 
-        settings = self._setup.settings
+        settings = self._context.settings
         round_num = int(state.learning.client_work["round"]) + 1
         if not settings.counterfactual.judges(round_num):
             return []

@@ -1,4 +1,4 @@
-"""The scores of the systems, from their settings."""
+"""The scores of the algorithms, from their settings."""
 
 import pytest
 
@@ -6,9 +6,11 @@ from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import settings
 
 
-def score(system, *members, **own):
-    made = settings("mnist_noniid", {"system": system, "priority": members, **own})
-    return made.system.score(made)
+def score(algorithm, *members, **own):
+    made = settings(
+        "mnist_noniid", {"algorithm": algorithm, "priority": members, **own}
+    )
+    return made.algorithm.score(made)
 
 
 def test_settings_make_the_scores():
@@ -30,21 +32,21 @@ def test_settings_make_the_scores():
 
 
 def test_fedavg_and_the_baselines_weigh_by_size():
-    for system in ("fedavg", "weighted_mean", "median", "momentum"):
-        assert score(system, "LD").terms == {(0,): 1.0}
+    for algorithm in ("fedavg", "weighted_mean", "median", "momentum"):
+        assert score(algorithm, "LD").terms == {(0,): 1.0}
 
 
 def test_a_search_has_all_orderings_of_the_ordering_in_force():
     made = settings("mnist_noniid", {"priority": ("MD", "DS")})
-    found = made.system.candidates(made)
+    found = made.algorithm.candidates(made)
     assert [candidate.label for candidate in found] == ["DS,MD", "MD,DS"]
 
 
 def test_dual_searches_lambda_from_the_quantity_alone():
-    made = settings("dual_criterion", {"system": "dual", "dual_lambda_steps": 3})
-    found = made.system.candidates(made)
+    made = settings("dual_criterion", {"algorithm": "dual", "dual_lambda_steps": 3})
+    found = made.algorithm.candidates(made)
     assert [s.label for s in found] == ["lambda=0.00", "lambda=0.50", "lambda=1.00"]
-    assert made.system.score(made) == found[0]
+    assert made.algorithm.score(made) == found[0]
 
 
 def test_powers_have_folders_of_their_own():
@@ -60,7 +62,7 @@ TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}
 
 
 @pytest.mark.parametrize(
-    ("system", "members", "own", "message"),
+    ("algorithm", "members", "own", "message"),
     [
         (
             "owa",
@@ -73,6 +75,6 @@ TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}
         ("adafed", ("DS",), {}, "the first of --criteria must be ACC"),
     ],
 )
-def test_what_makes_no_score_is_refused(system, members, own, message):
+def test_what_makes_no_score_is_refused(algorithm, members, own, message):
     with pytest.raises(SettingError, match=message):
-        score(system, *members, **own)
+        score(algorithm, *members, **own)

@@ -56,7 +56,7 @@ def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
 
 def test_settings_reach_adafeds_process(federation, monkeypatch):
     from tff_pmc import processes
-    from tff_pmc.systems import adafed, prioritized
+    from tff_pmc.algorithms import adafed, prioritized
 
     given = {}
 
@@ -102,34 +102,34 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
     ],
 )
 def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, **change(federation))
     for one in runs_of("adafed_1"):
         with pytest.raises(SettingError, match=says):
-            Setup.of(one, other)
+            RunContext.of(one, other)
 
 
 def test_a_client_that_no_pack_holds_is_refused_at_the_start(federation):
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
     one = runs_of("adafed_1", max_pack_bytes=5000)[0]
     size = federation.train_examples.client(0)["x"].nbytes
     with pytest.raises(SettingError, match=f"has {size} bytes .* raise --max_pack_byt"):
-        Setup.of(one, federation)
+        RunContext.of(one, federation)
 
 
 def test_who_keeps_its_own_model_has_to_be_named(federation):
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, client_table=leaf_data.ClientTable())
     with pytest.raises(SettingError, match="keep_own_model needs the attribute advers"):
-        Setup.of(runs_of("adafed_3")[0], other)
+        RunContext.of(runs_of("adafed_3")[0], other)
 
 
 def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     """Labels from 1 on, say, of one's own data and one's own model."""
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, num_classes=11)
     one = runs_of("adafed_1")[0]
@@ -137,7 +137,7 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     silent = type(kind.__name__, (kind,), {"num_classes": 0})
     model = silent(**dataclasses.asdict(one.model))
     with pytest.raises(SettingError, match="tells 10 classes apart, .* 11, 0 to 10"):
-        Setup.of(dataclasses.replace(one, model=model), other)
+        RunContext.of(dataclasses.replace(one, model=model), other)
 
     def build(self):
         import tensorflow as tf
@@ -159,19 +159,19 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     single = type(kind.__name__, (silent,), {"build": build})
     model = single(**dataclasses.asdict(one.model))
     with pytest.raises(SettingError, match="--model=.*score for each class, not"):
-        Setup.of(dataclasses.replace(one, model=model), other)
+        RunContext.of(dataclasses.replace(one, model=model), other)
     wide = type(kind.__name__, (kind,), {"num_classes": 300})
     model = wide(**dataclasses.asdict(one.model))
     record = dataclasses.replace(one.record, predictions=True)
     with pytest.raises(SettingError, match="at most 255 classes, .* has 300"):
-        Setup.of(dataclasses.replace(one, model=model, record=record), federation)
+        RunContext.of(dataclasses.replace(one, model=model, record=record), federation)
 
 
 def test_labels_have_to_be_of_the_models_kind():
     """Numbers for classes; the reverse is that of a model without any."""
+    from tff_pmc.algorithms.run_context import RunContext
     from tff_pmc.experiments.experiment import values_of
     from tff_pmc.settings import RunSettings
-    from tff_pmc.systems.setup import Setup
 
     data = leaf_data.load("digits5k", partition="noniid")
     numbers = {
@@ -187,4 +187,4 @@ def test_labels_have_to_be_of_the_models_kind():
     with pytest.raises(
         SettingError, match="takes labels of .* int32, and .* has float32"
     ):
-        Setup.of(settings, other)
+        RunContext.of(settings, other)

@@ -1,12 +1,12 @@
-"""Short runs of the systems of an experiment."""
+"""Short runs of the algorithms of an experiment."""
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 
 
 def runs_of(experiment, *wanted, **changes):
-    """Gives the settings of an experiment's rows, or of those of the systems named."""
+    """Returns the settings of an experiment's rows, or of the named algorithms'."""
     found = EXPERIMENTS[experiment]
-    rows = [r for r in (*found.rows, *found.on_demand) if r.system in wanted]
+    rows = [r for r in (*found.rows, *found.on_demand) if r.algorithm in wanted]
     short = {"rounds": 2, "local_epochs": 1, **changes}
     return [settings(experiment, {**row.values, **short}) for row in rows or found.rows]
 
@@ -19,7 +19,7 @@ def run_all(runs, data, folder):
 
 
 def built(one, data):
-    """Builds the rounds of a run's system."""
-    from tff_pmc.systems.setup import Setup
+    """Builds the rounds of a run's algorithm."""
+    from tff_pmc.algorithms.run_context import RunContext
 
-    return one.system.build(Setup.of(one, data))
+    return one.algorithm.build(RunContext.of(one, data))

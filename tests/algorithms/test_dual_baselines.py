@@ -11,7 +11,7 @@ FORMULA = {"alpha": 0.2, "form": "formula"}
 
 
 @pytest.mark.parametrize(
-    ("system", "changes", "expected"),
+    ("algorithm", "changes", "expected"),
     [
         ("momentum", MOMENTUM, {"beta": 0.3, "eta": 0.7}),
         ("personalized", {"personalized_alpha": 0.2}, FORMULA),
@@ -20,13 +20,13 @@ FORMULA = {"alpha": 0.2, "form": "formula"}
         *((name, {}, {}) for name in ("median", "simple_average", "weighted_mean")),
     ],
 )
-def test_settings_reach_the_baselines(monkeypatch, system, changes, expected):
+def test_settings_reach_the_baselines(monkeypatch, algorithm, changes, expected):
     from tff_pmc.aggregation import baselines
 
     given = []
-    monkeypatch.setattr(baselines, system, lambda **options: given.append(options))
-    one, _ = runs_of("dual_criterion", system, **changes)
-    one.system.factory(one)
+    monkeypatch.setattr(baselines, algorithm, lambda **options: given.append(options))
+    one, _ = runs_of("dual_criterion", algorithm, **changes)
+    one.algorithm.factory(one)
     assert given == [expected]
 
 
@@ -37,14 +37,14 @@ def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch):
     monkeypatch.setattr(baselines, "quantize_parameters", given.append)
     monkeypatch.setattr(baselines, "simple_average", lambda: "simple")
     one, _ = runs_of("dual_criterion", "quantized", quantized_bits=5)
-    assert one.system.factory(one) == "simple"
-    one.system.client_step(one)
+    assert one.algorithm.factory(one) == "simple"
+    one.algorithm.client_step(one)
     assert given == [5]
 
 
-def test_the_client_step_of_a_system_reaches_its_process(federation, monkeypatch):
+def test_the_client_step_of_a_algorithm_reaches_its_process(federation, monkeypatch):
     from tff_pmc import processes
-    from tff_pmc.systems import baseline_systems
+    from tff_pmc.algorithms import baseline_algorithms
 
     given = {}
 
@@ -52,7 +52,7 @@ def test_the_client_step_of_a_system_reaches_its_process(federation, monkeypatch
         given.update(options)
 
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
-    monkeypatch.setattr(baseline_systems, "Trainer", lambda *a: None)
+    monkeypatch.setattr(baseline_algorithms, "Trainer", lambda *a: None)
     small = {"model": "keras_mnist_cnn", "num_clients": 4}
     for name, steps in (("quantized", True), ("simple_average", False)):
         one, _ = runs_of("dual_criterion", name, **small)
@@ -88,8 +88,8 @@ def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation
     import tensorflow as tf
     import tensorflow_federated as tff
 
+    from tff_pmc.algorithms.run_context import RunContext
     from tff_pmc.clients.packed_training import train_locally
-    from tff_pmc.systems.setup import Setup
 
     (config,) = runs_of(
         *("dual_criterion", "personalized"),
@@ -101,8 +101,8 @@ def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation
         personalized_form="text",
     )[:1]
     config = config.replaced(model_seed=1)
-    setup = Setup.of(config, federation)
-    model = setup.model
+    context = RunContext.of(config, federation)
+    model = context.model
     trainable = tuple(map(tf.constant, model.initial_weights[0]))
     weights = tff.learning.models.ModelWeights(trainable, ())
     expected = []
@@ -110,7 +110,7 @@ def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation
         own = federation.train_examples.client(client)
         tuned, *_ = train_locally(
             model,
-            setup.client_optimizer,
+            context.client_optimizer,
             weights,
             own["x"],
             own["y"],
@@ -120,6 +120,6 @@ def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation
         x = federation.test_examples.client(client)["x"]
         output = model.predict_on_batch((tuned.trainable, ()), x, False)
         expected.append(np.argmax(output, axis=-1))
-    found = config.system.own_answers(setup).answer(weights)
+    found = config.algorithm.own_answers(context).answer(weights)
     np.testing.assert_array_equal(found, np.concatenate(expected))
     assert len({part.tobytes() for part in expected}) > 1

@@ -15,7 +15,7 @@ from tff_pmc.selections import LOSS, Clients
 from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
-    from tff_pmc.systems.setup import Setup
+    from tff_pmc.algorithms.run_context import RunContext
 
 
 class Cohort(NamedTuple):
@@ -32,10 +32,10 @@ class Cohorts:
         size: the number of clients in a round.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, context: RunContext) -> None:
         """Takes what a run is set up of, whose model is made when it is needed."""
-        self._setup, settings = setup, setup.settings
-        sizes = setup.data.train_examples.sizes
+        self._context, settings = context, context.settings
+        sizes = context.data.train_examples.sizes
         self._able = np.flatnonzero(sizes)
         self._sizes = sizes[self._able]
         self.size = settings.training.cohort_size(len(self._able), settings.dataset)
@@ -47,7 +47,7 @@ class Cohorts:
 
         `weights` makes the model's weights, for a selection that needs the loss.
         """
-        settings, asked = self._setup.settings, 0
+        settings, asked = self._context.settings, 0
 
         def measure(name: str, places: npt.ArrayLike) -> npt.NDArray[np.float64]:
             nonlocal asked
@@ -55,7 +55,7 @@ class Cohorts:
             if name not in settings.selection.needs:
                 raise self._refused(f"its `needs` do not name {name!r}")
             if name != LOSS:
-                column = self._setup.data.client_table.values[name]
+                column = self._context.data.client_table.values[name]
                 return np.array(column[clients], np.float64)
             assert weights is not None
             asked += len(clients)
@@ -78,18 +78,20 @@ class Cohorts:
         self, clients: npt.NDArray[np.int64], weights: Any
     ) -> npt.NDArray[np.float64]:
         """The mean loss of the model on each client's training examples."""
+        from tff_pmc.algorithms.run_context import traced
         from tff_pmc.processes import build_loss_sums, evaluation_packs
-        from tff_pmc.systems.setup import traced
 
-        setup = self._setup
-        examples = setup.data.train_examples.subset(clients)
-        packs = evaluation_packs(examples, num_packs=setup.settings.training.num_packs)
-        sums = traced(build_loss_sums, setup.model, len(clients))(weights, packs)
+        context = self._context
+        examples = context.data.train_examples.subset(clients)
+        packs = evaluation_packs(
+            examples, num_packs=context.settings.training.num_packs
+        )
+        sums = traced(build_loss_sums, context.model, len(clients))(weights, packs)
         means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
         return means
 
     def _refused(self, words: str) -> SettingError:
-        name = self._setup.settings.names["selection"]
+        name = self._context.settings.names["selection"]
         return SettingError(f"--selection={name}: {words}")
 
 

@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 
 from leaf_data.settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
-from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
-from tff_pmc.systems.prioritized import ScoredSystem
-from tff_pmc.systems.setup import Setup
+from tff_pmc.algorithms.prioritized import ScoredAlgorithm
+from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
 QUALITY = "ACC"
 """The criterion of AdaFed: the accuracy on the server's examples."""
 
 
 @dataclasses.dataclass(frozen=True)
-class AdaFedWeightsOnly(ScoredSystem):
+class AdaFedWeightsOnly(ScoredAlgorithm):
     """AdaFed's weights by accuracy on the server's examples, without adaptive loss."""
 
     name = "AdaFed, weights only"
@@ -39,8 +39,8 @@ class AdaFedWeightsOnly(ScoredSystem):
         """Refuses criteria of which the accuracy is not the first."""
         if settings.aggregation.criteria[0] != QUALITY:
             raise SettingError(
-                f"--systems={settings.names['system']}: the first of --criteria must "
-                f"be {QUALITY}"
+                f"--algorithms={settings.names['algorithm']}: the first of --criteria "
+                f"must be {QUALITY}"
             )
         super().check(settings)
 
@@ -51,28 +51,30 @@ class AdaFedWeightsOnly(ScoredSystem):
             return scores.single(self.members[0], criteria)
         return scores.product(criteria, members=self.members)
 
-    def build_process(self, setup: Setup, basis: scores.Basis | None = None) -> Any:
+    def build_process(
+        self, context: RunContext, basis: scores.Basis | None = None
+    ) -> Any:
         """The process, with class weights in the broadcast where the loss adapts."""
         from tff_pmc import processes
 
         return processes.build_adafed(
-            setup.model,
-            client_optimizer_fn=setup.client_optimizer,
-            server_optimizer_fn=setup.server_optimizer,
-            server_examples=setup.server_examples,
-            num_classes=setup.data.num_classes,
+            context.model,
+            client_optimizer_fn=context.client_optimizer,
+            server_optimizer_fn=context.server_optimizer,
+            server_examples=context.server_examples,
+            num_classes=context.data.num_classes,
             power=self.power,
-            criteria=setup.criteria[1:],
-            score=self.score(setup.settings),
+            criteria=context.criteria[1:],
+            score=self.score(context.settings),
             adapt_loss=bool(self.loss),
             **{name: getattr(self, name) for name in self.loss},
-            sums=setup.sums,
-            **setup.training.arguments,
+            sums=context.sums,
+            **context.training.arguments,
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
         """Refuses them: what clients train depends on the weighting in force."""
-        return super(ScoredSystem, self).counterfactuals(settings)
+        return super(ScoredAlgorithm, self).counterfactuals(settings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +109,7 @@ class AdaFedWeightsOnlyTimesSamples(AdaFedWeightsOnly):
     members = (QUALITY, "DS")
 
 
-SYSTEMS.register("adafed", AdaFed)
-SYSTEMS.register("adafed_weights_only", AdaFedWeightsOnly)
-SYSTEMS.register("adafed_times_samples", AdaFedTimesSamples)
-SYSTEMS.register("adafed_weights_only_times_samples", AdaFedWeightsOnlyTimesSamples)
+ALGORITHMS.register("adafed", AdaFed)
+ALGORITHMS.register("adafed_weights_only", AdaFedWeightsOnly)
+ALGORITHMS.register("adafed_times_samples", AdaFedTimesSamples)
+ALGORITHMS.register("adafed_weights_only_times_samples", AdaFedWeightsOnlyTimesSamples)

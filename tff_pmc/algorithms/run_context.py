@@ -1,4 +1,4 @@
-"""The parts of which a system makes its process, each made once a run."""
+"""The parts of which an algorithm makes its process, each made once a run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import leaf_data
 from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
+from tff_pmc.algorithms import cohorts
 from tff_pmc.models import ModelSettings
 from tff_pmc.models.weights_file import with_weights_of
 from tff_pmc.settings.aggregation_settings import SumSettings
-from tff_pmc.settings.flag_values import naming
+from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.groups import LocalTraining
 from tff_pmc.settings.run_settings import RunSettings
-from tff_pmc.systems import cohorts
 
 if TYPE_CHECKING:
     from tff_pmc.aggregation import SumOptions
@@ -32,7 +32,7 @@ MOST_RECORDED_CLASSES = 255
 
 
 @dataclasses.dataclass(frozen=True)
-class Setup:
+class RunContext:
     """Settings and data, and what is built of them the first time it is asked for."""
 
     settings: RunSettings
@@ -40,7 +40,7 @@ class Setup:
     judged: leaf_data.Examples  # What candidates are judged on, where there are any.
 
     @classmethod
-    def of(cls, settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
+    def of(cls, settings: RunSettings, data: leaf_data.FederatedDataset) -> RunContext:
         """Divides the data into what is trained and what is judged on.
 
         With a fixed score nothing is judged, but what is held out is not trained on
@@ -69,7 +69,7 @@ class Setup:
         from tff_pmc.clients import packing
 
         settings, table = self.settings, self.data.client_table.values
-        alone = settings.system.one_client_per_pack
+        alone = settings.algorithm.one_client_per_pack
         return packing.pack(
             self.data.train_examples,
             chosen,
@@ -153,7 +153,7 @@ class Setup:
             client_attributes=self.settings.aggregation.client_attributes,
             report_cohort=self.cohorts.size,
             keep_own_model=[int(client) for client in np.flatnonzero(adversaries)],
-            memory=self.settings.system.memory(self),
+            memory=self.settings.algorithm.memory(self),
         )
 
     @property
@@ -167,8 +167,8 @@ class Setup:
 def _model(settings: RunSettings) -> Any:
     """The model of a run; a `SettingError` names a file of weights that do not fit."""
     name, file = settings.names["model"], settings.training.initial_weights
-    model = naming(f"--model={name}", _built, settings.model)
-    return naming("--initial_weights", _begun, model, *file) if file else model
+    model = prefix_errors(f"--model={name}", _built, settings.model)
+    return prefix_errors("--initial_weights", _begun, model, *file) if file else model
 
 
 @functools.lru_cache(maxsize=1)
@@ -186,7 +186,9 @@ def _num_scores(settings: RunSettings) -> int:
     """How many classes a run's model tells apart."""
     from tff_pmc.processes.evaluation import num_scores
 
-    return naming(f"--model={settings.names['model']}", num_scores, _model(settings))
+    return prefix_errors(
+        f"--model={settings.names['model']}", num_scores, _model(settings)
+    )
 
 
 @functools.lru_cache(maxsize=2)
@@ -283,7 +285,7 @@ def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:
     sizes = (examples.sizes * examples.x[:1].nbytes).tolist()
     limit, flag = settings.training.max_pack_bytes, "--max_pack_bytes"
     given = sizes, examples.client_ids, limit, flag
-    naming(f"{flag}={limit}", check_bytes, *given)
+    prefix_errors(f"{flag}={limit}", check_bytes, *given)
 
 
 def _check_without_classes(settings: RunSettings, name: str) -> None:
@@ -301,7 +303,8 @@ def _check_without_classes(settings: RunSettings, name: str) -> None:
         raise SettingError(f"--predictions records labels of classes, {why}")
     if settings.record.record_clients == "none":
         raise SettingError(f"--record_clients=none leaves accuracies alone, {why}")
-    if settings.measures_at_server or settings.system.needs_classes:
+    if settings.measures_at_server or settings.algorithm.needs_classes:
         raise SettingError(
-            f"--systems={settings.names['system']} compares labels of classes, {why}"
+            f"--algorithms={settings.names['algorithm']} compares labels of classes, "
+            f"{why}"
         )

@@ -1,4 +1,4 @@
-"""Systems that weigh clients by how well the received model does on their examples.
+"""Algorithms that weigh clients by how well the received model does on their examples.
 
 Each is a product of the client's number of examples n_k and a criterion of its own, by
 which the gradient of a fair objective weighs the clients' gradients.
@@ -15,21 +15,21 @@ from leaf_data.settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
+from tff_pmc.algorithms.prioritized import ScoredAlgorithm
+from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
 from tff_pmc.criteria.criterion import held
 from tff_pmc.criteria.server_criteria import hits
-from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
-from tff_pmc.systems.prioritized import ScoredSystem
-from tff_pmc.systems.setup import Setup
+from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
 _LARGEST = criteria_lib.LARGEST_EXPONENT
 A_POWER = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnCriteriaSystem(ScoredSystem):
-    """A scored system with criteria of its own; it must define these and `score`."""
+class OwnCriteriaAlgorithm(ScoredAlgorithm):
+    """A scored algorithm with criteria of its own; it must define these and `score`."""
 
     @abc.abstractmethod
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
@@ -44,19 +44,19 @@ class OwnCriteriaSystem(ScoredSystem):
             known = one.code.partition("^")[0] in criteria_lib.REGISTRY
             if not known and one.code in settings.aggregation.criteria:
                 raise SettingError(
-                    f"--criteria: the system {settings.names['system']} has a "
+                    f"--criteria: the algorithm {settings.names['algorithm']} has a "
                     f"{one.code} of its own"
                 )
         if settings.aggregation.normalization == "range":
             raise SettingError(
-                f"--normalization=range: the criteria of the system "
-                f"{settings.names['system']} have no ranges"
+                f"--normalization=range: the criteria of the algorithm "
+                f"{settings.names['algorithm']} have no ranges"
             )
         super().check(settings)
 
 
 @dataclasses.dataclass(frozen=True)
-class _SizeTimesFactor(OwnCriteriaSystem):
+class _SizeTimesFactor(OwnCriteriaAlgorithm):
     """The product of n_k and one criterion."""
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
@@ -80,7 +80,7 @@ class QFFL(_SizeTimesFactor):
     *Fair Resource Allocation in Federated Learning*, arXiv 1905.10497. F_k is the loss
     of the received model on the client's examples, and these are the weights in the
     gradient of `sum_k n_k F_k^(q+1) / (q+1)`. The paper's algorithm finds the length of
-    the step, too: it is the system `q_fedavg`.
+    the step, too: it is the algorithm `q_fedavg`.
     """
 
     name = "q-FFL"
@@ -201,7 +201,7 @@ class InverseAccuracy(_SizeTimesFactor):
 
 
 @dataclasses.dataclass(frozen=True)
-class AgnosticFL(OwnCriteriaSystem):
+class AgnosticFL(OwnCriteriaAlgorithm):
     """AFL (Mohri, Sivek, Suresh 2019): clients weighted by a lambda that is learned.
 
     *Agnostic Federated Learning*, arXiv 1902.00146, Algorithm 1. After each round
@@ -225,8 +225,8 @@ class AgnosticFL(OwnCriteriaSystem):
         """Refuses clients that keep their models, whose losses would be of others."""
         if settings.training.keep_own_model:
             raise SettingError(
-                "--keep_own_model does not go with the system "
-                f"{settings.names['system']}, which remembers weights of clients"
+                "--keep_own_model does not go with the algorithm "
+                f"{settings.names['algorithm']}, which remembers weights of clients"
             )
         super().check(settings)
 
@@ -243,15 +243,15 @@ class AgnosticFL(OwnCriteriaSystem):
         """Lambda alone."""
         return scores.single("lambda", settings.columns)
 
-    def memory(self, setup: Setup) -> Any:
+    def memory(self, context: RunContext) -> Any:
         """Each client's lambda."""
         from tff_pmc.clients.client_memory import AgnosticWeights
 
-        return AgnosticWeights(len(setup.data.client_ids), self.rate)
+        return AgnosticWeights(len(context.data.client_ids), self.rate)
 
 
-SYSTEMS.register("qffl", QFFL)
-SYSTEMS.register("term", Term)
-SYSTEMS.register("propfair", PropFair)
-SYSTEMS.register("inverse_accuracy", InverseAccuracy)
-SYSTEMS.register("afl", AgnosticFL)
+ALGORITHMS.register("qffl", QFFL)
+ALGORITHMS.register("term", Term)
+ALGORITHMS.register("propfair", PropFair)
+ALGORITHMS.register("inverse_accuracy", InverseAccuracy)
+ALGORITHMS.register("afl", AgnosticFL)

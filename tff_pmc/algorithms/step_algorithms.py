@@ -1,4 +1,4 @@
-"""Systems whose step has a length of its own: a weighted mean, times powers of totals.
+"""Algorithms whose step is a weighted mean times powers of totals.
 
 The factors of the clients' updates do not sum to 1. `cohort.csv` has the factors that
 were used as weights, and `weight_figures` compares them as shares of their sum.
@@ -14,14 +14,14 @@ from leaf_data.settings import Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
+from tff_pmc.algorithms.loss_algorithms import A_POWER, OwnCriteriaAlgorithm
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss, update_of
-from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
-from tff_pmc.systems.loss_systems import A_POWER, OwnCriteriaSystem
+from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
 
 @dataclasses.dataclass(frozen=True)
-class _StepSystem(OwnCriteriaSystem):
+class _StepAlgorithm(OwnCriteriaAlgorithm):
     """Clients weighted by its own first criterion, in a step of its own length."""
 
     has_step = True
@@ -32,8 +32,8 @@ class _StepSystem(OwnCriteriaSystem):
         method = settings.aggregation.normalization
         if method != "sum":
             raise SettingError(
-                f"--normalization={method} does not go with the system "
-                f"{settings.names['system']}, whose step follows from the totals"
+                f"--normalization={method} does not go with the algorithm "
+                f"{settings.names['algorithm']}, whose step follows from the totals"
             )
         super().check(settings)
 
@@ -49,7 +49,7 @@ class _StepSystem(OwnCriteriaSystem):
 
 
 @dataclasses.dataclass(frozen=True)
-class QFedAvg(_StepSystem):
+class QFedAvg(_StepAlgorithm):
     """q-FedAvg (Li et al. 2020, Algorithm 2), which estimates the step's length.
 
     *Fair Resource Allocation in Federated Learning*, arXiv 1905.10497.
@@ -84,8 +84,8 @@ class QFedAvg(_StepSystem):
         """Refuses a decay of the rate whose inverse L is, unless L is given."""
         if settings.training.client_rate_decay < 1 and not self.lipschitz:
             raise SettingError(
-                "--client_rate_decay: the system "
-                f"{settings.names['system']} takes 1 / --learning_rate for its step: "
+                f"--client_rate_decay: the algorithm {settings.names['algorithm']} "
+                "takes 1 / --learning_rate for its step: "
                 "give --q_fedavg_lipschitz"
             )
         super().check(settings)
@@ -112,7 +112,7 @@ class QFedAvg(_StepSystem):
 
 
 @dataclasses.dataclass(frozen=True)
-class FedNova(_StepSystem):
+class FedNova(_StepAlgorithm):
     """FedNova (Wang et al. 2020, section 4): updates normalized by local steps.
 
     *Tackling the Objective Inconsistency Problem*, arXiv 2007.07481. With tau_k steps
@@ -129,13 +129,13 @@ class FedNova(_StepSystem):
         optimizer = settings.training.client_optimizer
         if optimizer != "sgd":
             raise SettingError(
-                f"--client_optimizer={optimizer} does not go with the system "
-                f"{settings.names['system']}, which counts steps of sgd"
+                f"--client_optimizer={optimizer} does not go with the algorithm "
+                f"{settings.names['algorithm']}, which counts steps of sgd"
             )
         if settings.training.prox_mu:
             raise SettingError(
-                "--prox_mu does not go with the system "
-                f"{settings.names['system']}, which counts plain steps"
+                "--prox_mu does not go with the algorithm "
+                f"{settings.names['algorithm']}, which counts plain steps"
             )
         super().check(settings)
 
@@ -160,5 +160,5 @@ class FedNova(_StepSystem):
         )
 
 
-SYSTEMS.register("q_fedavg", QFedAvg)
-SYSTEMS.register("fednova", FedNova)
+ALGORITHMS.register("q_fedavg", QFedAvg)
+ALGORITHMS.register("fednova", FedNova)

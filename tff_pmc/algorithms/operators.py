@@ -7,13 +7,13 @@ import dataclasses
 
 from leaf_data.settings import Range, setting
 from tff_pmc import scores
+from tff_pmc.algorithms.prioritized import PriorityAlgorithm, ScoredAlgorithm
 from tff_pmc.settings import AggregationSettings, flag_values
-from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
-from tff_pmc.systems.prioritized import PrioritySystem, ScoredSystem
+from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
 
 @dataclasses.dataclass(frozen=True)
-class _Operator(PrioritySystem):
+class _Operator(PriorityAlgorithm):
     """An operator over the criteria that `--priority` names."""
 
     def score(self, settings: RunSettings) -> scores.Score:
@@ -137,7 +137,7 @@ class CriteriaProduct(_Operator):
 
 
 @dataclasses.dataclass(frozen=True)
-class DualCriterion(ScoredSystem):
+class DualCriterion(ScoredAlgorithm):
     """Clients weighted by `lambda * quality + (1 - lambda) * quantity` (eq. 1 to 5).
 
     It is of *Dual-Criterion Model Aggregation in Federated Learning* (Zhang, Yu,
@@ -168,8 +168,8 @@ class DualCriterion(ScoredSystem):
         return list(scores.dual_grid(self.lambda_steps, criteria=criteria))
 
 
-SYSTEMS.register("dual", DualCriterion)
-SYSTEMS.register("weighted_average", WeightedAverage)
-SYSTEMS.register("owa", OrderedWeightedAverage)
-SYSTEMS.register("choquet", ChoquetIntegral)
-SYSTEMS.register("product", CriteriaProduct)
+ALGORITHMS.register("dual", DualCriterion)
+ALGORITHMS.register("weighted_average", WeightedAverage)
+ALGORITHMS.register("owa", OrderedWeightedAverage)
+ALGORITHMS.register("choquet", ChoquetIntegral)
+ALGORITHMS.register("product", CriteriaProduct)

@@ -1,4 +1,4 @@
-"""Systems whose aggregation is a factory of TFF's kind: Dual's baselines (Table I).
+"""Algorithms whose aggregation is a factory of TFF's kind: Dual's baselines (Table I).
 
 The paper prints the parameters of none of them.
 """
@@ -14,20 +14,20 @@ import numpy.typing as npt
 
 from leaf_data.settings import ABOVE_0, BELOW_1, Range, SettingError, setting
 from tff_pmc import scores
+from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.settings import AggregationSettings
 from tff_pmc.settings.run_settings import (
-    SYSTEMS,
+    ALGORITHMS,
+    Algorithm,
     RunSettings,
-    System,
-    in_small_letters,
+    slug,
 )
-from tff_pmc.systems.setup import Setup
-from tff_pmc.systems.trainer import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
-class FactorySystem(System):
-    """A system around an aggregation factory; a subclass must define `factory` only.
+class FactoryAlgorithm(Algorithm):
+    """An algorithm around an aggregation factory; a subclass only defines `factory`.
 
     The weight of a client's update is its number of examples.
     """
@@ -48,8 +48,8 @@ class FactorySystem(System):
         given = on.normalization, on.max_update_norm
         if given != (default.normalization, default.max_update_norm):
             raise SettingError(
-                "--normalization and --max_update_norm do not go with the system "
-                f"{settings.names['system']}, which does not weigh by criteria"
+                "--normalization and --max_update_norm do not go with the algorithm "
+                f"{settings.names['algorithm']}, which does not weigh by criteria"
             )
         super().check(settings)
 
@@ -60,33 +60,33 @@ class FactorySystem(System):
         """
         return None
 
-    def build(self, setup: Setup) -> Trainer:
+    def build(self, context: RunContext) -> Trainer:
         """Builds the trainer of a process around the factory."""
         from tff_pmc import processes
 
-        settings = setup.settings
+        settings = context.settings
         process = processes.build_prioritized_fed_avg(
-            setup.model,
-            client_optimizer_fn=setup.client_optimizer,
-            server_optimizer_fn=setup.server_optimizer,
+            context.model,
+            client_optimizer_fn=context.client_optimizer,
+            server_optimizer_fn=context.server_optimizer,
             aggregator=self.factory(settings),
             client_step=self.client_step(settings),
-            criteria=setup.criteria,
-            sums=setup.sums,
-            **setup.training.arguments,
+            criteria=context.criteria,
+            sums=context.sums,
+            **context.training.arguments,
         )
-        return Trainer(setup, process, self.score(settings))
+        return Trainer(context, process, self.score(settings))
 
 
 @dataclasses.dataclass(frozen=True)
-class _Baseline(FactorySystem):
+class _Baseline(FactoryAlgorithm):
     """A factory of `aggregation.baselines`, of the same name, by the own settings."""
 
     def factory(self, settings: RunSettings) -> Any:
         """Makes the factory."""
         from tff_pmc.aggregation import baselines
 
-        build = getattr(baselines, in_small_letters(self.name))
+        build = getattr(baselines, slug(self.name))
         return build(**dataclasses.asdict(self))
 
 
@@ -168,9 +168,9 @@ class Personalized(_Baseline):
             )
         super().check(settings)
 
-    def own_answers(self, setup: Setup) -> Any:
+    def own_answers(self, context: RunContext) -> Any:
         """By the text, each client answers with its own tuned model."""
-        return TunedAnswers(setup) if self.form == "text" else None
+        return TunedAnswers(context) if self.form == "text" else None
 
 
 class TunedAnswers:
@@ -179,11 +179,11 @@ class TunedAnswers:
     Its model is the server's after one more local training.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, context: RunContext) -> None:
         from tff_pmc import processes
         from tff_pmc.clients import packing
 
-        data, training = setup.data, setup.settings.training
+        data, training = context.data, context.settings.training
         examples = data.test_examples
         self._x = np.asarray(examples.x)
         self._owner = np.repeat(np.arange(examples.num_clients), examples.sizes)
@@ -194,9 +194,9 @@ class TunedAnswers:
             max_bytes=training.max_pack_bytes,
         )
         self._compute = processes.build_local_tuning_prediction(
-            setup.model,
+            context.model,
             *(examples.num_clients, examples.num_examples),
-            client_optimizer_fn=setup.client_optimizer,
+            client_optimizer_fn=context.client_optimizer,
             training=training,
         )
 
@@ -262,7 +262,7 @@ class Quantized(_Baseline):
 class QuantizedUpdates(_Baseline):
     """Clients' updates rounded to levels between each tensor's extremes.
 
-    Dual's Quantization rounds the clients' models: see the system `quantized`.
+    Dual's Quantization rounds the clients' models: see the algorithm `quantized`.
     """
 
     name = "Quantized updates"
@@ -278,9 +278,9 @@ class QuantizedUpdates(_Baseline):
     )
 
 
-_SYSTEMS: tuple[type[System], ...] = (
+_ALGORITHMS: tuple[type[Algorithm], ...] = (
     *(SimpleAverage, WeightedMean, Median, Momentum, Personalized, Laplace),
     *(Quantized, QuantizedUpdates),
 )
-for _system in _SYSTEMS:
-    SYSTEMS.register(in_small_letters(_system.name), _system)
+for _algorithm in _ALGORITHMS:
+    ALGORITHMS.register(slug(_algorithm.name), _algorithm)
