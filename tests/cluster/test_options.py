@@ -109,8 +109,8 @@ def test_workers_are_as_many_as_dask_counts_or_as_given(
             calls["closed"] = True
 
     monkeypatch.setattr(distributed, "LocalCluster", Empty)
-    monkeypatch.setattr("dask.algorithm.CPU_COUNT", 3)
-    monkeypatch.setattr("distributed.algorithm.MEMORY_LIMIT", 5)
+    monkeypatch.setattr("dask.system.CPU_COUNT", 3)
+    monkeypatch.setattr("distributed.system.MEMORY_LIMIT", 5)
     says = ("did not start", "/dev/shm", 'under `if __name__ == "__main__":`')
     refused(lambda: local_cluster.start(given), *says)
     assert (calls["scale"], calls["memory_limit"], calls["closed"]) == (found, 5, True)

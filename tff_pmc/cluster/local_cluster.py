@@ -53,8 +53,8 @@ def start(
     """
     import dask
     import distributed
-    from dask.algorithm import CPU_COUNT
-    from distributed.algorithm import MEMORY_LIMIT
+    from dask.system import CPU_COUNT
+    from distributed.system import MEMORY_LIMIT
 
     config = {**_CONFIG, "distributed.scheduler.worker-ttl": f"{timeout}s"}
     with dask.config.set(config), _interrupts_blocked():
