@@ -3,7 +3,9 @@
 `python run_experiments.py --help` has examples and all flags.
 """
 
+import dataclasses
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -37,8 +39,11 @@ def main(argv):
             return 0
         given = flag_definitions.parse(argv[1:])
         command = command_line.command_of(given)
+        text = shlex.join([called(), *argv[1:]])
+        command = dataclasses.replace(command, text=text)
         forms = output.Output(command.format, command.figures)
-        if command.compare or command.export or command.tables:
+        offline = command.compare, command.export, command.tables
+        if any(offline) or command.export_model:
             from tff_pmc.experiments import compare_runs
 
             with output.using(forms):

@@ -43,6 +43,7 @@ _PLACES = {
     "counterfactuals": "processes",
     "data_source": "clients",
     "evaluation_packs": "processes",
+    "load_model": "experiments.trained",
     "pack": "clients",
     "pack_client_data": "clients",
     "pair_packs": "processes",

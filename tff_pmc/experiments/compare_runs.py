@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leaf_data.settings import SettingError
-from tff_pmc.experiments import reporting
+from tff_pmc.experiments import reporting, trained
 from tff_pmc.experiments.experiment import (
     EXPERIMENTS,
     check_baseline,
@@ -28,19 +28,19 @@ _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach"
 
 
 def text(command: Command, given: Mapping[str, Any]) -> str:
-    """Carries out `--compare`, `--tables` or `--export`; returns their text."""
+    """Carries out `--compare`, `--tables`, `--export` or `--export_model`."""
     for flag in sorted({*given} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
             f"--{flag} is of runs, and these are on disk already: leave it out"
         )
     if command.baseline and not command.tables:
         raise SettingError("--baseline goes with --tables, of runs of several seeds")
-    if (command.export or command.tables) and not command.output_dir:
-        name = "tables" if command.tables else "export"
-        raise SettingError(
-            f"--{name} needs a folder to write into: --{name}="
-            f"{command.tables or command.export} --output_dir=NEW"
-        )
+    for name in ("tables", "export", "export_model"):
+        if (folder := getattr(command, name)) and not command.output_dir:
+            raise SettingError(
+                f"--{name} needs a folder to write into: --{name}={folder} "
+                "--output_dir=NEW"
+            )
     try:
         return _text(command, given)
     except KeyError as error:
@@ -58,6 +58,9 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
     if command.export:
         reference_export.write(command.export, command.output_dir)
         return f"In the published code's form: {command.output_dir}"
+    if command.export_model:
+        trained.export_model(command.export_model, command.output_dir)
+        return f"The trained model: {command.output_dir}"
     if len(command.compare) != 2:
         raise SettingError("--compare names two folders, as A,B")
     targets = None

@@ -56,7 +56,9 @@ def keep(
 def write(results: Results, goal: str) -> str:
     """Writes the reports on kept runs; of several seeds the first has its own."""
     name = str(results.setting("experiment", ""))
-    return reporting.write(experiment(name), results, goal, alone=results.seeds[:1])
+    return reporting.write(
+        experiment(name), results, goal, alone=results.seeds[:1], page=False
+    )
 
 
 def kept_folders(path: str) -> Iterator[str]:

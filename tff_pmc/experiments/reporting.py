@@ -14,6 +14,7 @@ from tff_pmc.reports import (
     BEYOND_PAPERS,
     FOR_ALL,
     REPORTS,
+    Report,
     output,
     paired,
     plots,
@@ -29,6 +30,8 @@ def write(
     results: Results,
     folder: str,
     alone: Optional[Sequence[int]] = None,
+    *,
+    page: bool = True,
 ) -> str:
     """Writes the tables and plots of an experiment's runs, under one seed or several.
 
@@ -42,6 +45,7 @@ def write(
         folder: where to; it is made if need be.
         alone: of several seeds those whose own reports are written, too, into
             `seed_N/`; by default all.
+        page: whether `report.html` is written, too, which has all of the reports.
 
     Returns:
         The tables as text for a terminal, of several seeds those over seeds.
@@ -55,8 +59,8 @@ def write(
         paired.check_paired(results)  # What is no pair is refused first.
         for seed in seeds if alone is None else alone:
             place = os.path.join(folder, f"seed_{seed}")
-            _write(found, results.only(seed=seed), place)
-    return _write(found, results, folder)
+            _write(found, results.only(seed=seed), place, page)
+    return _write(found, results, folder, page)
 
 
 def label_word(found: Experiment) -> str:
@@ -64,17 +68,27 @@ def label_word(found: Experiment) -> str:
     return "algorithm" if found.compares_algorithms else "priority"
 
 
-def _write(found: Experiment, results: Results, folder: str) -> str:
+def _write(found: Experiment, results: Results, folder: str, page: bool) -> str:
     seeds, shown = results.seeds, (*found.reports, *FOR_ALL)
     about = plots.title_of(results.only(seed=seeds[0]))
     if len(seeds) > 1:
         about = f"{about}, {len(seeds)} seeds"
-    output.write(plots.report(results, what=label_word(found)), folder)
+    made = {"curves": plots.report(results, what=label_word(found))}
+    made.update((name, _report(name, results)) for name in shown)
+    for report in made.values():
+        output.write(report, folder, about)
     # Every experiment has the file, whatever it shows of it.
     if RESULTS not in shown:
-        _written(RESULTS, results, folder, about)
-    texts = [_written(name, results, folder, about) for name in shown]
-    return "\n\n".join(text.rstrip() for text in texts if text)
+        output.write(_report(RESULTS, results), folder, about)
+    if page and output.current().figures != output.NO_FIGURES:
+        from tff_pmc.reports import run_page  # It imports Jinja2.
+
+        text = run_page.html(results, made, about, results.about.get("command", ""))
+        path = os.path.join(folder, run_page.FILE)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    texts = [report.text.rstrip() for report in made.values()]
+    return "\n\n".join(filter(None, texts))
 
 
 def _with_baseline(found: Experiment, results: Results) -> Results:
@@ -85,11 +99,12 @@ def _with_baseline(found: Experiment, results: Results) -> Results:
     return chosen
 
 
-def _written(name: str, results: Results, folder: str, about: str) -> str:
-    """Writes a report, or returns what it needs and the runs did not record."""
+def _report(name: str, results: Results) -> Report:
+    """Returns a report, or its text alone: what it needs and was not recorded."""
     if name not in BEYOND_PAPERS and summary.measure_of(results) is not ACCURACY:
-        return f"There is no {name}: the runs have no accuracy, as labels are numbers."
+        why = "the runs have no accuracy, as labels are numbers"
+        return Report(f"There is no {name}: {why}.")
     try:
-        return output.write(REPORTS[name](results), folder, about)
+        return REPORTS[name](results)
     except ClientsLeftOutError as error:
-        return f"There is no {name}: {error}."
+        return Report(f"There is no {name}: {error}.")

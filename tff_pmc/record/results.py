@@ -32,7 +32,16 @@ KEY = ["seed", "label"]
 """The columns that tell runs apart, in every table."""
 
 OF_RUNS = (
-    *("seed", "label", "title", "note", "status", "data_name", "data_clients"),
+    *(
+        "seed",
+        "label",
+        "title",
+        "note",
+        "status",
+        "ended_early",
+        "data_name",
+        "data_clients",
+    ),
     *("data_source", "data_options", "versions", "path"),
 )
 """The columns of `Results.runs` that are no settings."""
@@ -50,7 +59,8 @@ class Results:
         runs: a row a run: `seed`, `label` (its ordering, as `LD,DS,MD`, or algorithm),
             `title` (its algorithm in words, as `FedAvg`), `note` (what sets its data
             apart from that of other runs of the algorithm), `status` (`finished`,
-            `running` or `interrupted`), `data_name`, `data_clients`, `data_source`,
+            `running` or `interrupted`), `ended_early` (why, if a callback ended the
+            run before its last round), `data_name`, `data_clients`, `data_source`,
             `data_options` (a dict), `versions` (a dict), `path` (its folder, empty
             where it has none), and a column for each setting by the name of its flag;
             lists are tuples. What a run did not record is NaN.
@@ -254,11 +264,15 @@ def read_results(path: str) -> Results:
                 found.append(table)
         return pd.concat(found, ignore_index=True) if found else None
 
+    plan = _plan(path)
     return Results(
         pd.DataFrame(rows),
         read,
         path=path,
-        about=by_flag(_plan(path)),
+        about={
+            "command": plan.get("command", ""),
+            **by_flag(plan.get("settings", {})),
+        },
         predictions=lambda seed, label, round_num: read_predictions(
             folders[seed, label], round_num
         ),
@@ -367,6 +381,7 @@ def _run_row(folder: str) -> dict[str, Any]:
             "title": info.get("algorithm") or info["label"],
             "note": info.get("note", ""),
             "status": info.get("status", ""),
+            "ended_early": info.get("ended_early", ""),
             "data_name": data.get("name", ""),
             "data_clients": data.get("clients", 0),
             "data_source": data.get("origin", {}).get("source", ""),
@@ -399,7 +414,7 @@ def _runs_in(path: str) -> list[str]:
     """Returns the folders of the runs in a folder, itself if it is one, in order."""
     if ROUNDS.path(path):
         return [path]
-    order = list(by_flag(_plan(path)).get("orderings", []))
+    order = list(by_flag(_plan(path).get("settings", {})).get("orderings", []))
 
     def place_of(folder: str) -> int:
         label = read_json(os.path.join(folder, RUN_JSON)).get("label")
@@ -411,10 +426,8 @@ def _runs_in(path: str) -> list[str]:
 
 
 def _plan(path: str) -> dict[str, Any]:
-    """Returns the settings that all runs of a folder have, by group."""
-    plan = read_json(os.path.join(path, RUN_JSON), missing={})
-    found: dict[str, Any] = plan.get("settings", {})
-    return found
+    """Returns the `run.json` of all runs of a folder; nothing where there is none."""
+    return read_json(os.path.join(path, RUN_JSON), missing={})
 
 
 def _read_kept(path: str) -> Results:

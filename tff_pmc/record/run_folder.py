@@ -3,6 +3,8 @@
     run.json         settings, seeds, versions, machine, the data's origin, how it ended
     rounds.csv ...   the six tables: see `tables`
     checkpoint.npz   the process's state after the last round: see `checkpoints`
+    model/           the trained model, when the run is finished: see `trained_model`
+    model_best/      that of the best round, with --keep=best
     predictions/     a file a round: see `predictions`, with --predictions
     tensorboard/     event files of the same rounds, with --tensorboard
 
@@ -31,6 +33,9 @@ from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
 from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
 _TIMING = f"{TIMING.name}.csv"
+
+MODEL, BEST_MODEL = "model", "model_best"
+"""The folders of a run's trained models."""
 
 
 class FolderLostError(OSError):
@@ -163,6 +168,10 @@ class RunFolder:
         """Writes the checkpoint after a round; 0 is before the first."""
         lengths = {name: n for name, n in self._lengths.items() if name != _TIMING}
         checkpoints.save(self.path, checkpoints.Saved(state, round_num, lengths))
+
+    def end_early(self, why: str) -> None:
+        """Records in `run.json` why the run ends before its last round."""
+        self._json["ended_early"] = why
 
     def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
         text = io.StringIO(newline="")

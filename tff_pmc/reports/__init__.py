@@ -57,7 +57,7 @@ REPORTS: Registry[Callable[[Results], Report]] = Registry(
 )
 """The reports, by name: each takes the runs of one seed, or of several."""
 
-FOR_ALL = ("summary", "fairness", "counterfactuals", "classes")
+FOR_ALL = ("summary", "fairness", "counterfactuals", "classes", "weights")
 """The names of the reports that every experiment has with those it names."""
 
 
@@ -76,6 +76,7 @@ BEYOND_PAPERS = {
     "fairness": "fairness_page.report",
     "counterfactuals": "one_step_effects.report",
     "classes": "classes.report",
+    "weights": "weights.report",
     "ordering_effect": "effect.orderings",
     "algorithm_effect": "effect.algorithms",
     "spread_effect": "effect.spread",

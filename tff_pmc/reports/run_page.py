@@ -60,7 +60,9 @@ def html(
             sections.append(
                 {
                     "id": name,
-                    "title": found[0].title if found else _words(next(iter(report.figures))),
+                    "title": found[0].title
+                    if found
+                    else _words(next(iter(report.figures))),
                     "pictures": {
                         _words(stem): _data_uri(figure)
                         for stem, figure in report.figures.items()

@@ -54,7 +54,7 @@ def relative_weights(results: Results) -> pd.DataFrame:
 
 @figures.styled
 def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
-    """Draws the largest, the median and the smallest weight of each round, a run a panel.
+    """Draws the largest, the median and the smallest weight of each round.
 
     Args:
         relative: what `relative_weights` returns for the runs of one seed.

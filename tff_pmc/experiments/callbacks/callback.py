@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy.typing as npt
 
@@ -119,8 +119,8 @@ class Callback(Declared):
         A finished run that is resumed has no further round, and calls nothing.
         """
 
-    def after_round(self, round: FinishedRound) -> Optional[bool]:
-        """Is called after each round: True ends the run after this round.
+    def after_round(self, round: FinishedRound) -> Union[bool, str, None]:
+        """Is called after each round: True, or the reason in words, ends the run.
 
         The round's rows are on disk then. Its checkpoint is saved when all callbacks
         were called: a run that is killed in between calls them for the round again.

@@ -239,6 +239,12 @@ class OfflineOptions(Settings):
         "in the form that the evaluation script of the authors' published code reads.",
         parse=flag_values.place,
     )
+    export_model: str = setting(
+        "",
+        "A run's folder, whose trained model is written into --output_dir: weights.npz "
+        "and a TensorFlow SavedModel, as a finished run has them in model/.",
+        parse=flag_values.place,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,7 +269,13 @@ class EngineOptions(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
-    """The experiment, the folders and the actions that one call names."""
+    """The experiment, the folders and the actions that one call names.
+
+    Attributes:
+        text: the call itself, to be recorded.
+    """
+
+    text: str = ""
 
 
 ENGINE_OPTIONS: dict[str, str] = {

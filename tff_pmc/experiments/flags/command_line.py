@@ -48,7 +48,7 @@ def command_of(given: Values) -> Command:
     if command.data_dir and not os.path.isdir(command.data_dir):
         raise SettingError(f"--data_dir={command.data_dir} is no folder")
     on = [flag for flag in COMMAND_FLAGS if getattr(command, flag, False)]
-    actions = ("inspect", "compare", "tables", "export")
+    actions = ("inspect", "compare", "tables", "export", "export_model")
     for action in (action for action in actions if action in on):
         others = " ".join(one for one in actions if one != action)
         why = f"does not go with --{action}, which makes no run"
@@ -88,14 +88,13 @@ def cluster_of(command: Command, given: Values) -> Any:
 
 
 def callbacks_of(command: Command, given: Values) -> list[Callback]:
-    """Returns the callbacks that a call names, each with its flags."""
+    """Returns the callbacks that a call names, or gives a flag of."""
     names = [*command.callbacks, *["tensorboard"] * command.tensorboard]
     kinds = {name: CALLBACKS[name] for name in names}
     for name, kind in CALLBACKS.items():
-        if name not in kinds:
-            shared = {flag for one in kinds.values() for flag in one.flags()}
-            flags = " ".join({*kind.flags()} - shared)
-            _refuse(flags, given, f"goes with --callbacks={name}")
+        named = {flag for one in kinds.values() for flag in one.flags()}
+        if ({*kind.flags()} - named) & {*given}:
+            kinds.setdefault(name, kind)
     return [kind.of_flags(given) for kind in kinds.values()]
 
 

@@ -115,5 +115,6 @@ def execute(
                 resume=command.resume,
                 run=elsewhere,
                 callbacks=callbacks,
+                command=command.text,
             )
     return f"\n{text}\n\nResults, records and plots: {output_dir}"

@@ -17,10 +17,16 @@ from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.experiments.running.lost_runs import LostRounds
 from tff_pmc.experiments.running.progress import Progress
-from tff_pmc.experiments.running.recording import Checkpoint, Predictions, Record
+from tff_pmc.experiments.running.recording import (
+    Checkpoint,
+    Predictions,
+    Record,
+    TrainedModel,
+)
 from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
+from tff_pmc.reports.escape import printable
 from tff_pmc.settings import RunSettings
 
 
@@ -68,6 +74,7 @@ def run(
             Record(folder),
             LostRounds(),
             Predictions(),
+            TrainedModel(),
             *callbacks,
             *([] if title is None else [Progress(title)]),
             Checkpoint(folder),
@@ -80,7 +87,10 @@ def run(
                 finished = train_round(context, process, evaluator, state, round_num)
                 state = finished.state
                 # All are called, also those after the one that ends the run.
-                if any([callback.after_round(finished) for callback in every]):
+                ends = list(filter(None, [c.after_round(finished) for c in every]))
+                if ends:
+                    if round_num < settings.training.rounds:
+                        _end_early(folder, settings.label, round_num, ends[0])
                     break
 
 
@@ -150,6 +160,15 @@ def train_round(
         seconds=seconds,
     )
     return FinishedRound(record, outcome.state, weights, predicted)
+
+
+def _end_early(folder: RunFolder, label: str, round_num: int, why: Any) -> None:
+    """Records and prints why a run ends early."""
+    words = f"ended after round {round_num}"
+    if isinstance(why, str):
+        words = f"{words}: {why}"
+    folder.end_early(words)
+    print(printable(f"{label} {words}"), flush=True)
 
 
 def _end(

@@ -1,4 +1,4 @@
-"""The callbacks that write a run's folder: tables, predictions, checkpoints."""
+"""The callbacks that write a run's folder: tables, predictions, checkpoints, models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.record import files, predictions
-from tff_pmc.record.run_folder import RunFolder
+from tff_pmc.record.run_folder import MODEL, RunFolder
 
 
 class Record(Callback):
@@ -40,6 +40,26 @@ class Checkpoint(Callback):
     def after_round(self, round: FinishedRound) -> None:
         """Saves the state after the round."""
         self._folder.save(round.state, round.round_num)
+
+
+class TrainedModel(Callback):
+    """Saves the model of the last round of a run that is finished, as `model/`."""
+
+    def on_start(self, run: Run) -> None:
+        """Takes the model as it is before the next round."""
+        self._model, self._weights = run.context.model, run.weights
+        self._folder = os.path.join(run.folder, MODEL)
+
+    def after_round(self, round: FinishedRound) -> None:
+        """Keeps the weights."""
+        self._weights = round.weights
+
+    def on_end(self, status: str) -> None:
+        """Writes the model."""
+        from tff_pmc.models.trained_model import save_model
+
+        if status == files.FINISHED:
+            save_model(self._model, self._weights, self._folder)
 
 
 class Predictions(Callback):

@@ -103,13 +103,15 @@ def run_all(
     resume: bool = False,
     run: Optional[Callable[..., Iterator[Finished]]] = None,
     callbacks: Sequence[Callback] = (),
+    command: str = "",
 ) -> str:
     """Makes runs, under several seeds if there are, and reports on all of them.
 
     Partition, initial weights, cohorts and batches are the same in every run of a
     seed: the orderings are compared on paired seeds. A run that ends early leaves the
     others and their reports as they are, and is a `LostRunError` at the end. `load`,
-    `run` and `callbacks` are those of `sweep`.
+    `run` and `callbacks` are those of `sweep`; `command` is recorded, to make the runs
+    again.
     """
     data = load(runs[0])
     for settings in runs:
@@ -130,7 +132,7 @@ def run_all(
             # Of several seeds some may not have been begun.
             begun = resume and (seed is None or bool(read_plan(folder)))
             data = load(of_folder[0])
-            plan = _plan(of_folder, data)
+            plan = {**_plan(of_folder, data), "command": command}
             held.enter_context(folder_of_runs(folder, plan, resume=begun))
             name = "" if seed is None else f", seed {seed}"
             for settings in list(of_folder):  # A run that is lost is taken out.
@@ -147,7 +149,7 @@ def run_all(
 
     with contextlib.ExitStack() as held:
         if seeds:
-            plan = _plan(runs, data, seeds)
+            plan = {**_plan(runs, data, seeds), "command": command}
             plan["settings"].update({"baseline": baseline} if baseline else {})
             if resume:
                 _into_its_seed(output_dir, plan, by_folder, load)

@@ -1,0 +1,102 @@
+"""The callbacks that end a run before its last round: `early_stopping` and `until`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Optional
+
+import numpy as np
+
+from leaf_data.settings import AT_LEAST_0, SettingError, setting
+from tff_pmc.experiments.callbacks.callback import (
+    CALLBACKS,
+    Callback,
+    FinishedRound,
+    Run,
+)
+
+
+@dataclasses.dataclass
+class EarlyStopping(Callback):
+    """Ends a run whose models do not get better any more."""
+
+    patience: int = setting(
+        0,
+        "End a run after so many rounds in a row without a better model, by the judged "
+        "accuracy where candidates are judged, else by the test accuracy (or loss). 0 "
+        "does not end it.",
+        within=AT_LEAST_0,
+    )
+
+    def on_start(self, run: Run) -> None:
+        """Keeps the folder, whose tables have the past."""
+        self._folder = run.folder
+
+    def after_round(self, round: FinishedRound) -> Optional[str]:
+        """Ends the run if the best round is `patience` rounds ago."""
+        from tff_pmc.record.best_round import best_round
+
+        best, name = best_round(self._folder)
+        if not self.patience or round.round_num - best < self.patience:
+            return None
+        return (
+            f"no better {name} than in round {best} for {self.patience} rounds "
+            f"(--patience={self.patience})"
+        )
+
+
+@dataclasses.dataclass
+class Until(Callback):
+    """Ends a run that has reached everything that its tables show."""
+
+    until: str = setting(
+        "",
+        "End a run before its last round. targets: when 10, 20, ..., 90 % of the "
+        "devices have reached each of the --targets.",
+        choices=("", "targets"),
+    )
+
+    def on_start(self, run: Run) -> None:
+        """Finds what the rounds before a resume have reached."""
+        from tff_pmc.record.results import read_results
+        from tff_pmc.reports.rounds_to_target import rounds_to_target
+
+        record = run.settings.record
+        if self.until and not run.data.has_classes:
+            raise SettingError(
+                f"--until={self.until} needs accuracies, and {run.data.name} has losses"
+            )
+        if self.until and record.record_clients == "none":
+            raise SettingError(
+                f"--until={self.until} counts the devices that reach a target: leave "
+                "--record_clients=none out"
+            )
+        self._targets, self._rule = record.targets, record.reach
+        self._most = dict.fromkeys(self._targets, 0)  # Devices in a round, at most.
+        if self.until and run.rounds_before:
+            results = read_results(run.folder)
+            found = rounds_to_target(results, self._targets).dropna()
+            number = run.test_examples.num_clients
+            for target, share in zip(found["target"], found["devices"]):
+                needed = -(-int(share) * number // 100)
+                self._most[target] = max(self._most[target], needed)
+
+    def after_round(self, round: FinishedRound) -> Optional[str]:
+        """Counts the devices that reach each target, in a round that was tested."""
+        from tff_pmc.reports.rounds_to_target import DEVICES, reaches
+
+        correct, sizes = round.record.measured, round.record.sizes
+        if not self.until or correct is None:
+            return None
+        able = sizes > 0
+        for target in self._targets:
+            reached = reaches(correct[able], sizes[able], target, self._rule)
+            self._most[target] = max(self._most[target], int(np.sum(reached)))
+        needed = -(-max(DEVICES) * len(sizes) // 100)
+        if min(self._most.values()) < needed:
+            return None
+        return f"all targets are reached (--until={self.until})"
+
+
+CALLBACKS.register("early_stopping", EarlyStopping)
+CALLBACKS.register("until", Until)

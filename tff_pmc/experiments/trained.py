@@ -1,0 +1,111 @@
+"""The trained models of runs that are on disk."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Optional
+
+import numpy as np
+
+from leaf_data.settings import UnknownNameError
+from tff_pmc._lazy import tff
+from tff_pmc.models import MODELS
+from tff_pmc.models.trained_model import WEIGHTS, save_model
+from tff_pmc.record import checkpoints
+from tff_pmc.record.best_round import best_round
+from tff_pmc.record.files import RUN_JSON, read_json
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.run_folder import BEST_MODEL, MODEL
+from tff_pmc.record.tables import ROUNDS
+
+
+def load_model(
+    run: str, round: Optional[int] = None
+) -> tff.learning.models.FunctionalModel:
+    """Returns the trained model of a run, whose `initial_weights` are the trained ones.
+
+        model = tff_pmc.load_model("runs/quickstart-20260101-120000/LD-DS-MD")
+        scores = model.predict_on_batch(model.initial_weights, images, training=False)
+
+    Args:
+        run: the folder of one run. Of one that was interrupted the model is that of
+            the last round whose state is there.
+        round: the round, of which a run keeps the last and, with `--keep=best`, the
+            best; by default the last.
+
+    Raises:
+        RecordError: the folder holds no run or no model, the run has not kept this
+            round's, or its model is of a plugin that is not imported; one line names
+            it.
+    """
+    model = _model_of(run)
+    rounds = len(ROUNDS.read(run))
+    trained = os.path.join(run, BEST_MODEL, WEIGHTS)
+    if round in (None, rounds):
+        path = os.path.join(run, MODEL, WEIGHTS)
+        arrays = _arrays(path) if os.path.exists(path) else _of_checkpoint(run, model)
+    elif os.path.exists(trained) and best_round(run)[0] == round:
+        arrays = _arrays(trained)
+    else:
+        raise RecordError(
+            f"{run} has no model of round {round}: a run keeps that of the last round, "
+            f"here {rounds}, and with --keep=best that of the best"
+        )
+    return _with_weights(model, arrays, run)
+
+
+def export_model(run: str, folder: str) -> None:
+    """Writes the trained model of a run into a folder, as a finished run has it.
+
+    The errors are those of `load_model`.
+    """
+    model = load_model(run)
+    weights = tff.learning.models.ModelWeights(*model.initial_weights)
+    save_model(model, weights, folder)
+
+
+def _model_of(run: str) -> Any:
+    """Builds the model that a run's settings name, before any training."""
+    from tff_pmc.models.tff_types.packed_model import as_functional
+
+    path = os.path.join(run, RUN_JSON)
+    settings = read_json(path, ("label", "settings"))["settings"]
+    try:
+        values = settings["model"]
+        kind = MODELS[values["model"]]
+        return as_functional(kind.of_flags(values).build())
+    except UnknownNameError as error:
+        raise RecordError(f"{path}: {error}; import the module that has it") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"{path} names no model: {error}") from error
+
+
+def _of_checkpoint(run: str, model: Any) -> list[Any]:
+    path = os.path.join(run, checkpoints.NAME)
+    if not os.path.exists(path):
+        raise RecordError(
+            f"{run} has no model: it was made before runs kept theirs, or is empty"
+        )
+    # The model's weights are the first leaves of the state of every process.
+    count = sum(map(len, model.initial_weights))
+    return _arrays(path, [f"leaf_{number}" for number in range(count)])
+
+
+def _arrays(path: str, names: Optional[list[str]] = None) -> list[Any]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return [archive[name] for name in names or archive.files]
+    except Exception as error:  # Damaged archives raise nearly anything.
+        raise RecordError(f"{path} cannot be read: {error}") from error
+
+
+def _with_weights(model: Any, arrays: list[Any], run: str) -> Any:
+    trainable, others = model.initial_weights
+    like = [np.asarray(one) for one in (*trainable, *others)]
+    if [a.shape for a in arrays] != [b.shape for b in like]:
+        raise RecordError(f"{run}: the weights are not those of the model it names")
+    made = copy.copy(model)
+    split = len(trainable)
+    made._initial_weights = tuple(arrays[:split]), tuple(arrays[split:])
+    return made
