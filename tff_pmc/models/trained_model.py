@@ -7,9 +7,10 @@ saved_model/   TensorFlow's SavedModel, whose signature `serving_default` gives 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,13 @@ def weight_names(model: Any) -> list[str]:
 
 
 def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> None:
-    # In a graph, because TFF's functional models of Keras run nowhere else.
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    # In a graph of TensorFlow 1, because TFF's functional models of Keras run nowhere
+    # else; TensorFlow warns of each of these functions.
+    with (
+        _without_warnings(),
+        tf.Graph().as_default(),
+        tf.compat.v1.Session() as session,
+    ):
         spec = model.input_spec
         x_spec = spec["x"] if isinstance(spec, Mapping) else spec[0]
         inputs = tf.nest.map_structure(
@@ -87,6 +93,17 @@ def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> No
         tf.compat.v1.saved_model.simple_save(
             session, path, _by_name("x", inputs), _by_name("scores", output)
         )
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _by_name(name: str, tensors: Any) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text, number
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
+    caveats,
     reach_rule,
     rounds_to_target,
-    untested,
 )
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
@@ -70,7 +70,7 @@ def compare(
     table: pd.DataFrame = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(types)
     table["difference"] = table["b"] - table["a"]
     table["reach"] = table["quantity"].map({"rounds": rule}).fillna("")
-    notes = dict.fromkeys(note for side in sides for note in untested(side))
+    notes = dict.fromkeys(note for side in sides for note in caveats(side))
     table.attrs["untested"] = list(notes)
     return table
 

@@ -29,10 +29,10 @@ from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import (
     HALF,
+    caveats,
     reach_of,
     reach_rule,
     targets_of,
-    untested,
 )
 
 FIRST_ROUNDS = 5
@@ -109,7 +109,7 @@ def report(results: Results, kind: Kind) -> Report:
     rows = rows.rename(columns={"label": kind.what})
     blocks = [
         *_intro(results, kind, values),
-        *(untested(results) if kind is not ALGORITHMS else ()),
+        *(caveats(results) if kind is not ALGORITHMS else ()),
         *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
         *_differences(rows, kind.what, results.baseline),
     ]

@@ -14,11 +14,11 @@ from tff_pmc.reports.conditions import conditions, with_caveat
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,
+    caveats,
     reach_of,
     reach_rule,
     rounds_to_target,
     targets_of,
-    untested,
 )
 
 AVERAGE = "Avg."
@@ -37,7 +37,7 @@ def report(results: Results) -> Report:
         return Report()
     of_classes = summary.measure_of(results) is ACCURACY
     tidy = tidy_rows(results)
-    notes = [*conditions(results), reach_rule(reach_of(results)), *untested(results)]
+    notes = [*conditions(results), reach_rule(reach_of(results)), *caveats(results)]
     table = pd.concat([tidy, summary.tidy_rows(results)])
     groups = tidy.groupby("quantity", sort=False)
     parts: dict[str, pages.Grid] = {_TITLES[str(q)]: _lines(of) for q, of in groups}
@@ -49,7 +49,7 @@ def report(results: Results) -> Report:
         with_caveat(table, results),
         digits=0,
     )
-    text = "\n".join(filter(None, [text_tables(tidy), *untested(results)]))
+    text = "\n".join(filter(None, [text_tables(tidy), *caveats(results)]))
     return dataclasses.replace(made, text=text if len(tidy) else "")
 
 

@@ -117,15 +117,22 @@ def reach_rule(reach: str) -> str:
     return f"A target is reached by an accuracy {rule} (--reach={reach})."
 
 
-def untested(results: Results) -> list[str]:
-    """Returns how many devices of runs have no tests, in words; nothing of none."""
+def caveats(results: Results) -> list[str]:
+    """Returns, in words, which runs ended early, and how many devices have no tests."""
+    notes = []
+    if "ended_early" in results.runs:
+        for run in results.runs.to_dict("records"):
+            if isinstance(run["ended_early"], str) and run["ended_early"]:
+                seed = f", seed {run['seed']}" if len(results.seeds) > 1 else ""
+                notes.append(f"{run['label']}{seed} {run['ended_early']}.")
     sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
     counts = sizes.eq(0).groupby(level=KEY, sort=False).sum()
     if not counts.any():
-        return []
+        return notes
     return [
+        *notes,
         f"Clients without test examples: {' or '.join(map(str, counts.unique()))}. "
-        "They count among the devices and never reach a target."
+        "They count among the devices and never reach a target.",
     ]
 
 

@@ -41,9 +41,9 @@ from tff_pmc.reports.pages import (
 )
 from tff_pmc.reports.rounds_to_target import (
     HALF,
+    caveats,
     rounds_to_target,
     targets_of,
-    untested,
 )
 
 
@@ -347,7 +347,7 @@ def _page(results: Results, table: pd.DataFrame) -> Page:
         f"The last round; best {word}: the best round": shown,
         "Rounds until half of the devices reach the target": goals,
     }
-    blocks: list[Block] = [Items([_CELLS, *(untested(results) if targets else ())])]
+    blocks: list[Block] = [Items([_CELLS, *(caveats(results) if targets else ())])]
     for heading, names in parts.items():
         grid = [["", *names.values()]]
         for label in results.labels:

@@ -8,7 +8,7 @@ from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report, pages
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.published import DA_STUDIES
-from tff_pmc.reports.rounds_to_target import rounds_to_target, untested
+from tff_pmc.reports.rounds_to_target import caveats, rounds_to_target
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
 
@@ -125,7 +125,7 @@ def _notes(results: Results) -> list[str]:
         f"{published.DASH}: not reached, and a mean with a part not reached. Our means "
         "are exact; the paper cuts its decimals.",
     ]
-    notes += untested(results.only(label=first["label"]))
+    notes += caveats(results.only(label=first["label"]))
     starts = _rows_of("Final", _rounds(results))
     if len(starts) == len(DA_STUDIES["Final"]):
         notes.append(

@@ -28,10 +28,10 @@ from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import AVERAGE, KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
+    caveats,
     reach_of,
     reach_rule,
     rounds_to_target,
-    untested,
 )
 
 AT_MOST, AT_LEAST = "at most", "at least"
@@ -67,7 +67,7 @@ def report(results: Results, *, experiment: str) -> Report:
     notes = [
         *paper.notes(results),
         reach_rule(reach_of(rows)),
-        *untested(rows),
+        *caveats(rows),
         *_RULES,
     ]
     length, caveat = rows.length.max(), data_caveat(rows)

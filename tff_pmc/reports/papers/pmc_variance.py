@@ -23,9 +23,9 @@ from tff_pmc.reports.conditions import conditions, with_caveat
 from tff_pmc.reports.papers.published import of_one_seed
 from tff_pmc.reports.rounds_to_target import (
     average,
+    caveats,
     rounds_to_target,
     targets_of,
-    untested,
 )
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
@@ -47,7 +47,7 @@ def report(results: Results) -> Report:
     ]
     notes = [
         *conditions(results.only(label=results.labels[0])),
-        *untested(results.only(label=results.labels[0])),
+        *caveats(results.only(label=results.labels[0])),
         *words,
         "Orderings that share their first criterion have tied ranks, and each ran "
         "once. This shows how the numbers lie, not that one is the cause of the other.",

@@ -1,0 +1,163 @@
+"""What a finished run leaves: its model, in other programs and here; early ends."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import run_experiments
+import tff_pmc
+from tff_pmc.experiments.trained import load_model
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import read_results
+
+RUN = [
+    *("run_experiments.py", "--experiment=quickstart", "--priority=LD,DS"),
+    *("--model=keras_simple_convnet", "--dropout=0", "--local_epochs=1"),
+    *("--batch_size=20", "--clients_per_round=0.05", "--learning_rate=0.05"),
+]
+
+SCORES = """
+import sys, numpy as np, tensorflow as tf
+assert "tff_pmc" not in sys.modules
+serve = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+images = np.load(sys.argv[2])
+np.save(sys.argv[3], serve(x=tf.constant(images))["scores"].numpy())
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run that ends early, and keeps its best model; its folder."""
+    place = tmp_path_factory.mktemp("trained") / "runs"
+    options = ["--rounds=9", "--patience=2", "--keep=best", "--predictions"]
+    code = run_experiments.main([*RUN, *options, f"--output_dir={place}"])
+    assert code == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """The test images and labels of the run's data set."""
+    from leaf_data.dataset import DATASETS
+
+    data = DATASETS["digits5k"]().load().test_examples
+    return data.x, data.y
+
+
+def test_the_model_scores_as_the_record_says_without_this_package(
+    made, examples, tmp_path
+):
+    images, labels = examples
+    np.save(tmp_path / "images.npy", images)
+    results = read_results(str(made))
+    for folder, row in (
+        ("model", results.rounds.iloc[-1]),
+        ("model_best", results.rounds.loc[results.rounds["accuracy"].idxmax()]),
+    ):
+        saved = made / "LD-DS" / folder / "saved_model"
+        paths = [saved, tmp_path / "images.npy", tmp_path / "scores.npy"]
+        subprocess.run(
+            [sys.executable, "-c", SCORES, *map(str, paths)], check=True, cwd=tmp_path
+        )
+        right = np.load(tmp_path / "scores.npy").argmax(axis=1) == labels
+        assert right.sum() == row["correct"]
+
+
+def test_it_is_loaded_with_its_weights_and_written_again(made, examples, tmp_path):
+    images, labels = examples
+    run = str(made / "LD-DS")
+    rounds = read_results(run).rounds
+    best = int(rounds["accuracy"].idxmax()) + 1
+    for number in (None, best):
+        model = load_model(run, number)
+        scores = model.predict_on_batch(model.initial_weights, images, training=False)
+        right = np.argmax(scores, axis=1) == labels
+        wanted = rounds.iloc[-1] if number is None else rounds.iloc[best - 1]
+        assert right.sum() == wanted["correct"]
+    goal = tmp_path / "out"
+    command = ["run_experiments.py", f"--export_model={run}", f"--output_dir={goal}"]
+    assert run_experiments.main(command) == 0
+    with (
+        np.load(goal / "weights.npz") as again,
+        np.load(made / "LD-DS" / "model" / "weights.npz") as first,
+    ):
+        assert again.files == first.files
+        assert again.files[:2] == ["conv_1/kernel", "conv_1/bias"]
+        for name in again.files:
+            np.testing.assert_array_equal(again[name], first[name])
+    assert tff_pmc.load_model is load_model
+
+
+def test_it_ended_early_and_says_why(made, capsys):
+    results = read_results(str(made))
+    accuracy = results.rounds["accuracy"]
+    best = int(accuracy.idxmax()) + 1
+    assert len(accuracy) == best + 2 < 9
+    (words,) = results.runs["ended_early"]
+    assert words == (
+        f"ended after round {best + 2}: no better test accuracy than in round {best} "
+        "for 2 rounds (--patience=2)"
+    )
+    assert words in (made / "results.md").read_text()
+    page = (made / "report.html").read_text()
+    assert "--patience=2" in page and "data:image/png" in page
+    # It is finished, and stays so.
+    command = [*RUN, "--rounds=9", "--patience=2", "--keep=best", "--predictions"]
+    assert run_experiments.main([*command, f"--output_dir={made}", "--resume"]) == 0
+    assert len(read_results(str(made)).rounds) == len(accuracy)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda run: None, "a run keeps that of the last round"),
+        (lambda run: (run / "run.json").unlink(), "run.json is missing"),
+        (
+            lambda run: [
+                (run / "model" / "weights.npz").unlink(),
+                (run / "checkpoint.npz").unlink(),
+            ],
+            "has no model: it was made before runs kept theirs",
+        ),
+        (
+            lambda run: edit(run, "mnist_cnn"),
+            "the weights are not those of the model it names",
+        ),
+        (lambda run: edit(run, "mine"), "import the module that has it"),
+    ],
+)
+def test_a_run_without_its_model_is_one_line(made, tmp_path, change, words):
+    run = tmp_path / "run"
+    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    change(run)
+    with pytest.raises(RecordError, match=words) as caught:
+        # The round before the last is neither the best nor the last.
+        before = len((made / "LD-DS" / "rounds.csv").read_text().splitlines()) - 2
+        load_model(str(run), before if words.startswith("a run keeps") else None)
+    assert "\n" not in str(caught.value)
+
+
+def edit(run: pathlib.Path, model: str) -> None:
+    """Changes the name of the model in `run.json`."""
+    info = json.loads((run / "run.json").read_text())
+    info["settings"]["model"]["model"] = model
+    (run / "run.json").write_text(json.dumps(info))
+
+
+def test_a_run_ends_when_all_targets_are_reached(tmp_path):
+    place = tmp_path / "runs"
+    options = ["--rounds=4", "--targets=1", "--until=targets", "--reach=at_least"]
+    assert run_experiments.main([*RUN, *options, f"--output_dir={place}"]) == 0
+    results = read_results(str(place))
+    from tff_pmc.reports.rounds_to_target import rounds_to_target
+
+    reached = rounds_to_target(results, [1])["rounds"]
+    if reached.notna().all():
+        assert len(results.rounds) == reached.max()
+        assert "all targets are reached" in results.runs["ended_early"][0]
+    else:
+        assert len(results.rounds) == 4
