@@ -39,10 +39,7 @@ class EarlyStopping(Callback):
         best, name = best_round(self._folder)
         if not self.patience or round.round_num - best < self.patience:
             return None
-        return (
-            f"no better {name} than in round {best} for {self.patience} rounds "
-            f"(--patience={self.patience})"
-        )
+        return f"no better {name} since round {best} (--patience={self.patience})"
 
 
 @dataclasses.dataclass
