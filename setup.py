@@ -19,7 +19,7 @@ INSTALL_REQUIRES = [
     "tensorflow-cpu==2.14.1",
     "absl-py",
     "grpcio",
-    "jinja2",  # Of pandas' tables in LaTeX.
+    "jinja2",  # The page of a run, and pandas' tables in LaTeX.
     "matplotlib",
     "mlxtend",
     "numpy",
@@ -150,7 +150,7 @@ def main():
         # py.typed tells type checkers that both packages have types.
         package_data={
             "leaf_data": ["py.typed"],
-            "tff_pmc": ["py.typed"],
+            "tff_pmc": ["py.typed", "reports/*.jinja"],
         },
         py_modules=["run_experiments"],
         cmdclass={"build_py": build_with_project_files(build_py)},

@@ -46,7 +46,7 @@ def celeba(data_dir, unused_seed):
         raise leaf_data.DataError(f"{data_dir}: no {celeba_lists.IDENTITIES}")
     photos = celeba_lists.read_raw(str(found[0]))
     people = celeba_lists.by_identity(photos)
-    clients = celeba_clients.by_name("reference_code", people, seed=0)
+    clients = celeba_clients.reference_code(people, seed=0)
     smiling, sharp = (photos[name].to_numpy() for name in ("smiling", "sharp"))
     return [(smiling[train], sharp[train]) for train, _ in clients.values()]
 

@@ -206,7 +206,7 @@ def test_a_report_has_the_curves_and_each_adjustment():
     ],
 )
 def test_a_file_is_named_by_its_run(label, name):
-    assert plots._file_name(label) == name
+    assert plots.file_name(label) == name
 
 
 @pytest.mark.parametrize(

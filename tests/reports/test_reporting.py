@@ -32,7 +32,7 @@ def files(folder):
 def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names):
     text = reporting.write(found, runs(seeds, targets=(40,)), str(tmp_path))
     own = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
-    assert files(tmp_path) == {*names, "accuracy.png", *own}
+    assert files(tmp_path) == {*names, "accuracy.png", "report.html", *own}
     for name in own:
         assert {"results.csv", "fairness.png"} < files(tmp_path / name)
         assert "effect.csv" not in files(tmp_path / name)
@@ -63,7 +63,8 @@ def test_what_was_not_recorded_leaves_out_what_needs_it(tmp_path):
     whole = runs(1, targets=(40,))
     alone = Results(whole.runs, {"rounds": whole.rounds}.get)
     text = reporting.write(OF_ORDERINGS, alone, str(tmp_path))
-    assert "There is no summary: " in text and files(tmp_path) == {"accuracy.png"}
+    assert "There is no summary: " in text
+    assert files(tmp_path) == {"accuracy.png", "report.html"}
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

@@ -11,19 +11,18 @@ import numpy as np
 from leaf_data.settings import UnknownNameError
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
-from tff_pmc.models.trained_model import WEIGHTS, save_model
+from tff_pmc.models.trained_model import BEST_MODEL, MODEL, WEIGHTS, save_model
 from tff_pmc.record import checkpoints
 from tff_pmc.record.best_round import best_round
 from tff_pmc.record.files import RUN_JSON, read_json
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.run_folder import BEST_MODEL, MODEL
 from tff_pmc.record.tables import ROUNDS
 
 
-def load_model(
-    run: str, round: Optional[int] = None
-) -> tff.learning.models.FunctionalModel:
-    """Returns the trained model of a run, whose `initial_weights` are the trained ones.
+def load_model(run: str, round: Optional[int] = None) -> Any:
+    """Returns the trained model of a run, a `tff.learning.models.FunctionalModel`.
+
+    Its `initial_weights` are the trained ones.
 
         model = tff_pmc.load_model("runs/quickstart-20260101-120000/LD-DS-MD")
         scores = model.predict_on_batch(model.initial_weights, images, training=False)

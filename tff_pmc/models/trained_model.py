@@ -17,6 +17,9 @@ import numpy as np
 
 from tff_pmc._lazy import tf
 
+MODEL, BEST_MODEL = "model", "model_best"
+"""The folders of a run's models: that of the last round, and with `--keep=best`."""
+
 WEIGHTS, SAVED_MODEL = "weights.npz", "saved_model"
 """The names of the file and of the folder."""
 

@@ -34,9 +34,6 @@ from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
 _TIMING = f"{TIMING.name}.csv"
 
-MODEL, BEST_MODEL = "model", "model_best"
-"""The folders of a run's trained models."""
-
 
 class FolderLostError(OSError):
     """The folder of a run that was removed or replaced meanwhile."""

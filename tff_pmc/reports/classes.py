@@ -140,7 +140,8 @@ def _parts(results: Results, seed: int, label: str) -> Iterator[_Part]:
         words = f"{name} round, {round_num}"
         recognized = found.predicted[found.predicted < NO_CLASS]
         num_classes = int(max(found.y.max(), recognized.max(initial=0))) + 1
-        for clients, chosen in ((ALL, slice(None)), (WORST, _of_worst(found))):
+        everyone = np.ones(len(found.y), bool)
+        for clients, chosen in ((ALL, everyone), (WORST, _of_worst(found))):
             counts = confusion(found.y[chosen], found.predicted[chosen], num_classes)
             yield _Part(words, clients, counts)
 

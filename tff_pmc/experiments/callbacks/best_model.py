@@ -15,8 +15,8 @@ from tff_pmc.experiments.callbacks.callback import (
     FinishedRound,
     Run,
 )
+from tff_pmc.models.trained_model import BEST_MODEL
 from tff_pmc.record import files
-from tff_pmc.record.run_folder import BEST_MODEL
 
 _WEIGHTS = "weights_of_best.npz"  # The arrays by number, until the run ends.
 

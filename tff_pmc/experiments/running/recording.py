@@ -8,8 +8,9 @@ import os
 import numpy as np
 
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
+from tff_pmc.models.trained_model import MODEL
 from tff_pmc.record import files, predictions
-from tff_pmc.record.run_folder import MODEL, RunFolder
+from tff_pmc.record.run_folder import RunFolder
 
 
 class Record(Callback):
