@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made import made
 
-from tff_pmc.reports import Report, figures, pages, run_page, weights
+from tff_pmc.reports import Report, figures, client_weights, figures, pages, run_page
 
 
 class _Read(html.parser.HTMLParser):
@@ -78,7 +78,7 @@ def test_the_clients_of_the_largest_weights_are_named():
         }
     )
     results = made({"DS": [[1, 2], [2, 2]]}, [3, 3], tables={"cohort": cohort})
-    (page,) = weights.report(results).pages.values()
+    (page,) = client_weights.report(results).pages.values()
     assert page.blocks[1].grid[1:] == [
         ["DS", "b", "2", "1.25"],  # (2 * .75 + 2 * .5) / 2: two clients count.
         ["DS", "a", "2", "0.75"],

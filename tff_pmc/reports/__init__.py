@@ -76,7 +76,7 @@ BEYOND_PAPERS = {
     "fairness": "fairness_page.report",
     "counterfactuals": "one_step_effects.report",
     "classes": "classes.report",
-    "weights": "weights.report",
+    "weights": "client_weights.report",
     "ordering_effect": "effect.orderings",
     "algorithm_effect": "effect.algorithms",
     "spread_effect": "effect.spread",
