@@ -54,6 +54,8 @@ class RoundRecord:
         metric: what the model is measured by on the test examples.
         measured: what it found of each client, [E]: the correct test examples, or the
             sum of their losses. None where the model was not tested after this round.
+        central: the same of the central test set, where it was tested.
+        central_examples: the size of that set; 0 where the data set has none.
         f1: the F1 of each class on the server's examples; empty where it has none.
         validation_correct: the server's examples that the model got right, where these
             are others than the accuracy is reported on.
@@ -69,6 +71,8 @@ class RoundRecord:
     sizes: npt.NDArray[np.int64]
     metric: Metric
     measured: Optional[npt.NDArray[Any]] = None
+    central: Optional[float] = None
+    central_examples: int = 0
     f1: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.empty(0))
     validation_correct: Optional[int] = None
     train_bytes: int = 0
@@ -89,6 +93,12 @@ class RoundRecord:
     def mean(self) -> float:
         """The mean over all test examples: a test weighs by its size (PMC eq. 10)."""
         return round(self.total / int(self.sizes.sum()), 6)
+
+    @property
+    def central_mean(self) -> float:
+        """The mean over the examples of the central test set."""
+        assert self.central is not None  # Of rounds that were tested.
+        return round(self.central / self.central_examples, 6)
 
     def percentile(self, percent: int) -> float:
         """Returns a percentile over the clients that have test examples."""

@@ -2,6 +2,7 @@
 
 import pathlib
 
+import matplotlib.pyplot  # noqa: F401  `wandb.Image` looks for it.
 import wandb
 
 import tff_pmc.reports.plots
@@ -21,9 +22,8 @@ class WeightsAndBiases(Callback):
 
     def on_end(self, status):
         if status == "finished":
-            results = tff_pmc.read_results(self._folder)
-            for name, figure in tff_pmc.reports.plots.report(results).figures.items():
-                wandb.log({name: wandb.Image(figure)})
+            found = tff_pmc.reports.plots.report(tff_pmc.read_results(self._folder))
+            wandb.log({name: wandb.Image(plot) for name, plot in found.figures.items()})
         wandb.finish(exit_code=int(status != "finished"))
 
 
