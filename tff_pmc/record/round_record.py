@@ -22,6 +22,8 @@ from tff_pmc.record.metrics import (
 from tff_pmc.record.tables import digits
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tff_pmc.algorithms.trainer import RoundResult
     from tff_pmc.settings import RunSettings
 
@@ -220,6 +222,57 @@ class RoundRecord:
 def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
     """Returns criteria [clients, m], NaN for the clients that were left out."""
     return np.where(excluded[:, np.newaxis], np.nan, raw)
+
+
+def cohort_weights(
+    metrics: Mapping[str, Any],
+    criteria: Sequence[str] = ("DS", "LD", "MD"),
+    *,
+    score: Optional[scores.Score] = None,
+    normalization: scores.Normalization = scores.SUM,
+    clients: Optional[Sequence[Any]] = None,
+) -> pd.DataFrame:
+    """Returns which client had which weight in a round of a process.
+
+    Args:
+        metrics: those of a round of a process with `report_cohort`.
+        criteria: the codes of the criteria, as the process was built with.
+        score: the score in force; by default the priority of `criteria`.
+        normalization: that of the process.
+        clients: the names of the clients of the cohort, in their order; by default
+            their numbers.
+
+    Returns:
+        A row for each client, with the columns of `cohort.csv`: `client`, the raw
+        criteria by their codes, `excluded`, `weight`, whose sum is 1.
+
+    Raises:
+        ValueError: the metrics show no criteria, or not of so many clients or codes.
+
+    Example:
+        >>> state, metrics = process.next(state, datasets)
+        >>> table = tff_pmc.cohort_weights(metrics, ("DS", "LD"), clients=names)
+    """
+    import pandas as pd
+
+    train = metrics["client_work"]["train"]
+    if "criteria_by_client" not in train:
+        raise ValueError("the metrics show no client: build with report_cohort")
+    rows = slice(int(train["clients"]))  # Of packs there may be room for more.
+    raw = np.asarray(train["criteria_by_client"], float)[rows]
+    excluded = np.asarray(train["excluded_by_client"])[rows] > 0
+    if raw.shape[1] != len(criteria):
+        raise ValueError(
+            f"criteria has {len(criteria)} codes, and each client {raw.shape[1]}"
+        )
+    names = range(len(raw)) if clients is None else clients
+    if len(names) != len(raw):
+        raise ValueError(f"clients has {len(names)} names, and there are {len(raw)}")
+    counted = without(raw, excluded)
+    found = score or scores.prioritized(tuple(criteria), tuple(criteria))
+    weights = scores.participant_weights(counted, found, normalization)
+    columns = {"client": [*names], **dict(zip(criteria, raw.T))}
+    return pd.DataFrame(columns).assign(excluded=excluded.astype(int), weight=weights)
 
 
 def shares_in_force(
