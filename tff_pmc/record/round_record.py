@@ -97,6 +97,12 @@ class RoundRecord:
         return round(self.total / int(self.sizes.sum()), 6)
 
     @property
+    def central_correct(self) -> int:
+        """How many examples of the central test set the model gets right."""
+        assert self.central is not None  # Of rounds that were tested.
+        return int(self.central)
+
+    @property
     def central_mean(self) -> float:
         """The mean over the examples of the central test set."""
         assert self.central is not None  # Of rounds that were tested.

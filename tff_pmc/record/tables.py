@@ -275,7 +275,7 @@ ROUNDS = Table(
         Column(
             "central_correct",
             COUNT,
-            lambda r: int(r.central),
+            lambda r: r.central_correct,
             _has_central_classes,
             tested=True,
         ),

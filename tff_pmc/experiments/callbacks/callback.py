@@ -98,7 +98,7 @@ class FinishedRound:
     @property
     def numbers(self) -> dict[str, float]:
         """The numbers of `row`, and the largest and smallest weight in the cohort."""
-        found = {
+        found: dict[str, Any] = {
             name: value
             for name, value in self.row.items()
             if name != "round" and isinstance(value, numbers.Real)
