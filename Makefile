@@ -16,7 +16,7 @@ help:
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
 	@echo "make lint          ruff and mypy"
 	@echo "make docs          the site of the documents, into build/site"
-	@echo "make venv          only install"
+	@echo "make venv          only install (WITH=mlflow or WITH=wandb: that, too)"
 	@echo "make peers         install what is compared with: PyTorch, Flower, pfl-research"
 	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
 	@echo "make audit         list known vulnerabilities of what requirements.txt pins"
@@ -30,7 +30,8 @@ venv: BOOTSTRAP := --all
 venv quickstart-venv:
 	@for python in python3 python3.11 python3.10 python3.9 '$(PYTHON)'; do \
 		command -v "$$python" >/dev/null || continue; \
-		"$$python" tools/bootstrap.py $(BOOTSTRAP) $(if $(PYTHON),--python '$(PYTHON)'); \
+		"$$python" tools/bootstrap.py $(BOOTSTRAP) $(if $(PYTHON),--python '$(PYTHON)') \
+			$(if $(WITH),--with '$(WITH)'); \
 		code=$$?; [ $$code = 127 ] || exit $$code; \
 	done; \
 	echo "No python3 runs here: install Python 3.11."; exit 2

@@ -24,6 +24,7 @@ import leaf_data
 from tff_pmc.experiments.flags import command_line, flag_definitions, flag_help, plugins
 from tff_pmc.reports import output
 from tff_pmc.reports.escape import message, printable
+from tff_pmc.runtime import EngineError, check_installed
 from tff_pmc.settings import SettingError
 
 EXIT_BAD_INPUT = 2
@@ -55,9 +56,10 @@ def main(argv):
         callbacks = command_line.callbacks_of(command, given)
         cluster = command_line.cluster_of(command, given)
         check_temporary_room()
+        check_installed()
     except BrokenPipeError:
         raise
-    except (flags.Error, OSError, ValueError) as error:
+    except (flags.Error, OSError, ValueError, EngineError) as error:
         return fail(error, EXIT_BAD_INPUT)
     with output.using(forms):
         return execute(command, runs, table, cluster, callbacks)
@@ -88,7 +90,7 @@ def execute(command, runs, table, cluster=None, callbacks=()):
     from tff_pmc.criteria import CriterionError
     from tff_pmc.experiments.running import execution
     from tff_pmc.record.record_error import LostRunError, RecordError
-    from tff_pmc.runtime import EngineError, WorkerDiedError
+    from tff_pmc.runtime import WorkerDiedError
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)

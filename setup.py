@@ -31,6 +31,8 @@ INSTALL_REQUIRES = [
     "setuptools<80.9",
     "tqdm",
 ]
+# Not in requirements.txt: `make venv WITH=mlflow` installs one beside its pins.
+TRACKERS = {"mlflow": ["mlflow-skinny==3.5.1"], "wandb": ["wandb==0.16.6"]}
 EXTRAS_REQUIRE = {
     "cluster": ["distributed==2024.8.0"],
     "test": ["hypothesis", "pytest", "pytest-xdist", "scikit-learn"],
@@ -41,6 +43,7 @@ EXTRAS_REQUIRE = {
     # Of pymdown-extensions, 13 asks for Python 3.11.5, and a pin must hold for 3.11.
     "docs": ["mkdocs-material", "mkdocstrings[python]", "pymdown-extensions<13"],
 }
+EXTRAS_REQUIRE.update(TRACKERS)
 # Files at the top of the checkout that go into the wheel, into this folder of the
 # package; tff_pmc/project_files.py finds them.
 PROJECT_FILES = ("experiments/*.flags", "results/paper/*")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 SERVER = "server"
 """The one client of `FederatedDataset.server_examples`."""
 
+CENTRAL = "central"
+"""The one client of `FederatedDataset.central_test`."""
+
 # A stream of its own: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
 _AT_ONCE = 1 << 16  # Clients.
@@ -85,6 +88,8 @@ class FederatedDataset:
         client_table: attributes of the clients; by default none.
         server_examples: the server's evaluation set, as the client "server"; by
             default None, where the server has none.
+        central_test: a test set of no client, as the client "central", on which the
+            model is tested apart from the clients'; by default None.
 
     Raises:
         DataError: (constructor) the sets of examples do not fit together, or a label
@@ -100,19 +105,26 @@ class FederatedDataset:
     options: Mapping[str, Any]
     client_table: ClientTable = ClientTable()
     server_examples: Examples | None = None
+    central_test: Examples | None = None
 
     def __post_init__(self) -> None:
         train, test = self.train_examples, self.test_examples
         parts = {"train": train, "test": test}
         if train.client_ids != test.client_ids:
             raise DataError(f"{self.name}: train and test have different clients")
-        if self.server_examples is not None:
-            parts["server"] = self.server_examples
-            ids = self.server_examples.client_ids
-            if ids != (SERVER,):
-                raise DataError(
-                    f"{self.name}: the server's one client is {SERVER!r}, not {ids}"
-                )
+        for part, client, alone in (
+            ("server", SERVER, self.server_examples),
+            ("central_test", CENTRAL, self.central_test),
+        ):
+            if alone is not None:
+                parts[part] = alone
+                if alone.client_ids != (client,):
+                    raise DataError(
+                        f"{self.name}: the one client of {part} is {client!r}, not "
+                        f"{alone.client_ids}"
+                    )
+        if self.central_test is not None and not self.central_test.num_examples:
+            raise DataError(f"{self.name}: central_test has no examples")
         if not train.has_classes and self.num_classes:
             raise DataError(
                 f"{self.name}: float32 labels are of no class: num_classes has to "
@@ -240,6 +252,9 @@ class FederatedDataset:
                 lines.append(f"{words}: {first}, which {so}")
         if server is not None:
             lines.append(f"server: {_count(server.num_examples, 'example')}")
+        if self.central_test is not None:
+            count = _count(self.central_test.num_examples, "example")
+            lines.append(f"central test: {count}")
         if self.pixel_convention != NO_PIXELS:
             lines.append(f"pixels: {self.pixel_convention}")
         return "\n".join([*lines, f"from {self.origin}"])

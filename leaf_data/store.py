@@ -30,7 +30,7 @@ from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
-from leaf_data.federated import SERVER, FederatedDataset, Origin
+from leaf_data.federated import CENTRAL, SERVER, FederatedDataset, Origin
 from leaf_data.formats import data_files, npy_folder
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import NO_PIXELS, PixelConvention
@@ -123,7 +123,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
                 x=arrays[f"{part}_x"],
                 y=arrays[f"{part}_y"],
                 row_splits=arrays[f"{part}_row_splits"],
-                client_ids=(SERVER,) if part == SERVER else names,
+                client_ids=(part,) if part in (SERVER, CENTRAL) else names,
                 attributes={
                     name: arrays[f"{part}_{name}"] for name in header["attributes"]
                 },
@@ -138,6 +138,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             train_examples=examples["train"],
             test_examples=examples["test"],
             server_examples=examples.get(SERVER),
+            central_test=examples.get(CENTRAL),
             num_classes=num_classes,
             pixel_convention=pixels,
             # Who wrote it knows more: that the data is incomplete, say.
@@ -177,6 +178,8 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
     parts = {"train": data.train_examples, "test": data.test_examples}
     if data.server_examples is not None:
         parts[SERVER] = data.server_examples
+    if data.central_test is not None:
+        parts[CENTRAL] = data.central_test
     writer.append("client_ids", ClientIds.of(data.client_ids).encoded)
     if data.client_table.values:
         raise DataError("a store keeps no client table: give it beside the store")

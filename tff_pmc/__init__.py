@@ -40,6 +40,7 @@ _PLACES = {
     "build_online_adjusted_iterative_process": "processes",
     "build_prioritized_fed_avg": "processes",
     "build_server_judge": "processes",
+    "cohort_weights": "record.round_record",
     "counterfactuals": "processes",
     "data_source": "clients",
     "evaluation_packs": "processes",

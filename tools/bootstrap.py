@@ -10,6 +10,7 @@ Plain syntax and the standard library only: it must run on Python 3.6, to say th
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -178,8 +179,9 @@ def find_fault(wanted, everything, why_not):
     return None
 
 
+@functools.lru_cache(maxsize=1)
 def lock():
-    """Takes the lock on the checkout and returns its file descriptor."""
+    """Takes the lock on the checkout, once, and returns its file descriptor."""
     descriptor = os.open(ROOT, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -290,15 +292,34 @@ def install(python, anew, everything, descriptor):
     )
 
 
+def install_tracker(name, requirements):
+    """Installs a tracker into the environment; what is pinned there stays."""
+    if not os.path.exists(UV):
+        stop("WITH=%s needs uv, which could not be installed (%s)." % (name, LOG))
+    # With pip the file cannot be constraints: it has hashes, and no overrides.
+    pins = os.path.join(ROOT, "requirements.txt")
+    uv = [UV, "pip", "install", "--python", VENV_PYTHON, "-c", pins]
+    run(uv + requirements, lock())
+    say("Installed: %s." % ", ".join(requirements))
+
+
 def main():
-    """Brings .venv up to date, or says why that cannot be done."""
+    """Brings .venv and the tracker up to date, or says why that cannot be done."""
+    setup = runpy.run_path(SETUP, run_name="setup")
+    trackers = setup["TRACKERS"]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", help="the Python to make .venv with")
     parser.add_argument("--all", action="store_true", help="what tests need, too")
+    words = "a tracker to install, too"
+    parser.add_argument("--with", dest="tracker", choices=sorted(trackers), help=words)
     given = parser.parse_args()
-    wanted, everything = given.python, given.all
+    make_environment(given.python, given.all, setup["why_not"])
+    if given.tracker:
+        install_tracker(given.tracker, trackers[given.tracker])
 
-    why_not = runpy.run_path(SETUP, run_name="setup")["why_not"]
+
+def make_environment(wanted, everything, why_not):
+    """Makes .venv or brings it up to date, unless it is."""
     python = choose_python(wanted, why_not) if wanted else None
     version = python and python["version"]
     fault = find_fault(version, everything, why_not)

@@ -1,16 +1,17 @@
 """Writes requirements.txt: the pinned closure of setup.py's dependencies, with hashes.
 
-uv, itself pinned in tools/uv.txt, resolves the dependencies, the extras and
-pyproject.toml's overrides for every supported Python at once. What is pinned in
-requirements.txt stays as it is, unless --upgrade is given. Each line has the SHA-256 of
-every wheel that may be installed by it, as the package index states them. What running
-needs stands before the line REST, and what only tests, notebooks, documents and linters
-need behind it.
+uv, itself pinned in tools/uv.txt, resolves the dependencies, the extras but for the
+trackers, and pyproject.toml's overrides for every supported Python at once. What is
+pinned in requirements.txt stays as it is, unless --upgrade is given. Each line has the
+SHA-256 of every wheel that may be installed by it, as the package index states them.
+What running needs stands before the line REST, and what only tests, notebooks,
+documents and linters need behind it.
 """
 
 import argparse
 import os
 import pathlib
+import runpy
 import shutil
 import subprocess
 import sys
@@ -138,7 +139,10 @@ def compile_with_uv(scratch, upgrade):
     uv += ("--python", sys.executable, "--no-python-downloads", "--no-header")
     uv += ("--python-version", PYTHONS[0])
     found = ("--annotation-style", "line", "--output-file")
-    whole = (*uv, "pyproject.toml", "--all-extras", *found, str(resolved))
+    setup = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")
+    extras = sorted(setup["EXTRAS_REQUIRE"].keys() - setup["TRACKERS"].keys())
+    wanted = [word for extra in extras for word in ("--extra", extra)]
+    whole = (*uv, "pyproject.toml", *wanted, *found, str(resolved))
     run(*whole, cwd=ROOT)
     running = scratch / "running.txt"
     part = (*uv, "pyproject.toml", "--extra", "cluster", "--constraint", str(resolved))

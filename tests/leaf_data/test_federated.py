@@ -67,7 +67,7 @@ SERVER.update(row_splits=np.array([0, 1]), client_ids=("server",), attributes={}
             *("train", {"y": np.array([0, 0, 0, 3, 0, 0], np.int32)}),
             "train has label 3, but there are 3 classes: client 'c' has it",
         ),
-        ("server", {"client_ids": ("a",)}, "the server's one client is 'server'"),
+        ("server", {"client_ids": ("a",)}, "the one client of server is 'server'"),
         ("server", {"x": np.zeros((1, 3), np.uint8)}, "of server uint8 (3,)"),
         ("server", {"y": np.array([3], np.int32)}, "server has label 3"),
     ],
@@ -76,6 +76,28 @@ def test_data_sets_that_do_not_fit_together(part, changes, message):
     fields = {**SERVER, **changes} if part == "server" else changes
     examples = {f"{part}_examples": three_clients(**fields)}
     assert_refused(lambda: toy_dataset(**examples), message)
+
+
+NOTHING = dict(x=np.zeros((0, 2), np.uint8), y=np.zeros(0, np.int32))
+NOTHING["row_splits"] = np.array([0, 0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"client_ids": ("server",)}, "the one client of central_test is 'central'"),
+        ({"x": np.zeros((1, 3), np.uint8)}, "(2,), of central_test uint8 (3,)"),
+        ({"y": np.zeros(1, np.float32)}, "is int32 (), of central_test float32 ()"),
+        ({"y": np.array([3], np.int32)}, "central_test has label 3, but there are 3"),
+        (NOTHING, "central_test has no examples"),
+    ],
+)
+def test_a_central_test_set_is_like_the_data(changes, message):
+    fields = {**SERVER, "client_ids": ("central",)}
+    central = Examples(**fields)
+    assert "central test: 1 example" in toy_dataset(central_test=central).describe()
+    wrong = Examples(**{**fields, **changes})
+    assert_refused(lambda: toy_dataset(central_test=wrong), message)
 
 
 def test_a_regression_has_no_classes():

@@ -31,12 +31,15 @@ def written(folder, clients=None, **options):
 
 def test_a_data_set_is_what_it_was(tmp_path):
     data = leaf_data.load("digits5k", partition="noniid", seed=3)
+    part = data.test_examples
+    alone = leaf_data.Examples.from_parts(part.x, part.y, [np.arange(9)], ["central"])
+    data = dataclasses.replace(data, central_test=alone)
     path = str(tmp_path / "store")
     leaf_data.write_store(data, path)
     found = leaf_data.open_store(path, verify=True)
     assert found.num_classes == data.num_classes
     assert found.pixel_convention == data.pixel_convention
-    for part in ("train_examples", "test_examples"):
+    for part in ("train_examples", "test_examples", "central_test"):
         mine, own = getattr(data, part), getattr(found, part)
         assert own.client_ids == mine.client_ids and mine.client_ids == own.client_ids
         for name in ("x", "y", "row_splits"):

@@ -169,7 +169,6 @@ PRIORITIZED = [
         lambda: {"packed": False, "criteria": ("DS", "IS")},
         r"\(sharp\).*packed clients only",
     ),
-    (lambda: {"packed": False, "report_cohort": 6}, "report_cohort"),
     (lambda: private(), "declared range for every criterion"),
     (lambda: private(normalization="max"), "declared range for every criterion"),
     (lambda: private(**RANGED), "needs clip_norm"),

@@ -160,6 +160,29 @@ def test_why_uv_does_not_serve_is_shown(tmp_path, monkeypatch, capsys, printed, 
     assert capsys.readouterr().out == f"  {shown}\n"
 
 
+def test_trackers_are_pinned_and_installed_beside_the_pins(monkeypatch, tmp_path):
+    setup = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")
+    page, found = (ROOT / "docs" / "dependencies.md").read_text(), []
+    install = BOOTSTRAP["install_tracker"]
+    monkeypatch.setitem(install.__globals__, "UV", str(tmp_path / "uv"))
+    monkeypatch.setitem(install.__globals__, "lock", lambda: None)
+    monkeypatch.setitem(
+        install.__globals__, "run", lambda command, _: found.append(command)
+    )
+    with pytest.raises(SystemExit):
+        install("mlflow", setup["TRACKERS"]["mlflow"])
+    (tmp_path / "uv").touch()
+    for name, (pinned,) in setup["TRACKERS"].items():
+        package, version = pinned.split("==")
+        assert setup["EXTRAS_REQUIRE"][name] == [pinned]
+        assert f"| `{package}` | extra `{name}`" in page
+        assert f"\n{package}==" not in TEXT  # Nobody has it unasked.
+        assert f"{package} {version}" in (ROOT / "docs" / "install.md").read_text()
+        install(name, [pinned])
+        assert found[-1][-3:] == ["-c", str(ROOT / "requirements.txt"), pinned]
+        assert found[-1][:3] == [str(tmp_path / "uv"), "pip", "install"]
+
+
 @pytest.mark.slow
 def test_a_package_of_another_hash_ends_the_installation(tmp_path):
     """The index is a folder of one wheel; uv is not in it, so pip is tried, too."""

@@ -55,6 +55,19 @@ def test_of_one_seed_the_band_is_of_the_clients_that_have_examples():
     assert corners(axes.collections[0]) == band
 
 
+@pytest.mark.parametrize("labels", [("DS", "LD"), ("DS", "LD", "MD", "DS,LD")])
+def test_a_central_test_set_has_a_dotted_line(labels):
+    made = runs(**{name.replace(",", "_"): [40, 50] for name in labels})
+    made.rounds["central_accuracy"] = np.arange(len(made.rounds)) / 10
+    figure = accuracy_plot(made)
+    found = lines_of(figure.axes[0])
+    assert "DS, central test" in found
+    points, _ = found["LD, central test"]
+    assert points == [[1, 0.2], [2, pytest.approx(0.3)]]
+    in_legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert any("central test" in text for text in in_legend)
+
+
 def test_the_axes_are_close_around_the_curves():
     (axes,) = accuracy_plot(runs(DS=[40, 50], LD=[42, 48], MD=[45, 46])).axes
     low, high = axes.get_ylim()

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from cli import ROOT
 from open_files import begun_by, listening
 
 from tff_pmc._lazy import tf, tff
@@ -242,3 +243,70 @@ def test_a_namespace_without_a_loopback_is_refused():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "no loopback here" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "taken"),
+    [
+        *(("protobuf", "5.29.3", False), ("protobuf", "4.21.12", True)),
+        *(("numpy", "2.0.1", False), ("numpy", "1.26.4", True)),
+        ("numpy", "1.24.3", False),  # TensorFlow takes it, and TFF does not.
+    ],
+)
+def test_a_replaced_package_is_one_line(monkeypatch, package, version, taken):
+    from tff_pmc import runtime
+
+    real = runtime.metadata.version
+    monkeypatch.setattr(
+        runtime.metadata,
+        "version",
+        lambda name: version if name == package else real(name),
+    )
+    if taken:
+        return runtime.check_installed()
+    with pytest.raises(
+        runtime.EngineError, match=rf"^{package} {version} .* `make venv`"
+    ):
+        runtime.check_installed()
+    with pytest.raises(runtime.EngineError):
+        runtime.Runtime()
+
+
+@pytest.mark.parametrize(
+    ("there", "visible", "seen", "built", "says"),
+    [
+        (
+            True,
+            None,
+            [],
+            False,
+            "tensorflow-cpu has no code for it: install tensorflow",
+        ),
+        (True, None, [], True, "does not find CUDA's libraries"),
+        (True, "0", [], True, "does not find CUDA's libraries"),
+        (True, None, ["GPU:0"], True, ""),
+        (True, "", [], True, ""),
+        (True, "-1", [], False, ""),
+        (False, None, [], False, ""),
+    ],
+)
+def test_a_gpu_that_is_not_used_is_one_line(
+    monkeypatch, there, visible, seen, built, says
+):
+    from tff_pmc.runtime import runtime
+
+    exists = os.path.exists
+    monkeypatch.setattr(
+        os.path, "exists", lambda p: there if p == "/dev/nvidia0" else exists(p)
+    )
+    monkeypatch.setattr(runtime.shutil, "which", lambda name: None)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: seen)
+    monkeypatch.setattr(tf.test, "is_built_with_cuda", lambda: built)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    line = runtime.unused_gpu()
+    assert says in line and bool(line) == bool(says) and "\n" not in line
+    if says:
+        assert 'docs/install.md, "On a GPU"' in line
+        assert "\n## On a GPU\n" in (ROOT / "docs" / "install.md").read_text()

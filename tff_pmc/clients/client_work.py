@@ -37,6 +37,7 @@ def build_client_work(
     settled: Callable[[Any], Any] = lambda rows: rows,
     metrics: Optional[tff.Computation] = None,
     client_rate: Optional[Callable[[Any], Any]] = None,
+    num_in_row: int = 0,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one pack.
 
@@ -57,7 +58,9 @@ def build_client_work(
     `memory` has arrays `[A, ...]`, one row for each client that remembers. The state
     then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
     present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack. Of the
-    rows after a round `settled` makes those of the state.
+    rows after a round `settled` makes those of the state. With a `num_in_row`, m + 1,
+    `train_pack` gives a `row`, float32 [1, m + 1], the criteria of its client and
+    whether it was left out; `M` then has them all, in the order of the clients.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
@@ -75,6 +78,7 @@ def build_client_work(
         return train_pack(state, received, pack)
 
     checked = tff.tensorflow.computation(_nan_of_nobody)
+    by_client = _build_rows(num_in_row) if num_in_row else None
 
     @tff.tensorflow.computation(state_type)
     def advance(state):
@@ -96,6 +100,8 @@ def build_client_work(
         measured = tff.federated_sum(outputs["measurements"])
         if metrics is not None:
             measured = _joined(measured, metrics(outputs["metrics"]))
+        if by_client is not None:
+            measured = _joined(measured, by_client(outputs["row"]))
         if "excluded" in parts_of(measured):
             measured = tff.federated_map(checked, measured)
         if memory is not None:
@@ -116,6 +122,27 @@ def build_client_work(
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
+
+
+def _build_rows(size: int) -> Callable[[Any], Any]:
+    """Builds what lays the clients' rows, float32 [1, size], one under the other."""
+    rows = tff.TensorType(np.float32, [None, size])
+
+    @tff.tensorflow.computation
+    def nothing():
+        return tf.zeros([0, size])
+
+    @tff.tensorflow.computation(rows, rows)
+    def join(first, second):
+        return tf.concat([first, second], 0)
+
+    @tff.tensorflow.computation(rows)
+    def named(found):
+        return collections.OrderedDict(
+            criteria_by_client=found[:, :-1], excluded_by_client=found[:, -1]
+        )
+
+    return lambda row: tff.federated_aggregate(row, nothing(), join, join, named)
 
 
 def _joined(measured: Any, metrics: Any) -> Any:

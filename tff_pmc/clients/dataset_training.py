@@ -38,7 +38,7 @@ ModelFn = Callable[[], tff.learning.models.VariableModel]
 class _DatasetClient:
     """A `criteria.LocalClient` whose examples are gathered when asked for.
 
-    Its model has the received weights again if a criterion runs it.
+    Its model has the weights that a criterion ran it with last.
     """
 
     def __init__(
@@ -50,7 +50,10 @@ class _DatasetClient:
         self.trained_weights = trained
         self.attributes = attributes
         self.mean_on_received = once_each(
-            lambda of_batch: tf.function(self._mean)(of_batch)
+            lambda of_batch: tf.function(self._mean)(received, of_batch)
+        )
+        self.mean_on_trained = once_each(
+            lambda of_batch: tf.function(self._mean)(trained, of_batch)
         )
 
     @property
@@ -58,9 +61,9 @@ class _DatasetClient:
         """A step for each batch of each epoch."""
         return self._epochs * self._batches.reduce(0, lambda count, *_: count + 1)
 
-    def _mean(self, of_batch):
+    def _mean(self, weights, of_batch):
         variables = tff.learning.models.ModelWeights.from_model(self._model)
-        tf.nest.map_structure(lambda v, w: v.assign(w), variables, self.initial_weights)
+        tf.nest.map_structure(lambda v, w: v.assign(w), variables, weights)
         total, examples = 0.0, 0.0
         for batch in iter(self._batches):
             output = self._model.forward_pass(batch, training=False)
@@ -187,6 +190,9 @@ def build_dataset_client_work(
         result = sums.result(weighted_updates(own), plan.normalization)
         measured = sums.measurements(plan.only_counts)
         output = collections.OrderedDict(result=result, measurements=measured)
+        if training.report_cohort is not None:
+            left_out = tf.cast(tf.logical_not(own.included), tf.float32)
+            output["row"] = tf.concat([own.raw, [left_out]], 0)[tf.newaxis]
         if metrics is not None:
             model.reset_metrics()
             none = model.report_local_unfinalized_metrics()
@@ -203,6 +209,7 @@ def build_dataset_client_work(
         seed=training.seed,  # Of what the model draws: the dataset has its own order.
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
+        num_in_row=len(criteria) + 1 if training.report_cohort is not None else 0,
     )
 
 

@@ -118,6 +118,7 @@ def build_packed_client_work(
                 once_each(functools.partial(mean_of_batches, model, received, x, y)),
                 kept.of_client(remembered, element["client"]),
                 tf.shape(y)[0],
+                once_each(functools.partial(mean_of_batches, model, trained, x, y)),
             )
             memory = kept.remember(memory, element["client"], client)
             size = tf.shape(y)[0]

@@ -36,9 +36,10 @@ class Training(LocalTraining):
             optimizer's, and the metrics report it as `client_learning_rate`.
         client_attributes: the names of attributes that travel with each client;
             `criteria.attribute(name)` makes one a criterion.
-        report_cohort: packed simulation only: the most clients in a round; the metrics
-            then show each one's raw criteria, in the order in which `pack` was given
-            them. None (the default) keeps everything but sums from the server.
+        report_cohort: simulation only: the most clients in a round; the metrics then
+            show each one's raw criteria, in the order in which `pack` was given them,
+            or of the datasets (`tff_pmc.cohort_weights`). None (the default) keeps
+            everything but sums from the server.
         keep_own_model: packed simulation only, without privacy or a
             `scalar_sum_factory`: the numbers of the clients that ignore the model
             received and continue with their own, as AdaFed's adversaries do. Their
@@ -136,7 +137,6 @@ class Training(LocalTraining):
             )
         of_packed_clients = {
             "batch_size": self.batch_size,
-            "report_cohort": self.report_cohort,
             "keep_own_model": tuple(self.keep_own_model),
             "memory": self.memory,
         }

@@ -45,6 +45,8 @@ class LocalClient:
             Of no examples it is 0. The model runs only if this is called, and once for
             each function.
         num_examples: how many examples it has, int32, as the model's loss counts them.
+        mean_on_trained: the same as `mean_on_received`, of the model after local
+            training.
     """
 
     x: Any
@@ -57,6 +59,7 @@ class LocalClient:
     mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
     memory: Any = None
     num_examples: Any = None
+    mean_on_trained: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
 
 
 @dataclasses.dataclass(frozen=True)

@@ -266,7 +266,10 @@ class _Received:
 
         return criteria_lib.LocalClient(
             **dict(values, num_examples=tf.constant(_PROBE_EXAMPLES)),
-            **dict(steps=tf.constant(1), mean_on_received=mean, memory=tf.ones([])),
+            steps=tf.constant(1),
+            mean_on_received=mean,
+            mean_on_trained=mean,
+            memory=tf.ones([]),
         )
 
 

@@ -22,6 +22,8 @@ from tff_pmc.record.metrics import (
 from tff_pmc.record.tables import digits
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tff_pmc.algorithms.trainer import RoundResult
     from tff_pmc.settings import RunSettings
 
@@ -54,6 +56,8 @@ class RoundRecord:
         metric: what the model is measured by on the test examples.
         measured: what it found of each client, [E]: the correct test examples, or the
             sum of their losses. None where the model was not tested after this round.
+        central: the same of the central test set, where it was tested.
+        central_examples: the size of that set; 0 where the data set has none.
         f1: the F1 of each class on the server's examples; empty where it has none.
         validation_correct: the server's examples that the model got right, where these
             are others than the accuracy is reported on.
@@ -69,6 +73,8 @@ class RoundRecord:
     sizes: npt.NDArray[np.int64]
     metric: Metric
     measured: Optional[npt.NDArray[Any]] = None
+    central: Optional[float] = None
+    central_examples: int = 0
     f1: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.empty(0))
     validation_correct: Optional[int] = None
     train_bytes: int = 0
@@ -89,6 +95,18 @@ class RoundRecord:
     def mean(self) -> float:
         """The mean over all test examples: a test weighs by its size (PMC eq. 10)."""
         return round(self.total / int(self.sizes.sum()), 6)
+
+    @property
+    def central_correct(self) -> int:
+        """How many examples of the central test set the model gets right."""
+        assert self.central is not None  # Of rounds that were tested.
+        return int(self.central)
+
+    @property
+    def central_mean(self) -> float:
+        """The mean over the examples of the central test set."""
+        assert self.central is not None  # Of rounds that were tested.
+        return round(self.central / self.central_examples, 6)
 
     def percentile(self, percent: int) -> float:
         """Returns a percentile over the clients that have test examples."""
@@ -210,6 +228,57 @@ class RoundRecord:
 def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
     """Returns criteria [clients, m], NaN for the clients that were left out."""
     return np.where(excluded[:, np.newaxis], np.nan, raw)
+
+
+def cohort_weights(
+    metrics: Mapping[str, Any],
+    criteria: Sequence[str] = ("DS", "LD", "MD"),
+    *,
+    score: Optional[scores.Score] = None,
+    normalization: scores.Normalization = scores.SUM,
+    clients: Optional[Sequence[Any]] = None,
+) -> pd.DataFrame:
+    """Returns which client had which weight in a round of a process.
+
+    Args:
+        metrics: those of a round of a process with `report_cohort`.
+        criteria: the codes of the criteria, as the process was built with.
+        score: the score in force; by default the priority of `criteria`.
+        normalization: that of the process.
+        clients: the names of the clients of the cohort, in their order; by default
+            their numbers.
+
+    Returns:
+        A row for each client, with the columns of `cohort.csv`: `client`, the raw
+        criteria by their codes, `excluded`, `weight`, whose sum is 1.
+
+    Raises:
+        ValueError: the metrics show no criteria, or not of so many clients or codes.
+
+    Example:
+        >>> state, metrics = process.next(state, datasets)
+        >>> table = tff_pmc.cohort_weights(metrics, ("DS", "LD"), clients=names)
+    """
+    import pandas as pd
+
+    train = metrics["client_work"]["train"]
+    if "criteria_by_client" not in train:
+        raise ValueError("the metrics show no client: build with report_cohort")
+    rows = slice(int(train["clients"]))  # Of packs there may be room for more.
+    raw = np.asarray(train["criteria_by_client"], float)[rows]
+    excluded = np.asarray(train["excluded_by_client"])[rows] > 0
+    if raw.shape[1] != len(criteria):
+        raise ValueError(
+            f"criteria has {len(criteria)} codes, and each client {raw.shape[1]}"
+        )
+    names = range(len(raw)) if clients is None else clients
+    if len(names) != len(raw):
+        raise ValueError(f"clients has {len(names)} names, and there are {len(raw)}")
+    counted = without(raw, excluded)
+    found = score or scores.prioritized(tuple(criteria), tuple(criteria))
+    weights = scores.participant_weights(counted, found, normalization)
+    columns = {"client": [*names], **dict(zip(criteria, raw.T))}
+    return pd.DataFrame(columns).assign(excluded=excluded.astype(int), weight=weights)
 
 
 def shares_in_force(

@@ -218,6 +218,18 @@ def _has_server(record: RoundRecord) -> bool:
     return len(record.f1) > 0
 
 
+def _has_central(record: RoundRecord) -> bool:
+    return record.central_examples > 0
+
+
+def _has_central_classes(record: RoundRecord) -> bool:
+    return _has_central(record) and _has_classes(record)
+
+
+def _has_central_loss(record: RoundRecord) -> bool:
+    return _has_central(record) and _is_regression(record)
+
+
 def _percentile(percent: int) -> Callable[[RoundRecord], float]:
     return lambda record: round(record.percentile(percent), 4)
 
@@ -252,6 +264,34 @@ ROUNDS = Table(
             COUNT,
             lambda r: r.validation_correct,
             lambda r: r.validation_correct is not None,
+        ),
+        Column(
+            "central_accuracy",
+            SHARE,
+            lambda r: r.central_mean,
+            _has_central_classes,
+            tested=True,
+        ),
+        Column(
+            "central_correct",
+            COUNT,
+            lambda r: r.central_correct,
+            _has_central_classes,
+            tested=True,
+        ),
+        Column(
+            "central_loss",
+            NUMBER,
+            lambda r: r.central_mean,
+            _has_central_loss,
+            tested=True,
+        ),
+        Column(
+            "central_examples",
+            COUNT,
+            lambda r: r.central_examples,
+            _has_central,
+            tested=True,
         ),
     ],
 )

@@ -23,6 +23,7 @@ MOST_TOGETHER = 3
 """The most orderings or algorithms in one panel; of more, each has its own."""
 
 _LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
+_CENTRAL = {"accuracy": "central_accuracy", "test_loss": "central_loss"}
 _SHAPES = {70: "o", 75: "o", 80: "s", 85: "^", 90: "^"}
 _ADJUSTMENTS = ("backtracking", "best_of_all")
 
@@ -45,7 +46,8 @@ def accuracy_plot(
 
         figure = accuracy_plot(read_results("runs/mine"))
 
-    `what` is the word for what the labels of the runs name.
+    A central test set has a dotted line. `what` is the word for what the labels of the
+    runs name.
     """
     groups = _groups(results)
     if len(groups) > MOST_TOGETHER:
@@ -130,6 +132,8 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     band = figures.band_words(max(len(runs.seeds) for runs in _every(groups)))
     band = band.replace("; ", "\n")
     handles += [figures.handle(band, "none")] if band else []
+    if any(_CENTRAL["accuracy"] in runs.rounds for runs in _every(groups)):
+        handles.append(figures.handle("central test set", linestyle=":"))
     handles += mark_handles(marked)
     figures.name_panels(figure, every, figures.ACCURACY, handles)
     return figure
@@ -173,6 +177,12 @@ def _draw(
             label = f"{style.label}, {words}" if words else style.label
             drawn += curves
             figures.curve(axes, curves, style, label=label, linestyle=line, **options)
+            central = _CENTRAL[column]
+            if central in runs.rounds and runs.rounds[central].notna().all():
+                curves = _curves(runs, central)
+                drawn += curves
+                look = {**options, "linestyle": ":", "label": f"{label}, central test"}
+                figures.curve(axes, curves, style, **look)
     return drawn
 
 

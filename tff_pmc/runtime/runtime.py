@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import shutil
 from typing import Any, ClassVar, Optional
 
 import tensorflow as tf
@@ -115,6 +116,21 @@ def engine_versions() -> dict[str, Optional[str]]:
     if factors:
         found["onednn_fpmath_mode"] = factors
     return found if found["engine"] == "worker" else {**found, **_gpu()}
+
+
+def unused_gpu() -> str:
+    """Returns a line on a GPU that TensorFlow does not use; empty if there is none.
+
+    Of a GPU that `CUDA_VISIBLE_DEVICES` hides there is no line.
+    """
+    there = os.path.exists("/dev/nvidia0") or shutil.which("nvidia-smi")
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if hidden or not there or tf.config.list_physical_devices("GPU"):
+        return ""
+    why = "tensorflow-cpu has no code for it: install tensorflow in its place"
+    if tf.test.is_built_with_cuda():
+        why = "TensorFlow does not find CUDA's libraries: install them"
+    return f'This machine\'s GPU is not used. {why} (docs/install.md, "On a GPU")'
 
 
 _TF32 = (8, 0)  # The least compute capability whose products can have TF32 factors.

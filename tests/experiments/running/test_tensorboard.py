@@ -57,6 +57,14 @@ def test_the_scalars_are_the_records_numbers(made):
         for name in ("accuracy", "train_loss", "p10", "clients", "excluded"):
             value, *_ = found[f"rounds/{name}", step]
             assert value == np.float32(row[name]), name
+        weights = [
+            float(client["weight"])
+            for client in table(folder / "cohort.csv")
+            if client["round"] == row["round"]
+        ]
+        for name, of in (("largest", max), ("smallest", min)):
+            value, *_ = found[f"rounds/weight_{name}", step]
+            assert value == np.float32(of(weights)), name
     for _, row in weight_figures(read_results(str(folder))).iterrows():
         value, *_ = found[f"weights_effective_clients/{row['ordering']}", row["round"]]
         assert value == pytest.approx(row["effective_clients"], rel=1e-6)
@@ -135,7 +143,7 @@ def test_a_rounds_events_are_on_disk_when_it_is_released(tmp_path, of_a_round):
 
     asyncio.run(cell())
     assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
-    found = tensorboard_events.values(*of_a_round)
+    found = tensorboard_events.values(FinishedRound(record, None, weights))
     assert found["cohort"]["weight"].tolist() == [1.0, 0.0]
     assert found["cohort"]["DS"].tolist() == [4.0, 5.0]
     assert found["clients"]["accuracy"].tolist() == [0.5]

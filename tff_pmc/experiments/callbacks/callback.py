@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import numbers
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy.typing as npt
@@ -93,6 +94,19 @@ class FinishedRound:
         from tff_pmc.record.tables import ROUNDS
 
         return ROUNDS.rows(self.record)[0]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers of `row`, and the largest and smallest weight in the cohort."""
+        found: dict[str, Any] = {
+            name: value
+            for name, value in self.row.items()
+            if name != "round" and isinstance(value, numbers.Real)
+        }
+        weights = [row["weight"] for row in self.cohort if not row["excluded"]]
+        if weights:
+            found.update(weight_largest=max(weights), weight_smallest=min(weights))
+        return found
 
     @functools.cached_property
     def cohort(self) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import numbers
 import os
 import shlex
 import sys
@@ -45,7 +44,7 @@ class TensorBoard(Callback):
 
     def after_round(self, round: FinishedRound) -> None:
         """Releases the round, whose events are on disk when this returns."""
-        found = values(round.record, round.weights)
+        found = values(round)
         released = self._manager.release(found, round.round_num)
         # A thread of its own, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -58,12 +57,13 @@ class TensorBoard(Callback):
 CALLBACKS.register("tensorboard", TensorBoard)
 
 
-def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
+def values(round: FinishedRound) -> dict[str, Any]:
     """Returns the values of a round, in the structure of TensorBoard's tags.
 
     Numbers are its scalars, arrays its distributions and histograms:
 
-        rounds/COLUMN         each number of `rounds.csv`
+        rounds/COLUMN         each number of `rounds.csv`; of the round's clients
+                              weight_largest and weight_smallest
         fairness/NAME         how the accuracies are spread over the clients
         clients/accuracy      of every client's test set: an array; clients/loss where
                               the record has losses
@@ -72,10 +72,9 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
-    from tff_pmc.record.tables import ROUNDS
     from tff_pmc.reports.derived import FIGURES, figures_of_round
 
-    (of_round,) = ROUNDS.rows(record)
+    record = round.record
     aggregation = record.settings.aggregation
     figures = figures_of_round(
         record.counted,
@@ -85,13 +84,9 @@ def values(record: RoundRecord, weights: Any) -> dict[str, Any]:
         shares=record.shares,
     )
     columns = {**dict(zip(record.codes, record.raw.T)), "weight": record.weights}
-    model = [np.asarray(tensor) for tensor in weights.trainable]
+    model = [np.asarray(tensor) for tensor in round.weights.trainable]
     return {
-        "rounds": {
-            name: value
-            for name, value in of_round.items()
-            if name != "round" and isinstance(value, numbers.Real)
-        },
+        "rounds": round.numbers,
         **_of_clients(record),
         "cohort": {
             name: column[np.isfinite(column)]  # A client that was left out has none.

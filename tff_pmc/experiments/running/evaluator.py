@@ -21,6 +21,7 @@ class TestEvaluator:
         clients: the numbers of the clients that test, [E].
         examples: the test examples of these.
         metric: what they are measured by.
+        central_examples: the size of the central test set; 0 where there is none.
     """
 
     __test__ = False  # No test of pytest's, whatever its name begins with.
@@ -34,6 +35,16 @@ class TestEvaluator:
         if len(self.clients) < self.examples.num_clients:
             self.examples = self.examples.subset(self.clients)
         self.metric = metrics.metric_of(data)
+        build = processes.build_correct_counts
+        if self.metric is metrics.LOSS:
+            build = processes.build_loss_sums
+        self._central, self.central_examples = None, 0
+        if data.central_test is not None:
+            self.central_examples = data.central_test.num_examples
+            self._central = traced(build, context.model, 1)
+            self._central_packs = processes.evaluation_packs(
+                data.central_test, num_packs=settings.training.num_packs
+            )
         self._single = settings.record.predictions
         self._own = settings.algorithm.own_answers(context)
         if self._single or self._own:
@@ -42,9 +53,6 @@ class TestEvaluator:
             )
             packs = processes.prediction_packs
         else:
-            build = processes.build_correct_counts
-            if self.metric is metrics.LOSS:
-                build = processes.build_loss_sums
             self._compute = traced(build, context.model, self.examples.num_clients)
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
@@ -55,6 +63,15 @@ class TestEvaluator:
             )
             # Accuracy is reported on the very images that the server has.
             self._reported = np.array_equal(server.x, data.test_examples.x)
+
+    def on_central_test(self, weights: Any) -> Optional[float]:
+        """Returns the correct examples of the central test set, or their loss's sum.
+
+        None where the data set has no central test set.
+        """
+        if self._central is None:
+            return None
+        return float(np.asarray(self._central(weights, self._central_packs))[0])
 
     def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.

@@ -14,7 +14,7 @@ from tff_pmc.experiments.callbacks.tensorboard_events import TensorBoard, how_to
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import inspection, rate_search, sweep
 from tff_pmc.reports.escape import printable
-from tff_pmc.runtime import Runtime
+from tff_pmc.runtime import Runtime, unused_gpu
 from tff_pmc.settings import RunSettings, SettingError
 
 MANY_CLIENTS = 10_000
@@ -73,6 +73,8 @@ def execute(
     if command.inspect:
         return inspection.inspect(runs, data, engine)
     print(printable(data.describe()), flush=True)
+    if engine["engine"] != "worker" and (line := unused_gpu()):
+        print(line, flush=True)
     if any(settings.two_stage for settings in runs):
         print(
             f"The algorithm {runs[0].names['algorithm']} needs the totals first: two "

@@ -135,9 +135,10 @@ def train_round(
     outcome = process.next(state, context.pack(chosen))
     weights = process.get_model_weights(outcome.state)
     train_seconds = outcome.train_seconds or time.perf_counter() - start
-    measured = predicted = None
+    measured = predicted = central = None
     if context.settings.record.tests(round_num):
         measured, predicted = evaluator.of(weights, outcome.counts)
+        central = evaluator.on_central_test(weights)
     seconds = {
         "train": train_seconds,
         "test": time.perf_counter() - start - train_seconds,
@@ -153,6 +154,8 @@ def train_round(
         sizes=np.asarray(evaluator.examples.sizes, np.int64),
         metric=evaluator.metric,
         measured=measured,
+        central=central,
+        central_examples=evaluator.central_examples,
         f1=f1,
         validation_correct=validation_correct,
         train_bytes=len(chosen) * process.traffic.per_client_training,
