@@ -16,9 +16,10 @@ def made(tmp_path_factory):
     """The folder of two rounds by the command line, and of what is refused."""
     folder = tmp_path_factory.mktemp("counts") / "out"
     plugin = ["--plugin=blobs", "--experiment=blobs", "--algorithms=adafed"]
+    own = ["--plugin=blobs", "--dataset=blobs", "--model=heat_map", plugin[-1]]
     commands = [
         [*plugin, "--rounds=2", f"--output_dir={folder}"],
-        [*plugin, "--criteria=ACC,DS", f"--output_dir={folder}_no"],
+        [*own, "--criteria=ACC,DS", f"--output_dir={folder}_no"],
     ]
     code = (
         f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n"
@@ -83,7 +84,7 @@ def test_the_client_that_miscounts_has_the_weight_of_numpy(made, blobs, runtime)
         trained = process.get_model_weights(state).trainable
         error = np.abs(counted(trained, server.x) - server.y) / server.y
         qualities.append(1 / error.mean())
-    cohort = rows(made[0] / "AdaFed" / "cohort.csv")
+    cohort = rows(made[0] / "adafed" / "cohort.csv")
     found = np.array([(row["MAPE"], row["weight"]) for row in cohort], float)
     first, second = np.split(found, 2)
     np.testing.assert_allclose(first[:, 0], qualities, rtol=2e-3)
