@@ -95,7 +95,8 @@ def test_the_client_that_miscounts_has_the_weight_of_numpy(made, blobs, runtime)
 
 def test_accuracy_is_refused_before_a_folder_is_made(made):
     folder, done = made
-    assert done.stdout.splitlines()[-2:] == ["0", "2"]
+    codes = [line for line in done.stdout.splitlines() if line in ("0", "2")]
+    assert codes == ["0", "2"]
     line = done.stderr.splitlines()[-1]
     assert "ACC needs classes, which blobs does not have" in line
     assert not folder.with_name("out_no").exists()
