@@ -110,6 +110,15 @@ def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
             RunContext.of(one, other)
 
 
+def test_an_error_in_percent_needs_numbers(federation):
+    metric = {"criteria": ("MAPE", "DS"), "priority": ("MAPE",)}
+    (one,) = runs_of("adafed_3", "adafed", **metric)
+    with pytest.raises(SettingError, match="--criteria: MAPE: the server's targets"):
+        built(one, federation)
+    with pytest.raises(SettingError, match=r"ACC alone; write --criteria=MAPE\^2$"):
+        runs_of("adafed_3", "adafed", adafed_accuracy_power=2.0, **metric)
+
+
 def test_a_client_that_no_pack_holds_is_refused_at_the_start(federation):
     from tff_pmc.algorithms.run_context import RunContext
 

@@ -72,7 +72,7 @@ TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}
         ),
         ("product", ("DS",), {"average_weights": (1.0,)}, "average_weights is of no"),
         ("choquet", ("DS", "LD"), TWICE, "names a set twice"),
-        ("adafed", ("DS",), {}, "the first of --criteria must be ACC"),
+        ("adafed", ("DS",), {}, "the first of --criteria must be ACC, or MAPE for"),
     ],
 )
 def test_what_makes_no_score_is_refused(algorithm, members, own, message):

@@ -44,7 +44,17 @@ def test_what_make_notebooks_starts_goes_with_the_other_pins():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+QUICK = ("own_model_and_data", "online_adjustment")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=() if path.stem in QUICK else pytest.mark.slow)
+        for path in NOTEBOOKS
+    ],
+    ids=lambda path: path.stem,
+)
 def test_a_notebook_runs_and_draws(path, execute):
     nbformat = pytest.importorskip("nbformat")
     notebook = nbformat.read(path, as_version=4)

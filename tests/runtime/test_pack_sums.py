@@ -39,29 +39,26 @@ def test_the_tree_follows_from_the_number_of_packs(count, tree):
 
 
 def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
-    """Five packs, one by one and four at a time; and integers of secure sums."""
+    """Five packs, one by one and four at a time."""
     from tff_pmc.runtime import Runtime, local
 
-    secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
-    for options in ({}, {"model_sum_factory": secure}):
-        process = tff_pmc.build_prioritized_fed_avg(
-            toy_model,
-            priority=("LD", "DS", "MD"),
-            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
-            sums=tff_pmc.SumOptions(**options),
-        )
-        found = []
-        for at_once in (1, 4):
-            monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
-            with Runtime("local"):
-                state = process.initialize()
-                for _ in range(3):
-                    packs = tff_pmc.pack(toy_examples, range(6), num_packs=5)
-                    state, metrics = process.next(state, packs)
-                found.append(tf.nest.flatten(process.get_model_weights(state)))
-            assert metrics["client_work"]["train"]["clients"] == 6
-        for one, other in zip(*found):
-            np.testing.assert_array_equal(one, other)
+    process = tff_pmc.build_prioritized_fed_avg(
+        toy_model,
+        priority=("LD", "DS", "MD"),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+    )
+    found = []
+    for at_once in (1, 4):
+        monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
+        with Runtime("local"):
+            state = process.initialize()
+            for _ in range(3):
+                packs = tff_pmc.pack(toy_examples, range(6), num_packs=5)
+                state, metrics = process.next(state, packs)
+            found.append(tf.nest.flatten(process.get_model_weights(state)))
+        assert metrics["client_work"]["train"]["clients"] == 6
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():

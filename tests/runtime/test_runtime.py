@@ -52,64 +52,31 @@ def test_a_call_that_ends_between_two_polls_is_no_timeout(worker, add, monkeypat
     assert [add([k, 1]) for k in range(50)] == [k + 1 for k in range(50)]
 
 
-# What a process does with runtimes, which ends without an error.
-BODIES = {
-    "installed twice and closed, the context before is back": """
+def test_contexts_come_and_go(start):
+    """Closed, the one before is back; of two that are installed one is left."""
+    process = start("""
         before = tff.framework.get_context_stack().current
         running = Runtime().install()
         with running:
             assert add([1]) == 1
         assert tff.framework.get_context_stack().current is before
-    """,
-    # The first has lost its name, and nobody could close it.
-    "a cell that installs again leaves one worker": """
-        before = tff.framework.get_context_stack().current
-        first = Runtime().install()
+
+        first = Runtime().install()  # The next cell takes its name.
         host = first.engine._host
-        running = Runtime().install()
-        assert host.poll() is not None and running.engine._host.poll() is None
-        assert add([1, 2]) == 3
-        running.close()
-        assert tff.framework.get_context_stack().current is before
-    """,
-    "one that is entered gives way to the one installed before": """
         installed = Runtime().install()
+        assert host.poll() is not None and installed.engine._host.poll() is None
         with Runtime() as running:
             assert installed.engine._host.poll() is None
         assert tff.framework.get_context_stack().current is installed.context
         assert add([1, 2]) == 3
-    """,
-}
-
-
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_contexts_come_and_go(start, body):
-    ended(start(body))
-
-
-def test_tffs_own_context_says_what_it_opens_and_leaves_no_worker(start):
-    """Where a call stands outside of any `Runtime`."""
-    process = start("""
-        import tff_pmc
-        made = tff_pmc.build_prioritized_fed_avg(
-            tff_pmc.models.keras_simple_convnet(),
-            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
-            local_epochs=1,
-        )
-        state = made.initialize()
-        assert add([1, 2]) == 3
-        own = f"/proc/{os.getpid()}/task"
-        print(*(open(f"{own}/{t}/children").read() for t in os.listdir(own)))
+        installed.close()
+        assert tff.framework.get_context_stack().current is before
     """)
-    out, err = process.communicate(timeout=600)
-    assert process.returncode == 0, err
-    assert err.count("called outside of `with tff_pmc.Runtime():`") == 1
-    (worker,) = out.split()
-    assert not os.path.exists(f"/proc/{worker}")
+    ended(process)
 
 
-def test_what_is_tensorflow_alone_needs_no_runtime(start):
-    """The model of a state is read after the block, with no worker and no warning."""
+def test_outside_of_a_runtime_tensorflow_is_enough_and_a_call_is_warned_of(start):
+    """A state's model is read without a worker; TFF's own context ends its worker."""
     process = start("""
         import tff_pmc
         made = tff_pmc.build_prioritized_fed_avg(
@@ -117,6 +84,12 @@ def test_what_is_tensorflow_alone_needs_no_runtime(start):
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
             local_epochs=1,
         )
+
+        def children():
+            own = f"/proc/{os.getpid()}/task"
+            files = (open(f"{own}/{t}/children") for t in os.listdir(own))
+            return "".join(file.read() for file in files).split()
+
         with tff_pmc.Runtime():
             state = made.initialize()
             there = made.get_model_weights(state)
@@ -125,31 +98,28 @@ def test_what_is_tensorflow_alone_needs_no_runtime(start):
         assert type(here) is type(there)
         for a, b in zip(here.trainable, there.trainable):
             assert type(a) is type(b) and (a == b).all()
-        own = f"/proc/{os.getpid()}/task"
-        print(*(open(f"{own}/{t}/children").read() for t in os.listdir(own)))
+        assert not children()
+        assert add([1, 2]) == 3
+        print(*children())
     """)
     out, err = ended(process)
-    assert "called outside of" not in err
-    assert not out.split()
+    assert err.count("called outside of `with tff_pmc.Runtime():`") == 1
+    (worker,) = out.split()
+    assert not os.path.exists(f"/proc/{worker}")
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ("with Runtime() as running:\n report(running)\n assert add([1, 2]) == 3", 0),
-        ("report(Runtime().install())\nassert add([4]) == 4", 0),
-        ("report(Runtime().install())\nraise KeyError('mine')", 1),
-    ],
-    ids=["a normal end", "without close, as in a notebook", "an exception"],
-)
-def test_nothing_is_left(start, read_report, assert_nothing_left, body, code):
-    process = start(body)
+def test_an_exception_leaves_nothing_of_what_was_not_closed(
+    start, read_report, assert_nothing_left
+):
+    process = start("report(Runtime().install())\nraise KeyError('mine')")
     left = read_report(process)
-    assert process.wait(60) == code, process.stderr.read()
+    assert process.wait(60) == 1, process.stderr.read()
     assert_nothing_left(*left)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    "name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow), "SIGKILL"]
+)
 def test_nothing_is_left_after_a_signal_in_mid_call(
     name, start, read_report, assert_nothing_left
 ):

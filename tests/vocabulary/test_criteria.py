@@ -155,3 +155,20 @@ def test_criteria_of_the_server_are_bound_to_its_examples(
     )
     assert float(found.value(client)) == pytest.approx(expected, rel=1e-5)
     assert 0 < expected != 1
+
+
+def test_the_percentage_error_is_numpys(toy_model, toy_examples):
+    """Of three numbers for each example, or of a column that is one number for each."""
+    x, n = toy_examples.x, len(toy_examples.y)
+    y = np.random.default_rng(2).uniform(-3, -1, (n, 3)).astype(np.float32)
+    weights = toy_model.initial_weights[0]
+    client = criteria.LocalClient(
+        None, None, None, tff.learning.models.ModelWeights(weights, ())
+    )
+    output = x.reshape(n, -1) / np.float32(255) @ weights[0] + weights[1]
+    expected = 1 / np.mean(np.abs((output - y) / y))
+    found = criteria.server_percentage_error(toy_model, x, y).value(client)
+    assert float(found) == pytest.approx(expected, rel=1e-5)
+    for wrong in (toy_examples.y, np.zeros((n, 3), np.float32)):
+        with pytest.raises(ValueError, match="MAPE: .* numbers that are not 0"):
+            criteria.server_percentage_error(toy_model, x, wrong)

@@ -15,16 +15,20 @@ from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
 QUALITY = "ACC"
-"""The criterion of AdaFed: the accuracy on the server's examples."""
+"""The criterion of AdaFed for classes: the accuracy on the server's examples."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AdaFedWeightsOnly(ScoredAlgorithm):
-    """AdaFed's weights by accuracy on the server's examples, without adaptive loss."""
+    """AdaFed's weights by accuracy on the server's examples, without adaptive loss.
+
+    The first of `--criteria` is what weighs: accuracy, or for a regression (3.2)
+    another criterion of the server's examples.
+    """
 
     name = "AdaFed, weights only"
     needs_server_examples = True
-    members: ClassVar[tuple[str, ...]] = (QUALITY,)  # Whose product is the weight.
+    times_samples: ClassVar[bool] = False
     loss: ClassVar[tuple[str, ...]] = ()  # The settings by which the loss adapts.
 
     power: float = setting(
@@ -36,27 +40,37 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
     )
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses criteria of which the accuracy is not the first."""
-        if settings.aggregation.criteria[0] != QUALITY:
+        """Refuses criteria of which the first is not measured by the server."""
+        name, first = settings.names["algorithm"], settings.measured[0]
+        if not first.needs_server_examples:
             raise SettingError(
-                f"--algorithms={settings.names['algorithm']}: the first of --criteria "
-                f"must be {QUALITY}"
+                f"--algorithms={name}: the first of --criteria must be {QUALITY}, or "
+                "MAPE for a regression"
+            )
+        if first.code != QUALITY and self.power != 1:
+            raise SettingError(
+                f"--adafed_accuracy_power raises {QUALITY} alone; write "
+                f"--criteria={first.code}^{self.power:g}"
             )
         super().check(settings)
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The accuracy, or its product with the number of samples."""
+        """The first criterion, or its product with the number of samples."""
         criteria = settings.aggregation.criteria
-        if len(self.members) == 1:
-            return scores.single(self.members[0], criteria)
-        return scores.product(criteria, members=self.members)
+        if self.times_samples:
+            return scores.product(criteria, members=(criteria[0], "DS"))
+        return scores.single(criteria[0], criteria)
 
     def build_process(
         self, context: RunContext, basis: scores.Basis | None = None
     ) -> Any:
-        """The process, with class weights in the broadcast where the loss adapts."""
+        """The process, with class weights in the broadcast where the loss adapts.
+
+        Without classes the loss stays as it is.
+        """
         from tff_pmc import processes
 
+        first, *others = context.criteria
         return processes.build_adafed(
             context.model,
             client_optimizer_fn=context.client_optimizer,
@@ -64,9 +78,10 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
             server_examples=context.server_examples,
             num_classes=context.data.num_classes,
             power=self.power,
-            criteria=context.criteria[1:],
+            quality=None if first.code == QUALITY else first,
+            criteria=others,
             score=self.score(context.settings),
-            adapt_loss=bool(self.loss),
+            adapt_loss=bool(self.loss) and context.data.has_classes,
             **{name: getattr(self, name) for name in self.loss},
             sums=context.sums,
             **context.training.arguments,
@@ -98,7 +113,7 @@ class AdaFedTimesSamples(AdaFed):
     """AdaFed with weights by accuracy times number of samples, and adaptive loss."""
 
     name = "AdaFed, times samples"
-    members = (QUALITY, "DS")
+    times_samples = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +121,7 @@ class AdaFedWeightsOnlyTimesSamples(AdaFedWeightsOnly):
     """Weights by accuracy times number of samples: the AdaFed of simulation 1."""
 
     name = "AdaFed, weights only, times samples"
-    members = (QUALITY, "DS")
+    times_samples = True
 
 
 ALGORITHMS.register("adafed", AdaFed)

@@ -93,7 +93,8 @@ class RunContext:
         if not any(criterion.needs_server_examples for criterion in found):
             return found
         x, y = self.server_examples
-        return criteria_lib.bind_to_server(found, self.model, x, y)
+        bind = criteria_lib.bind_to_server
+        return prefix_errors("--criteria", bind, found, self.model, x, y)
 
     @property
     def server_examples(self) -> tuple[Any, Any]:
@@ -292,7 +293,7 @@ def _check_without_classes(settings: RunSettings, name: str) -> None:
     """Refuses what needs accuracy, or classes, of a regression."""
     why = f"which {name} does not have: its labels are numbers"
     for criterion in settings.measured:
-        if criterion.needs_classes or criterion.needs_server_examples:
+        if criterion.needs_classes:
             raise SettingError(f"--criteria: {criterion.code} needs classes, {why}")
     if settings.counterfactual.kinds:
         raise SettingError(f"--counterfactuals compares accuracies, {why}")
@@ -303,7 +304,7 @@ def _check_without_classes(settings: RunSettings, name: str) -> None:
         raise SettingError(f"--predictions records labels of classes, {why}")
     if settings.record.record_clients == "none":
         raise SettingError(f"--record_clients=none leaves accuracies alone, {why}")
-    if settings.measures_at_server or settings.algorithm.needs_classes:
+    if settings.adjustment.judge_on == "server" or settings.algorithm.needs_classes:
         raise SettingError(
             f"--algorithms={settings.names['algorithm']} compares labels of classes, "
             f"{why}"

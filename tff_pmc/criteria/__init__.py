@@ -34,7 +34,11 @@ from tff_pmc.criteria.criterion import (
     resolve,
     unaliased,
 )
-from tff_pmc.criteria.server_criteria import server_accuracy, server_metric
+from tff_pmc.criteria.server_criteria import (
+    server_accuracy,
+    server_metric,
+    server_percentage_error,
+)
 
 __all__ = [
     "ALIASES",
@@ -53,5 +57,6 @@ __all__ = [
     "resolve",
     "server_accuracy",
     "server_metric",
+    "server_percentage_error",
     "unaliased",
 ]

@@ -23,6 +23,8 @@ from tff_pmc._lazy import tf
 from tff_pmc.criteria.criterion import Criterion, LocalClient, register
 from tff_pmc.models.functional import over_batches, predicted_labels
 
+_MAPE = "1 over the mean absolute percentage error on the server's examples"
+
 
 def hits(output: Any, y: Any) -> Any:
     """1 for each example that a classifier gets right, float32 `[n]`."""
@@ -108,6 +110,43 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
     )
 
 
+def server_percentage_error(model: Any, x: Any, y: Any) -> Criterion:
+    """MAPE: 1 over the mean absolute percentage error on the server's examples.
+
+    The paper names the error and not how it weighs; here half the error weighs twice.
+    `criteria.power` of it is another rule.
+
+    Args:
+        model: a regression, as of `server_metric`; its outputs are one for each target.
+        x: the server's inputs.
+        y: their targets, floating-point numbers that are not 0.
+
+    Raises:
+        ValueError: the targets are classes, one of them is 0, or as `server_metric`.
+    """
+    targets = np.asarray(y)
+    if targets.dtype.kind != "f" or not targets.all():
+        raise ValueError(
+            "MAPE: the server's targets must be floating-point numbers that are not 0, "
+            "because the error is divided by them"
+        )
+
+    def of_example(output: Any, target: Any) -> Any:
+        target = tf.reshape(target, [tf.shape(target)[0], -1])
+        error = tf.reshape(output, tf.shape(target)) - target
+        return tf.reduce_mean(tf.abs(error / target), axis=1)
+
+    return server_metric(
+        "MAPE",
+        model,
+        x,
+        targets,
+        of_example=of_example,
+        quality=lambda error: 1.0 / error,
+        name=_MAPE,
+    )
+
+
 def _total(model: Any, weights: Any, x: Any, y: Any, of_example: Any) -> Any:
     def total() -> Any:
         inputs, labels = tf.constant(x), tf.constant(y)
@@ -118,13 +157,14 @@ def _total(model: Any, weights: Any, x: Any, y: Any, of_example: Any) -> Any:
 
         return over_batches(model, weights, inputs, len(x), tf.constant(0.0), add)
 
-    return tf.function(total)()
+    # Traced here: TensorFlow warns of many first calls of functions of the same code.
+    return tf.function(total).get_concrete_function()()
 
 
 def _not_bound(client: LocalClient) -> Any:
     raise ValueError(
         "it needs the server's examples: use criteria.bind_to_server(...) or "
-        "criteria.server_accuracy(...)"
+        "another of the functions criteria.server_..."
     )
 
 
@@ -136,5 +176,16 @@ register(
         _not_bound,
         needs_model=True,
         at_server=server_accuracy,
+        needs_classes=True,
+    )
+)
+register(
+    Criterion(
+        "MAPE",
+        _MAPE,
+        "AdaFed section 3.2",
+        _not_bound,
+        needs_model=True,
+        at_server=server_percentage_error,
     )
 )

@@ -35,6 +35,7 @@ def build_adafed(
     num_classes: int,
     server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None,
     power: float = 1.0,
+    quality: Optional[criteria_lib.Criterion] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS",),
     score: Optional[scores.Score] = None,
     adapt_loss: bool = True,
@@ -42,7 +43,7 @@ def build_adafed(
     sums: SumOptions = PLAIN_SUMS,
     training: Training,
 ) -> tff.learning.templates.LearningProcess:
-    """Builds the learning process of AdaFed for classification.
+    """Builds the learning process of AdaFed.
 
     It is that of `build_prioritized_fed_avg` with one more criterion, ACC, and where
     the loss adapts with a `model_distributor` that sends class weights: the metrics
@@ -50,17 +51,20 @@ def build_adafed(
     MapReduceForm.
 
     Args:
-        model: a functional model of a classifier; with `adapt_loss` a
+        model: a functional model; with `adapt_loss` of a classifier, a
             `models.PackedModel` with `example_losses`, as those of `tff_pmc.models`.
         client_optimizer_fn: the clients' optimizer.
         server_examples: the arrays (x, y) of the examples that the server measures
             models on.
-        num_classes: the number of classes; labels are 0 to num_classes - 1.
+        num_classes: the number of classes; labels are 0 to num_classes - 1. Only the
+            class weights need it: 0 for a regression.
         server_optimizer_fn: the server's optimizer; by default SGD with rate 1.
         power: the exponent of the accuracy; see `criteria.server_accuracy`,
             also for whom this trusts.
-        criteria: the criteria after ACC, which is the first column. Others that need
-            the server's examples are bound to these.
+        quality: what weighs in the place of ACC, a criterion that knows the server's
+            examples: for a regression `criteria.server_percentage_error`.
+        criteria: the criteria after that one, which is the first column. Others that
+            need the server's examples are bound to these.
         score: over the columns (ACC, *criteria); by default ACC alone.
             `scores.product(("ACC", "DS"))` is accuracy x number of
             samples, and `scores.single(1)` federated averaging.
@@ -94,8 +98,9 @@ def build_adafed(
             "float32[n]"
         )
     x, y = server_examples
-    accuracy = criteria_lib.server_accuracy(model, x, y, power=power)
-    found = criteria_lib.resolve((accuracy, *criteria))
+    if quality is None:
+        quality = criteria_lib.server_accuracy(model, x, y, power=power)
+    found = criteria_lib.resolve((quality, *criteria))
     distributor = None
     if adapt_loss:
         distributor = build_class_weight_distributor(model, x, y, num_classes, epsilon)
@@ -103,7 +108,7 @@ def build_adafed(
         model,
         client_optimizer_fn=client_optimizer_fn,
         server_optimizer_fn=server_optimizer_fn,
-        priority=None if score else (accuracy.code,),
+        priority=None if score else (quality.code,),
         score=score,
         criteria=criteria_lib.bind_to_server(found, model, x, y),
         sums=sums,

@@ -57,7 +57,7 @@ class TestEvaluator:
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
         self._confusion, server = None, data.server_examples
-        if server is not None:
+        if server is not None and data.has_classes:
             self._confusion = build_confusion(
                 context.model, *context.server_examples, data.num_classes
             )
@@ -76,9 +76,9 @@ class TestEvaluator:
     def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.
 
-        Returns the F1 of each class, empty without such examples. Where accuracy is
-        reported on other examples, the best round can be chosen by what the model gets
-        right at the server: that is the second, else None.
+        Returns the F1 of each class, empty without such examples or classes. Where
+        accuracy is reported on other examples, the best round can be chosen by what the
+        model gets right at the server: that is the second, else None.
         """
         if self._confusion is None:
             return np.empty(0), None
