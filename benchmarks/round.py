@@ -37,7 +37,7 @@ from shapes import CONTENDERS, add_arguments, add_turns, given_arguments, shape_
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 TORCH_PYTHON = PEERS / ".venv" / "torch" / "bin" / "python"
 ROUNDS_PER_TURN = 3
-# What each contender is held against.
+# What each contender is compared with.
 AGAINST = ("bare loop", "fed_avg", "pytorch", "worker")
 
 

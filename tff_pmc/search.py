@@ -1,7 +1,7 @@
 """The search for the candidate of a round: DA's Algorithm 1, a plain state machine.
 
 The candidates are scores in a list, and a search knows them by their index in it. It
-names the next one to test, is told how well its model did, and says when to stop. It
+names the next one to test, takes how well its model did, and says when to stop. It
 knows nothing of scores, models, TensorFlow or files, so it can be run by hand:
 
     >>> trials = Trials("backtracking", 6, SearchState(index=2, correct=90))
@@ -22,7 +22,7 @@ algorithm. Its line 17 goes on only while a candidate is worse than the round be
 where the words ask for a better one: a candidate that is equally good ends the search.
 Its line 20 goes back to the weights (line 9), where the words go back to a step 3.
 In which order other orderings are tried, which of equally good ones is kept, and what
-the first round is held against, the paper does not print.
+the first round is compared with, the paper does not print.
 """
 
 from __future__ import annotations

@@ -97,7 +97,9 @@ def build_driven(model, **options):
 
 
 BY_ROUND = {
-    "packed": tff_pmc.build_prioritized_fed_avg,
+    "packed": lambda *model, **options: tff_pmc.build_prioritized_fed_avg(
+        *model, **options
+    ),
     "datasets": lambda *model, **options: tff_pmc.build_prioritized_fed_avg(
         *model, packed=False, **options
     ),

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made import made
 
-from tff_pmc.reports import Report, figures, client_weights, figures, pages, run_page
+from tff_pmc.reports import Report, client_weights, figures, pages, run_page
 
 
 class _Read(html.parser.HTMLParser):

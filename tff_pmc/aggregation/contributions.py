@@ -135,7 +135,7 @@ def _clip(update: Any, clip_norm: float) -> Any:
 
 
 MEASUREMENTS = ("clients", "excluded", "examples", "loss_sum")
-"""The names of what a pack measures beside its sums."""
+"""The names of what a pack measures with its sums."""
 
 
 class RunningSums(NamedTuple):
@@ -186,7 +186,7 @@ class RunningSums(NamedTuple):
 
     @without_autograph
     def measurements(self, only_counts: bool) -> collections.OrderedDict:
-        """The measurements of a pack beside its sums, for the record.
+        """The measurements of a pack with its sums, for the record.
 
         With `only_counts` they are the number of clients alone: whatever else is
         released without noise would break differential privacy.

@@ -70,7 +70,7 @@ class _SizeTimesFactor(OwnCriteriaAlgorithm):
 
     @abc.abstractmethod
     def factor(self) -> str | Criterion:
-        """The criterion beside DS."""
+        """The criterion with DS."""
 
 
 @dataclasses.dataclass(frozen=True)

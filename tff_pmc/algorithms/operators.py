@@ -1,4 +1,4 @@
-"""Operators that combine criteria, beside the prioritized score; Dual's among them."""
+"""Operators that combine criteria in another way than the prioritized score."""
 
 from __future__ import annotations
 

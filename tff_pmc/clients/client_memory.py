@@ -32,7 +32,7 @@ class ClientMemory:
         return received
 
     def of_client(self, memory: Any, client: tf.Tensor) -> Any:
-        """What criteria are told of the client, as `LocalClient.memory`."""
+        """What criteria know of the client, as `LocalClient.memory`."""
         return ()
 
     def nothing(self, memory: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a rule is by which a round's clients are chosen, and what it is told of them."""
+"""What a rule is by which a round's clients are chosen, and what it knows of them."""
 
 from __future__ import annotations
 

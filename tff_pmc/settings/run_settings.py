@@ -87,7 +87,7 @@ class Algorithm(Settings, abc.ABC):
             self.counterfactuals(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """The criteria that it needs, beside those of `--criteria`; none by default."""
+        """The criteria that it needs with those of `--criteria`; none by default."""
         return ()
 
     def candidates(self, settings: RunSettings) -> list[Score]:
@@ -102,7 +102,7 @@ class Algorithm(Settings, abc.ABC):
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[Score]:
-        """The scores whose models are judged beside, that in force the first of them.
+        """The scores whose models are judged as well, that in force the first of them.
 
         Raises:
             SettingError: there are none, or the sums do not hold them.

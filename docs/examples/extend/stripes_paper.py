@@ -27,7 +27,7 @@ def table1(results):
         return Report()
     ours = last_round(results).rename("value").rename_axis(["seed", "ordering"])
     theirs = published.table("stripes_table1")
-    table = published.beside(pd.DataFrame(ours).reset_index(), theirs, ["ordering"])
+    table = published.joined(pd.DataFrame(ours).reset_index(), theirs, ["ordering"])
     return Report(f"Table 1\n{table}", tables={"stripes_table1": table})
 
 

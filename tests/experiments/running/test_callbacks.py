@@ -80,7 +80,6 @@ def test_a_named_callback_is_called_with_its_settings(listed, tmp_path):
     ("flags", "says"),
     [
         (["--callbacks=lsted"], "no callback 'lsted' (did you mean listed?)"),
-        (["--listed_rounds=3"], "--listed_rounds goes with --callbacks=listed"),
         (["--callbacks=listed", "--listed_rounds=0"], "--listed_rounds must be at lea"),
     ],
 )

@@ -76,7 +76,7 @@ def report(results: Results) -> Report:
     # The one row that is printed of Final is its best: it stands with ours, too.
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     theirs = pd.concat([theirs, best.assign(row=BEST)])
-    cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
+    cells = published.joined(ours, theirs, KEYS).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
     return pages.report("table1", head, _notes(results), _grids(cells), cells)
 

@@ -109,7 +109,7 @@ def compare(results: Results, theirs: pd.DataFrame) -> pd.DataFrame:
     for pairing in PAIRINGS:
         rows = joint_rows(results, pairing)
         rows["experiment"] = rows["experiment"].map(published.pmc_experiment)
-        cells = published.beside(rows, theirs, KEYS).fillna({"printed": ""})
+        cells = published.joined(rows, theirs, KEYS).fillna({"printed": ""})
         cells["independent"] = independent(cells["ours"])
         cells["published_independent"] = independent(cells["published"])
         parts.append(cells.join(rows[list(_OF_RUNS)])[list(_COLUMNS)])

@@ -191,7 +191,7 @@ def exchanged_labels(
     other = names.replace("IS|CB", lambda found: exchange[found[0]], regex=True)
     shares = ours.query("quantity == 'gain' and devices.str.endswith('%')")
     misfits = [
-        published.beside(shares, rows, KEYS)["difference"].abs().mean()
+        published.joined(shares, rows, KEYS)["difference"].abs().mean()
         for rows in (theirs, theirs.assign(experiment=other))
     ]
     if np.isnan(misfits).any():

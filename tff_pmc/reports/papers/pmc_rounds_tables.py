@@ -1,4 +1,4 @@
-"""PMC's Tables 2, 4 and 6 from runs, ours beside the published numbers.
+"""PMC's Tables 2, 4 and 6 from runs, ours with the published numbers.
 
 They have the rounds DS needs until a share of the devices reaches a target accuracy,
 and the rounds every other ordering gains over DS. Tables 3, 5 and 7 come from the same
@@ -81,7 +81,7 @@ def report(results: Results, *, experiment: str) -> Report:
     if paper.labels_in_doubt:
         comparable = not (caveat or other_length)
         notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
-    cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
+    cells = published.joined(ours, theirs, KEYS).fillna({"printed": ""})
     cells["bound"] = ours["bound"]
     keys = list(zip(*(cells[key] for key in KEYS)))
     cells["impossible"] = [int(key in pmc_paper.IMPOSSIBLE) for key in keys]

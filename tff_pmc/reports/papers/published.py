@@ -127,7 +127,7 @@ def kept_table(
     return None
 
 
-def beside(
+def joined(
     ours: pd.DataFrame, theirs: pd.DataFrame, keys: Sequence[str]
 ) -> pd.DataFrame:
     """Returns our cells in our order, each with the published one of the same keys.
