@@ -36,8 +36,12 @@ class EarlyStopping(Callback):
         """Ends the run if the best round is `patience` rounds ago."""
         from tff_pmc.record.best_round import best_round
 
+        if not self.patience:
+            return None
         best, name = best_round(self._folder)
-        if not self.patience or round.round_num - best < self.patience:
+        # A round without a test, as with --evaluate_every, decides nothing.
+        known = round.record.tested or not name.startswith("test")
+        if not known or round.round_num - best < self.patience:
             return None
         return f"no better {name} since round {best} (--patience={self.patience})"
 
