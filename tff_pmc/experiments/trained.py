@@ -73,7 +73,10 @@ def _model_of(run: str) -> Any:
     from tff_pmc.models.tff_types.packed_model import as_functional
 
     path = os.path.join(run, RUN_JSON)
-    settings = read_json(path, ("label", "settings"))["settings"]
+    found = read_json(path, ("settings",))
+    if "label" not in found:
+        raise RecordError(f"{run} has several runs: name the folder of one")
+    settings = found["settings"]
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]

@@ -54,6 +54,8 @@ def run(
         callbacks: what else is called after each round.
     """
     context = RunContext.of(settings, data)  # Refused before a folder is made.
+    for callback in callbacks:
+        callback.check(settings, data)
     description = describe(settings, data, callbacks)
     with RunFolder(folder_path, description, resume=resume) as folder:
         if folder.finished:
