@@ -33,6 +33,8 @@ TEMPORARY_BYTES = 1 << 20
 
 def main(argv):
     """Parses the command line and runs; returns the exit code."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         plugins.import_plugins(argv[1:])
         if shown := flag_help.asked(argv[1:], called()):
@@ -85,8 +87,6 @@ def execute(command, runs, table, cluster=None, callbacks=()):
     # an exception, too.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: _leave(n, recorded))
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from tff_pmc.criteria import CriterionError
     from tff_pmc.experiments.running import execution
     from tff_pmc.record.record_error import LostRunError, RecordError

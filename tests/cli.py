@@ -125,7 +125,7 @@ def records(folder, states=False):
             found[name] = path.read_bytes()
         elif path.name == "run.json":
             found[name] = json.loads(path.read_text())
-            for key in ("started", "ended", "resumed", "versions"):
+            for key in ("started", "ended", "resumed", "versions", "command"):
                 found[name].pop(key, None)
     assert len(found) > 2
     return found

@@ -4,13 +4,16 @@ import json
 import pathlib
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 
 import run_experiments
 import tff_pmc
+from tff_pmc.experiments.callbacks.early_ends import EarlyStopping
 from tff_pmc.experiments.trained import load_model
+from tff_pmc.record.best_round import best_round
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import read_results
 
@@ -81,6 +84,7 @@ def test_it_is_loaded_with_its_weights_and_written_again(made, examples, tmp_pat
     goal = tmp_path / "out"
     command = ["run_experiments.py", f"--export_model={run}", f"--output_dir={goal}"]
     assert run_experiments.main(command) == 0
+    assert run_experiments.main(command) == 2  # Nothing is overwritten.
     with (
         np.load(goal / "weights.npz") as again,
         np.load(made / "LD-DS" / "model" / "weights.npz") as first,
@@ -90,6 +94,68 @@ def test_it_is_loaded_with_its_weights_and_written_again(made, examples, tmp_pat
         for name in again.files:
             np.testing.assert_array_equal(again[name], first[name])
     assert tff_pmc.load_model is load_model
+
+
+def test_a_run_that_is_cut_off_at_its_early_end_is_resumed_to_it(made, tmp_path):
+    place = tmp_path / "runs"
+    subprocess.run(["cp", "-r", str(made), str(place)], check=True)
+    path = place / "LD-DS" / "run.json"
+    before = json.loads(path.read_text())
+    path.write_text(json.dumps({**before, "status": "running"}))
+    (place / "LD-DS" / "model" / "weights.npz").unlink()
+    command = [*RUN, "--rounds=9", "--patience=1", "--keep=best", "--predictions"]
+    assert run_experiments.main([*command, f"--output_dir={place}", "--resume"]) == 0
+    after = json.loads(path.read_text())
+    for name in ("status", "ended_early", "ended_after"):
+        assert after[name] == before[name]
+    for name in ("rounds.csv", "model/weights.npz"):
+        first, again = (one / "LD-DS" / name for one in (made, place))
+        assert first.read_bytes() == again.read_bytes()
+
+
+def test_the_model_of_a_run_that_has_more_rounds_is_not_that_of_its_first_end(
+    made, tmp_path
+):
+    run = tmp_path / "run"
+    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "status": "interrupted"}))
+    with np.load(made / "LD-DS" / "model" / "weights.npz") as right:
+        wanted = [right[name] for name in right.files]
+        np.savez(run / "model" / "weights.npz", *(0 * one for one in wanted))
+    found = load_model(str(run)).initial_weights
+    for one, like in zip([*found[0], *found[1]], wanted):
+        np.testing.assert_array_equal(one, like)
+
+
+@pytest.mark.parametrize(
+    ("patience", "rounds", "ends"),
+    [
+        (2, [(1, "5"), (2, ""), (3, "")], False),  # Not tested since.
+        (2, [(1, "5"), (2, ""), (3, "5")], True),
+        (2, [(1, "5"), (2, ""), (3, "6")], False),
+        (3, [(1, "5"), (2, ""), (3, "5")], False),
+        (0, [(1, "5"), (2, ""), (3, "5")], False),
+    ],
+)
+def test_a_round_without_a_test_ends_no_run(tmp_path, patience, rounds, ends):
+    lines = ["round,correct,examples"]
+    lines += [f"{number},{value},{value and 10}" for number, value in rounds]
+    (tmp_path / "rounds.csv").write_text("\n".join(lines) + "\n")
+    callback = EarlyStopping(patience=patience)
+    callback.on_start(types.SimpleNamespace(folder=str(tmp_path)))
+    number, value = rounds[-1]
+    record = types.SimpleNamespace(tested=bool(value))
+    finished = types.SimpleNamespace(round_num=number, record=record)
+    assert bool(callback.after_round(finished)) == ends
+
+
+def test_the_best_loss_is_that_of_more_digits_than_the_mean_has(tmp_path):
+    sums = ["0.1100512", "0.1100487", "0.1100474", "0.1100480"]
+    lines = ["round,test_loss,loss_sum,examples"]
+    lines += [f"{place},0.004585,{one},24" for place, one in enumerate(sums, 1)]
+    (tmp_path / "rounds.csv").write_text("\n".join(lines) + "\n")
+    assert best_round(str(tmp_path)) == (3, "test loss")
 
 
 def test_it_ended_early_and_says_why(made, capsys):
@@ -116,6 +182,10 @@ def test_it_ended_early_and_says_why(made, capsys):
     [
         (lambda run: None, "a run keeps that of the last round"),
         (lambda run: (run / "run.json").unlink(), "run.json is missing"),
+        (
+            lambda run: (run / "run.json").write_text('{"settings": {}}'),
+            "has several runs: name the folder of one",
+        ),
         (
             lambda run: [
                 (run / "model" / "weights.npz").unlink(),
@@ -157,3 +227,11 @@ def test_a_run_ends_when_all_targets_are_reached(tmp_path):
     reached = rounds_to_target(results, [1])["rounds"]
     assert len(results.rounds) == reached.max() < 6
     assert "all targets are reached" in results.runs["ended_early"][0]
+
+
+def test_targets_without_clients_are_refused_before_a_folder_is_made(tmp_path, capsys):
+    place = tmp_path / "runs"
+    options = ["--rounds=2", "--until=targets", "--record_clients=none"]
+    assert run_experiments.main([*RUN, *options, f"--output_dir={place}"]) == 2
+    assert "leave --record_clients=none out" in capsys.readouterr().err
+    assert not place.exists()

@@ -101,6 +101,18 @@ def no_baseline():
     return results
 
 
+def test_runs_that_a_callback_has_ended_are_paired(tmp_path):
+    results = other_length(DS3=4, LD0=3)
+    results.runs["rounds"] = 4
+    ends = ["ended after round 2", "ended after round 3", "", "ended after round 2"]
+    results.runs["ended_early"] = ends
+    text, rows = written(effect.orderings(results), tmp_path, "effect")
+    assert set(rows["ordering"]) == {"LD"} and "Runs ended early" in text
+    results.runs["ended_early"] = ["ended after round 2", "", "", ""]
+    with pytest.raises(RecordError, match="2 rounds under seed 3 and 3 under seed 0"):
+        rows_of(results, effect.ORDERINGS)
+
+
 @pytest.mark.parametrize(
     ("results", "kind", "words"),
     [

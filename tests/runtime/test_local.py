@@ -65,20 +65,15 @@ def test_the_state_given_back_is_not_copied(local, process):
     assert number not in values._tensors
 
 
-def times():
-    """Makes the computation of a product; only now TFF is imported."""
-
-    @tff.tensorflow.computation(np.float32, np.float32)
-    def product(a, b):
-        return a * b
-
-    return product
-
-
 def _sent_and_summed(x, n):
     """Two broadcasts, one of a constant, and two sums, of which one is a mean."""
+
+    @tff.tensorflow.computation(np.float32, np.float32)
+    def times(a, b):
+        return a * b
+
     two = tff.federated_broadcast(tff.federated_value(2.0, tff.SERVER))
-    total = tff.federated_sum(tff.federated_map(times(), (x, two)))
+    total = tff.federated_sum(tff.federated_map(times, (x, two)))
     return tff.federated_zip((total, tff.federated_sum(n)))
 
 

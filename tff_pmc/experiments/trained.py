@@ -14,7 +14,7 @@ from tff_pmc.models import MODELS
 from tff_pmc.models.trained_model import BEST_MODEL, MODEL, WEIGHTS, save_model
 from tff_pmc.record import checkpoints
 from tff_pmc.record.best_round import best_round
-from tff_pmc.record.files import RUN_JSON, read_json
+from tff_pmc.record.files import FINISHED, RUN_JSON, make_empty_folder, read_json
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import ROUNDS
 
@@ -41,10 +41,13 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
     model = _model_of(run)
     rounds = len(ROUNDS.read(run))
     trained = os.path.join(run, BEST_MODEL, WEIGHTS)
+    # Of a run that was resumed with more rounds, the models are of its first end.
+    ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if round in (None, rounds):
         path = os.path.join(run, MODEL, WEIGHTS)
-        arrays = _arrays(path) if os.path.exists(path) else _of_checkpoint(run, model)
-    elif os.path.exists(trained) and best_round(run)[0] == round:
+        saved = ended and os.path.exists(path)
+        arrays = _arrays(path) if saved else _of_checkpoint(run, model)
+    elif ended and os.path.exists(trained) and best_round(run)[0] == round:
         arrays = _arrays(trained)
     else:
         raise RecordError(
@@ -55,12 +58,13 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
 
 
 def export_model(run: str, folder: str) -> None:
-    """Writes the trained model of a run into a folder, as a finished run has it.
+    """Writes the trained model of a run into a new folder, as a finished run has it.
 
-    The errors are those of `load_model`.
+    The errors are those of `load_model`, and one if the folder is not empty.
     """
     model = load_model(run)
     weights = tff.learning.models.ModelWeights(*model.initial_weights)
+    make_empty_folder(folder)
     save_model(model, weights, folder)
 
 
@@ -69,7 +73,10 @@ def _model_of(run: str) -> Any:
     from tff_pmc.models.tff_types.packed_model import as_functional
 
     path = os.path.join(run, RUN_JSON)
-    settings = read_json(path, ("label", "settings"))["settings"]
+    found = read_json(path, ("settings",))
+    if "label" not in found:
+        raise RecordError(f"{run} has several runs: name the folder of one")
+    settings = found["settings"]
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]

@@ -29,9 +29,10 @@ def values(folder: str) -> tuple[pd.Series[float], str]:
             return kept["correct"] / kept["examples"], "judged accuracy"
     if "validation_correct" in rounds:
         return rounds["validation_correct"].astype(float), "accuracy at the server"
-    if "accuracy" in rounds:
-        return rounds["accuracy"], "test accuracy"
-    return -rounds["test_loss"], "test loss"
+    # Of the sums: the means have six decimals, by which late losses are equal.
+    if "correct" in rounds:
+        return rounds["correct"] / rounds["examples"], "test accuracy"
+    return -rounds["loss_sum"] / rounds["examples"], "test loss"
 
 
 def best_round(folder: str) -> tuple[int, str]:

@@ -49,6 +49,8 @@ class RunFolder:
         path: the folder.
         finished: whether the run that was there was finished, and is not to have more
             rounds now.
+        has_ended: whether a callback has ended the run that `load` has read, which was
+            then cut off before it was finished.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class RunFolder:
             files.make_empty_folder(path, ", or --resume")
         self._held = contextlib.ExitStack()
         self._lock = self._held.enter_context(files.locked(path))
+        self.has_ended = False
         self.finished = self._before.get("status") == FINISHED
         if self.finished and longer:
             # A callback may have ended the run before its last round: it stays so.
@@ -133,6 +136,9 @@ class RunFolder:
                     "whose checkpoint is there: run into another folder"
                 )
         self._begin()
+        if round_num and self._before.get("ended_after") == round_num:
+            self.has_ended = True
+            self.end_early(self._before["ended_early"], round_num)
         for name in sizes:
             with open(self._path(name), newline="", encoding="utf-8") as file:
                 self._columns[name] = next(csv.reader(file), [])
@@ -166,9 +172,10 @@ class RunFolder:
         lengths = {name: n for name, n in self._lengths.items() if name != _TIMING}
         checkpoints.save(self.path, checkpoints.Saved(state, round_num, lengths))
 
-    def end_early(self, why: str) -> None:
-        """Records in `run.json` why the run ends before its last round."""
-        self._json["ended_early"] = why
+    def end_early(self, why: str, round_num: int) -> None:
+        """Records in `run.json` why the run ends after a round, before its last."""
+        self._json.update(ended_early=why, ended_after=round_num)
+        self._write_json(RUNNING)
 
     def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
         text = io.StringIO(newline="")

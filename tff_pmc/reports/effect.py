@@ -109,6 +109,7 @@ def report(results: Results, kind: Kind) -> Report:
     rows = rows.rename(columns={"label": kind.what})
     blocks = [
         *_intro(results, kind, values),
+        *_early_ends(results),
         *(caveats(results) if kind is not ALGORITHMS else ()),
         *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
         *_differences(rows, kind.what, results.baseline),
@@ -124,7 +125,7 @@ def _baselines(results: Results, kind: Kind) -> dict[str, str]:
     if kind is ORDERINGS:
         if baseline not in labels:
             raise RecordError(f"no run is of {baseline}: there are {', '.join(labels)}")
-        length = results.length.groupby("label", sort=False).first()
+        length = paired.planned_length(results).groupby("label", sort=False).first()
         for label in labels:
             if length[label] != length[labels[0]]:
                 raise RecordError(
@@ -251,6 +252,13 @@ def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
         "Means over the seeds:",
         Table([["", *means], *lines]),
     ]
+
+
+def _early_ends(results: Results) -> list[Block]:
+    """Returns how runs count that a callback has ended, if there are some."""
+    if paired.planned_length(results).equals(results.length):
+        return []
+    return ["Runs ended early: each counts with the rounds that it has."]
 
 
 def _plain(value: float, measure: Hashable) -> str:

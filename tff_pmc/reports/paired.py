@@ -39,9 +39,10 @@ def check_paired(results: Results) -> list[str]:
 
     Raises:
         RecordError: a seed lacks a run that another has; or runs of one label differ in
-            their number of rounds, or in a setting that is no seed.
+            their number of rounds, where none was ended by a callback, or in a setting
+            that is no seed.
     """
-    labels, length = results.labels, results.length
+    labels, length = results.labels, planned_length(results)
     for label, runs in results.runs.groupby("label", sort=False):
         there = sorted(runs["seed"])
         if there != results.seeds:
@@ -61,6 +62,18 @@ def check_paired(results: Results) -> list[str]:
                 )
         results.only(label=label).check_settings()
     return labels
+
+
+def planned_length(results: Results) -> pd.Series[int]:
+    """Returns the recorded rounds of each run; the planned ones if it ended early.
+
+    A run that a callback has ended is complete, however many rounds it took.
+    """
+    length = results.length.copy()
+    for run in results.runs.to_dict("records"):
+        if isinstance(run.get("ended_early"), str) and run["ended_early"]:
+            length[run["seed"], run["label"]] = int(run["rounds"])
+    return length
 
 
 def differences(values: pd.DataFrame, base_of: Mapping[str, str]) -> pd.DataFrame:

@@ -103,7 +103,8 @@ def _runs(results: Results) -> pages.Grid:
     last = results.rounds.groupby(["seed", "label"], sort=False).last()
     for run in results.runs.to_dict("records"):
         row = last.loc[(run["seed"], run["label"])]
-        status = run.get("status") or ""
+        early = run.get("ended_early")
+        status = early if isinstance(early, str) and early else run.get("status") or ""
         grid.append(
             [
                 str(run["label"]),

@@ -63,7 +63,10 @@ class BestModel(Callback):
         folder = os.path.join(self._run.folder, BEST_MODEL)
         save_model(self._run.context.model, weights, folder)
         os.unlink(self._path)
-        optimistic = " (on the test set: optimistic)" if "test" in name else ""
+        judged = name == "judged accuracy"
+        judge = self._run.settings.adjustment.judge_on
+        on_tests = judge == "test" if judged else name.startswith("test")
+        optimistic = " (on the test set: optimistic)" if on_tests else ""
         print(
             f"{self._run.settings.label}: {BEST_MODEL}/ is of round {best}, the best "
             f"by {name}{optimistic}",

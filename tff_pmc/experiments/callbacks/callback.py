@@ -127,6 +127,9 @@ class Callback(Declared):
     it sets in `on_start`. On a cluster that spreads runs, each has a copy.
     """
 
+    def check(self, settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+        """Raises a `SettingError` if it cannot serve a run, before it has a folder."""
+
     def on_start(self, run: Run) -> None:
         """Is called once, before the first round, or before the next one on a resume.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from tff_pmc.experiments.callbacks.callback import (
     Run,
 )
 
+if TYPE_CHECKING:
+    import leaf_data
+    from tff_pmc.settings import RunSettings
+
 
 @dataclasses.dataclass
 class EarlyStopping(Callback):
@@ -23,8 +27,8 @@ class EarlyStopping(Callback):
     patience: int = setting(
         0,
         "End a run after so many rounds in a row without a better model, by the judged "
-        "accuracy where candidates are judged, else by the test accuracy (or loss). 0 "
-        "does not end it.",
+        "accuracy where candidates are judged, else by the test accuracy (or loss), of "
+        "which a round without a test decides nothing. 0 does not end it.",
         within=AT_LEAST_0,
     )
 
@@ -36,8 +40,12 @@ class EarlyStopping(Callback):
         """Ends the run if the best round is `patience` rounds ago."""
         from tff_pmc.record.best_round import best_round
 
+        if not self.patience:
+            return None
         best, name = best_round(self._folder)
-        if not self.patience or round.round_num - best < self.patience:
+        # A round without a test, as with --evaluate_every, decides nothing.
+        known = round.record.tested or not name.startswith("test")
+        if not known or round.round_num - best < self.patience:
             return None
         return f"no better {name} since round {best} (--patience={self.patience})"
 
@@ -53,21 +61,24 @@ class Until(Callback):
         choices=("", "targets"),
     )
 
+    def check(self, settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+        """Refuses runs without the accuracies of the devices."""
+        if self.until and not data.has_classes:
+            raise SettingError(
+                f"--until={self.until} needs accuracies, and {data.name} has losses"
+            )
+        if self.until and settings.record.record_clients == "none":
+            raise SettingError(
+                f"--until={self.until} counts the devices that reach a target: leave "
+                "--record_clients=none out"
+            )
+
     def on_start(self, run: Run) -> None:
         """Finds what the rounds before a resume have reached."""
         from tff_pmc.record.results import read_results
         from tff_pmc.reports.rounds_to_target import rounds_to_target
 
         record = run.settings.record
-        if self.until and not run.data.has_classes:
-            raise SettingError(
-                f"--until={self.until} needs accuracies, and {run.data.name} has losses"
-            )
-        if self.until and record.record_clients == "none":
-            raise SettingError(
-                f"--until={self.until} counts the devices that reach a target: leave "
-                "--record_clients=none out"
-            )
         self._targets, self._rule = record.targets, record.reach
         self._most = dict.fromkeys(self._targets, 0)  # Devices in a round, at most.
         if self.until and run.rounds_before:

@@ -54,6 +54,8 @@ def run(
         callbacks: what else is called after each round.
     """
     context = RunContext.of(settings, data)  # Refused before a folder is made.
+    for callback in callbacks:
+        callback.check(settings, data)
     description = describe(settings, data, callbacks)
     with RunFolder(folder_path, description, resume=resume) as folder:
         if folder.finished:
@@ -77,20 +79,22 @@ def run(
             TrainedModel(),
             *callbacks,
             *([] if title is None else [Progress(title)]),
-            Checkpoint(folder),
         ]
+        checkpoint = Checkpoint(folder)
         with contextlib.ExitStack() as at_the_end:
-            for callback in every:
+            for callback in (*every, checkpoint):
                 callback.on_start(started)
                 at_the_end.push(functools.partial(_end, callback))
-            for round_num in range(rounds_before + 1, settings.training.rounds + 1):
+            last = rounds_before if folder.has_ended else settings.training.rounds
+            for round_num in range(rounds_before + 1, last + 1):
                 finished = train_round(context, process, evaluator, state, round_num)
                 state = finished.state
                 # All are called, also those after the one that ends the run.
                 ends = list(filter(None, [c.after_round(finished) for c in every]))
+                if ends and round_num < last:
+                    _end_early(folder, settings.label, round_num, ends[0])
+                checkpoint.after_round(finished)  # A resume then knows of the end.
                 if ends:
-                    if round_num < settings.training.rounds:
-                        _end_early(folder, settings.label, round_num, ends[0])
                     break
 
 
@@ -170,7 +174,7 @@ def _end_early(folder: RunFolder, label: str, round_num: int, why: Any) -> None:
     words = f"ended after round {round_num}"
     if isinstance(why, str):
         words = f"{words}: {why}"
-    folder.end_early(words)
+    folder.end_early(words, round_num)
     print(printable(f"{label} {words}"), flush=True)
 
 

@@ -116,6 +116,8 @@ def run_all(
     data = load(runs[0])
     for settings in runs:
         RunContext.of(settings, data)  # Refused before a folder is made.
+        for callback in callbacks:
+            callback.check(settings, data)
     by_folder = {output_dir: list(runs)}
     if seeds:
         by_folder = {
