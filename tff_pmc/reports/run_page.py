@@ -33,7 +33,6 @@ _SETTINGS = {
     "Server learning rate": "server_learning_rate",
     "Criteria": "criteria",
     "Normalization": "normalization",
-    "Judged on": "judge_on",
 }
 """The rows of "What was run": words -> the name of the flag."""
 
