@@ -66,7 +66,7 @@ def test_each_addition_of_the_page_runs(made):
 
 def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
     """In a copy of the package: the flag, the argument and the record follow."""
-    section = PAGE.split("## An option of training")[1].split("## A paper")[0]
+    section = PAGE.split("## An option of training")[1].split("\n## ")[0]
     declared, used = re.findall(r"```python\n(.*?)```", section, re.S)
     for folder in ("tff_pmc", "leaf_data"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
