@@ -10,7 +10,7 @@ FOLDER = ROOT / "docs" / "examples" / "own_code"
 PAGE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
 
 
-# The example's q-FedAvg beside the algorithm of this name.
+# The example's q-FedAvg with the algorithm of this name.
 SAME_BY_NAME = """
 import types
 import numpy as np

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from typing import Any, Optional
 
@@ -12,6 +11,7 @@ from leaf_data.settings import UnknownNameError
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
 from tff_pmc.models.trained_model import BEST_MODEL, MODEL, WEIGHTS, save_model
+from tff_pmc.models.weights_file import with_weights
 from tff_pmc.record import checkpoints
 from tff_pmc.record.best_round import best_round
 from tff_pmc.record.files import FINISHED, RUN_JSON, make_empty_folder, read_json
@@ -111,7 +111,4 @@ def _with_weights(model: Any, arrays: list[Any], run: str) -> Any:
     like = [np.asarray(one) for one in (*trainable, *others)]
     if [a.shape for a in arrays] != [b.shape for b in like]:
         raise RecordError(f"{run}: the weights are not those of the model it names")
-    made = copy.copy(model)
-    split = len(trainable)
-    made._initial_weights = tuple(arrays[:split]), tuple(arrays[split:])
-    return made
+    return with_weights(model, arrays)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,13 @@ def with_weights_of(model: Any, path: str, sha256: str) -> Any:
     if len(found) != len(wanted):
         raise DataError(f"{path} has {len(found)} arrays, and the model {len(wanted)}")
     arrays = [_like(*named, like) for named, like in zip(found.items(), wanted)]
+    return with_weights(model, arrays)
+
+
+def with_weights(model: Any, arrays: Sequence[npt.NDArray[Any]]) -> Any:
+    """Returns a functional model that begins with arrays, trainable weights first."""
     made = copy.copy(model)  # What is traced of its functions serves both.
-    split = len(trainable)
+    split = len(model.initial_weights[0])
     made._initial_weights = tuple(arrays[:split]), tuple(arrays[split:])
     return made
 

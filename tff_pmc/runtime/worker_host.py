@@ -123,7 +123,7 @@ def relay(listener, port):
         client, _ = listener.accept()
         try:
             worker = socket.create_connection(("127.0.0.1", port))
-        except OSError:  # It has ended, which the parent is told.
+        except OSError:  # It has ended, which the parent learns.
             client.close()
             continue
         worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

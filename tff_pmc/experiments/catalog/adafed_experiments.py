@@ -32,7 +32,7 @@ def _simulation(
     words: str,
     **more: Any,
 ) -> None:
-    """Registers a simulation: algorithms beside FedAvg, and the others on demand."""
+    """Registers a simulation: algorithms with FedAvg, and the others on demand."""
     EXPERIMENTS.register(
         f"adafed_{number}",
         Experiment(
