@@ -345,7 +345,7 @@ def digits():
 def process(tff):
     """A process of three criteria and all orderings, with batches."""
     return tff_pmc.build_prioritized_fed_avg(
-        tff_pmc.models.mnist_cnn(seed=1),
+        tff_pmc.models.keras_simple_convnet(seed=1, dropout=0.0),
         priority=("LD", "DS", "MD"),
         basis=tff_pmc.scores.Basis.all_subsets(3),
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from cli import QUICK, records, run
+from cli import ALONE, records, run
 from open_files import opened
 
 from leaf_data.dataset import DATASETS
@@ -18,7 +18,7 @@ psutil = pytest.importorskip("psutil")
 RUNS = ("DS", "LD-MD-DS")
 ROUNDS = 4
 FLAGS = [
-    *QUICK,
+    *ALONE,
     f"--rounds={ROUNDS}",
     "--batch_size=10",
     "--priority=DS;LD,MD,DS",

@@ -27,7 +27,8 @@ def test_two_rounds_are_the_workers(process, digits, pairs, assert_close):
     """
     from tff_pmc.runtime import Runtime
 
-    evaluate = tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
+    model = tff_pmc.models.keras_simple_convnet(seed=1)
+    evaluate = tff_pmc.build_federated_evaluation(model)
     packs = tff_pmc.evaluation_packs(digits)
 
     def one_round(engine, state):
@@ -186,7 +187,7 @@ def test_an_interrupt_ends_a_call_within_seconds(start):
             threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
 
         fed_avg = tff_pmc.build_prioritized_fed_avg(
-            tff_pmc.models.mnist_cnn(),
+            tff_pmc.models.keras_simple_convnet(),
             criteria=("DS",),
             packed=False,
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),

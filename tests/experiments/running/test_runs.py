@@ -104,7 +104,7 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
         assert int(kept["correct"]) == max(int(t["correct"]) for t in own)
         assert {t["examples"] for t in own} == {"800"}  # 100 clients, 8 of 40 each.
         assert row["testing_rounds"] == "6" and row["examples"] == "1000"
-        model = 34_826 * 4
+        model = 7_850 * 4
         assert int(row["test_bytes"]) == 6 * 100 * (model + 4)
     assert int(rounds[0]["train_bytes"]) == 10 * (8 * model + 8 + 7 * 4 + 3 * 4 + 4 * 4)
     for path in (adjusted, fixed):
