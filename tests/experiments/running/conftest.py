@@ -1,15 +1,10 @@
-"""Runs of a model that is built at once, whose plots are not drawn."""
+"""Runs of a model that is built at once; tests/project has runs that draw plots."""
 
 import pytest
-from cli import softmax
+from cli import quick_runs
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick(request):
-    """Plots are drawn in the runs of one file; what they show, tests/reports holds."""
-    from tff_pmc.reports import figures
-
-    with softmax() as patch:
-        if request.module.__name__ != "test_runs":
-            patch.setattr(figures, "png", lambda figure: b"\x89PNG")
+def quick():
+    with quick_runs():
         yield
