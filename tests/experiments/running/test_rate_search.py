@@ -12,7 +12,7 @@ from tff_pmc.experiments.experiment import settings
 from tff_pmc.record.record_error import RecordError
 
 ROUNDS = 3
-RATES = (0.03, 1e-6, 0.3)
+RATES = (0.05, 1e-6, 0.3)
 
 
 @pytest.fixture(scope="module")
