@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Tested(NamedTuple):
     """A candidate that was tested."""
 
+    __test__ = False  # No test of pytest's, whatever its name begins with.
+
     label: str  # Of its score.
     correct: int  # The judged examples that its model got right.
     examples: int  # The judged examples.

@@ -70,7 +70,7 @@ def export_model(run: str, folder: str) -> None:
 
 def _model_of(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
-    from tff_pmc.models.tff_types.packed_model import as_functional
+    from tff_pmc.models.tff_types.packed_model import built
 
     path = os.path.join(run, RUN_JSON)
     found = read_json(path, ("settings",))
@@ -80,7 +80,7 @@ def _model_of(run: str) -> Any:
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]
-        return as_functional(kind.of_flags(values).build())
+        return built(kind.of_flags(values))
     except UnknownNameError as error:
         raise RecordError(f"{path}: {error}; import the module that has it") from error
     except (KeyError, TypeError, ValueError) as error:

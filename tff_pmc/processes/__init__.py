@@ -14,6 +14,7 @@ from tff_pmc.processes.counterfactuals import counterfactuals
 from tff_pmc.processes.dataset_evaluation import with_client_number
 from tff_pmc.processes.evaluation import (
     build_correct_counts,
+    build_metrics,
     build_federated_evaluation,
     build_loss_sums,
     evaluation_packs,
@@ -49,6 +50,7 @@ __all__ = [
     "Training",
     "build_adafed",
     "build_correct_counts",
+    "build_metrics",
     "build_federated_evaluation",
     "build_federated_prediction",
     "build_local_tuning_prediction",

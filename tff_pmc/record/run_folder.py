@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import datetime
 import io
 import os
@@ -25,6 +26,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Optional
 
+from absl import logging
+
 from tff_pmc.record import checkpoints, files
 from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
 from tff_pmc.record.record_error import RecordError
@@ -32,7 +35,7 @@ from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
 from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
-_TIMING = f"{TIMING.name}.csv"
+_ROUNDS, _TIMING = f"{ROUNDS.name}.csv", f"{TIMING.name}.csv"
 
 
 class FolderLostError(OSError):
@@ -70,6 +73,7 @@ class RunFolder:
         self.path = path
         self._lengths: dict[str, int] = {}  # Of the tables, in bytes.
         self._columns: dict[str, list[str]] = {}  # Of the tables.
+        self._without = False  # Metrics that the record has no column for.
         self._before: dict[str, Any] = {}
         longer = False
         if resume and os.path.exists(self._path(RUN_JSON)):
@@ -164,7 +168,7 @@ class RunFolder:
         if self._is_lost():
             raise FolderLostError(f"{self.path} was removed or replaced during the run")
         for table in TABLES.values():
-            if rows := table.rows(record):
+            if rows := table.rows(self._as_begun(record)):
                 self._append(f"{table.name}.csv", rows)
 
     def save(self, state: Any, round_num: int) -> None:
@@ -176,6 +180,24 @@ class RunFolder:
         """Records in `run.json` why the run ends after a round, before its last."""
         self._json.update(ended_early=why, ended_after=round_num)
         self._write_json(RUNNING)
+
+    def _as_begun(self, record: RoundRecord) -> RoundRecord:
+        """Leaves out metrics of the model that the rounds before were written without.
+
+        An earlier version did not record them, or the model did not have them.
+        """
+        columns = self._columns.get(_ROUNDS)
+        if columns is None:
+            return record
+        new = sorted({*record.model_metrics} - {*columns})
+        if new and not self._without:
+            logging.warning(
+                "%s was begun without the metrics %s of the model: they are left out.",
+                *(self._path(_ROUNDS), ", ".join(new)),
+            )
+        self._without = self._without or bool(new)
+        known = {n: v for n, v in record.model_metrics.items() if n in columns}
+        return dataclasses.replace(record, model_metrics=known) if new else record
 
     def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
         text = io.StringIO(newline="")

@@ -140,7 +140,9 @@ def train_round(
     weights = process.get_model_weights(outcome.state)
     train_seconds = outcome.train_seconds or time.perf_counter() - start
     measured = predicted = central = None
-    if context.settings.record.tests(round_num):
+    tested = context.settings.record.tests(round_num)
+    model_metrics = evaluator.metrics_of_model(weights, tested)
+    if tested:
         measured, predicted = evaluator.of(weights, outcome.counts)
         central = evaluator.on_central_test(weights)
     seconds = {
@@ -158,6 +160,7 @@ def train_round(
         sizes=np.asarray(evaluator.examples.sizes, np.int64),
         metric=evaluator.metric,
         measured=measured,
+        model_metrics=model_metrics,
         central=central,
         central_examples=evaluator.central_examples,
         f1=f1,
