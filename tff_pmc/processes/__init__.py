@@ -14,9 +14,9 @@ from tff_pmc.processes.counterfactuals import counterfactuals
 from tff_pmc.processes.dataset_evaluation import with_client_number
 from tff_pmc.processes.evaluation import (
     build_correct_counts,
-    build_metrics,
     build_federated_evaluation,
     build_loss_sums,
+    build_metrics,
     evaluation_packs,
 )
 from tff_pmc.processes.federated_prediction import (

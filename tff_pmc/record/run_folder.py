@@ -20,6 +20,7 @@ import csv
 import dataclasses
 import datetime
 import io
+import json
 import os
 import platform
 from collections.abc import Mapping
@@ -90,6 +91,10 @@ class RunFolder:
             # A callback may have ended the run before its last round: it stays so.
             asked = by_flag(self._before["settings"])["rounds"]
             self.finished = len(ROUNDS.read(path)) < asked
+        # As may the rounds, the flags of the callback that ended it may be others.
+        by = self._before.get("ended_by")
+        self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
+        self.finished = self.finished and not self._opened
         self._description = description
         self._json: dict[str, Any] = {}  # Empty until something is changed.
         if not self._before:
@@ -140,9 +145,11 @@ class RunFolder:
                     "whose checkpoint is there: run into another folder"
                 )
         self._begin()
-        if round_num and self._before.get("ended_after") == round_num:
+        ended = self._before.get("ended_after") == round_num and not self._opened
+        if round_num and ended:
             self.has_ended = True
-            self.end_early(self._before["ended_early"], round_num)
+            by = self._before.get("ended_by", "")
+            self.end_early(self._before["ended_early"], round_num, by)
         for name in sizes:
             with open(self._path(name), newline="", encoding="utf-8") as file:
                 self._columns[name] = next(csv.reader(file), [])
@@ -176,9 +183,12 @@ class RunFolder:
         lengths = {name: n for name, n in self._lengths.items() if name != _TIMING}
         checkpoints.save(self.path, checkpoints.Saved(state, round_num, lengths))
 
-    def end_early(self, why: str, round_num: int) -> None:
-        """Records in `run.json` why the run ends after a round, before its last."""
-        self._json.update(ended_early=why, ended_after=round_num)
+    def end_early(self, why: str, round_num: int, by: str) -> None:
+        """Records in `run.json` why the run ends after a round, before its last.
+
+        `by` is the class of the callback that ends it.
+        """
+        self._json.update(ended_early=why, ended_after=round_num, ended_by=by)
         self._write_json(RUNNING)
 
     def _as_begun(self, record: RoundRecord) -> RoundRecord:
@@ -247,6 +257,12 @@ class RunFolder:
     def _write_json(self, status: str) -> None:
         self._json["status"] = status
         files.write_json(self.path, self._json)
+
+
+def _flags(description: Mapping[str, Any], callback: str) -> Any:
+    """Returns the flags of a callback as `run.json` has them; None without it."""
+    found = description.get("callbacks", {}).get(callback)
+    return json.loads(json.dumps(found))
 
 
 def _files() -> list[str]:

@@ -1,4 +1,4 @@
-"""A Keras model for the command line, with a metric that is a column of `rounds.csv`."""
+"""A Keras model for `--model`, whose metric is a column of `rounds.csv`."""
 
 import dataclasses
 
