@@ -179,11 +179,9 @@ def test_it_ended_early_and_says_why(made, capsys):
     assert len(read_results(str(made)).rounds) == len(accuracy)
 
 
-def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(
-    made, tmp_path, capsys
-):
-    """What `--patience=1` has ended goes on under `--patience=3`."""
-    flags, whole = ["--rounds=9", "--patience=3", "--keep=best"], tmp_path / "whole"
+def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(made, tmp_path):
+    """What `--patience=1` has ended goes on under `--patience=2`, to its last round."""
+    flags, whole = ["--rounds=9", "--patience=2", "--keep=best"], tmp_path / "whole"
     assert run_experiments.main([*RUN, *flags, f"--output_dir={whole}"]) == 0
     place = tmp_path / "runs"
     subprocess.run(["cp", "-r", str(made), str(place)], check=True)
@@ -192,10 +190,8 @@ def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(
     found, expected = (one / "LD-DS" for one in (place, whole))
     for name in ("rounds.csv", "model_best/weights.npz", "model_best/round.txt"):
         assert (found / name).read_bytes() == (expected / name).read_bytes()
-    ends = [json.loads((f / "run.json").read_text()) for f in (found, expected)]
-    assert "--patience=3" in ends[1]["ended_early"]
-    assert ends[0]["ended_early"] == ends[1]["ended_early"]
-    assert len(read_results(str(place)).rounds) > len(read_results(str(made)).rounds)
+    for folder in (found, expected):
+        assert "ended_early" not in json.loads((folder / "run.json").read_text())
 
 
 @pytest.mark.parametrize(
