@@ -92,7 +92,7 @@ class RunFolder:
             asked = by_flag(self._before["settings"])["rounds"]
             self.finished = len(ROUNDS.read(path)) < asked
         # As may the rounds, the flags of the callback that ended it may be others.
-        by = self._before.get("ended_by")
+        by = self._before.get("ended_by", "")
         self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
         self.finished = self.finished and not self._opened
         self._description = description
