@@ -73,6 +73,13 @@ def keras_metrics(*metrics):
 def functional(finalize):
     """The same with the functions of a metric, a sum of labels and a count."""
 
+    def zero():
+        return tf.zeros([]), tf.zeros([])
+
+    def update(state, labels, batch_output, sample_weight=None):
+        total = tf.reduce_sum(tf.cast(labels, tf.float32))
+        return state[0] + total, state[1] + tf.cast(tf.size(labels), tf.float32)
+
     @dataclasses.dataclass(frozen=True)
     class Model(MODELS[NAME]):
         def build(self):
@@ -81,17 +88,10 @@ def functional(finalize):
             base = as_functional(MODELS[NAME].build(self))
             return PackedModel(
                 initial_weights=base.initial_weights,
-                predict_on_batch_fn=base.predict_on_batch,
-                loss_fn=base.loss,
+                predict_on_batch_fn=base._predict_on_batch_fn,
+                loss_fn=base._loss_fn,
                 input_spec=base.input_spec,
-                metrics_fns=(
-                    lambda: (tf.zeros([]), tf.zeros([])),
-                    lambda state, labels, batch_output: (
-                        state[0] + tf.cast(tf.reduce_sum(labels), tf.float32),
-                        state[1] + tf.cast(batch_output.num_examples, tf.float32),
-                    ),
-                    finalize,
-                ),
+                metrics_fns=tuple(map(tf.function, (zero, update, finalize))),
             )
 
     return Model
@@ -134,9 +134,16 @@ def test_those_of_keras_are_named_alike_in_every_model(runtime, monkeypatch):
     def top_3():
         return tf.keras.metrics.SparseTopKCategoricalAccuracy(3, name="top_3")
 
-    class Nameless(tf.keras.metrics.Mean):
+    class Nameless(tf.keras.metrics.Metric):
+        def __init__(self, name=None, dtype=None):
+            super().__init__(name, dtype)
+            self.total = self.add_weight("total", initializer="zeros")
+
         def update_state(self, y_true, y_pred, sample_weight=None):
-            return super().update_state(tf.cast(y_true, tf.float32))
+            self.total.assign_add(tf.reduce_sum(tf.cast(y_true, tf.float32)))
+
+        def result(self):
+            return tf.identity(self.total)
 
     monkeypatch.setitem(MODELS._things, "mine", keras_metrics(top_3, Nameless))
     data = leaf_data.load("digits5k")
@@ -151,7 +158,7 @@ def test_those_of_keras_are_named_alike_in_every_model(runtime, monkeypatch):
         scores = x.reshape(len(x), -1) / 255 @ kernel + bias
         expected = top_k_accuracy_score(y, scores, k=3, labels=range(10))
         np.testing.assert_allclose(found["top_3"], expected, atol=2e-3)
-        np.testing.assert_allclose(found["nameless"], y.mean(), rtol=1e-6)
+        assert found["nameless"] == y.sum()
         assert {*found} == {*evaluator.metrics_of_model(weights, False)}
         assert len(found) == 2
 
@@ -167,8 +174,8 @@ def test_a_regressions_are_numpys(runtime, tmp_path, monkeypatch):
             made, metric = plane.build(self), tf.keras.metrics.MeanAbsoluteError
             return PackedModel(
                 initial_weights=made.initial_weights,
-                predict_on_batch_fn=made.predict_on_batch,
-                loss_fn=made.loss,
+                predict_on_batch_fn=made._predict_on_batch_fn,
+                loss_fn=made._loss_fn,
                 input_spec=made.input_spec,
                 metrics_fns=tff.learning.metrics.create_functional_metric_fns(
                     collections.OrderedDict(mae=metric)
@@ -186,19 +193,20 @@ def test_a_regressions_are_numpys(runtime, tmp_path, monkeypatch):
         np.testing.assert_allclose(found, np.abs(x @ slope + offset - y).mean(), 1e-5)
 
 
-def auc_of_pairs():
-    class Auc(tf.keras.metrics.AUC):
-        def update_state(self, y_true, y_pred, sample_weight=None):
-            return super().update_state(tf.one_hot(y_true, 10), y_pred)
+def without_config():
+    class Scaled(tf.keras.metrics.Mean):
+        def __init__(self, factor=2.0, name="scaled", dtype=None):
+            super().__init__(name, dtype)
 
-    return Auc
+    return Scaled
 
 
 @pytest.mark.parametrize(
     ("model", "says"),
     [
+        (lambda: keras_metrics(tf.keras.metrics.CategoricalHinge), "incompatible"),
         (lambda: keras_metrics(tf.keras.metrics.AUC), "are incompatible"),
-        (lambda: keras_metrics(auc_of_pairs()), "predictions must be >= 0"),
+        (lambda: keras_metrics(without_config()), "get_config lacks factor"),
         (
             lambda: keras_metrics(
                 lambda: tf.keras.metrics.SparseCategoricalAccuracy(name="accuracy")
@@ -221,5 +229,5 @@ def test_what_no_column_can_have_is_one_line_before_the_first_round(
     one = settings("quickstart", {**SHORT, "model": "mine"})
     data, folder = leaf_data.load("digits5k"), tmp_path / "out"
     start = lambda: loop.run(one, data, str(folder), title=None)  # noqa: E731
-    assert_one_line(SettingError, start, "--model=mine: its metric", says)
+    assert_one_line(SettingError, start, "--model=mine: ", "metric", says)
     assert not folder.exists()

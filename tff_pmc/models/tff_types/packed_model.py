@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -200,15 +201,26 @@ def _metrics_of(model: Any) -> Any:
     """What makes the metrics that a model of `from_keras_model` was given, by name."""
     known = model._metric_constructors
     makers = collections.OrderedDict(
-        (one.name, known.get(one.name) or functools.partial(_made_again, one))
+        (one.name, known.get(one.name) or _maker_of(one))
         for one in model.get_metrics()
         if one.name not in _OF_TFF
     )
     return makers or None
 
 
-def _made_again(metric: Any) -> Any:
-    return type(metric).from_config(metric.get_config())
+def _maker_of(metric: Any) -> Callable[[], Any]:
+    """What makes a metric anew; a `ValueError` where its configuration lacks some."""
+    kind, config = type(metric), metric.get_config()
+    takes = inspect.signature(kind.__init__).parameters.values()
+    # Keras leaves out some that are None by default.
+    named = {one.name for one in takes if one.default not in (None, one.empty)}
+    if lacking := named - {*config}:
+        raise ValueError(
+            f"the metric {metric.name!r} cannot be made again, as its get_config lacks "
+            f"{', '.join(sorted(lacking))}: give from_keras_model functions that make "
+            "its metrics, metrics=[lambda: ...]"
+        )
+    return functools.partial(kind.from_config, config)
 
 
 def output_on(
