@@ -13,9 +13,10 @@ from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
 import leaf_data
 from leaf_data.settings import SettingError
+from tff_pmc import models
 from tff_pmc._lazy import tf, tff
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
-from tff_pmc.models import MODELS, PackedModel
+from tff_pmc.models import MODELS
 from tff_pmc.record.results import read_results
 
 NAME = "keras_with_auc"
@@ -86,7 +87,7 @@ def functional(finalize):
             from tff_pmc.models.tff_types.packed_model import as_functional
 
             base = as_functional(MODELS[NAME].build(self))
-            return PackedModel(
+            return models.PackedModel(
                 initial_weights=base.initial_weights,
                 predict_on_batch_fn=base._predict_on_batch_fn,
                 loss_fn=base._loss_fn,
@@ -172,7 +173,7 @@ def test_a_regressions_are_numpys(runtime, tmp_path, monkeypatch):
     class WithError(plane):
         def build(self):
             made, metric = plane.build(self), tf.keras.metrics.MeanAbsoluteError
-            return PackedModel(
+            return models.PackedModel(
                 initial_weights=made.initial_weights,
                 predict_on_batch_fn=made._predict_on_batch_fn,
                 loss_fn=made._loss_fn,
