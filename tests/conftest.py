@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import leaf_data
-import tff_pmc
 
 # Written here and not asked of the package, which asks for TensorFlow.
 BASELINES = (
@@ -338,19 +337,6 @@ def digits():
         np.concatenate([part["y"][:n] for part, n in zip(parts, sizes)]),
         np.concatenate([[0], np.cumsum(sizes)]),
         tuple("abcd"),
-    )
-
-
-@pytest.fixture(scope="module")
-def process(tff):
-    """A process of three criteria and all orderings, with batches."""
-    return tff_pmc.build_prioritized_fed_avg(
-        tff_pmc.models.keras_simple_convnet(seed=1, dropout=0.0),
-        priority=("LD", "DS", "MD"),
-        basis=tff_pmc.scores.Basis.all_subsets(3),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
-        batch_size=4,
-        local_epochs=1,
     )
 
 

@@ -20,8 +20,20 @@ WORKERS = 2
 
 @pytest.fixture(scope="module")
 def evaluate():
-    model = tff_pmc.models.keras_simple_convnet(seed=1)
-    return tff_pmc.build_federated_evaluation(model)
+    return tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
+
+
+@pytest.fixture(scope="module")
+def process():
+    """A process whose packs are trained for so long that a worker can die in one."""
+    return tff_pmc.build_prioritized_fed_avg(
+        tff_pmc.models.mnist_cnn(seed=1),
+        priority=("LD", "DS", "MD"),
+        basis=tff_pmc.scores.Basis.all_subsets(3),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+        batch_size=4,
+        local_epochs=1,
+    )
 
 
 @pytest.fixture

@@ -10,6 +10,19 @@ import tff_pmc
 from tff_pmc._lazy import tf, tff
 
 
+@pytest.fixture(scope="module")
+def process():
+    """A process of three criteria and all orderings, with batches."""
+    return tff_pmc.build_prioritized_fed_avg(
+        tff_pmc.models.keras_simple_convnet(seed=1, dropout=0.0),
+        priority=("LD", "DS", "MD"),
+        basis=tff_pmc.scores.Basis.all_subsets(3),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+        batch_size=4,
+        local_epochs=1,
+    )
+
+
 @pytest.fixture
 def local():
     """A local engine of the test's own, installed."""
