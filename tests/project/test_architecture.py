@@ -164,7 +164,15 @@ def test_the_page_answers_all_its_questions():
     assert len(list(places())) == table.count("\n|") - 2 + 10
 
 
-def test_the_folders_of_the_page_are_there():
+def test_the_folders_of_the_page_and_of_the_repository_map_are_there():
     table = PAGE.partition("\n## Folders")[2].partition("\n## ")[0]
-    for name in re.findall(r"`((?:tff_pmc|leaf_data)/[\w/.]*)`", table):
+    found = re.findall(r"`((?:tff_pmc|leaf_data)/[\w/.]*)`", table)
+    contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    table = contributing.partition("\n## Where things are")[2].partition("\n## ")[0]
+    for row in re.findall(r"^\| (`.*?) \|", table, re.M):
+        found += re.findall(r"`([^`]+)`", row)
+    for name in found:
         assert (ROOT / name).exists(), name
+    kept = {"tff_pmc", "leaf_data", "docs", "tests", "tools", "results", "experiments",
+            "benchmarks", "notebooks"}  # fmt: skip
+    assert kept <= {name.split("/")[0] for name in found}
