@@ -38,7 +38,8 @@ BOOSTS = {
 }
 # Stands between the theme and its search. A page that is opened as a file may start no
 # worker but from text that it has. A query may have a flag's dashes, which would leave
-# words out, and the British spelling of a word.
+# words out, the British spelling of a word, words such as "a", which begin others, and
+# plurals: the search completes a word, so that its singular finds both.
 SEARCH = r"""
 const Started = Worker, source = SOURCE, spellings = SPELLINGS;
 window.Worker = function (address) {
@@ -48,7 +49,9 @@ window.Worker = function (address) {
   worker.postMessage = (message) => post(typeof message.data !== "string" ? message : {
     ...message,
     data: message.data.replace(/(^|\s)-+/g, "$1")
-      .replace(/\w+/g, (word) => spellings[word.toLowerCase()] || word),
+      .replace(/\b(a|an|and|for|in|my|of|on|or|the|to|with|your)\s+/gi, "")
+      .replace(/\w+/g, (word) => spellings[word.toLowerCase()] || word)
+      .replace(/\b(\w\w+[^s\W])s\b/g, "$1"),
   });
   return worker;
 };
