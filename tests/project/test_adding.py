@@ -99,7 +99,9 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
 
 @pytest.mark.slow
 def test_a_callback_is_an_object_in_a_program(tmp_path):
-    (code,) = (b for b in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "loop.run" in b)
+    (code,) = (
+        b for b in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "loop.run" in b
+    )
     (tmp_path / "ends_when_flat.py").write_text(MODULES["ends_when_flat"])
     done = python("-c", code.replace('"rounds": 20', '"rounds": 1'), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
