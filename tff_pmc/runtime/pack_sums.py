@@ -17,6 +17,7 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context, execute
 
+from tff_pmc.runtime.graph_functions import rename_functions
 from tff_pmc.runtime.random_streams import begin_stream, give_streams
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
@@ -182,25 +183,8 @@ def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
 
 def _name_functions_apart(graph: tf.compat.v1.GraphDef, mark: str) -> None:
     """Names functions apart: each process counts its own from the same number on."""
-    own = graph.library.function
-    names = {one.signature.name: f"{one.signature.name}_{mark}" for one in own}
-    for one in own:
-        one.signature.name = names[one.signature.name]
-    for gradient in graph.library.gradient:
-        for field in ("function_name", "gradient_func"):
-            name = getattr(gradient, field)
-            setattr(gradient, field, names.get(name, name))
-
-    def rename(attributes: Any) -> None:
-        for value in attributes.values():
-            for function in [value.func, *value.list.func]:
-                if function.name in names:
-                    function.name = names[function.name]
-                    rename(function.attr)
-
-    for node in itertools.chain(graph.node, *(one.node_def for one in own)):
-        node.op = names.get(node.op, node.op)
-        rename(node.attr)
+    names = [one.signature.name for one in graph.library.function]
+    rename_functions(graph, {name: f"{name}_{mark}" for name in names})
 
 
 _T = TypeVar("_T")
