@@ -90,6 +90,7 @@ def test_what_differs_is_another_computation(build, changes, same):
 def test_a_random_stream_goes_on_and_is_not_shared():
     """Two computations that begin it with one seed both begin with its first number."""
     from tff_pmc.runtime import Runtime
+
     def noisy():
         @tff.tensorflow.computation(np.float32)
         def add_noise(value):

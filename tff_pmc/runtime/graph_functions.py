@@ -39,9 +39,7 @@ def called_functions(graph: tf.compat.v1.GraphDef) -> dict[str, Any]:
     return found
 
 
-def rename_functions(
-    graph: tf.compat.v1.GraphDef, names: Mapping[str, str]
-) -> None:
+def rename_functions(graph: tf.compat.v1.GraphDef, names: Mapping[str, str]) -> None:
     """Gives functions other names, by the old ones, wherever they are named."""
 
     def rename(attributes: Any) -> None:

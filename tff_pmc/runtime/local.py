@@ -91,10 +91,10 @@ class LocalEngine:
         at_clients = tff.types.contains(
             signature, lambda t: getattr(t, "placement", None) is tff.CLIENTS
         )
-        if not at_clients:  # Initial states, for one, are small and seldom equal.
-            return self._compile(computation)
-        serialized = tff.framework.serialize_computation(computation)
-        content = graph_functions.digest(serialized)
+        content = None
+        if at_clients:  # The others, initial states for one, are small.
+            serialized = tff.framework.serialize_computation(computation)
+            content = graph_functions.digest(serialized)
         if content is None:
             return self._compile(computation)
         key = content, signature  # Which has the Python types, too.

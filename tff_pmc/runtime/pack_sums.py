@@ -21,6 +21,8 @@ from tff_pmc.runtime.graph_functions import rename_functions
 from tff_pmc.runtime.random_streams import begin_stream, give_streams
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
+_NOT_OPTIMIZED = tf.compat.v1.ConfigProto()
+_NOT_OPTIMIZED.graph_options.rewrite_options.disable_meta_optimizer = True
 _numbers = itertools.count()
 _of_thread = threading.local()
 
@@ -45,18 +47,22 @@ def cancelling() -> Optional[cancellation.CancellationManager]:
 
 
 def _call(function: Any, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    manager = cancelling()
-    if manager is None:
-        return list(function(*arguments))
+    """Calls an imported function, so that it can be cancelled.
+
+    Without arguments, as an initial state, it is mostly constants and called once, and
+    TensorFlow's optimizer would only copy them.
+    """
     here = context.context()
-    options = here.function_call_options.as_attrs().items()
+    options = here.function_call_options
+    if not arguments:
+        options = context.FunctionCallOptions(config_proto=_NOT_OPTIMIZED)
     return execute.execute_with_cancellation(
         function.name,
         num_outputs=len(function.outputs),
         inputs=[*arguments, *function.captured_inputs],
-        attrs=tuple(itertools.chain(*options)),
+        attrs=tuple(itertools.chain(*options.as_attrs().items())),
         ctx=here,
-        cancellation_manager=manager,
+        cancellation_manager=cancelling() or cancellation.CancellationManager(),
     )
 
 

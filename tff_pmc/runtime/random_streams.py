@@ -29,8 +29,9 @@ _CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
 def give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
     """Gives each node that draws a stream; their names, each with its own seed."""
     streams: dict[str, bytes] = {}
-    bodies = [graph.node, *(one.node_def for one in called_functions(graph).values())]
-    for node, nodes in [(node, nodes) for nodes in bodies for node in nodes]:
+    called = called_functions(graph).values()
+    bodies = [graph.node, *(one.node_def for one in called)]
+    for nodes, node in [(body, node) for body in bodies for node in body]:
         if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:
             words = "equal settings will not give equal numbers: a client draws by %s"
             logging.log_first_n(logging.WARNING, words, 1, node.op)
