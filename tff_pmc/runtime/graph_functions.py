@@ -53,10 +53,7 @@ def rename_functions(graph: tf.compat.v1.GraphDef, names: Mapping[str, str]) -> 
 
     functions = graph.library.function
     for function in functions:
-        old = function.signature.name
-        function.signature.name = names[old]
-        for argument in function.signature.input_arg:
-            argument.name = argument.name.replace(old, "")
+        function.signature.name = names[function.signature.name]
         rename(function.attr)
     for gradient in graph.library.gradient:
         for field in ("function_name", "gradient_func"):
@@ -81,6 +78,9 @@ def digest(serialized: Any) -> Optional[bytes]:
         called = called_functions(graph)
         if any(map(_keeps, (graph.node, *(one.node_def for one in called.values())))):
             return None
+        for name, function in called.items():
+            for argument in function.signature.input_arg:
+                argument.name = argument.name.replace(name, "")
         gradients = graph.library.gradient
         library = type(graph.library)(function=called.values(), gradient=gradients)
         graph.library.CopyFrom(library)
