@@ -21,7 +21,7 @@ import tensorflow_federated as tff
 from absl import logging
 from tensorflow.python.eager import cancellation
 
-from tff_pmc.runtime import equal_computations, values
+from tff_pmc.runtime import graph_functions, values
 from tff_pmc.runtime.context import EngineContext
 from tff_pmc.runtime.pack_sums import (
     ImportedGraph,
@@ -91,8 +91,10 @@ class LocalEngine:
         at_clients = tff.types.contains(
             signature, lambda t: getattr(t, "placement", None) is tff.CLIENTS
         )
-        # The others, initial states for one, are small and seldom equal.
-        content = equal_computations.digest(computation) if at_clients else None
+        content = None
+        if at_clients:  # The others, initial states for one, are small.
+            serialized = tff.framework.serialize_computation(computation)
+            content = graph_functions.digest(serialized)
         if content is None:
             return self._compile(computation)
         key = content, signature  # Which has the Python types, too.

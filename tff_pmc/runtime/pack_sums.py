@@ -17,9 +17,12 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context, execute
 
+from tff_pmc.runtime.graph_functions import rename_functions
 from tff_pmc.runtime.random_streams import begin_stream, give_streams
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
+_NOT_OPTIMIZED = tf.compat.v1.ConfigProto()
+_NOT_OPTIMIZED.graph_options.rewrite_options.disable_meta_optimizer = True
 _numbers = itertools.count()
 _of_thread = threading.local()
 
@@ -44,18 +47,22 @@ def cancelling() -> Optional[cancellation.CancellationManager]:
 
 
 def _call(function: Any, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    manager = cancelling()
-    if manager is None:
-        return list(function(*arguments))
+    """Calls an imported function, so that it can be cancelled.
+
+    Without arguments, as an initial state, it is mostly constants and called once, and
+    TensorFlow's optimizer would only copy them.
+    """
     here = context.context()
-    options = here.function_call_options.as_attrs().items()
+    options = here.function_call_options
+    if not arguments:
+        options = context.FunctionCallOptions(config_proto=_NOT_OPTIMIZED)
     return execute.execute_with_cancellation(
         function.name,
         num_outputs=len(function.outputs),
         inputs=[*arguments, *function.captured_inputs],
-        attrs=tuple(itertools.chain(*options)),
+        attrs=tuple(itertools.chain(*options.as_attrs().items())),
         ctx=here,
-        cancellation_manager=manager,
+        cancellation_manager=cancelling() or cancellation.CancellationManager(),
     )
 
 
@@ -182,25 +189,8 @@ def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
 
 def _name_functions_apart(graph: tf.compat.v1.GraphDef, mark: str) -> None:
     """Names functions apart: each process counts its own from the same number on."""
-    own = graph.library.function
-    names = {one.signature.name: f"{one.signature.name}_{mark}" for one in own}
-    for one in own:
-        one.signature.name = names[one.signature.name]
-    for gradient in graph.library.gradient:
-        for field in ("function_name", "gradient_func"):
-            name = getattr(gradient, field)
-            setattr(gradient, field, names.get(name, name))
-
-    def rename(attributes: Any) -> None:
-        for value in attributes.values():
-            for function in [value.func, *value.list.func]:
-                if function.name in names:
-                    function.name = names[function.name]
-                    rename(function.attr)
-
-    for node in itertools.chain(graph.node, *(one.node_def for one in own)):
-        node.op = names.get(node.op, node.op)
-        rename(node.attr)
+    names = [one.signature.name for one in graph.library.function]
+    rename_functions(graph, {name: f"{name}_{mark}" for name in names})
 
 
 _T = TypeVar("_T")

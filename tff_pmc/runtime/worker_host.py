@@ -81,31 +81,6 @@ def refused_namespace():
     return reason
 
 
-def start_worker(command, port, log_path):
-    """Starts the worker so that it cannot outlive this process."""
-
-    def die_with_parent():
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-    with open(log_path, "wb") as log:
-        return subprocess.Popen(
-            [*command, f"--port={port}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            preexec_fn=die_with_parent,
-        )
-
-
-def wait_until_listening(worker, port):
-    """Returns when the worker accepts connections or has ended."""
-    while worker.poll() is None:
-        with contextlib.suppress(OSError):
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        time.sleep(0.02)
-
-
 def pump(source, sink):
     """Copies bytes one way until either side is closed."""
     buffer = memoryview(bytearray(_CHUNK))
@@ -131,6 +106,22 @@ def relay(listener, port):
             threading.Thread(target=pump, args=pair, daemon=True).start()
 
 
+def serve(folder, worker, port, exposed):
+    """Opens the socket when the worker accepts connections, and reports its end."""
+    while worker.poll() is None:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        time.sleep(0.02)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(folder, "worker.sock"))
+    listener.listen(16)
+    threading.Thread(target=relay, args=(listener, port), daemon=True).start()
+    if worker.poll() is None:
+        _report(f"ready {exposed}")
+    _report(f"died {worker.wait()}")
+
+
 def main(folder, private, *command):
     """Runs until the parent is gone; see the module's docstring."""
     exposed = refused_namespace() if private == "1" else "private=False"
@@ -139,19 +130,17 @@ def main(folder, private, *command):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    worker = start_worker(command, port, os.path.join(folder, "worker.log"))
-
-    def serve():
-        wait_until_listening(worker, port)
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(os.path.join(folder, "worker.sock"))
-        listener.listen(16)
-        threading.Thread(target=relay, args=(listener, port), daemon=True).start()
-        if worker.poll() is None:
-            _report(f"ready {exposed}")
-        _report(f"died {worker.wait()}")
-
-    threading.Thread(target=serve, daemon=True).start()
+    with open(os.path.join(folder, "worker.log"), "wb") as log:
+        worker = subprocess.Popen(
+            [*command, f"--port={port}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            # It cannot outlive this process.
+            preexec_fn=lambda: _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
+        )
+    serving = folder, worker, port, exposed
+    threading.Thread(target=serve, args=serving, daemon=True).start()
     sys.stdin.buffer.read()
     worker.kill()
     shutil.rmtree(folder, ignore_errors=True)
