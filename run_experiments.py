@@ -78,7 +78,7 @@ def check_temporary_room():
 
 
 def execute(command, runs, table, cluster=None, callbacks=()):
-    """Does what is asked for; imports TensorFlow and TFF only here."""
+    """Runs what the flags request; imports TensorFlow and TFF only here."""
     output_dir = command.output_dir or os.path.join(
         "runs", f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )

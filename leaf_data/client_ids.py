@@ -36,7 +36,7 @@ class ClientIds(Sequence[str]):
 
     @classmethod
     def of(cls, names: Sequence[str]) -> ClientIds:
-        """The same names as an array."""
+        """Returns the same names as an array."""
         if isinstance(names, ClientIds):
             return names
         return cls(np.char.encode(np.array(names, str), "utf-8"))

@@ -41,7 +41,7 @@ _NOT_HELD = (
 
 
 def clients_of_leaf(folder: str) -> Iterator[Client]:
-    """The users of LEAF's files in a folder, and their test examples if it has some."""
+    """Reads the users of LEAF's files in a folder, and their test examples if any."""
     by_number: dict[int, list[leaf_json.LeafFile]] = {}
     for file in leaf_json.find("LEAF", [folder]):
         by_number.setdefault(file.number, []).append(file)

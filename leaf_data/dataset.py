@@ -134,7 +134,7 @@ def load(
             variable `TFF_PMC_DATA_DIR`, then what the data set falls back to.
             `digits5k` and `store` take none.
         cache_dir: the folder in which to keep what is converted once, for data sets
-            that keep a cache; by default it is beside the data.
+            that keep a cache; by default it is in the data's folder.
         **options: the data set's own settings by name, and `seed`. They are the
             fields of its class, which documents them: for `mnist`, say, that is
             `leaf_data.datasets.mnist.Mnist`, with `partition` ("iid" or "noniid").

@@ -281,7 +281,7 @@ class Examples:
 
 
 def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as int32, values as float32; a `DataError` for what these cannot hold."""
+    """Returns labels as int32, values as float32; a `DataError` if they do not fit."""
     if y.dtype.kind not in "biuf":
         raise DataError(f"y has to be integers or floats, not {y.dtype}")
     if y.dtype.kind == "f":
@@ -297,7 +297,7 @@ def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
-    """The rows of a pool of a size that a part names, by their indices or a mask."""
+    """Returns the rows of a pool of a size that a part names by indices or a mask."""
     rows = np.asarray(part)
     if rows.dtype == bool and rows.shape == (size,):
         return np.flatnonzero(rows)

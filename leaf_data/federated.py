@@ -56,7 +56,7 @@ class Origin:
         return cls(source, files, os.path.dirname(paths[0]))
 
     def __str__(self) -> str:
-        """The files with their checksums; of many, their number and one checksum."""
+        """Lists the files with checksums; of many, the number and one checksum."""
         if len(self.files) > _MANY_FILES:
             together = hashlib.sha256(repr(sorted(self.files)).encode()).hexdigest()
             return (
@@ -261,7 +261,7 @@ class FederatedDataset:
 
 
 def _labels_a_client(examples: Examples) -> list[int]:
-    """The numbers of labels of the clients that have the fewest and the most."""
+    """Returns the fewest and the most labels that a client has."""
     found: list[int] = []
     for start in range(0, examples.num_clients, _AT_ONCE):
         splits = examples.row_splits[start : start + _AT_ONCE + 1]

@@ -247,7 +247,7 @@ class Settings(Declared):
 
 
 def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:
-    """Says that there is no such name, which near one is meant, and which there are."""
+    """Builds the error of an unknown name, with the nearest name and all names."""
     near = difflib.get_close_matches(str(name), known if meant is None else meant, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"no {what} {name!r}{hint}: there are {', '.join(known)}"

@@ -70,7 +70,7 @@ def write_store(
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as
-            above, or has tests beside a `test_fraction`. Nothing is left behind then.
+            above, or has tests with a `test_fraction`. Nothing is left behind then.
 
     Example:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
@@ -168,7 +168,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 def _digest(folder: str) -> str:
-    """The checksum of the header, which has those of all arrays."""
+    """Returns the checksum of the header, which has those of all arrays."""
     return data_files.sha256(os.path.join(folder, npy_folder.HEADER))
 
 
@@ -256,7 +256,7 @@ def _write_clients(
 def _pairs(
     arrays: Sequence[Any], fraction: float, stream: tuple[int, int]
 ) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """A client's (x, y) to train on, and to be tested on."""
+    """Returns a client's (x, y) to train on, and to be tested on."""
     if len(arrays) not in (2, 4):
         raise DataError("has to be (name, x, y), or have x_test and y_test, too")
     found = [_checked(*arrays[k : k + 2]) for k in range(0, len(arrays), 2)]

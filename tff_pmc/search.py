@@ -17,9 +17,9 @@ knows nothing of scores, models, TensorFlow or files, so it can be run by hand:
 How well a model did is an integer, the correctly classified examples over all
 clients (their number is the same for all candidates), so that a comparison is exact.
 
-Algorithm 1 and the words beside it differ in two places, and this follows the
-algorithm. Its line 17 goes on only while a candidate is worse than the round before,
-where the words ask for a better one: a candidate that is equally good ends the search.
+Algorithm 1 and the paper's text on it differ in two places, and this follows the
+algorithm. Its line 17 continues only while a candidate is worse than the round before,
+where the text requires a better one: a candidate that is equally good ends the search.
 Its line 20 goes back to the weights (line 9), where the words go back to a step 3.
 In which order other orderings are tried, which of equally good ones is kept, and what
 the first round is compared with, the paper does not print.
@@ -149,7 +149,7 @@ class Trials:
         return max(self.tried, key=lambda trial: trial.correct)
 
     def result(self) -> SearchState:
-        """The state for the next round."""
+        """Returns the state for the next round."""
         return SearchState(self.chosen.index, self.chosen.correct)
 
 

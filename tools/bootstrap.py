@@ -207,7 +207,7 @@ def run(command, descriptor, may_fail=False):
         process = subprocess.Popen(
             command,
             # Not ROOT: there uv would read pyproject.toml, whose [tool.uv] is for
-            # resolving, and refuse its ranges beside hashes.
+            # resolving, and refuse its ranges together with hashes.
             cwd=os.sep,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from svg_drawing import Drawing
 
 
 def idea():
-    """One aggregation gives the model of every ordering."""
+    """Draws how one aggregation gives the model of every ordering."""
     d = Drawing(
         860, 330,
         "One aggregation, every ordering",
@@ -47,7 +47,7 @@ def idea():
 
 
 def one_round():
-    """The path of one round."""
+    """Draws the path of one round."""
     d = Drawing(
         860, 520,
         "The path of one round",
@@ -85,7 +85,7 @@ def one_round():
 
 
 def adjustment():
-    """Online adjustment, DA's Algorithm 1."""
+    """Draws online adjustment, DA's Algorithm 1."""
     d = Drawing(
         860, 400,
         "Online adjustment of the ordering",
@@ -134,7 +134,7 @@ def adjustment():
 
 
 def worker():
-    """TFF's worker, which is kept away from the network."""
+    """Draws TFF's worker, which is isolated from the network."""
     d = Drawing(
         860, 250,
         "TFF's worker in a namespace of its own",
@@ -159,7 +159,7 @@ def worker():
 
 
 def cluster():
-    """The two ways to spread work over a cluster."""
+    """Draws the two ways to spread work over a cluster."""
     d = Drawing(
         860, 480,
         "What a cluster shares out",

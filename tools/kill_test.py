@@ -200,7 +200,7 @@ def _last_state(checkpoint: pathlib.Path) -> int:
 
 
 def _saves(folder: pathlib.Path, since: float) -> bool:
-    """Whether a new file is there, and none that an earlier kill has left."""
+    """Returns whether a new file is there, which no earlier kill has left."""
     try:
         saved = folder.glob(f"*/{CHECKPOINT}.new")
         return any(path.stat().st_mtime > since for path in saved)

@@ -127,7 +127,7 @@ class Celeba(Dataset):
             words = f"left out are clients without train or test photos: {alone}"
             _LOG.warning("%s: %s", folder, incomplete or words)
         x, sha256 = image_folder.decoded(
-            "celeba", folder, list(files.values()), SIDE, cache_dir, beside=raw
+            "celeba", folder, list(files.values()), SIDE, cache_dir, cache_root=raw
         )
         y = photos["smiling"].to_numpy(np.int32)[photo_of]
         attributes = {k: photos[k].to_numpy()[photo_of] for k in photos if k == "sharp"}

@@ -151,7 +151,7 @@ class Partitioned(Dealt):
         )
 
     def _parts(self, labels: npt.NDArray[Any], count: int) -> list[npt.NDArray[Any]]:
-        """The rows of each client's training images."""
+        """Returns the rows of each client's training images."""
         if self.partition == "noniid":
             return partitions.sorted_shards(labels, count, self.seed)
         # Equal, within one.

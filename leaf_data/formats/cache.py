@@ -78,9 +78,9 @@ def _place(name: str, folder: str, cache_dir: Folder | None) -> str:
         with reading(f"{name}: cache_dir {cache_dir}", "is not writable"):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         return path
-    beside = os.path.join(folder, f"{name}_cache", name)
-    if os.path.exists(beside) or os.access(folder, os.W_OK | os.X_OK):
-        return beside
+    with_data = os.path.join(folder, f"{name}_cache", name)
+    if os.path.exists(with_data) or os.access(folder, os.W_OK | os.X_OK):
+        return with_data
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     _LOG.warning("%s: %s is not writable, the cache is in %s", name, folder, home)
     return os.path.join(home, "tff_pmc", shared)

@@ -49,18 +49,18 @@ def decoded(
     cache_dir: Folder | None,
     *,
     resize: bool = True,
-    beside: str = "",
+    cache_root: str = "",
 ) -> tuple[npt.NDArray[Any], str]:
     """Decodes images the first time, and reads them from a cache later.
 
     An image of another size is resized, or refused if `resize` is False. The cache is
-    in `root`, or the folder `beside`. Returns them, uint8 [N, side, side, 3] RGB, and
-    a sha256 over the names and contents of all of them.
+    in `root`, or the folder `cache_root`. Returns them, uint8 [N, side, side, 3] RGB,
+    and a sha256 over the names and contents of all of them.
     """
     paths = [os.path.join(root, file) for file in files]
     arrays, digests = cached(
         name,
-        beside or root,
+        cache_root or root,
         paths,
         lambda: {"x": _decode(name, root, files, side, resize)},
         cache_dir,

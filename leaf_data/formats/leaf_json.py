@@ -92,7 +92,7 @@ def read(
     """Reads a file, holding its text and no more than one user's lists at a time."""
 
     def made(pairs: list[tuple[str, Any]]) -> Any:
-        """Is called for each object when it ends, those inside of it before it."""
+        """Receives each object when it ends, those inside of it before it."""
         data = dict(pairs)
         if len(data) != len(pairs):
             counts = collections.Counter(key for key, _ in pairs)

@@ -93,7 +93,7 @@ def dirichlet(
 
 
 def power_law(num_examples: int, num_clients: int, seed: int) -> IntArray:
-    """Sizes of clients that fall as 1 / rank (Zipf's law), in random order, [K].
+    """Draws sizes of clients that fall as 1 / rank (Zipf's law), in random order, [K].
 
     They add up to the number of examples, and each is at least 1: of 4,000 among 100
     clients the largest has 753, half have 16 or fewer, and the smallest 9.

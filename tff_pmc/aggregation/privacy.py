@@ -54,7 +54,7 @@ class GaussianSums:
     def bounds(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[float, float]:
-        """L2 bounds of a client's updates, `C sqrt(B)`, and scalars, `sqrt(B + m)`."""
+        """Returns L2 bounds of a client: updates `C sqrt(B)`, scalars `sqrt(B + m)`."""
         if normalization.method != "range":
             raise ValueError(
                 "differential privacy needs a declared range for every criterion: "
@@ -72,7 +72,7 @@ class GaussianSums:
     def factories(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[GaussianSumFactory, GaussianSumFactory]:
-        """The factories of the noisy sums of updates and of scalars."""
+        """Builds the factories of the noisy sums of updates and of scalars."""
         models, scalars = (
             GaussianSumFactory(
                 math.sqrt(2) * self.noise_multiplier * bound, self.seed, stream
@@ -114,7 +114,7 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
 def add_noise(
     noise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], state: tf.Tensor, values: Any
 ) -> tuple[tf.Tensor, Any]:
-    """The next state (seed, round), and each tensor with `noise(key, tensor)` on it."""
+    """Adds `noise(key, tensor)` to each tensor; returns the next (seed, round), too."""
     fold_in = tf.random.experimental.stateless_fold_in
     flat = tf.nest.flatten(values)
     noisy = [v + noise(fold_in(state, place), v) for place, v in enumerate(flat)]

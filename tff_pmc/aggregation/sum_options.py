@@ -110,7 +110,7 @@ class SumPlan:
         return self.scalar_sum_factory is not None
 
     def unweighted(self) -> SumPlan:
-        """The same plan with updates that are not weighted by the criteria yet."""
+        """Returns the same plan for updates that criteria do not weight yet."""
         return dataclasses.replace(self, basis=Basis.singles(self.basis.num_criteria))
 
 
@@ -154,7 +154,7 @@ class SumOptions(SumSettings):
             raise ValueError("privacy makes its own sums: give no sum factory with it")
         if self.scalar_sum_factory is not None and self.normalization == "max":
             raise ValueError(
-                "the normalization 'max' sends maxima beside the sums, in the clear: "
+                "the normalization 'max' sends maxima with the sums, in the clear: "
                 "it excludes scalar_sum_factory; use 'sum' or 'range'"
             )
 

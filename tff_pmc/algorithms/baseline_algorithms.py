@@ -54,7 +54,7 @@ class FactoryAlgorithm(Algorithm):
         super().check(settings)
 
     def client_step(self, settings: RunSettings) -> Any:
-        """What a client does with its model before the factory sees its update.
+        """Returns what a client does with its model before the factory sees its update.
 
         None, the default, for nothing; see `aggregation.client_steps`.
         """
@@ -169,7 +169,7 @@ class Personalized(_Baseline):
         super().check(settings)
 
     def own_answers(self, context: RunContext) -> Any:
-        """By the text, each client answers with its own tuned model."""
+        """Answers, by the text, with the tuned model of each client."""
         return TunedAnswers(context) if self.form == "text" else None
 
 
@@ -201,7 +201,7 @@ class TunedAnswers:
         )
 
     def answer(self, weights: Any) -> npt.NDArray[np.int64]:
-        """The predicted label of each test example, [N]."""
+        """Predicts the label of each test example, [N]."""
         answers = np.asarray(self._compute(weights, self._clients, self._x), np.int64)
         own: npt.NDArray[np.int64] = answers[self._owner, np.arange(len(self._owner))]
         return own
@@ -246,13 +246,13 @@ class Quantized(_Baseline):
     )
 
     def factory(self, settings: RunSettings) -> Any:
-        """The simple average: the client rounds, and not the mean."""
+        """Builds the simple average: the client rounds, and not the mean."""
         from tff_pmc.aggregation import baselines
 
         return baselines.simple_average()
 
     def client_step(self, settings: RunSettings) -> Any:
-        """The rounding of the trained model, at the client."""
+        """Rounds the trained model at the client."""
         from tff_pmc.aggregation import baselines
 
         return baselines.quantize_parameters(self.bits)

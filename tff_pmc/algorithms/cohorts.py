@@ -43,7 +43,7 @@ class Cohorts:
     def choose(
         self, round_num: int, weights: Optional[Callable[[], Any]] = None
     ) -> Cohort:
-        """A round's clients: a pure function of the seed, the round and the model.
+        """Chooses the clients of a round from the seed, the round and the model alone.
 
         `weights` makes the model's weights, for a selection that needs the loss.
         """
@@ -77,7 +77,7 @@ class Cohorts:
     def _losses(
         self, clients: npt.NDArray[np.int64], weights: Any
     ) -> npt.NDArray[np.float64]:
-        """The mean loss of the model on each client's training examples."""
+        """Computes the model's mean loss on each client's training examples."""
         from tff_pmc.algorithms.run_context import traced
         from tff_pmc.processes import build_loss_sums, evaluation_packs
 

@@ -14,7 +14,7 @@ MOST = 200
 
 
 def scores_of(settings: RunSettings, in_force: scores.Score) -> list[scores.Score]:
-    """The scores, the one in force first; a `SettingError` for what cannot be."""
+    """Builds the scores, that in force first; a `SettingError` where one cannot be."""
     on = settings.aggregation
     found = [in_force]
     for kind in settings.counterfactual.kinds:
@@ -40,7 +40,7 @@ def scores_of(settings: RunSettings, in_force: scores.Score) -> list[scores.Scor
 
 
 def _averages(step: str, settings: RunSettings, kind: str) -> list[scores.Score]:
-    """The weighted averages whose weights are multiples of a step."""
+    """Builds the weighted averages whose weights are multiples of a step."""
     try:
         parts = 1 / float(step)
     except (ValueError, ZeroDivisionError):

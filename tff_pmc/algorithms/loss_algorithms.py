@@ -33,7 +33,7 @@ class OwnCriteriaAlgorithm(ScoredAlgorithm):
 
     @abc.abstractmethod
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """The criteria."""
+        """Returns the criteria."""
 
     def check(self, settings: RunSettings) -> None:
         """Refuses declared ranges, which its own criteria do not have, and their codes.
@@ -60,17 +60,17 @@ class _SizeTimesFactor(OwnCriteriaAlgorithm):
     """The product of n_k and one criterion."""
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """DS, and the factor."""
+        """Returns DS and the factor."""
         return criteria_lib.resolve(["DS", self.factor()])
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The product of both."""
+        """Returns the product of both."""
         members = [one.code for one in self.own_criteria(settings)]
         return scores.product(settings.columns, members=members)
 
     @abc.abstractmethod
     def factor(self) -> str | Criterion:
-        """The criterion with DS."""
+        """Returns the criterion with DS."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +93,7 @@ class QFFL(_SizeTimesFactor):
     )
 
     def factor(self) -> str:
-        """The loss to the power q."""
+        """Returns the loss to the power q."""
         return f"LOSS^{self.q:.15g}"
 
 
@@ -119,7 +119,7 @@ class Term(_SizeTimesFactor):
     )
 
     def factor(self) -> Criterion:
-        """The exponential."""
+        """Returns the exponential."""
 
         def value(client: LocalClient) -> Any:
             return held(tf.exp(self.t * received_loss(client)), True)
@@ -156,7 +156,7 @@ class PropFair(_SizeTimesFactor):
     )
 
     def factor(self) -> Criterion:
-        """The inverse of the utility."""
+        """Returns the inverse of the utility."""
 
         def value(client: LocalClient) -> Any:
             return 1.0 / tf.maximum(self.bound - received_loss(client), self.epsilon)
@@ -191,7 +191,7 @@ class InverseAccuracy(_SizeTimesFactor):
         return True
 
     def factor(self) -> Criterion:
-        """The inverse of the accuracy on the client's examples."""
+        """Returns the inverse of the accuracy on the client's examples."""
 
         def value(client: LocalClient) -> Any:
             return 1.0 / (client.mean_on_received(_accuracy) + self.epsilon)
@@ -231,7 +231,7 @@ class AgnosticFL(OwnCriteriaAlgorithm):
         super().check(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """Lambda."""
+        """Returns lambda."""
 
         def value(client: LocalClient) -> Any:
             return client.memory
@@ -240,11 +240,11 @@ class AgnosticFL(OwnCriteriaAlgorithm):
         return (Criterion("lambda", "AFL's weight", source, value, needs_model=True),)
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Lambda alone."""
+        """Returns lambda alone."""
         return scores.single("lambda", settings.columns)
 
     def memory(self, context: RunContext) -> Any:
-        """Each client's lambda."""
+        """Returns each client's lambda."""
         from tff_pmc.clients.client_memory import AgnosticWeights
 
         return AgnosticWeights(len(context.data.client_ids), self.rate)

@@ -17,7 +17,7 @@ class _Operator(PriorityAlgorithm):
     """An operator over the criteria that `--priority` names."""
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The operator's score; of one criterion alone, the criterion."""
+        """Returns the operator's score; of one criterion alone, the criterion."""
         on = settings.aggregation
         self.check_own_settings()
         if len(on.priority) == 1:
@@ -29,7 +29,7 @@ class _Operator(PriorityAlgorithm):
 
     @abc.abstractmethod
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The score of several of the criteria."""
+        """Returns the score of several of the criteria."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class WeightedAverage(_Operator):
             raise ValueError("it takes --average_weights")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The average."""
+        """Returns the average."""
         return scores.weighted_average(self.weights, on.criteria, members=on.priority)
 
 
@@ -81,12 +81,12 @@ class OrderedWeightedAverage(_Operator):
     )
 
     def check_own_settings(self) -> None:
-        """Refuses weights beside a quantifier, and neither."""
+        """Refuses both weights and a quantifier, and neither."""
         if bool(self.weights) == bool(self.quantifier):
             raise ValueError("it takes --owa_weights or --owa_quantifier, one of them")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The OWA."""
+        """Returns the OWA."""
         weights = self.quantifier or self.weights
         return scores.owa(weights, on.criteria, members=on.priority)
 
@@ -114,7 +114,7 @@ class ChoquetIntegral(_Operator):
             raise ValueError("it takes --choquet_capacity")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The integral."""
+        """Returns the integral."""
         value = {tuple(subset.split("+")): worth for subset, worth in self.capacity}
         if len(value) < len(self.capacity):
             raise ValueError("the capacity names a set twice")
@@ -132,7 +132,7 @@ class CriteriaProduct(_Operator):
     name = "Product"
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The product, one monomial."""
+        """Returns the product, one monomial."""
         return scores.product(on.criteria, members=on.priority)
 
 
@@ -159,11 +159,11 @@ class DualCriterion(ScoredAlgorithm):
     )
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The score in force in the first round, of the quantity alone."""
+        """Returns the score in force in the first round, of the quantity alone."""
         return scores.dual(0.0, criteria=settings.aggregation.criteria)
 
     def candidates(self, settings: RunSettings) -> list[scores.Score]:
-        """The scores of all lambdas."""
+        """Returns the scores of all lambdas."""
         criteria = settings.aggregation.criteria
         return list(scores.dual_grid(self.lambda_steps, criteria=criteria))
 

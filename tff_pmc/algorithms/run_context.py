@@ -65,7 +65,7 @@ class RunContext:
         return cohorts.Cohorts(self)
 
     def pack(self, chosen: Sequence[int]) -> list[Any]:
-        """A cohort's packs; see `packing.pack`."""
+        """Packs a cohort; see `packing.pack`."""
         from tff_pmc.clients import packing
 
         settings, table = self.settings, self.data.client_table.values
@@ -117,7 +117,7 @@ class RunContext:
         return builders[training.client_optimizer](training.learning_rate)
 
     def client_rate(self, round_num: Any) -> Any:
-        """The clients' learning rate, of a round's number from 0 as a tensor."""
+        """Returns the clients' learning rate in a round, a tensor counted from 0."""
         training = self.settings.training
         steps = tf.cast(round_num // training.client_rate_decay_every, tf.float32)
         return training.learning_rate * training.client_rate_decay**steps
@@ -166,7 +166,7 @@ class RunContext:
 
 
 def _model(settings: RunSettings) -> Any:
-    """The model of a run; a `SettingError` names a file of weights that do not fit."""
+    """Builds the model of a run; a `SettingError` names weights that do not fit."""
     name, file = settings.names["model"], settings.training.initial_weights
     model = prefix_errors(f"--model={name}", _built, settings.model)
     return prefix_errors("--initial_weights", _begun, model, *file) if file else model
@@ -174,7 +174,7 @@ def _model(settings: RunSettings) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
-    """The model, one for runs of equal settings: what is traced of it serves them."""
+    """Builds the model once for runs of equal settings, which share what is traced."""
     from tff_pmc.models.tff_types.packed_model import as_functional
 
     return as_functional(settings.build())
@@ -184,7 +184,7 @@ _begun = functools.lru_cache(maxsize=1)(with_weights_of)
 
 
 def _num_scores(settings: RunSettings) -> int:
-    """How many classes a run's model tells apart."""
+    """Counts the classes that a run's model distinguishes."""
     from tff_pmc.processes.evaluation import num_scores
 
     return prefix_errors(
@@ -194,12 +194,12 @@ def _num_scores(settings: RunSettings) -> int:
 
 @functools.lru_cache(maxsize=2)
 def traced(build: Callable[..., Any], model: Any, num_clients: int) -> Any:
-    """A computation, which the next run of an equal model need not trace again."""
+    """Traces a computation once for all runs of an equal model."""
     return build(model, num_clients)
 
 
 def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
-    """The numbers of so many clients, of those that have examples; 0 for all clients.
+    """Draws the numbers of so many clients that have examples; 0 draws all of them.
 
     They are ascending, and depend on the examples' federation alone, so that they are
     the same under all seeds.

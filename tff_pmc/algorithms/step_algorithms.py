@@ -38,7 +38,7 @@ class _StepAlgorithm(OwnCriteriaAlgorithm):
         super().check(settings)
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The criterion alone, with the powers of the totals."""
+        """Returns the criterion alone, with the powers of the totals."""
         own, columns = self.own_criteria(settings), settings.columns
         powers = zip(own, self.powers)
         return dataclasses.replace(
@@ -91,7 +91,7 @@ class QFedAvg(_StepAlgorithm):
         super().check(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """`L F_k^q`, and h_k."""
+        """Returns `L F_k^q` and h_k."""
         inverse_rate = 1 / settings.training.learning_rate
         bound, q = self.lipschitz or inverse_rate, self.q
 
@@ -140,7 +140,7 @@ class FedNova(_StepAlgorithm):
         super().check(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """`n_k / tau_k`, `n_k tau_k`, and n_k."""
+        """Returns `n_k / tau_k`, `n_k tau_k` and n_k."""
         size = criteria_lib.REGISTRY["DS"]
 
         def numbers(client: LocalClient) -> list[Any]:

@@ -20,7 +20,7 @@ def data_source(
     seed: int = 0,
     **packing: Any,
 ) -> tff.program.FederatedDataSource:
-    """The clients of a federation for `tff.learning.programs.train_model`.
+    """Wraps the clients of a federation for `tff.learning.programs.train_model`.
 
     A cohort is a pure function of the seed and of how many were drawn before: it is
     that of `run_experiments.py` with this `--cohort_seed` in the same round. A program
@@ -95,7 +95,7 @@ class _Source(tff.program.FederatedDataSource):
         return self._iterators(0)
 
     def cohort(self, round_num: int, size: Optional[int]) -> Any:
-        """The data of a round's clients."""
+        """Returns the data of a round's clients."""
         if size is None:
             return self._data(self._places)
         if not 1 <= size <= len(self._places):
@@ -124,18 +124,18 @@ class _Cohorts(tff.program.FederatedDataSourceIterator):
         return self.source.federated_type
 
     def select(self, k: Optional[int] = None) -> Any:
-        """The next k clients' data, or all clients'."""
+        """Returns the next k clients' data, or all clients'."""
         cohort = self.source.cohort(self._drawn + 1, k)
         self._drawn += 1
         return cohort
 
     def to_bytes(self) -> bytes:
-        """What a program's state has of it: no data."""
+        """Returns what a program's state has of it: no data."""
         return json.dumps({"drawn": self._drawn, **self.source.origin}).encode()
 
     @classmethod
     def from_bytes(cls, buffer: bytes) -> _Cohorts:
-        """The iterator that was saved of this source, or of an equal one."""
+        """Restores the iterator that was saved of this source, or of an equal one."""
         saved = json.loads(buffer)
         drawn = saved.pop("drawn")
         for name, here in cls.source.origin.items():

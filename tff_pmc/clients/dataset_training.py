@@ -78,7 +78,7 @@ class _DatasetClient:
 
     @functools.cached_property
     def _examples(self) -> tuple[Any, Any]:
-        """Inputs and labels, `[n, ...]`, all batches joined.
+        """Joins the inputs and labels of all batches, `[n, ...]`.
 
         Both from one pass: a dataset that shuffles has another order in the next. Where
         batches have other lengths, the shorter are padded with zeros at the end.
@@ -108,7 +108,7 @@ def _joined(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
 def with_attributes(
     dataset: tf.data.Dataset, attributes: Mapping[str, float]
 ) -> tf.data.Dataset:
-    """A client's dataset with its attributes beside every batch.
+    """Adds a client's attributes to every batch of its dataset.
 
     Args:
         dataset: the client's batches.
@@ -215,7 +215,7 @@ def build_dataset_client_work(
 
 @without_autograph
 def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
-    """The number of examples of a batch, int32, from the model's output on it."""
+    """Counts the examples of a batch, int32, from the model's output on it."""
     if output.num_examples is None:  # As in TFF's algorithms.
         return tf.shape(output.predictions)[0]
     return tf.cast(output.num_examples, tf.int32)
@@ -223,7 +223,7 @@ def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
 
 @without_autograph
 def counted(examples: Any, count: tf.Tensor) -> tf.Tensor:
-    """The examples and so many more; reports a dataset that seems to have no end."""
+    """Adds so many examples; reports a dataset that seems to have no end."""
     seen = examples + count
     passed = (seen > MOST_EXAMPLES) & (examples <= MOST_EXAMPLES)
     words = (

@@ -34,7 +34,7 @@ class OwnMetrics(NamedTuple):
 
     @classmethod
     def of(cls, model: Any) -> OwnMetrics:
-        """The metrics of a functional model, or of what a `model_fn` makes."""
+        """Returns the metrics of a functional model, or of what a `model_fn` makes."""
         with tf.Graph().as_default():
             if isinstance(model, tff.learning.models.FunctionalModel):
                 finalizers = model.finalize_metrics
@@ -87,14 +87,14 @@ def build_aggregation(
 
 @without_autograph
 def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
-    """A client's metrics; `none` where it is left out, as in TFF's algorithms."""
+    """Returns a client's metrics; `none` if it is left out, as in TFF's algorithms."""
     return tf.nest.map_structure(
         lambda some, no: tf.where(own.included, some, no), found, none
     )
 
 
 def as_model_fn(model: Any) -> Any:
-    """A function that makes a `VariableModel` out of either kind of model."""
+    """Wraps either kind of model as a function that makes a `VariableModel`."""
     if isinstance(model, tff.learning.models.FunctionalModel):
         return lambda: _FunctionalWithMetrics(model)
     return model

@@ -36,7 +36,7 @@ class PackedClients:
         return cls(tf.shape(rows["client"], tf.int64)[0] - 1, rows)
 
     def __getitem__(self, place: tf.Tensor) -> Any:
-        """The element of the client at a place from 0 to `count` - 1."""
+        """Returns the element of the client at a place from 0 to `count` - 1."""
         return tf.nest.map_structure(lambda column: _dense(column[place]), self._rows)
 
 

@@ -268,7 +268,7 @@ def train_locally(
 
 
 def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
-    """The type of the weights and class weights that clients receive together."""
+    """Returns the type of the weights and class weights that clients receive."""
     return tff.to_type(
         collections.OrderedDict(
             weights=model_type, class_weights=tff.TensorType(np.float32, [num_classes])

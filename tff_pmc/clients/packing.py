@@ -37,7 +37,7 @@ def element_spec(
     client_attributes: Sequence[str] = (),
     example_attributes: Sequence[str] = (),
 ) -> collections.OrderedDict:
-    """The `TensorSpec`s of one packed client of a model, with the attributes named."""
+    """Returns the `TensorSpec`s of a model's packed client with these attributes."""
     x, y = split_batch(input_spec)
     number = tf.TensorSpec([], tf.int32)
     spec = collections.OrderedDict(x=x, y=y, client=number, place=number)
@@ -51,7 +51,7 @@ def element_spec(
 def attribute_spec(
     names: Sequence[str], shape: Sequence[Optional[int]] = ()
 ) -> collections.OrderedDict:
-    """float32 for each name, sorted, so that their order does not matter."""
+    """Returns float32 for each name, sorted, so that their order does not matter."""
     return collections.OrderedDict(
         (name, tf.TensorSpec(shape, tf.float32)) for name in sorted(names)
     )
@@ -66,7 +66,7 @@ def check_attribute(name: str, values: Any) -> None:
 
 
 def split_batch(batch: Any) -> tuple[Any, Any]:
-    """A batch's inputs and labels, from `(x, y)` or `{"x": ..., "y": ...}`."""
+    """Splits a batch, `(x, y)` or `{"x": ..., "y": ...}`, into inputs and labels."""
     if isinstance(batch, Mapping):
         return batch["x"], batch["y"]
     return batch[0], batch[1]
@@ -218,7 +218,7 @@ def pack_client_data(
 
 
 def _input_and_label(element: tuple) -> tuple[Any, Any]:
-    """An element's input and label, from the arguments of `Dataset.map`."""
+    """Returns an element's input and label from the arguments of `Dataset.map`."""
     if len(element) == 2:
         return element
     if isinstance(element[0], Mapping):
@@ -254,7 +254,7 @@ def split_arrays(
     max_bytes: int,
     attributes: Optional[Attributes],
 ) -> list[list[ClientArrays]]:
-    """The clients of each pack, with attributes; args and errors are those of `pack`.
+    """Splits clients into packs, with attributes; takes and raises what `pack` does.
 
     The names are of all K clients. Of arrays that lie on the disk nothing is read.
     """

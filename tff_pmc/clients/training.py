@@ -122,12 +122,12 @@ class Training(LocalTraining):
         return tf.cast(tf.function(self.client_learning_rate_fn)(round_num), tf.float32)
 
     def num_steps(self, size: Any) -> Any:
-        """The steps of a packed client of so many examples (tensors), one a batch."""
+        """Returns the steps of a packed client of so many examples, one a batch."""
         batch = self.batch_size or tf.maximum(size, 1)
         return self.local_epochs * ((size + batch - 1) // batch)
 
     def is_packed(self, model: Any) -> bool:
-        """Whether this model's clients are packed; a `ValueError` where they cannot."""
+        """Returns whether this model's clients are packed; raises if they cannot be."""
         is_functional = isinstance(model, tff.learning.models.FunctionalModel)
         packed = is_functional if self.packed is None else self.packed
         if packed and not is_functional:

@@ -53,7 +53,7 @@ class ClusterConnection:
             raise
 
     def workers(self) -> list[str]:
-        """The addresses of the workers; a `ClusterError` where no scheduler is left."""
+        """Returns the addresses of the workers, or raises a `ClusterError`."""
         try:
             return sorted(self.client.scheduler_info()["workers"])
         except KeyError as error:  # The client is closed.
@@ -68,7 +68,7 @@ class ClusterConnection:
             raise self.lost(f"no worker is left ({one_line(error)})") from error
 
     def lost(self, reason: str) -> ClusterError:
-        """An error of this cluster with the reason."""
+        """Makes an error of this cluster with the reason."""
         return ClusterError(f"--cluster={self.address}: {reason}")
 
     def look(self) -> None:
@@ -88,7 +88,7 @@ class ClusterConnection:
             return
 
     def call(self, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """The result of a method of the client, within the limit of time."""
+        """Calls a method of the client within the limit of time."""
 
         async def answered() -> Any:
             return await method(*arguments, **options)

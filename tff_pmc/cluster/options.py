@@ -128,7 +128,7 @@ class ClusterOptions(Settings):
             )
 
     def spreads_runs(self, num_runs: int, num_workers: int) -> bool:
-        """Whether runs are spread, and not clients; `auto` leaves it open."""
+        """Returns whether the workers make whole runs and do not share clients."""
         if self.spread != "auto":
             return self.spread == "runs"
         return num_runs >= max(2, num_workers)

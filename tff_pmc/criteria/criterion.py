@@ -32,9 +32,9 @@ class LocalClient:
             structure of such tensors where it has several outputs.
         initial_weights: the `tff.learning.models.ModelWeights` it received.
         trained_weights: the `ModelWeights` after local training.
-        attributes: the facts known of the client beside its data, float32 scalars
+        attributes: the facts known of the client besides its data, float32 scalars
             by name (PMC 4.2: trustworthiness of the device, commercial targets).
-        example_attributes: the facts known of each example beside x and y, float32
+        example_attributes: the facts known of each example besides x and y, float32
             `[n]` by name: those that the criteria name, and no others.
         steps: how many steps its optimizer took, an int32 scalar.
         memory: what the process remembers of it, if its option `memory` is given.
@@ -122,7 +122,7 @@ def register(criterion: Criterion) -> Criterion:
 
 
 def attribute(name: str) -> Criterion:
-    """A criterion that is an attribute of the client, boolean or in [0, 1].
+    """Makes a criterion of an attribute of the client, boolean or in [0, 1].
 
     Args:
         name: the name of the attribute, which is the criterion's code.
@@ -140,7 +140,7 @@ def attribute(name: str) -> Criterion:
 
 
 def power(criterion: Criterion, exponent: float | str) -> Criterion:
-    """A criterion whose value is another's to a power, of the code `DS^0.5`.
+    """Makes a criterion that is another's to a power, with a code such as `DS^0.5`.
 
     In flags, and wherever codes are named, `DS^0.5` is this one. A product of powers is
     the `scores.product` of such criteria. A client whose power float32 does not hold,
@@ -183,7 +183,7 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
 
 
 def held(value: Any, positive: Any) -> Any:
-    """The value, or no number where it is 0 in float32 alone and truly `positive`.
+    """Returns the value; not a number if it is 0 in float32 and `positive` in truth.
 
     Zero means to have nothing of a criterion. Who has too little for float32 is left
     out as one who has too much is.
@@ -194,7 +194,7 @@ def held(value: Any, positive: Any) -> Any:
 def bind_to_server(
     criteria: Sequence[Criterion], model: Any, x: Any, y: Any
 ) -> tuple[Criterion, ...]:
-    """The criteria, with each that needs the server's examples bound to these.
+    """Returns the criteria; those that need the server's examples are bound to these.
 
     Args:
         criteria: the criteria, resolved.
@@ -206,12 +206,12 @@ def bind_to_server(
 
 
 def example_attributes(criteria: Sequence[Criterion]) -> tuple[str, ...]:
-    """The attributes of examples that any of the criteria needs, sorted."""
+    """Returns the attributes of examples that any of the criteria needs, sorted."""
     return tuple(sorted({name for c in criteria for name in c.example_attributes}))
 
 
 def canonical(code: str) -> str:
-    """The registered code for a code or an alias; of a power the code of its base.
+    """Returns the registered code of a code, an alias or the base of a power.
 
     Raises:
         ValueError: there is no such criterion.
@@ -224,13 +224,13 @@ def canonical(code: str) -> str:
 
 
 def unaliased(code: str) -> str:
-    """A code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
+    """Returns a code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
     base, *exponent = code.split("^", 1)
     return "^".join([ALIASES.get(base, base), *exponent])
 
 
 def named(code: str, base: Optional[Criterion] = None) -> Criterion:
-    """The criterion of a code, an alias or a power; `base` in the registered's place.
+    """Returns the criterion of a code, an alias or a power (of `base`, if given).
 
     Raises:
         ValueError: there is no such criterion, or it is no power.
@@ -241,7 +241,7 @@ def named(code: str, base: Optional[Criterion] = None) -> Criterion:
 
 
 def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
-    """Criteria from codes, aliases or `Criterion` objects, in the order given.
+    """Resolves codes, aliases and `Criterion` objects to criteria, in this order.
 
     Raises:
         ValueError: a code is unknown or named twice.

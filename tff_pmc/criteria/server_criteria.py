@@ -27,7 +27,7 @@ _MAPE = "1 over the mean absolute percentage error on the server's examples"
 
 
 def hits(output: Any, y: Any) -> Any:
-    """1 for each example that a classifier gets right, float32 `[n]`."""
+    """Returns 1 for each example that a classifier gets right, float32 `[n]`."""
     correct = tf.equal(predicted_labels(output), tf.cast(y, tf.int32))
     return tf.cast(correct, tf.float32)
 
@@ -43,7 +43,7 @@ def server_metric(
     name: str = "metric on the server's examples",
     source: str = "AdaFed section 3.2",
 ) -> Criterion:
-    """Any metric of the client's model on the server's examples (AdaFed, section 3.2).
+    """Makes a criterion of a metric on the server's examples (AdaFed, section 3.2).
 
     Args:
         code: the criterion's code.
@@ -78,7 +78,7 @@ def server_metric(
 
 
 def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criterion:
-    """ACC: the accuracy of the client's model on the server's examples.
+    """Computes ACC: the accuracy of the client's model on the server's examples.
 
     Args:
         model: a classifier, as of `server_metric`.
@@ -111,7 +111,7 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
 
 
 def server_percentage_error(model: Any, x: Any, y: Any) -> Criterion:
-    """MAPE: 1 over the mean absolute percentage error on the server's examples.
+    """Computes MAPE: 1 / the mean absolute percentage error on the server's examples.
 
     The paper names the error and not how it weighs; here half the error weighs twice.
     `criteria.power` of it is another rule.

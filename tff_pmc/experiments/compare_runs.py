@@ -106,7 +106,7 @@ def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:
 
 
 def _reach(given: Mapping[str, Any]) -> str:
-    """The rule of reaching a target that the flags say; empty without them."""
+    """Returns the rule of reaching a target that the flags give; empty without them."""
     if "reach" in given:
         return str(given["reach"])
     if "protocol" in given:

@@ -46,7 +46,7 @@ class ModelSettings(Settings):
     )
 
     def build(self) -> Any:
-        """The model, a `tff.learning.models.FunctionalModel`.
+        """Builds the model, a `tff.learning.models.FunctionalModel`.
 
         Raises:
             TypeError: the subclass has neither a `function` nor a `build` of its own.

@@ -96,7 +96,7 @@ def build_federated_evaluation(
 
 
 def num_scores(model: tff.learning.models.FunctionalModel) -> int:
-    """How many scores a model gives an example: the number of classes it knows.
+    """Returns how many scores a model gives an example: its number of classes.
 
     Raises:
         ValueError: it does not give a score for each class, of which the highest is
@@ -121,7 +121,7 @@ def build_correct_counts(
     metrics: Optional[tff.Computation] = None,
     secure: bool = False,
 ) -> tff.Computation:
-    """The packed form of `build_federated_evaluation`: counts, by default alone.
+    """Builds the packed form of `build_federated_evaluation`, by default counts alone.
 
     With `secure` they are a secure sum, of which the server sees the total alone. A
     model that gives no score for each class, or has several labels of an example, is a
@@ -185,13 +185,13 @@ def over_packs(
     of_pack: Callable[[Any, Any], Any],
     combine: Callable[[Any], Any] = tff.federated_sum,
 ) -> tff.Computation:
-    """`over_clients` of a `tf.function` of a model's weights and a pack."""
+    """Applies `over_clients` to a `tf.function` of model weights and a pack."""
     types = models.weights_type(model), data_type
     return over_clients(tff.tensorflow.computation(*types)(of_pack), combine)
 
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
-    """The type of a pack of `evaluation_packs`, <x=X[?, ...], y=Y[?, ...], client>."""
+    """Returns the type of a pack, <x=X[?, ...], y=Y[?, ...], client>."""
     x, y = packing.split_batch(model.input_spec)
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(

@@ -58,7 +58,7 @@ def build_federated_prediction(
 
 
 def _predicted(model, weights, x, row, num_examples, batch_size):
-    """The predicted label of each x at its row, int32 [num_examples], else 0."""
+    """Predicts the label of each x at its row, int32 [num_examples]; 0 elsewhere."""
 
     def add(predicted, rows, output):
         return tf.tensor_scatter_nd_update(

@@ -60,7 +60,7 @@ def build_server_judge(
 
 
 def f1_of_classes(confusion: tf.Tensor) -> tf.Tensor:
-    """F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for a class that is not there.
+    """Computes F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for an absent class.
 
     The confusion has the numbers of examples by label (rows) and answer (columns).
     """

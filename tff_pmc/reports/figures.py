@@ -145,7 +145,7 @@ def head(axes: Any, title: str) -> None:
 
 
 def _as_texts(title: str) -> list[str]:
-    """The lines of a title, of whose names none is a formula."""
+    """Returns the lines of a title; no name in it is read as a formula."""
     return [figure_text(line) for line in title.splitlines()]
 
 
@@ -202,7 +202,7 @@ def finish(
 ) -> None:
     """Writes the title, the axes and the legend of one panel over the rounds.
 
-    The legend, beside the panel, says `what` its lines are, and what its band is.
+    The legend, next to the panel, names its lines (`what`) and its band.
     """
     head(axes, title)
     axes.set(xlabel=ROUNDS, ylabel=up)

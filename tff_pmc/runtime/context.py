@@ -71,7 +71,7 @@ class EngineContext(tff.program.FederatedContext):
 
 
 def _who_has(label: int, arg: Any) -> str:
-    """The client of a call's argument with a label, by its number or its place."""
+    """Names the client of a call's argument by the label, its number or its place."""
     parts = tf.nest.flatten(tff.structure.flatten(arg))
     clients = (part for part in parts if isinstance(part, tf.data.Dataset))
     for place, dataset in enumerate(clients):
@@ -97,7 +97,7 @@ class _InThreads(tff.framework.AsyncContext):
 
 
 def _called_by_program() -> bool:
-    """Whether the nearest caller, TFF's way to a context left out, is its program."""
+    """Returns whether the nearest caller outside TFF's contexts is its program."""
     frame = sys._getframe(2)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

@@ -23,7 +23,7 @@ _WITHOUT_MEMORY = re.compile(
 
 
 def digest(computation: tff.Computation) -> Optional[bytes]:
-    """A digest of what is computed; None where calls may depend on those before.
+    """Digests what is computed; None where calls may depend on those before.
 
     Computations of one digest differ in nothing but the names of their functions.
     """
@@ -64,7 +64,7 @@ class _Graph:
         self._digests: dict[str, str] = {}
 
     def digest(self) -> bytes:
-        """The digest of all that the graph has."""
+        """Computes the digest of all that the graph has."""
         self._rename(self._graph.node)
         gradients = sorted(
             (self._digest_of(one.function_name), self._digest_of(one.gradient_func))
@@ -75,7 +75,7 @@ class _Graph:
         return hashlib.sha256(content + repr(gradients).encode()).digest()
 
     def _digest_of(self, name: str) -> str:
-        """The digest of a function; the name itself where there is none."""
+        """Returns the digest of a function, or its name where there is none."""
         if name not in self._functions:
             return name
         if name not in self._digests:

@@ -39,7 +39,7 @@ def cancelled_by(manager: Optional[cancellation.CancellationManager]) -> Iterato
 
 
 def cancelling() -> Optional[cancellation.CancellationManager]:
-    """What may cancel this thread's calls."""
+    """Returns what may cancel this thread's calls."""
     return getattr(_of_thread, "manager", None)
 
 
@@ -60,7 +60,7 @@ def _call(function: Any, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def variant_of(dataset: tf.data.Dataset) -> tf.Tensor:
-    """The tensor that stands for a dataset, which nothing tunes while it is read.
+    """Returns the tensor of a dataset that is read without autotuning.
 
     The thread that does it is cancelled with data that end soon, and TensorFlow warns
     of each: "Optimization loop failed: CANCELLED".
@@ -154,7 +154,7 @@ class ImportedGraph:
 def _types(
     graph: tf.compat.v1.GraphDef, feeds: Sequence[str]
 ) -> Iterable[tf.TensorSpec]:
-    """The type of each tensor that is fed: TFF feeds placeholders alone."""
+    """Returns the type of each tensor that is fed: TFF feeds placeholders alone."""
     nodes = {node.name: node for node in graph.node}
     for name in feeds:
         attributes = nodes[name.split(":")[0]].attr
@@ -165,7 +165,7 @@ def _types(
 def _only_what_is_needed(
     graph: tf.compat.v1.GraphDef, tensors: Sequence[str]
 ) -> tf.compat.v1.GraphDef:
-    """The graph without what sets its variables, which would be done in each call."""
+    """Prunes the graph of what sets variables, which each call would repeat."""
     names = sorted({name.split(":")[0] for name in tensors})
     # Without its decorator, which warns in each process that it is of TensorFlow 1.
     return tf.compat.v1.graph_util.extract_sub_graph.__wrapped__(graph, names)
@@ -237,7 +237,7 @@ class PackSums:
     def of_pack(
         self, pack: Sequence[tf.Tensor], sent: Sequence[tf.Tensor], place: int
     ) -> list[tf.Tensor]:
-        """The sum of one pack, given its tensors and what the server sent.
+        """Computes the sum of one pack, given its tensors and what the server sent.
 
         What it draws at random follows from what was sent and its place among them.
         """
@@ -252,14 +252,14 @@ class PackSums:
     def merge(
         self, first: Sequence[tf.Tensor], second: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        """The sum of two sums."""
+        """Merges two sums."""
         in_clear = len(first) - self._num_integers
         total = self._merge([*first[:in_clear], *second[:in_clear]])
         return [*total, *(a + b for a, b in zip(first[in_clear:], second[in_clear:]))]
 
 
 def merged_in_tree(sums: Iterable[_T], merge: Callable[[_T, _T], _T]) -> _T:
-    """The sum of at least one sum, by pairs, pairs of pairs, and so on.
+    """Merges at least one sum by pairs, pairs of pairs, and so on.
 
     Each is merged as soon as its neighbour is there, so that few are kept.
     """

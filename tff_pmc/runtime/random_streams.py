@@ -27,7 +27,7 @@ _CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
 
 
 def _reached(graph: tf.compat.v1.GraphDef) -> Iterable[tuple[Any, Any]]:
-    """Each node that may run, with the nodes around it.
+    """Yields each node that may run, with the nodes around it.
 
     The order is that of calls: functions come in any, and with any numbers in names.
     """

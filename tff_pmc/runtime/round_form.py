@@ -105,7 +105,7 @@ class RoundForm:
         return values.to_python(found, _without_placement(self._result_type))
 
     def _packs(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
-        """The tensors of each value at CLIENTS, of all arguments there, in turn."""
+        """Returns the tensors of each value at CLIENTS, of all arguments in turn."""
         given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
         sizes = {len(value) for _, _, value in given}
         if len(sizes) > 1:
@@ -148,7 +148,7 @@ class RoundForm:
             return [body.value(one.zero, {}) for one in sums]
 
         def in_pairs(blocks: list[Any]) -> Callable[[list[Any]], list[Any]]:
-            """A function of the first arguments of these functions, then the second."""
+            """Makes a function of these functions' first arguments, then the second."""
             types = [block.type_signature.parameter for block in blocks]
 
             def traced(given: list[Any]) -> list[Any]:
@@ -325,7 +325,7 @@ _NOTHING = GraphParts(b"", (), (), "")
 def _traced(
     function: Callable[[list[Any]], list[Any]], types: Sequence[tff.Type]
 ) -> GraphParts:
-    """The graph of a function of a flat list of tensors, which gives structures."""
+    """Traces a function of a flat list of tensors that returns structures."""
     leaves = [leaf for type_ in types for leaf in tff.structure.flatten(type_)]
 
     def flat(given: list[Any]) -> tuple[Any, ...]:
@@ -350,14 +350,14 @@ def _taken(tensors: list[Any], type_: tff.Type) -> Any:
 
 
 def _member(argument: Any, number: int) -> Any:
-    """A member of a call's argument, which may be a structure or stand for one."""
+    """Returns a member of a call's argument, itself or what stands for it."""
     if isinstance(argument, tff.framework.Struct):
         return argument[number]
     return tff.framework.Selection(argument, index=number)
 
 
 def _named(type_: tff.Type, members: Sequence[Any]) -> Any:
-    """A structure of these members with the names of a type."""
+    """Makes a structure of these members with the names of a type."""
     names = [name for name, _ in tff.structure.to_elements(type_)]
     return tff.structure.Struct(zip(names, members))
 
@@ -375,7 +375,7 @@ def _without_placement(type_: tff.Type) -> tff.Type:
 
 
 def graph_parts(computation: tff.Computation) -> GraphParts:
-    """The parts of a computation that is TensorFlow alone."""
+    """Returns the parts of a computation that is TensorFlow alone."""
     serialized = tff.framework.serialize_computation(computation).tensorflow
     graph = tf.compat.v1.GraphDef()
     serialized.graph_def.Unpack(graph)
@@ -391,7 +391,7 @@ def graph_parts(computation: tff.Computation) -> GraphParts:
 
 
 def _names(binding: object) -> Iterable[str]:
-    """The names of a binding's tensors, in order."""
+    """Returns the names of a binding's tensors, in order."""
     kind = binding.WhichOneof("binding")
     if kind == "tensor":
         yield binding.tensor.tensor_name

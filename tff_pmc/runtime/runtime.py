@@ -98,7 +98,7 @@ class Runtime:
 
 
 def engine_versions() -> dict[str, Optional[str]]:
-    """The engine that runs computations now, its threads, and what a cluster spreads.
+    """Returns the engine in force, its threads, and what a cluster spreads.
 
     These are for `run.json`. The engine is None for a context of TFF's own. Told, too,
     is what changes a run's numbers: that oneDNN may take less than float32 for the
@@ -137,7 +137,7 @@ _TF32 = (8, 0)  # The least compute capability whose products can have TF32 fact
 
 
 def _gpu() -> dict[str, str]:
-    """The name of the GPU that is used, and its factors; nothing without one.
+    """Returns the name of the GPU that is used, and its factors; nothing without one.
 
     Nothing here names a device, and TensorFlow places that on the first visible GPU.
     """

@@ -35,7 +35,7 @@ class PolynomialScore(Score):
 def prioritized(
     order: Sequence[int | str], criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
-    """The prioritized score of DA (eq. 4) and PMC (eq. 6).
+    """Builds the prioritized score of DA (eq. 4) and PMC (eq. 6).
 
     `s = sum_j prod_{l <= j} c_{o(l)}`: the first criterion counts whole, each
     further one only as far as those before it are satisfied. One criterion
@@ -67,7 +67,7 @@ def prioritized(
 def single(
     criterion: int | str, criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
-    """The score that is one criterion; `prioritized` of that one alone."""
+    """Builds the score that is one criterion; `prioritized` of that one alone."""
     return prioritized((criterion,), criteria)
 
 
@@ -77,7 +77,7 @@ def weighted_average(
     *,
     members: Sequence[int | str] | None = None,
 ) -> PolynomialScore:
-    """The weighted average of the criteria, `s = sum_i a_i c_i`.
+    """Builds the weighted average of the criteria, `s = sum_i a_i c_i`.
 
     Args:
         weights: `a_i` of each member, in the members' order; not negative, sum 1.
@@ -105,7 +105,7 @@ def product(
     *,
     members: Sequence[int | str] | None = None,
 ) -> PolynomialScore:
-    """The product of the criteria, one monomial; AdaFed's accuracy x samples.
+    """Builds the product of the criteria, one monomial; AdaFed's accuracy x samples.
 
     Args:
         criteria: the code of each column.
@@ -146,7 +146,7 @@ def dual(
     quantity: str = "DS",
     criteria: Sequence[str] = DUAL_CRITERIA,
 ) -> PolynomialScore:
-    """`lambda * c_quality + (1 - lambda) * c_quantity`, of normalized criteria.
+    """Builds `lambda * c_quality + (1 - lambda) * c_quantity`, of normalized criteria.
 
     Every lambda needs the same two sums over the clients, so that one training serves
     a search over lambda.
@@ -181,7 +181,7 @@ def dual_grid(
     quantity: str = "DS",
     criteria: Sequence[str] = DUAL_CRITERIA,
 ) -> list[PolynomialScore]:
-    """`dual` for lambda 0, ..., 1, evenly spaced, for `candidates=` of a search.
+    """Builds `dual` for lambda 0, ..., 1, evenly spaced, for `candidates=` of a search.
 
     Args:
         steps: how many, from 2 to 101 (a label has two decimals).

@@ -62,7 +62,7 @@ class Normalization:
         codes: Sequence[str],
         ranges: Mapping[str, tuple[float, float]] | None = None,
     ) -> Normalization:
-        """A normalization from ranges by code.
+        """Builds a normalization from ranges by code.
 
         Args:
             method: see the class.
@@ -131,7 +131,7 @@ def participant_weights(
     score: Callable[[FloatArray], npt.ArrayLike],
     normalization: Normalization = SUM,
 ) -> FloatArray:
-    """The weight of each client, `p_k = s_k / sum_k s_k` (DA eq. 3, PMC eq. 5).
+    """Computes each client's weight, `p_k = s_k / sum_k s_k` (DA eq. 3, PMC eq. 5).
 
     Args:
         raw: raw criteria, float array [clients, m]; see `normalize`.
@@ -161,7 +161,7 @@ def participant_weights(
 
 
 def coefficient_of_variation(weights: npt.ArrayLike) -> float:
-    """Standard deviation of the weights over their mean; 0 when all are equal.
+    """Computes the weights' standard deviation over their mean; 0 if all are equal.
 
     Args:
         weights: participant weights [clients], summing to 1 (or all 0, which
@@ -172,7 +172,7 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
 
 
 def effective_clients(weights: npt.ArrayLike) -> float:
-    """The number of equally weighted clients that are as unequal: `1/sum p^2`.
+    """Computes the number of equally weighted clients as unequal as these: `1/sum p^2`.
 
     Between 1 (one client decides) and the number of clients; 0 if no weight.
     """
@@ -181,7 +181,7 @@ def effective_clients(weights: npt.ArrayLike) -> float:
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
-    """Half the sum of absolute differences: the share of weight that moves.
+    """Computes half the sum of absolute differences: the share of weight that moves.
 
     Args:
         p: participant weights [clients].

@@ -42,7 +42,7 @@ class BySize(Selection):
 
 
 def drawn_by_size(generator: np.random.Generator, clients: Clients, count: int) -> Any:
-    """The places of `count` clients, drawn in proportion to their training examples."""
+    """Draws the places of `count` clients in proportion to their training examples."""
     shares = clients.sizes / clients.sizes.sum()
     return generator.choice(len(shares), count, replace=False, p=shares)
 

@@ -69,7 +69,7 @@ class Selection(Settings, abc.ABC):
     def choose(
         self, generator: np.random.Generator, clients: Clients, count: int
     ) -> Any:
-        """The places of `count` different clients, in any order.
+        """Chooses the places of `count` different clients, in any order.
 
         Args:
             generator: of this round alone.

@@ -111,7 +111,7 @@ class AggregationSettings(SumSettings):
         prefix_errors("--criteria_ranges", lambda: self.scores_normalization)
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
-        """The criteria, those that are attributes of clients among them."""
+        """Resolves the criteria, including those that are attributes of clients."""
         return criteria_lib.resolve([self._criterion(code) for code in self.criteria])
 
     def _criterion(self, code: str) -> criteria_lib.Criterion:

@@ -19,7 +19,7 @@ _Value = TypeVar("_Value")
 
 
 def prefix_errors(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
-    """What a call returns; a `ValueError` of it is a `SettingError` with the flag."""
+    """Calls a function; its `ValueError` becomes a `SettingError` with the flag."""
     try:
         return call(*arguments)
     except SettingError:

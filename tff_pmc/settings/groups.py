@@ -156,7 +156,7 @@ class TrainingSettings(LocalTraining):
         return ", ".join(filter(None, (*start, prox, decays)))
 
     def cohort_size(self, num_clients: int, name: str) -> int:
-        """The clients in a round, of those that can train; never more."""
+        """Returns the clients in a round: never more than can train."""
         size = self.clients_per_round
         # As written in decimals: in floats 0.07 * 100 is above 7.
         share = fractions.Fraction(repr(size))
@@ -214,7 +214,7 @@ class AdjustmentSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class CounterfactualSettings(Settings):
-    """The models that a round would have had under other weightings, judged beside."""
+    """The models that other weightings would have given in a round, judged as well."""
 
     title: ClassVar[str] = "Counterfactuals of a round"
 
@@ -260,7 +260,7 @@ class CounterfactualSettings(Settings):
                 raise SettingError(f"--counterfactual_{flag} needs --counterfactuals")
 
     def judges(self, round_num: int) -> bool:
-        """Whether there are any, and they are judged after a round, counted from 1."""
+        """Returns whether judges judge after this round, counted from 1."""
         return bool(self.kinds) and (round_num == 1 or round_num % self.every == 0)
 
 
@@ -308,5 +308,5 @@ class RecordSettings(Settings):
     )
 
     def tests(self, round_num: int) -> bool:
-        """Whether the model is tested after a round, counted from 1."""
+        """Returns whether the model is tested after a round, counted from 1."""
         return round_num == 1 or round_num % self.evaluate_every == 0

@@ -87,11 +87,11 @@ class Algorithm(Settings, abc.ABC):
             self.counterfactuals(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """The criteria that it needs with those of `--criteria`; none by default."""
+        """Returns the criteria it needs with those of `--criteria`; none by default."""
         return ()
 
     def candidates(self, settings: RunSettings) -> list[Score]:
-        """The scores that an online adjustment searches, in the order of testing.
+        """Returns the scores that an online adjustment searches, in the order of tests.
 
         Raises:
             SettingError: there is nothing to search.
@@ -102,7 +102,7 @@ class Algorithm(Settings, abc.ABC):
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[Score]:
-        """The scores whose models are judged as well, that in force the first of them.
+        """Returns the scores whose models are judged as well, that in force first.
 
         Raises:
             SettingError: there are none, or the sums do not hold them.
@@ -117,12 +117,12 @@ class Algorithm(Settings, abc.ABC):
         return self.name
 
     def folder(self, settings: RunSettings) -> str:
-        """The name of a run's folder: the label in small letters."""
+        """Returns the name of a run's folder: the label in small letters."""
         return slug(settings.label)
 
     @abc.abstractmethod
     def score(self, settings: RunSettings) -> Score:
-        """The score in force; a `ValueError` if it does not fit the criteria."""
+        """Returns the score in force; a `ValueError` if it misfits the criteria."""
 
     @abc.abstractmethod
     def build(self, context: Any) -> Any:
@@ -138,7 +138,7 @@ class Algorithm(Settings, abc.ABC):
 
 
 def slug(label: str) -> str:
-    """A label as folders are named: `AdaFed, weights only` as `adafed_weights_only`."""
+    """Makes the name of a folder of a label: `adafed_weights_only`."""
     return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
 
 
@@ -190,7 +190,7 @@ class RunSettings:
     def of(
         cls, values: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
     ) -> RunSettings:
-        """The settings from values by flag; the others have their defaults.
+        """Builds the settings from values by flag; the others have their defaults.
 
         Args:
             values: by flag, those of `CHOSEN` but the selection here or inherited.
@@ -227,11 +227,11 @@ class RunSettings:
         return settings
 
     def replaced(self, **changes: Any) -> RunSettings:
-        """The same with other values, by flag; the errors are those of `of`."""
+        """Returns the same with other values, by flag; the errors are those of `of`."""
         return RunSettings.of(changes, inherited=self.by_flag())
 
     def by_flag(self) -> dict[str, Any]:
-        """All values by flag."""
+        """Returns all values by flag."""
         found = dict(self.names, experiment=self.experiment, protocol=self.protocol)
         groups = self.groups().values()
         return {**found, **{f: v for one in groups for f, v in one.by_flag().items()}}
@@ -243,16 +243,16 @@ class RunSettings:
         return tuple(one.flag for one in every if one.within is A_SEED)
 
     def seeded(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
-        """The same with this seed in the place of all, but for those of some flags."""
+        """Returns the same with this seed for all seeds, except those of some flags."""
         flags = [flag for flag in self.seed_flags if flag not in but_for]
         return self.replaced(**dict.fromkeys(flags, seed))
 
     def groups(self) -> dict[str, Settings]:
-        """The groups by their names in the record."""
+        """Returns the groups by their names in the record."""
         return {name: getattr(self, name) for name in (*_OF_CHOSEN, *GROUPS)}
 
     def as_record(self) -> dict[str, Any]:
-        """The settings as `run.json` has them: a table for each group, by flag."""
+        """Returns the settings as `run.json` has them: a table for each group."""
         groups = {name: group.recorded() for name, group in self.groups().items()}
         for group, flag in zip(_OF_CHOSEN, CHOSEN):
             if self.names[flag] != _UNLESS_NAMED.get(flag):

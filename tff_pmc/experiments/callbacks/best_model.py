@@ -34,12 +34,12 @@ class BestModel(Callback):
     )
 
     def on_start(self, run: Run) -> None:
-        """Keeps the run."""
+        """Stores the run's context."""
         self._run = run
         self._path = os.path.join(run.folder, _WEIGHTS)
 
     def after_round(self, round: FinishedRound) -> None:
-        """Keeps the weights if there was no better round."""
+        """Stores the weights if there was no better round."""
         from tff_pmc.record.best_round import best_round
 
         if self.keep != "best" or best_round(self._run.folder)[0] != round.round_num:

@@ -36,7 +36,7 @@ _OF_FACES = {
 
 
 def _reports(*own: str) -> tuple[str, ...]:
-    """The reports of a table of rounds, one of classes, and a figure."""
+    """Returns the reports of a table of rounds, one of classes, and a figure."""
     return ("rounds_to_target", *own, "pmc_variance", "ordering_effect")
 
 

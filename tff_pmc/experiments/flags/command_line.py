@@ -122,7 +122,7 @@ def runs_of(
 def _runs(
     command: Command, given: Values, attributes: Sequence[str]
 ) -> list[RunSettings]:
-    """The settings of each run, before `--seed`."""
+    """Returns the settings of each run, before `--seed`."""
     of_callbacks = {flag for kind in CALLBACKS.values() for flag in kind.flags()}
     of_call = COMMAND_FLAGS | of_callbacks
     values = {flag: given[flag] for flag in given if flag not in of_call}
@@ -155,7 +155,7 @@ def _runs(
 def _of_search(
     found: Experiment, command: Command, start: Values, values: Values, given: Values
 ) -> list[RunSettings]:
-    """The runs of the search of a learning rate: DS with each rate."""
+    """Returns the runs of the search of a learning rate: DS with each rate."""
     if found.compares_algorithms:
         raise SettingError(
             f"--search_for={command.search_for} compares algorithms; the search runs DS"
@@ -180,7 +180,7 @@ def _of_search(
 def _of_algorithms(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """The runs of an experiment that compares algorithms: of those named, or of all."""
+    """Returns the runs of an experiment on algorithms: of those named, or of all."""
     _refuse(
         "priority adjustment criteria normalization criteria_ranges inspect",
         [*values, *["inspect"] * command.inspect],
@@ -212,7 +212,7 @@ def _of_algorithms(
 def _of_orderings(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """The runs of an experiment that compares orderings of criteria."""
+    """Returns the runs of an experiment that compares orderings of criteria."""
     wanted = list(command.algorithms) or [start["algorithm"]]
     runs = [run for name in wanted for run in _of_algorithm(found, name, start, values)]
     if not any(ALGORITHMS[name].takes_priority for name in wanted):
@@ -224,7 +224,7 @@ def _of_orderings(
 def _of_algorithm(
     found: Experiment, name: str, start: Values, values: Values
 ) -> list[dict[str, Any]]:
-    """The values of the runs of one algorithm: each ordering with each adjustment."""
+    """Returns the values of the runs of an algorithm: each ordering and adjustment."""
     criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
     common = {**values, "algorithm": name}
     priorities = common.pop("priority", None)
@@ -255,7 +255,7 @@ def _of_algorithm(
 def _orderings(
     given: Sequence[tuple[str, ...]], criteria: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """The orderings of `--priority`, `all` spelled out; each may be named once."""
+    """Parses the orderings of `--priority`, `all` spelled out; each is allowed once."""
     found: list[tuple[str, ...]] = []
     for order in given:
         if order == ("all",):
@@ -271,7 +271,7 @@ def _orderings(
 
 
 def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
-    """The settings of runs, each with the flags of its own algorithm."""
+    """Returns the settings of runs, each with the flags of its algorithm."""
     of_algorithms = {
         flag for algorithm in ALGORITHMS.values() for flag in algorithm.flags()
     }

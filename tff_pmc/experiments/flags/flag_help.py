@@ -132,7 +132,7 @@ def markdown() -> str:
 
 
 def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
-    """What each flag file makes: its first comment's first line, by its name's stem."""
+    """Reads the first line of each flag file's first comment, by the file's stem."""
     found = {}
     folder = folder or project_files.folder(project_files.FLAG_FILES)
     for path in sorted(folder.glob("*.flags")):
@@ -142,7 +142,7 @@ def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
 
 
 def _first_page(sections: Iterable[Section]) -> str:
-    """The examples, the flags of a first day, and where the rest is."""
+    """Writes the examples, the flags of a first day, and where the rest is."""
     by_flag = {one.flag: one for section in sections for one in section.settings}
     parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
     for title, names in _FIRST_DAY.items():
@@ -171,7 +171,7 @@ _LISTS = {
 
 
 def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
-    """The lists of what flags can name, or of what one paper has of it."""
+    """Lists what flags can name, or what one paper has of it."""
     order = ["", *PAPERS]  # The experiments beyond the papers first.
     found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
     search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
@@ -202,7 +202,7 @@ def _list(heading: str, names: Mapping[str, str]) -> str:
 
 
 def _flags(sections: Iterable[Section]) -> list[str]:
-    """The flags of sections as absl prints them, by the title of their part."""
+    """Formats the flags of sections as absl prints them, by the title of their part."""
     found = []
     for part, group in itertools.groupby(sections, lambda section: section.part):
         title = f"Flags. {_title(part)}"
@@ -224,7 +224,7 @@ def _title(part: str) -> str:
 
 
 def _words(declared: Setting) -> str:
-    """The words of a setting, and its choices."""
+    """Returns the words of a setting, and its choices."""
     choices = ", ".join(filter(None, declared.choices))
     return declared.words + (f" One of {choices}." if choices else "")
 

@@ -36,7 +36,7 @@ class Federations:
     _last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
 
     def __call__(self, settings: RunSettings) -> leaf_data.FederatedDataset:
-        """The federation of a run's settings."""
+        """Loads the federation of a run's settings."""
         key = repr(settings.data)
         if self._last is None or self._last[0] != key:
             self._last = None  # Before the next one is loaded.

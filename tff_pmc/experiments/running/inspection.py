@@ -167,7 +167,7 @@ def _value(
     client: criteria_lib.LocalClient,
     name: str,
 ) -> float:
-    """A criterion of a client's data; a `CriterionError` names both."""
+    """Computes a criterion of a client's data; a `CriterionError` names both."""
     with failure_named(criterion, f"for the data of client {name} alone"):
         value = float(raw_value(criterion, client, checked=False))
     # A declared range cuts what is below it.

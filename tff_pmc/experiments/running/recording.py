@@ -52,7 +52,7 @@ class TrainedModel(Callback):
         self._folder = os.path.join(run.folder, MODEL)
 
     def after_round(self, round: FinishedRound) -> None:
-        """Keeps the weights."""
+        """Stores the weights."""
         self._weights = round.weights
 
     def on_end(self, status: str) -> None:

@@ -92,11 +92,11 @@ class PackedModel(tff.learning.models.FunctionalModel):
     def predict_on_batch(
         self, model_weights: Any, x: Any, training: bool = True
     ) -> Any:
-        """The model's output on a batch of inputs, as of TFF's class."""
+        """Returns the model's output on a batch of inputs, as TFF's class does."""
         return self._predict_on_batch_fn(model_weights, x, training)
 
     def initialize_metrics_state(self) -> Any:
-        """The state of the model's metrics before the first batch."""
+        """Returns the state of the model's metrics before the first batch."""
         if not self._has_metrics:
             return collections.OrderedDict()
         return super().initialize_metrics_state()
@@ -112,7 +112,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
         return self._forward_in_training is not None
 
     def example_losses(self, output: Any, y: Any) -> tf.Tensor:
-        """The loss of each example, float32 [n].
+        """Returns the loss of each example, float32 [n].
 
         Raises:
             ValueError: the model does not say them.
@@ -122,7 +122,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
         return self._example_losses(output, y)
 
     def weighted_loss(self, output: Any, y: Any, class_weights: tf.Tensor) -> tf.Tensor:
-        """The mean of the examples' losses, each times its class's weight."""
+        """Returns the mean of the examples' losses, each times its class's weight."""
         return tf.reduce_mean(
             self.example_losses(output, y) * tf.gather(class_weights, y)
         )
@@ -130,7 +130,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
     def forward_in_training(
         self, trainable: Any, non_trainable: Any, x: Any, seed: Any
     ) -> tuple[Any, Any]:
-        """The forward pass of a step of training.
+        """Runs the forward pass of a step of training.
 
         Args:
             trainable: the trainable weights, followed by the local ones.
@@ -177,7 +177,7 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
 
 
 def output_on(model: Any, x: Any, *y: Any) -> list[Any]:
-    """The initial model's output on a batch of arrays, and its loss where y is given.
+    """Returns the initial model's output on a batch, and its loss if y is given.
 
     It is run in a graph, because TFF's functional models of Keras run nowhere else.
     """
