@@ -144,7 +144,7 @@ def fail(error, code):
 
 
 def called():
-    """Returns the name of this program; an installation has it by its own."""
+    """Returns the name of this program, which an installation replaces."""
     return "tff-pmc" if sys.argv[0].endswith("tff-pmc") else "run_experiments.py"
 
 

@@ -26,7 +26,7 @@ Kind = TypeVar("Kind", bound="Dataset")
 class Dataset(Settings, abc.ABC):
     """A data set that can be loaded: its settings, and how it is read.
 
-    A data set is a class derived from this one, in a module of its own that registers
+    A data set is a class derived from this one, in a separate module that registers
     it: `docs/extend.md` has a whole one. In the folder `leaf_data/datasets` it is found
     by itself; a module that is elsewhere has to be imported before the data set is
     asked for. A setting is a field (`leaf_data.setting`), and is checked.
@@ -58,7 +58,7 @@ class Dataset(Settings, abc.ABC):
             data_dir: the folder that holds the files, itself or in a subfolder named
                 like the data set; None where the user names none.
             cache_dir: the folder in which to keep the cache, if it keeps one; None
-                for a place of its own choice.
+                for a place that it chooses.
 
         Raises:
             DataError: files are missing or unusable, or the settings leave nothing.
@@ -114,7 +114,7 @@ def register(name: str, dataset: type[Dataset]) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """Returns the names that `load` knows, sorted."""
+    """Returns the names that `load` takes, sorted."""
     return tuple(sorted(DATASETS))
 
 
@@ -135,7 +135,7 @@ def load(
             `digits5k` and `store` take none.
         cache_dir: the folder in which to keep what is converted once, for data sets
             that keep a cache; by default it is in the data's folder.
-        **options: the data set's own settings by name, and `seed`. They are the
+        **options: the data set's settings by name, and `seed`. They are the
             fields of its class, which documents them: for `mnist`, say, that is
             `leaf_data.datasets.mnist.Mnist`, with `partition` ("iid" or "noniid").
 

@@ -34,7 +34,8 @@ class Examples:
     """All clients' examples; client k has rows `row_splits[k]:row_splits[k + 1]`.
 
     There are K clients and N examples. The arrays are made read-only views of those
-    given: a client's examples are handed out without a copy, so nobody may change them.
+    given: a client's examples are handed out without a copy, so they must not be
+        changed.
 
     Attributes:
         x: [N, ...], one of `INPUT_TYPES`: pixels as stored, uint8 (computations scale

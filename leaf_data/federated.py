@@ -27,7 +27,7 @@ SERVER = "server"
 CENTRAL = "central"
 """The one client of `FederatedDataset.central_test`."""
 
-# A stream of its own: partitions draw from the seed too.
+# A separate stream: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
 _AT_ONCE = 1 << 16  # Clients.
 _MANY_FILES = 4  # More files than these are not listed one by one.
@@ -71,13 +71,13 @@ class Origin:
 class FederatedDataset:
     """Clients with their training and test examples.
 
-    `train_examples` and `test_examples` are numpy arrays, which the package's own
+    `train_examples` and `test_examples` are numpy arrays, which the package's
     training uses; `train` and `test` are the same examples as TFF's `ClientData`.
 
     Attributes:
         name: the name of the data set.
         train_examples: the examples that the clients train on.
-        test_examples: each client's own test set; the same clients, in the same
+        test_examples: each client's test set; the same clients, in the same
             order.
         num_classes: the number of classes; labels are 0 to num_classes - 1. 0 for a
             regression, whose labels are float32.

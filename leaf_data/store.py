@@ -65,8 +65,8 @@ def write_store(
         test_fraction: the part of each client's examples to test on, below 1. A warning
             says how many clients it leaves without any.
         seed: the seed of the random choice of these.
-        options: what the header says of the data (the names of its classes, say), as
-            JSON; a data set's own options are there, too.
+        options: what the header reports of the data (its classes' names, for example),
+            as JSON; a data set's options are there, too.
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as
@@ -101,7 +101,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         verify: whether to read all of it and hold it against the checksums.
 
     Raises:
-        DataError: the folder is no store, or a file is not what its header says.
+        DataError: the folder is no store, or a file does not match its header.
     """
     folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
     arrays, header = npy_folder.open_folder(folder, verify=verify)
@@ -141,11 +141,11 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             central_test=examples.get(CENTRAL),
             num_classes=num_classes,
             pixel_convention=pixels,
-            # Who wrote it knows more: that the data is incomplete, say.
+            # The writer may add, for example, that the data is incomplete.
             origin=Origin(source, ((npy_folder.HEADER, digest),), folder),
             options=options,
         )
-    except Exception as error:  # What a header says may be of any kind and size.
+    except Exception as error:  # A header's contents may be of any kind and size.
         raise DataError(f"{folder}: is no store ({one_line(error)})") from error
     for part_examples in examples.values():
         part_examples.release()
@@ -294,7 +294,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 @dataclasses.dataclass(frozen=True)
 class Stored(Dataset):
-    """A store of your own, on disk, of up to millions of clients."""
+    """Your data in a store on disk, of up to millions of clients."""
 
     reads_folder = False
     path: str = setting(

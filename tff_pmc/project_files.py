@@ -23,7 +23,7 @@ def folder(name: str) -> pathlib.Path:
 
     Returns:
         The copy that an installed wheel has; in a checkout, which has no copy, the
-        folder itself. Nothing says that it exists.
+        folder itself. It need not exist.
     """
     top = _IN_WHEEL if _IN_WHEEL.is_dir() else _PACKAGE.parent
     return top / name

@@ -1,8 +1,8 @@
 """The search for the candidate of a round: DA's Algorithm 1, a plain state machine.
 
-The candidates are scores in a list, and a search knows them by their index in it. It
-names the next one to test, takes how well its model did, and says when to stop. It
-knows nothing of scores, models, TensorFlow or files, so it can be run by hand:
+The candidates are scores in a list, and a search refers to them by index. It names the
+next one to test, takes how well its model did, and decides when to stop. It does not
+depend on scores, models, TensorFlow or files, so it can be run alone:
 
     >>> trials = Trials("backtracking", 6, SearchState(index=2, correct=90))
     >>> trials.next                     # the ordering in force comes first
@@ -21,8 +21,8 @@ Algorithm 1 and the paper's text on it differ in two places, and this follows th
 algorithm. Its line 17 continues only while a candidate is worse than the round before,
 where the text requires a better one: a candidate that is equally good ends the search.
 Its line 20 goes back to the weights (line 9), where the words go back to a step 3.
-In which order other orderings are tried, which of equally good ones is kept, and what
-the first round is compared with, the paper does not print.
+In which order other orderings are tried, which of equally good ones is taken, and what
+the first round is compared with, the paper does not specify.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ FLAGS = (
 RUNS = ("DS", "LD")
 CLUSTER = ("--cluster=local", "--cluster_threads=1")
 PATIENCE = 300
-"""Seconds after which a run that says nothing has failed."""
+"""Seconds after which a run without output has failed."""
 
 
 class KillLoopError(Exception):

@@ -1,6 +1,6 @@
 """An SVG of boxes, arrows and words, for tools/draw_diagrams.py.
 
-It has a background of its own, light or dark as the reader's browser is set, so that it
+It has a background, light or dark as the reader's browser is set, so that it
 can be read on a page of either kind.
 """
 

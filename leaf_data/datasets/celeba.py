@@ -95,7 +95,7 @@ class Celeba(Dataset):
         leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
         if any("sampled_data" in file.path for file in leaf):  # By LEAF's rule.
             raise DataError(f"{leaf[0].path}: is sampled but not split: use -t sample")
-        subs = (os.path.join("data", "raw"), "raw", "")  # As LEAF has it, and itself.
+        subs = (os.path.join("data", "raw"), "raw", "")  # LEAF's folder, or itself.
         raw, rule = data_files.find("celeba", folders, IMAGES, subs=subs), "as_split"
         digests: list[str] = []
         lists = [x for x in celeba_lists.FILES if os.path.exists(os.path.join(raw, x))]

@@ -38,7 +38,7 @@ _BATCHES = {
 }
 _BATCH_FOLDER = "cifar-10-batches-py"
 _BATCH_SIZE, _SIDE = 10_000, 32
-# Streams of their own: how many images are used does not change the test cut's draw.
+# Separate streams: how many images are used does not change the test cut's draw.
 _DEAL_STREAM, _FRACTION_STREAM, _CUT_STREAM = 1000, 1001, 1002
 
 

@@ -23,7 +23,7 @@ from leaf_data.splits import partition as partitions
 
 _FILE = os.path.join("data", "data", "mnist_5k.csv.gz")
 _NUM_IMAGES, _NUM_TEST = 5000, 1000
-# A stream of its own: the partition draws from the seed too.
+# A separate stream: the partition draws from the seed too.
 _SHUFFLE_STREAM = 5000
 
 

@@ -17,7 +17,7 @@ from leaf_data.settings import AT_LEAST_0, FROM_0_TO_1, Range, SettingError, set
 from leaf_data.splits import partition as partitions
 
 _NUM_CLIENTS, _NUM_CLASSES = 100, 10  # Clients where no other number is set.
-# A stream of its own: whose labels are wrong does not change who has which image.
+# A separate stream: wrong labels do not change which client has which image.
 _MISLABEL_STREAM = 1907
 
 Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]

@@ -1,4 +1,4 @@
-"""Arrays that took long to make, kept on disk with a key and replaced as a whole."""
+"""Arrays that took long to make, cached on disk with a key and replaced as a whole."""
 
 from __future__ import annotations
 

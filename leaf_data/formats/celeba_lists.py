@@ -1,4 +1,4 @@
-"""The lists of CelebA's photos: its own two files, or LEAF's JSON.
+"""The lists of CelebA's photos: CelebA's two files, or LEAF's JSON.
 
 Either becomes a data frame with a row for each photo, by its name without suffix
 (LEAF's copies are .png, the originals .jpg): `identity`, the person's number;
@@ -24,7 +24,7 @@ FILES = IDENTITIES, ATTRIBUTES = "identity_CelebA.txt", "list_attr_celeba.txt"
 
 
 def read_raw(folder: str) -> pd.DataFrame:
-    """Reads CelebA's own files, in the order of `identity_CelebA.txt`."""
+    """Reads CelebA's files, in the order of `identity_CelebA.txt`."""
     path = os.path.join(folder, IDENTITIES)
     with reading(path, "cannot be read", ValueError):
         people = pd.read_csv(path, sep=r"\s+", names=["photo", "identity"], dtype=str)

@@ -1,4 +1,4 @@
-"""Images that are in a folder for each class: listed, decoded, kept in a cache."""
+"""Images that are in a folder for each class: listed, decoded, cached."""
 
 from __future__ import annotations
 

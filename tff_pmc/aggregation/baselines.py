@@ -3,7 +3,7 @@
 Dual is *Dual-Criterion Model Aggregation in Federated Learning* (2024). Each factory
 takes the clients' updates `d_k = w - w_k` (received minus trained, TFF's sign) and the
 numbers of their examples `n_k`, a float32 scalar, and gives the update that the server
-subtracts from its model. TFF's own parts are used where TFF has them. `create` gives a
+subtracts from its model. TFF's parts are used where TFF has them. `create` gives a
 `tff.templates.AggregationProcess` whose `next` has the type
 
     (<state@SERVER, U@CLIENTS, float32@CLIENTS>
@@ -96,7 +96,7 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
       server's rate `1 - alpha`. The page has the round k at the global model on both
       sides; the one on the right is read as the model that the clients received.
     - `text` (local training after aggregation): the server's model is the simple
-      average, and what is reported is each client's own model after one more local
+      average, and what is reported is each client's model after one more local
       training (`processes.build_local_tuning_prediction`). `alpha` has no part in
       it.
 
@@ -130,7 +130,7 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
 
     Args:
         epsilon: the inverse of the noise's scale.
-        seed: the seed of the noise; each round has its own noise.
+        seed: the seed of the noise, which differs in each round.
 
     Raises:
         ValueError: epsilon is not above 0.

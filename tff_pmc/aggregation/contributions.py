@@ -75,7 +75,7 @@ def averaged(weights: Any) -> tff.learning.models.ModelWeights:
     """Returns the weights that are averaged, of a `ModelWeights` of tensors or specs.
 
     Weights that are not trained and no floats, as a layer's counter or switch, have no
-    mean: they stay what the server has, as all that are not trained do in TFF's own
+    mean: they stay what the server has, as all that are not trained do in TFF's
     algorithms.
     """
     fixed = tf.nest.flatten(weights.non_trainable)

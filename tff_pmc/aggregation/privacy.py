@@ -26,13 +26,13 @@ from tff_pmc.scores import Basis, Normalization
 class GaussianSums:
     """The Gaussian mechanism on everything a round releases.
 
-    Updates and scalars get noise of their own, each of the standard deviation
-    `sqrt(2) * noise_multiplier * bound` with its own bound, at the server (a
+    Updates and scalars get separate noise, each of the standard deviation
+    `sqrt(2) * noise_multiplier * bound` with their bound, at the server (a
     trusted aggregator); together they are one Gaussian mechanism with this noise
     multiplier. What it protects is one client's data in one round, against
     replacing its contribution by zero: the number of clients is released exactly.
     Rounds compose; `dp_accounting` does the sum. Its amplification by sampling
-    applies only where cohorts are Poisson-sampled and kept secret, which the
+    applies only where cohorts are Poisson-sampled and secret, which the
     cohorts of `tff_pmc.experiments` (fixed size, from a recorded seed) are not.
 
     Attributes:

@@ -80,7 +80,7 @@ class FactoryAlgorithm(Algorithm):
 
 @dataclasses.dataclass(frozen=True)
 class _Baseline(FactoryAlgorithm):
-    """A factory of `aggregation.baselines`, of the same name, by the own settings."""
+    """A factory of `aggregation.baselines` with the algorithm's name and settings."""
 
     def factory(self, settings: RunSettings) -> Any:
         """Makes the factory."""
@@ -100,7 +100,7 @@ class SimpleAverage(_Baseline):
 
 @dataclasses.dataclass(frozen=True)
 class WeightedMean(_Baseline):
-    """The weighted mean of Dual's Table I: federated averaging by TFF's own mean."""
+    """The weighted mean of Dual's Table I: federated averaging by TFF's mean."""
 
     name = "Weighted mean"
 
@@ -156,11 +156,11 @@ class Personalized(_Baseline):
 
     @property
     def needs_classes(self) -> bool:
-        """By the text, labels that clients' own models predict are compared."""
+        """By the text, the labels that clients' models predict are compared."""
         return self.form == "text"
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses by the text a rate of the round, of which tuning does not know."""
+        """Refuses by the text a rate of the round, which tuning does not follow."""
         if self.form == "text" and settings.training.client_rate_decay < 1:
             raise SettingError(
                 "--client_rate_decay does not go with --personalized_form=text, whose "
@@ -174,7 +174,7 @@ class Personalized(_Baseline):
 
 
 class TunedAnswers:
-    """The predictions of each client's own model on its own part of the test set.
+    """The predictions of each client's model on the client's part of the test set.
 
     Its model is the server's after one more local training.
     """

@@ -22,7 +22,7 @@ class Cohort(NamedTuple):
     """The clients of a round."""
 
     clients: list[int]  # Their numbers, ascending.
-    num_asked: int = 0  # The clients that were sent the model and said their loss.
+    num_asked: int = 0  # The clients that received the model and reported their loss.
 
 
 class Cohorts:
@@ -96,7 +96,7 @@ class Cohorts:
 
 
 def check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
-    """Refuses a selection that does not fit the data, or asks for what is not there."""
+    """Refuses a selection that does not fit the data, or uses what is not there."""
     able = int(np.count_nonzero(data.train_examples.sizes))
     count = settings.training.cohort_size(able, settings.dataset)
     settings.selection.check(count, able)

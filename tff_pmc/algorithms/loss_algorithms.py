@@ -1,6 +1,6 @@
 """Algorithms that weigh clients by how well the received model does on their examples.
 
-Each is a product of the client's number of examples n_k and a criterion of its own, by
+Each is a product of the client's number of examples n_k and one further criterion, by
 which the gradient of a fair objective weighs the clients' gradients.
 """
 
@@ -29,14 +29,14 @@ A_POWER = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
 
 @dataclasses.dataclass(frozen=True)
 class OwnCriteriaAlgorithm(ScoredAlgorithm):
-    """A scored algorithm with criteria of its own; it must define these and `score`."""
+    """A scored algorithm that brings criteria; it must define these and `score`."""
 
     @abc.abstractmethod
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
         """Returns the criteria."""
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses declared ranges, which its own criteria do not have, and their codes.
+        """Refuses declared ranges, which its criteria do not have, and their codes.
 
         One of `--criteria` by such a code would be another.
         """
@@ -135,9 +135,9 @@ class PropFair(_SizeTimesFactor):
     PropFair (Zhang et al. 2022, arXiv 2202.01666).
 
     These are the weights in the gradient of `-sum_k n_k log(M - F_k)`, whose logarithm
-    goes on as a straight line where M - F_k is below epsilon. The paper's clients train
-    on this loss of each batch; here they train on their own, and the weights are those
-    of the received model.
+    continues as a straight line where M - F_k is below epsilon. The paper's clients
+    train on this loss of each batch; here they train on the usual loss, and the weights
+    are those of the received model.
     """
 
     name = "PropFair"

@@ -25,7 +25,7 @@ class _Operator(PriorityAlgorithm):
         return self.combined(on)
 
     def check_own_settings(self) -> None:
-        """Refuses its own settings, with a `ValueError`, whatever the criteria are."""
+        """Refuses the operator's settings alone, with a `ValueError`."""
 
     @abc.abstractmethod
     def combined(self, on: AggregationSettings) -> scores.Score:
@@ -144,8 +144,8 @@ class DualCriterion(ScoredAlgorithm):
     Westerlund 2024). Quality is ACC, the accuracy of the client's model on the
     evaluation set, which is the server's here; in the paper each client has it and
     scores itself. Quantity is DS. With `--adjustment=best_of_all` all lambdas are tried
-    in each round on what `--judge_on` says: the paper's validation set is the one that
-    is reported, `test`. With `--adjustment=fixed` lambda stays 0.
+    in each round on the examples of `--judge_on`: the paper's validation set is the one
+    that is reported, `test`. With `--adjustment=fixed` lambda stays 0.
     """
 
     name = "Dual-criterion"

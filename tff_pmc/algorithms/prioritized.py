@@ -119,7 +119,7 @@ class Prioritized(PriorityAlgorithm):
     """
 
     name = "Prioritized"
-    combines = False  # An ordering of one criterion is a baseline of its own.
+    combines = False  # An ordering of one criterion is a separate baseline.
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the score of the ordering."""

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from tff_pmc.aggregation import SumOptions
     from tff_pmc.clients.training import Training
 
-_SAMPLE = 82  # A stream of random numbers of its own.
+_SAMPLE = 82  # A separate stream of random numbers.
 MOST_RECORDED_CLASSES = 255
 """The most classes whose labels `--predictions` records: a byte, and 255 is none."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RunContext:
-    """Settings and data, and what is built of them the first time it is asked for."""
+    """Settings and data, and what is built of them the first time it is used."""
 
     settings: RunSettings
     data: leaf_data.FederatedDataset  # To train on.
@@ -88,7 +88,7 @@ class RunContext:
 
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
-        """The criteria; those of the server's examples know the model and these."""
+        """The criteria; those on the server's examples are bound to these."""
         found = self.settings.measured
         if not any(criterion.needs_server_examples for criterion in found):
             return found
@@ -98,7 +98,7 @@ class RunContext:
 
     @property
     def server_examples(self) -> tuple[Any, Any]:
-        """The inputs and labels of the server's own examples."""
+        """The inputs and labels of the server's examples."""
         assert self.data.server_examples is not None  # `_check` has refused it.
         examples = self.data.server_examples
         return np.asarray(examples.x), np.asarray(examples.y)

@@ -22,10 +22,10 @@ from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
 @dataclasses.dataclass(frozen=True)
 class _StepAlgorithm(OwnCriteriaAlgorithm):
-    """Clients weighted by its own first criterion, in a step of its own length."""
+    """Clients weighted by the algorithm's first criterion, in a step of any length."""
 
     has_step = True
-    powers: ClassVar[tuple[float, ...]] = ()  # Of its own criteria's totals, in order.
+    powers: ClassVar[tuple[float, ...]] = ()  # Of its criteria's totals, in order.
 
     def check(self, settings: RunSettings) -> None:
         """Refuses another normalization than by totals, of which the length is made."""
@@ -125,7 +125,7 @@ class FedNova(_StepAlgorithm):
     powers = (1.0, 1.0, -2.0)
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses optimizers of which the number of steps does not say how far."""
+        """Refuses optimizers whose number of steps does not show how far they move."""
         optimizer = settings.training.client_optimizer
         if optimizer != "sgd":
             raise SettingError(

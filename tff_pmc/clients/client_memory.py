@@ -32,11 +32,11 @@ class ClientMemory:
         return received
 
     def of_client(self, memory: Any, client: tf.Tensor) -> Any:
-        """Returns what criteria know of the client, as `LocalClient.memory`."""
+        """Returns what criteria receive of the client, as `LocalClient.memory`."""
         return ()
 
     def nothing(self, memory: Any) -> Any:
-        """Returns what a pack remembers before its first client: the rows of nobody."""
+        """Returns what a pack remembers before its first client: empty rows."""
         if not self.size:
             return ()
         return collections.OrderedDict(

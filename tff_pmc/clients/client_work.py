@@ -110,7 +110,7 @@ def build_client_work(
             )
             found = tff.federated_sum(outputs["memory"])
             state = tff.federated_map(recalled, (state, found))
-        # Under `train`, as TFF's own algorithms have it and its programs expect.
+        # Under `train`, as in TFF's algorithms and as its programs expect.
         measured = {"train": measured}
         if client_rate is not None:
             rate = tff.tensorflow.computation(client_rate, np.int32)
@@ -224,7 +224,7 @@ def measure_contribution(
 ) -> Contribution:
     """Measures a client of so many examples, inside its TensorFlow graph.
 
-    A negative criterion is an error of whoever wrote it and ends the round, by name.
+    A negative criterion is an error in its code and ends the round, by name.
     """
     # A declared range cuts what is below it; an error would show the value.
     checked = plan.normalization.method != "range"

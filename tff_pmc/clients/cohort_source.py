@@ -24,7 +24,7 @@ def data_source(
 
     A cohort is a pure function of the seed and of how many were drawn before: it is
     that of `run_experiments.py` with this `--cohort_seed` in the same round. A program
-    that goes on draws what it would have drawn. TFF's own `DatasetDataSource` draws
+    that resumes draws what it would have drawn. TFF's `DatasetDataSource` draws
     without a seed, saves all data with each round's state, and ends over datasets of
     `TestClientData` with "cannot pickle 'Graph' object".
 
@@ -36,7 +36,7 @@ def data_source(
 
     Returns:
         The data source. `select(k)` of its iterators gives k different clients, and
-        without k all of them; a `ValueError` says that there are fewer. So does an
+        without k all of them; a `ValueError` reports that there are fewer. So does an
         iterator that was saved of other clients or with another seed.
 
     Raises:

@@ -1,7 +1,7 @@
 """Local training of a client that is a `tf.data.Dataset` of batches.
 
 This is the form of TFF's tutorials: one dataset for each client, batched (and
-shuffled, and perhaps repeated) by whoever made it, and any TFF model.
+shuffled, and perhaps repeated) by the user, and any TFF model.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tff_pmc.clients.training import Training
 from tff_pmc.criteria import Criterion
 
 MOST_EXAMPLES = 1_000_000
-"""The examples of one client in one pass after which a line asks whether they end."""
+"""The number of a client's examples after which a warning asks whether they end."""
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
 class _DatasetClient:
-    """A `criteria.LocalClient` whose examples are gathered when asked for.
+    """A `criteria.LocalClient` whose examples are gathered when they are used.
 
     Its model has the weights that a criterion ran it with last.
     """
@@ -206,7 +206,7 @@ def build_dataset_client_work(
         tff.learning.models.weights_type_from_model(spec_model),
         tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
         train_pack,
-        seed=training.seed,  # Of what the model draws: the dataset has its own order.
+        seed=training.seed,  # For what the model draws: not the dataset's order.
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
         num_in_row=len(criteria) + 1 if training.report_cohort is not None else 0,

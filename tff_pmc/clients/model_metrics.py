@@ -1,7 +1,7 @@
-"""The metrics that a model brings along, aggregated as TFF's own algorithms do it.
+"""The metrics that a model brings along, aggregated as in TFF's algorithms.
 
-A `tff.learning.models.VariableModel` reports them (Keras metrics, say) unfinalized, as
-sums over a client's examples; a `FunctionalModel` may have functions for them. A
+A `tff.learning.models.VariableModel` reports them (such as Keras metrics) unfinalized,
+as sums over a client's examples; a `FunctionalModel` may have functions for them. A
 `metrics_aggregator` of TFF's sums them over the clients and finalizes the sums.
 """
 
@@ -101,7 +101,7 @@ def as_model_fn(model: Any) -> Any:
 
 
 class _FunctionalWithMetrics(tff.learning.models.VariableModel):
-    """A functional model as a `VariableModel` with its own metrics.
+    """A functional model as a `VariableModel` with the model's metrics.
 
     `tff.learning.models.model_from_functional` replaces them by the loss.
     """

@@ -25,7 +25,7 @@ class PackedClients:
     @without_autograph
     def read(cls, pack: tf.data.Dataset) -> PackedClients:
         """Reads a pack of any number of clients, none included."""
-        # With nobody at the end there is always an element to get.
+        # With an empty client at the end there is always an element to get.
         nobody = tf.nest.map_structure(
             lambda spec: tf.zeros([size or 0 for size in spec.shape], spec.dtype),
             pack.element_spec,

@@ -197,7 +197,7 @@ def train_locally(
 
     Gives the trained weights; the sum of the examples' losses over the last epoch (each
     batch's taken before its step); and the state of the model's metrics after all
-    batches of all epochs, as TFF's algorithms have it, or `()`.
+    batches of all epochs, as in TFF's algorithms, or `()`.
     """
     local = tuple(tf.constant(w) for w in model.local_weights)
     weights = (*received.trainable, *local)

@@ -6,7 +6,7 @@ where criteria need them; a *pack* is a sequence of them, which to TFF is the da
 one of its clients. A deployment has one client in a pack; a simulation packs many, so
 that one TensorFlow loop trains them and no model travels for each. `client` is the
 client's index in the federation, to which its random streams belong, and `place` that
-in the cohort, where its results are told: neither depends on how clients were packed.
+in the cohort, in whose order its results come: neither depends on the packs.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def pack(
         num_packs: the number of packs; more are made where one would exceed
             `max_bytes`, and fewer where there are fewer clients.
         max_bytes: the most bytes of inputs in a pack. A store's client may be larger:
-            its pack has no arrays, but says where they are mapped.
+            its pack has no arrays, but names the place where they are mapped.
         attributes: the client attributes that travel along: a table, in any order, or
             arrays [K] by name, in the federation's order.
         example_attributes: the names of the examples' attributes that travel along;
@@ -172,7 +172,7 @@ def pack_client_data(
 
     Args:
         client_data: its elements are `(input, label)`, or mappings with an input
-            `x`, `pixels` or `image` and a label `y` or `label`, as TFF's own data
+            `x`, `pixels` or `image` and a label `y` or `label`, as TFF's data
             sets have them.
         client_ids: the ids of the cohort; by default all clients. A client's number
             is its place in `client_data.client_ids`.

@@ -85,7 +85,7 @@ def dataset_of(clients: Sequence[ClientArrays]) -> tf.data.Dataset:
 
 
 def _element(client: ClientArrays) -> collections.OrderedDict:
-    """Returns a client as `clients.packing.element_spec` has it."""
+    """Returns a client in the form of `clients.packing.element_spec`."""
     element = collections.OrderedDict(x=client.x, y=client.y)
     element.update(client=np.int32(client.number), place=np.int32(client.place))
     for name in ("attributes", "example_attributes"):

@@ -23,7 +23,7 @@ from tff_pmc.settings.groups import LocalTraining
 class Training(LocalTraining):
     """The training of a round's clients, an argument of each builder for each field.
 
-    Those that a number or a word says (`local_epochs`, `batch_size`, `seed`, `prox_mu`)
+    Those that are a number or a word (`local_epochs`, `batch_size`, `seed`, `prox_mu`)
     are declared once, with range, default and help, as flags of the command: see
     `LocalTraining`. The others are objects of Python:
 
@@ -42,8 +42,8 @@ class Training(LocalTraining):
             everything but sums from the server.
         keep_own_model: packed simulation only, without privacy or a
             `scalar_sum_factory`: the numbers of the clients that ignore the model
-            received and continue with their own, as AdaFed's adversaries do. Their
-            models travel in the client work's state: TFF's clients keep nothing.
+            received and continue with the one they trained, as AdaFed's adversaries do.
+            Their models travel in the client work's state: TFF's clients keep nothing.
         memory: packed simulation only, and not with `keep_own_model`: what is
             remembered of clients; see `clients.client_memory.AgnosticWeights`.
         metrics_aggregator: how the model's metrics (those of its Keras model, say)

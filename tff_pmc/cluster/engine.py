@@ -148,7 +148,7 @@ class _Computation:
             return begun[-1], worker
 
         def merged(one: Any, other: Any) -> Any:
-            # Where one of them is: the scheduler would take who has the time.
+            # On a worker that has one of them: the scheduler would take any idle one.
             return submit(one[1], tasks.merge, one[0], other[0])
 
         for path, digest in _stores(packs):

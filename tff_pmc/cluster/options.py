@@ -1,4 +1,4 @@
-"""Which cluster, and who may talk to it (no TensorFlow, no Dask)."""
+"""The options of a cluster: its address and its safety (no TensorFlow, no Dask)."""
 
 from __future__ import annotations
 

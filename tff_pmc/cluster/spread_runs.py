@@ -41,7 +41,7 @@ def make_run(
     load: bytes,
     run_and_job: bytes,
 ) -> None:
-    """Makes a run on a worker, or resumes it: its checkpoints say how far it is.
+    """Makes a run on a worker, or resumes it: its checkpoints show how far it is.
 
     `plugins` are the names of modules and their sha256s.
     """
@@ -157,7 +157,7 @@ def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
             f"the run {job.settings.label} ended with the scheduler or its workers "
             f"({one_line(error or future.status)})"
         )
-    if isinstance(error, InUseError):  # It may wake up: nobody else may write there.
+    if isinstance(error, InUseError):  # It may wake up: no other may write.
         return LostRunError(
             f"{error}, perhaps a worker that was stopped: end it, and --resume"
         )

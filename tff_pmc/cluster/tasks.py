@@ -41,7 +41,7 @@ def dask_setup(server: Any) -> None:
     """Prepares a scheduler or worker for which this module is a preload.
 
     The HTTP port that Dask opens in any case, without TLS, is closed. A worker in a
-    process of its own ends with its parent, even one that is stopped. It imports
+    process of this kind ends with its parent, even one that is stopped. It imports
     TensorFlow before it comes to the scheduler, for which it would else be silent.
     """
     import distributed

@@ -1,7 +1,7 @@
 """What travels of a pack to a worker, and is made a pack again there.
 
 A dataset travels as its graph, which holds the tensors that it slices, and a pack of a
-store as a reference, of which the worker reads its own store.
+store as a reference, for which the worker reads the store on its machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES = ("metadata", "_user_specified_name")
 _FAIL = 2  # What `DatasetToGraphV2` does with state outside of the graph.
 
 Part = Union[bytes, "np.ndarray[Any, Any]", Reference]
-"""One tensor of a pack: a dataset's graph, an array, or who is meant of a store."""
+"""One tensor of a pack: a dataset's graph, an array, or which clients of a store."""
 
 
 def encoded(tensor: Any) -> Part:

@@ -55,7 +55,7 @@ def model_divergence(client: LocalClient) -> Any:
 def model_divergence_by_layer(client: LocalClient) -> Any:
     """Computes `1 / sqrt(mean_l ||K_l - K_kl||_2 + 1)` over the layers' kernels.
 
-    As the authors' published code has it: a norm for each layer's kernel, no
+    As in the authors' published code: a norm for each layer's kernel, no
     biases (tensors of rank below 2), and the mean over the layers.
     """
     kernels = [d for d in update_of(client) if len(d.shape) >= 2]
@@ -69,7 +69,7 @@ def received_loss(client: LocalClient) -> Any:
 
 
 def _loss(output: Any, y: Any) -> Any:
-    # One function, so that all who ask for the loss share one pass.
+    # One function, so that all criteria on the loss share one pass.
     return output.loss
 
 
@@ -77,7 +77,7 @@ def update_of(client: LocalClient) -> list[Any]:
     """Returns `w - w_k` of the trainable weights, a tensor for each of theirs."""
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
-    # The update's own sign: TensorFlow then computes one difference for both.
+    # With the update's sign TensorFlow computes one difference for both.
     moved = [b - a for a, b in zip(after, before)]
     return [tf.cast(d, "float32") if d.dtype.size < 4 else d for d in moved]
 

@@ -74,10 +74,10 @@ class Criterion:
             negative; it is traced into the client's TensorFlow graph.
         needs_model: whether it looks at weights or `steps`, or runs a model, so that
             it is known only in a round.
-        example_attributes: the names of what it needs to know of each example, in
+        example_attributes: the names of the attributes of examples that it needs, in
             `LocalClient.example_attributes`.
         at_server: for a criterion that measures a client's model on examples of the
-            server's own: `(model, x, y)` of the model trained and these examples to
+            server's: `(model, x, y)` of the model trained and these examples to
             the criterion that does; see `bind_to_server`.
         needs_classes: whether it looks at labels as the numbers of classes, so that it
             is refused for a regression, one-hot labels and several outputs.
@@ -185,8 +185,8 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
 def held(value: Any, positive: Any) -> Any:
     """Returns the value; not a number if it is 0 in float32 and `positive` in truth.
 
-    Zero means to have nothing of a criterion. Who has too little for float32 is left
-    out as one who has too much is.
+    Zero means to have nothing of a criterion. A client with too little for float32 is
+    left out, as one with too much is.
     """
     return tf.where(positive & tf.equal(value, 0.0), math.nan, value)
 

@@ -1,4 +1,4 @@
-"""Criteria that the server measures: how good a client's model is on a set of its own.
+"""Criteria that measure how good a client's model is on the server's examples.
 
 AdaFed weighs a client by the accuracy of its model on a test set of the server, which
 an adversary must not report of itself. A server that holds every client's model just
@@ -6,7 +6,7 @@ measures it. In a world of sums it sees no such model, so here the criterion is
 computed where the client's model is: the server's examples are constants of the
 computation that it sends, and the value goes into the sums like any other.
 
-What that changes: whoever runs the computation at the client is trusted to run it
+What that changes: the client is trusted to run the computation
 as it was sent. In a simulation that is this program; in a deployment it needs
 devices whose code is attested, or an aggregator between clients and server that
 holds the models and the server's examples. A client that may run what it likes can

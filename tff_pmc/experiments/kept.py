@@ -54,7 +54,7 @@ def keep(
 
 
 def write(results: Results, goal: str) -> str:
-    """Writes the reports on kept runs; of several seeds the first has its own."""
+    """Writes the reports on kept runs, of several seeds also on the first alone."""
     name = str(results.setting("experiment", ""))
     return reporting.write(
         experiment(name), results, goal, alone=results.seeds[:1], page=False

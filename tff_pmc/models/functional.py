@@ -107,7 +107,7 @@ class Cnn(NamedTuple):
 
     @property
     def num_classes(self) -> int:
-        """The classes that it tells apart."""
+        """The number of its classes."""
         return max(2, self.units[-1])
 
     @property

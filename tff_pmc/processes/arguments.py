@@ -113,7 +113,7 @@ def check_client_optimizer(
 ) -> None:
     """Checks the clients' optimizer, and rate by round, for these weights (arrays).
 
-    A `ValueError` says that the rate follows a client's steps, or does not follow the
+    A `ValueError` reports a rate that follows a client's steps, or does not follow the
     round.
     """
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), trainable)
@@ -280,7 +280,7 @@ def _values_in_graph(
     by_example = ("x", "y", "example_attributes")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         # Fed, and no constants: a graph takes seconds to hold a large model's weights,
-        # and TFF's does not know a client's number of examples.
+        # and TFF's does not have a client's number of examples.
         fed = {
             name: tf.nest.map_structure(
                 lambda a, known=name not in by_example: tf.compat.v1.placeholder(

@@ -40,7 +40,7 @@ def traffic(
     """Computes the traffic of a process from the types in its `next`.
 
     What a simulation reports of each client, or remembers for it, is left out.
-    `own_metrics` are the `tf.TensorSpec`s of what a client reports of the model's own
+    `own_metrics` are the `tf.TensorSpec`s of what a client reports of the model's
     metrics, whose finalized values are other numbers. `num_sums` are the sums that the
     round needs, where it makes more for a look at what else it could have been.
     """

@@ -42,14 +42,14 @@ def build_federated_evaluation(
 
     the number of examples that the model classifies correctly (PMC eq. 10 divides their
     sum by the number of examples). Counts, so that comparisons are exact. A model with
-    metrics of its own gives `<correct=int32[K], metrics=M>`.
+    metrics gives `<correct=int32[K], metrics=M>`.
 
-    With *datasets of batches*, as of TFF's own `build_fed_eval`, B being a batch,
+    With *datasets of batches*, as of TFF's `build_fed_eval`, B being a batch,
 
         (<W@SERVER, {B*}@CLIENTS>
          -> <examples=int32, loss_sum=float32, correct=int32, metrics=M>@SERVER)
 
-    where M are the model's metrics (those of its Keras model, say) by name, and
+    where M are the model's metrics (such as those of a Keras model) by name, and
     `loss_sum` is the sum of the losses of all examples. `correct` is there where the
     model gives each example a score per class, and each has one label. With
     `num_clients` the data are `{<B, int32>*}@CLIENTS`, made by `with_client_number`,
@@ -250,7 +250,7 @@ def build_loss_sums(
         (<W@SERVER, <x=X[?, ...], y=Y[?, ...], client=int32[?]>@CLIENTS>
          -> float32[num_clients]@SERVER)
 
-    A model says the mean loss of a batch and not that of each example, so no batch
+    A model gives the mean loss of a batch and not that of each example, so no batch
     has the examples of two clients.
 
     Args:

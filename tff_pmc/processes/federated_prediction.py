@@ -131,7 +131,7 @@ def build_local_tuning_prediction(
     @tff.tensorflow.computation(received_type, data_type, x_type)
     @tf.function
     def tune_pack(received, pack, x):
-        # One more than the label, so that a sum tells class 0 from no answer.
+        # One more than the label, so that a sum distinguishes class 0 from no answer.
         answers = tf.zeros([num_clients, num_examples], tf.int32)
         rows = tf.range(num_examples)
         clients = PackedClients.read(pack)

@@ -1,4 +1,4 @@
-"""Measurements that the server takes of a model on examples of its own."""
+"""Measurements of a model that the server takes on the examples it holds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build_confusion(
 def build_server_judge(
     model: tff.learning.models.FunctionalModel, x: Any, y: Any, num_classes: int
 ) -> Callable[[Any, Any], np.ndarray]:
-    """Builds a judge for `build_online_adjusted_fed_avg` that asks no client.
+    """Builds a judge for `build_online_adjusted_fed_avg` that involves no client.
 
     Its result is the number of the server's examples that the model gets right. The
     clients' data, which a judge is given, it leaves aside.

@@ -29,7 +29,7 @@ BASELINE = "DS"
 """The label of federated averaging, the usual baseline."""
 
 KEY = ["seed", "label"]
-"""The columns that tell runs apart, in every table."""
+"""The columns that identify a run, in every table."""
 
 OF_RUNS = (
     *(
@@ -53,7 +53,7 @@ Read = Callable[[str], Optional[pd.DataFrame]]
 
 
 class Results:
-    """Several runs as tidy tables: `seed` and `label` tell the runs apart in each.
+    """Several runs as tidy tables: `seed` and `label` identify the run in each.
 
     Attributes:
         runs: a row a run: `seed`, `label` (its ordering, as `LD,DS,MD`, or algorithm),
@@ -503,7 +503,7 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
 
     Args:
         every: the results; or, by a new label, results that have one label each, so
-            that runs of one ordering from several folders can be told apart.
+            that runs of one ordering from several folders can be distinguished.
 
     Raises:
         RecordError: two runs have the same seed and label.

@@ -1,4 +1,4 @@
-"""A round as its record has it: what the columns of `tables` are made of."""
+"""The record of a round: what the columns of `tables` are made of."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class RoundRecord:
 
     @property
     def counted(self) -> Floats:
-        """The criteria, NaN for the clients that were left out, who have no weight."""
+        """The criteria; NaN for clients that were left out, which have no weight."""
         return without(self.raw, self.excluded)
 
     @functools.cached_property

@@ -82,7 +82,8 @@ def figures_of_round(
     """Returns the rows of `weight_figures` of one cohort.
 
     Args:
-        raw: the criteria of its clients, [clients, m]; NaN for who was left out.
+        raw: the criteria of its clients, [clients, m]; NaN for clients that were left
+            out.
         criteria: the codes of the first of these columns, which are put in order.
         normalization: how they are normalized.
         in_force: the label of the score in force.

@@ -134,7 +134,8 @@ def _baselines(results: Results, kind: Kind) -> dict[str, str]:
                 )
         return dict.fromkeys(labels, baseline)
     runs = results.runs.drop_duplicates("label")
-    # The plain baseline comes first: not that with another server's optimizer, say.
+    # The plain baseline comes first: not, for example, one with another server
+    # optimizer.
     plain = runs[(runs["title"] == baseline) | (runs["label"] == baseline)]
     on_data = dict(zip(plain["note"][::-1], plain["label"][::-1]))
     for label, note in zip(runs["label"], runs["note"]):

@@ -171,8 +171,8 @@ def curve(
     """Draws a value over the rounds; of several seeds the mean, in a band.
 
     The band is from the lowest to the highest seed of each round: of a few seeds a
-    standard deviation would say less. `band_words` says so to a reader. Both end with
-    the seed whose run ended first, as by `--patience`.
+    standard deviation would show less. `band_words` explains it to a reader. Both end
+    with the seed whose run ended first, as by `--patience`.
     """
     table = pd.concat(seeds, axis=1, join="inner")
     drawn = {"color": style.color, "linestyle": style.line, **options}

@@ -1,6 +1,6 @@
 """Differences between runs under the same seeds, and the noise of seeds alone.
 
-Numbers in, numbers out: nothing here knows where they came from.
+Numbers in, numbers out: nothing here depends on where they came from.
 """
 
 from __future__ import annotations

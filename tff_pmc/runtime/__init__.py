@@ -30,7 +30,7 @@ ENGINES = {
     "worker": "tff_pmc.runtime.worker.WorkerEngine",
     "cluster": "tff_pmc.cluster.engine.ClusterEngine",
 }
-"""Where each engine is: this process, TFF's own worker, the workers of Dask."""
+"""Where each engine is: this process, TFF's worker, the workers of Dask."""
 
 
 class EngineError(RuntimeError):

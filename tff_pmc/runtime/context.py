@@ -15,9 +15,9 @@ import tensorflow_federated as tff
 from tff_pmc.criteria import CriterionError
 from tff_pmc.runtime import lost_rounds
 
-# As `check_not_negative` has it and TensorFlow shows it, each part in brackets.
+# The message of `check_not_negative` as TensorFlow shows it, each part in brackets.
 _NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
-# As TensorFlow's sparse cross entropy has it.
+# The message of TensorFlow's sparse cross entropy.
 _LABEL = re.compile(r"label value of (-?\d+) which is outside .*?\[0, (\d+)\)")
 _TFF = "tensorflow_federated"
 _MOST_ELEMENTS = 100_000  # A data set may have no end.
@@ -25,7 +25,7 @@ _PROGRAMS = "tensorflow_federated.python.learning.programs"
 
 
 class EngineContext(tff.program.FederatedContext):
-    """Gives values to who calls a computation, and references to TFF's programs.
+    """Gives values to callers of a computation, and references to TFF's programs.
 
     `tff.learning.programs.train_model` awaits what it calls, so that states are saved
     and models evaluated while the next round is trained. All other callers want the

@@ -147,7 +147,7 @@ class LocalContext(EngineContext):
         values.check(comp, arg)
         manager = cancellation.CancellationManager()
         outcome: dict[str, Any] = {}
-        # Not the thread's own join: a signal in it makes a running thread look ended.
+        # Not `Thread.join`: a signal in it makes a running thread look ended.
         ended = threading.Event()
 
         def call() -> None:

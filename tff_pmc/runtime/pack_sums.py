@@ -2,7 +2,7 @@
 
 The sum of several packs is a tree whose shape follows from their number alone, so that
 the order of float additions, and with it every bit of the result, does not depend on
-who ran which pack.
+which thread or worker ran which pack.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _of_thread = threading.local()
 def cancelled_by(manager: Optional[cancellation.CancellationManager]) -> Iterator[None]:
     """Lets the manager cancel the graphs that this thread calls.
 
-    TensorFlow's own context is the process's: the first thread to leave it would take
+    TensorFlow's context is the process's: the first thread to leave it would take
     it from all others.
     """
     _of_thread.manager = manager
@@ -172,7 +172,7 @@ def _only_what_is_needed(
 
 
 def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
-    """Names variables apart: in TFF's worker each call has a session of its own."""
+    """Gives variables different names: in TFF's worker each call is a new session."""
     functions = (function.node_def for function in graph.library.function)
     for node in itertools.chain(graph.node, *functions):
         if node.op in _STATEFUL_OPS:
@@ -181,7 +181,7 @@ def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
 
 
 def _name_functions_apart(graph: tf.compat.v1.GraphDef, mark: str) -> None:
-    """Names functions apart: each process counts its own from the same number on."""
+    """Gives functions different names: every process counts from the same number."""
     own = graph.library.function
     names = {one.signature.name: f"{one.signature.name}_{mark}" for one in own}
     for one in own:
@@ -213,7 +213,8 @@ class PackGraphs(NamedTuple):
     `zero` the sum of no answers; `accumulate` adds an answer to a sum, `merge` two
     sums. The last `num_integers` of an answer's tensors are not accumulated but
     integers to be added: TFF's secure sums. In a computation with a state (`seeded`)
-    what `work` draws at random follows from what was sent; elsewhere a stream goes on.
+    what `work` draws at random follows from what was sent; elsewhere a stream
+    continues.
     """
 
     work: GraphParts
@@ -261,7 +262,7 @@ class PackSums:
 def merged_in_tree(sums: Iterable[_T], merge: Callable[[_T, _T], _T]) -> _T:
     """Merges at least one sum by pairs, pairs of pairs, and so on.
 
-    Each is merged as soon as its neighbour is there, so that few are kept.
+    Each is merged as soon as its neighbour is there, so that few are in memory.
     """
     waiting: list[tuple[int, _T]] = []
     for found in sums:

@@ -1,7 +1,7 @@
 """Random numbers of a graph that follow from a seed, given with each call.
 
 TensorFlow's random operations keep their streams from one call to the next, so that
-what a client draws would depend on who was trained before it.
+what a client draws would depend on the clients trained before it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _reached(graph: tf.compat.v1.GraphDef) -> Iterable[tuple[Any, Any]]:
 
 
 def give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
-    """Gives each node that draws a stream; their names, each with its own seed."""
+    """Gives each node that draws a stream; returns their names, each with a seed."""
     streams: dict[str, bytes] = {}
     for node, nodes in _reached(graph):
         if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:

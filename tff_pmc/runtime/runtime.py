@@ -44,11 +44,11 @@ class Runtime:
         """Starts the engine.
 
         Args:
-            engine: `local` runs computations in this process; `worker` in TFF's own
-                worker, a process of its own, which takes a second to start.
-            private: put a worker into a network namespace of its own; where that is
+            engine: `local` runs computations in this process; `worker` in TFF's
+                worker, a separate process, which takes a second to start.
+            private: put a worker into a separate network namespace; where that is
                 forbidden a port is used and a warning logged.
-            cluster: where the cluster is, as `--cluster` has it, or all of its
+            cluster: where the cluster is, as of `--cluster`, or all of its
                 `ClusterOptions`; by default on this machine.
 
         Raises:

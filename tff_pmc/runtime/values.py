@@ -12,7 +12,7 @@ import tensorflow_federated as tff
 
 from leaf_data.errors import one_line
 
-# A packed client, as `clients.packing.element_spec` has it.
+# A packed client, in the form of `clients.packing.element_spec`.
 _PACKED = {"x", "y", "client"}
 
 # The tensors behind the arrays of `to_python` that are still in use, by array.
@@ -202,9 +202,10 @@ class WrongDataError(TypeError):
 def check(computation: tff.Computation, argument: Any) -> None:
     """Refuses an argument of another kind than the computation's parameter.
 
-    TFF itself says it by printing both types whole, and when clients have trained. The
-    `WrongDataError` names the value in one line. Looked at are containers, the number
-    of arguments and the kinds of datasets; single tensors are when they are used.
+    TFF itself reports it by printing both types whole, and after clients have trained.
+    The `WrongDataError` names the value in one line. Looked at are containers, the
+    number of arguments and the kinds of datasets; single tensors are when they are
+    used.
     """
     parameter = computation.type_signature.parameter
     if parameter is None or not tff.types.contains(
@@ -218,7 +219,7 @@ def check(computation: tff.Computation, argument: Any) -> None:
             if is_sequence and not isinstance(value, (list, tuple)):
                 check_dataset(value, type_, place)
     except TypeError as error:
-        # Without the frames below, which say nothing to who reads it in a notebook.
+        # Without the frames below, which do not help the reader of a notebook.
         raise WrongDataError(str(error)) from None
 
 

@@ -32,7 +32,7 @@ class Basis:
             scalars and are always summed.)
         minima: the sets of criteria whose minima weigh updates that are summed, too;
             they come after the monomials, and cost the same.
-        steps: whether scores may have a step of their own, whose length follows from
+        steps: whether scores may set the step's length, which follows from
             the totals.
     """
 
@@ -128,9 +128,9 @@ class Basis:
     def needs_totals(self, method: str) -> bool:
         """Returns whether clients need the cohort's totals to weight their updates.
 
-        Minima compare normalized criteria, which a client knows by itself only where
-        their ranges are declared. So the method decides with the score whether a round
-        has one stage or two.
+        Minima compare normalized criteria, which a client can compute by itself only
+        where their ranges are declared. So the method decides with the score whether a
+        round has one stage or two.
         """
         return method != "range" and bool(self.minima)
 

@@ -1,6 +1,6 @@
 """Choquet integrals: scores that sort the criteria; OWA is the symmetric one.
 
-A capacity says how much a set of criteria is worth. With the Moebius transform m of a
+A capacity is the worth of each set of criteria. With the Moebius transform m of a
 capacity v the Choquet integral is a linear combination of minima,
 `s = sum_S m(S) * min_{i in S} c_i`: what the monomials are to the prioritized score,
 the minima are to every capacity.
@@ -40,7 +40,7 @@ QUANTIFIERS = {
 
 
 def joined(subset: Iterable[Hashable]) -> str:
-    """Joins a set as messages have it: `DS+LD`; the empty one is `nothing`."""
+    """Joins a set for messages: `DS+LD`; the empty one is `nothing`."""
     return "+".join(sorted(map(str, subset))) or "nothing"
 
 

@@ -56,7 +56,7 @@ class Score:
     def length(self, totals: Sequence[float]) -> float:
         """Returns the step's length, from the totals [m] of raw criteria; 1 for a mean.
 
-        It is 0 where one of these totals is: nobody counts.
+        It is 0 where one of these totals is: no client counts.
         """
         if not all(totals[i] > 0 for i in self.step):
             return 0.0

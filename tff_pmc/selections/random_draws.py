@@ -1,4 +1,4 @@
-"""Clients that are drawn: alike, by size, or those whom the model fits worst."""
+"""Clients that are drawn: uniformly, by size, or those that the model fits worst."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class BySize(Selection):
 
     Of those that are left, client k comes next with the probability `n_k / sum n`
     (*Federated Optimization in Heterogeneous Networks*, Li et al. 2020, Algorithm 2,
-    which does not say whether one may come twice; here none does). The algorithm weighs
-    them afterwards: where that is by DS, size counts twice.
+    which does not specify whether one may come twice; here none does). The algorithm
+    weighs them afterwards: where that is by DS, size counts twice.
     """
 
     name = "drawn by size"

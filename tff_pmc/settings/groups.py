@@ -1,7 +1,7 @@
 """The groups of settings that every run has, whatever it trains on what.
 
 Data sets (`leaf_data.datasets`), models (`tff_pmc.models`) and algorithms
-(`tff_pmc.algorithms`) have groups of their own, each in its module.
+(`tff_pmc.algorithms`) have further groups, each in its module.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class TrainingSettings(LocalTraining):
             count = int(size)
         elif self.cohort_rounding == "up":
             count = math.ceil(share * num_clients)
-        else:  # Of the product in floats, as the published code has it.
+        else:  # Of the product in floats, as in the published code.
             count = max(round(size * num_clients), 1)
         if count > num_clients:
             raise SettingError(

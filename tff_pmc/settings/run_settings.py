@@ -44,11 +44,11 @@ GROUPS: dict[str, type[Settings]] = {
 class Algorithm(Settings, abc.ABC):
     """One way of training a federation; its fields are its settings.
 
-    A new one is a subclass in a module of its own, registered by name (docs/extend.md).
+    A new one is a subclass in a separate module, registered by name (docs/extend.md).
 
     Attributes:
         name: what tables call it.
-        takes_priority: whether each ordering of `--priority` is a run of its own.
+        takes_priority: whether each ordering of `--priority` is a separate run.
         combines: whether it makes one score of several criteria, so that without
             `--priority` all of them take part, and one alone leaves nothing to do.
         weighs_equally: whether all clients count alike, whatever their criteria.
@@ -151,7 +151,7 @@ CHOSEN: Mapping[str, Mapping[str, Any]] = {
     "model": MODELS,
     "selection": SELECTIONS,
 }
-"""What is chosen by name and has settings of its own, by the flag that chooses."""
+"""What is chosen by name and has further settings, by the flag that chooses."""
 
 _OF_CHOSEN = (
     "algorithm",
@@ -301,7 +301,7 @@ class RunSettings:
 
     @property
     def measures_at_server(self) -> bool:
-        """Whether the server's own examples take part in the training."""
+        """Whether the server's examples take part in the training."""
         judged = self.adjustment.judge_on == "server"
         own = judged or self.algorithm.needs_server_examples
         return own or any(one.needs_server_examples for one in self.measured)

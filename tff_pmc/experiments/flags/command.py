@@ -27,7 +27,7 @@ from tff_pmc.settings import flag_values
 from tff_pmc.settings.run_settings import slug
 
 LR_SEARCH = "lr_search"
-"""The name by which `--experiment` asks for the search of a learning rate."""
+"""The name by which `--experiment` selects the search of a learning rate."""
 
 
 def _names(registry: Mapping[str, Any]) -> Callable[[str], str]:

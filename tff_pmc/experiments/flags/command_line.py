@@ -1,4 +1,4 @@
-"""The settings of the runs that the flags ask for (no TensorFlow).
+"""The settings of the runs that the flags describe (no TensorFlow).
 
 All that is wrong with the flags is reported here, before seconds are spent on
 TensorFlow and data.

@@ -60,7 +60,7 @@ _FIRST_DAY = {
 
 
 def asked(arguments: Sequence[str], program: str) -> str:
-    """Returns the help that arguments of a program ask for; empty without."""
+    """Returns the help that a program's arguments request; empty if they do not."""
     for word in arguments:
         if found := re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word):
             command = f"python {program}" if program.endswith(".py") else program

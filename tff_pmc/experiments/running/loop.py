@@ -93,7 +93,7 @@ def run(
                 ends = list(filter(None, [c.after_round(finished) for c in every]))
                 if ends and round_num < last:
                     _end_early(folder, settings.label, round_num, ends[0])
-                checkpoint.after_round(finished)  # A resume then knows of the end.
+                checkpoint.after_round(finished)  # A resume then finds the end.
                 if ends:
                     break
 

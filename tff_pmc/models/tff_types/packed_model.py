@@ -14,11 +14,11 @@ from leaf_data.errors import one_line
 
 
 class PackedModel(tff.learning.models.FunctionalModel):
-    """A functional model with a training of its own, beyond what TFF's class allows.
+    """A functional model that defines its training beyond what TFF's class allows.
 
     TFF's algorithms take it as the `tff.learning.models.FunctionalModel` that it is.
     The training of packed clients uses the rest: the losses of single examples, a
-    forward pass of training's own, and weights that never leave a client.
+    separate forward pass for training, and weights that never leave a client.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
                 weights in what `forward_in_training` is given.
             metrics_fns: as of TFF's class, for example
                 `tff.learning.metrics.create_functional_metric_fns(...)`; by default
-                the model has no metrics of its own.
+                the model has no metrics.
             weight_names: the names of the weights in files, trainable ones first; by
                 default they are numbered.
         """
@@ -108,14 +108,14 @@ class PackedModel(tff.learning.models.FunctionalModel):
 
     @property
     def has_own_training(self) -> bool:
-        """Whether training has a forward pass of its own."""
+        """Whether training has a separate forward pass."""
         return self._forward_in_training is not None
 
     def example_losses(self, output: Any, y: Any) -> tf.Tensor:
         """Returns the loss of each example, float32 [n].
 
         Raises:
-            ValueError: the model does not say them.
+            ValueError: the model does not define them.
         """
         if self._example_losses is None:
             raise ValueError("this model does not give the losses of single examples")
@@ -169,7 +169,7 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
     spec = (spec["x"], spec["y"]) if isinstance(spec, Mapping) else tuple(spec)
     try:
         made = tff.learning.models.functional_model_from_keras(inner, losses[0], spec)
-    except Exception as error:  # TFF's own class for it is no ValueError.
+    except Exception as error:  # TFF's exception for it is no ValueError.
         raise ValueError(one_line(error)) from error
     variables = [*inner.trainable_variables, *inner.non_trainable_variables]
     made.weight_names = tuple(one.name.partition(":")[0] for one in variables)

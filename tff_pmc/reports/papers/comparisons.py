@@ -36,7 +36,7 @@ EVERY_RUN: Labels = ()
 Measure = Callable[..., "pd.Series[Any]"]
 
 Printed = Callable[[str, str, Cells], float]
-"""A published table, a label and columns -> the number printed; NaN for none."""
+"""A published table, a label and columns -> the published number; NaN for none."""
 
 
 class Columns(NamedTuple):
@@ -113,7 +113,7 @@ def compare(
         minus: the columns of the other side, where these differ.
         together: `max` or `mean` of all runs of a side; by default there is one
             difference for each run.
-        printed: what the published table prints of a run.
+        printed: the published table's number for a run.
         name: of the difference, with `{run}`, `{columns}`, `{minus}` and `{base}`.
         needs: the labels of other runs that the measure takes.
         rounds: the rounds that it takes.

@@ -25,13 +25,13 @@ _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 
 
 class Declared(NamedTuple):
-    """What a paper says of an experiment, and what its runs cost here.
+    """What a paper claims of an experiment, and what its runs cost here.
 
     Attributes:
         settings: what its runs have to have; others decide nothing.
         table: the published table that they are compared with.
         hours: of one core, for the runs that would decide its claims; 0: not known.
-        needs: what they need and could not be had; empty for nothing.
+        needs: what they need and is not available; empty for nothing.
     """
 
     settings: Mapping[str, Any]
@@ -44,7 +44,7 @@ _DECLARED: dict[str, Declared] = {}
 
 
 def declare(experiment: str, settings: Mapping[str, Any], **known: Any) -> None:
-    """Declares what a paper says of an experiment; `known` is of `Declared`."""
+    """Declares what a paper claims of an experiment; `known` is of `Declared`."""
     _DECLARED[experiment] = Declared(settings, **known)
 
 
@@ -174,7 +174,7 @@ class Runs(NamedTuple):
         kept: pd.DataFrame,
         settings: Optional[Mapping[str, Any]] = None,
     ) -> Runs:
-        """Returns the runs that are the paper's; `settings` stand for its own.
+        """Returns the runs that are the paper's; `settings` replace the paper's.
 
         Others are left out, whatever their labels: those that normalize otherwise,
         those by the published code's protocol, and those of other settings, where a

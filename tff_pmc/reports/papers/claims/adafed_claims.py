@@ -1,4 +1,4 @@
-"""What AdaFed's section 4 says of its results, in its order, and how runs judge it.
+"""The claims of AdaFed's section 4 on its results, in its order.
 
 What its figures show beyond these sentences are curves without numbers. "About" a
 number is from its half to its double. At the end are the last five of the twenty

@@ -1,4 +1,4 @@
-"""What DA's text says of its results, in its order, and how runs judge it."""
+"""The claims of DA's text on its results, in its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PMC's text says of its results, in its order, and how runs judge it.
+"""The claims of PMC's text on its results, in its order.
 
 The numbers in the words are the paper's. Where its tables give another one, text and
 table are a claim each. The paper's MW is MD everywhere else here.
