@@ -40,8 +40,9 @@ def test_the_cohorts_are_those_of_the_command(toy_examples):
     settings = types.SimpleNamespace(
         training=training, dataset=None, selection=Uniform()
     )
-    data = types.SimpleNamespace(train_examples=examples)
-    command = Cohorts(types.SimpleNamespace(settings=settings, data=data))
+    table = types.SimpleNamespace(values={})
+    data = types.SimpleNamespace(train_examples=examples, client_table=table)
+    command = Cohorts(settings, data, losses=None)
     drawn = tff_pmc.data_source(examples, seed=5, num_packs=3).iterator()
     for round_num in range(1, 6):
         packs = drawn.select(4)

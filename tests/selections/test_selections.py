@@ -42,11 +42,7 @@ def made(sizes, seed=0, **changes):
             {"battery": np.arange(len(sizes))}
         )
 
-    class MadeUp:
-        data = Federation
-        settings = settings_of(cohort_seed=seed, **changes)
-
-    return Cohorts(MadeUp)
+    return Cohorts(settings_of(cohort_seed=seed, **changes), Federation, losses=None)
 
 
 def settings_of(**changes):

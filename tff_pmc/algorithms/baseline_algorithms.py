@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -168,7 +168,7 @@ class Personalized(_Baseline):
             )
         super().check(settings)
 
-    def own_answers(self, context: RunContext) -> Any:
+    def own_answers(self, context: RunContext) -> Optional[TunedAnswers]:
         """Answers, by the text, with the tuned model of each client."""
         return TunedAnswers(context) if self.form == "text" else None
 

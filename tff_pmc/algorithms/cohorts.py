@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from leaf_data.settings import SettingError
 from tff_pmc.selections import LOSS, Clients
 from tff_pmc.settings.run_settings import RunSettings
 
-if TYPE_CHECKING:
-    from tff_pmc.algorithms.run_context import RunContext
+Losses = Callable[[npt.NDArray[np.int64], Any], npt.NDArray[np.float64]]
+"""(Numbers of clients, a model's weights) -> its mean loss on each client's examples."""
 
 
 class Cohort(NamedTuple):
@@ -32,10 +32,13 @@ class Cohorts:
         size: the number of clients in a round.
     """
 
-    def __init__(self, context: RunContext) -> None:
-        """Takes what a run is set up of, whose model is made when it is needed."""
-        self._context, settings = context, context.settings
-        sizes = context.data.train_examples.sizes
+    def __init__(
+        self, settings: RunSettings, data: leaf_data.FederatedDataset, losses: Losses
+    ) -> None:
+        """Takes a run's settings and data, and what measures a selection's losses."""
+        self._settings, self._losses = settings, losses
+        self._attributes = data.client_table.values
+        sizes = data.train_examples.sizes
         self._able = np.flatnonzero(sizes)
         self._sizes = sizes[self._able]
         self.size = settings.training.cohort_size(len(self._able), settings.dataset)
@@ -47,7 +50,7 @@ class Cohorts:
 
         `weights` makes the model's weights, for a selection that needs the loss.
         """
-        settings, asked = self._context.settings, 0
+        settings, asked = self._settings, 0
 
         def measure(name: str, places: npt.ArrayLike) -> npt.NDArray[np.float64]:
             nonlocal asked
@@ -55,8 +58,7 @@ class Cohorts:
             if name not in settings.selection.needs:
                 raise self._refused(f"its `needs` do not name {name!r}")
             if name != LOSS:
-                column = self._context.data.client_table.values[name]
-                return np.array(column[clients], np.float64)
+                return np.array(self._attributes[name][clients], np.float64)
             assert weights is not None
             asked += len(clients)
             return self._losses(clients, weights())
@@ -74,25 +76,8 @@ class Cohorts:
             )
         return Cohort(self._able[places].tolist(), asked)
 
-    def _losses(
-        self, clients: npt.NDArray[np.int64], weights: Any
-    ) -> npt.NDArray[np.float64]:
-        """Computes the model's mean loss on each client's training examples."""
-        from tff_pmc.algorithms.run_context import traced
-        from tff_pmc.processes import build_loss_sums, evaluation_packs
-
-        context = self._context
-        examples = context.data.train_examples.subset(clients)
-        packs = evaluation_packs(
-            examples, num_packs=context.settings.training.num_packs
-        )
-        sums = traced(build_loss_sums, context.model, len(clients))(weights, packs)
-        means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
-        return means
-
     def _refused(self, words: str) -> SettingError:
-        name = self._context.settings.names["selection"]
-        return SettingError(f"--selection={name}: {words}")
+        return SettingError(f"--selection={self._settings.names['selection']}: {words}")
 
 
 def check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leaf_data.settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
@@ -22,6 +22,9 @@ from tff_pmc.criteria.client_criteria import received_loss
 from tff_pmc.criteria.criterion import held
 from tff_pmc.criteria.server_criteria import hits
 from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
+
+if TYPE_CHECKING:
+    from tff_pmc.clients.client_memory import AgnosticWeights
 
 _LARGEST = criteria_lib.LARGEST_EXPONENT
 A_POWER = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
@@ -243,7 +246,7 @@ class AgnosticFL(OwnCriteriaAlgorithm):
         """Returns lambda alone."""
         return scores.single("lambda", settings.columns)
 
-    def memory(self, context: RunContext) -> Any:
+    def memory(self, context: RunContext) -> AgnosticWeights:
         """Returns each client's lambda."""
         from tff_pmc.clients.client_memory import AgnosticWeights
 

@@ -62,7 +62,19 @@ class RunContext:
     @functools.cached_property
     def cohorts(self) -> cohorts.Cohorts:
         """What chooses the clients of each round."""
-        return cohorts.Cohorts(self)
+        return cohorts.Cohorts(self.settings, self.data, self.losses)
+
+    def losses(
+        self, clients: npt.NDArray[np.int64], weights: Any
+    ) -> npt.NDArray[np.float64]:
+        """Computes the mean loss of a model on each client's training examples."""
+        from tff_pmc.processes import build_loss_sums, evaluation_packs
+
+        examples = self.data.train_examples.subset(clients)
+        packs = evaluation_packs(examples, num_packs=self.settings.training.num_packs)
+        sums = traced(build_loss_sums, self.model, len(clients))(weights, packs)
+        means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
+        return means
 
     def pack(self, chosen: Sequence[int]) -> list[Any]:
         """Packs a cohort; see `packing.pack`."""

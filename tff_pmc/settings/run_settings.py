@@ -11,7 +11,10 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.settings import A_SEED, Registry, SettingError, Settings
@@ -29,6 +32,11 @@ from tff_pmc.settings.groups import (
 )
 from tff_pmc.settings.server_settings import ServerSettings
 
+if TYPE_CHECKING:
+    from tff_pmc.algorithms.run_context import RunContext
+    from tff_pmc.algorithms.trainer import Trainer
+    from tff_pmc.clients.client_memory import ClientMemory
+
 GROUPS: dict[str, type[Settings]] = {
     "training": TrainingSettings,
     "server": ServerSettings,
@@ -38,6 +46,13 @@ GROUPS: dict[str, type[Settings]] = {
     "record": RecordSettings,
 }
 """The groups that every run has, by the names of `RunSettings`'s attributes."""
+
+
+class Answers(Protocol):
+    """What answers test examples in the place of the server's model."""
+
+    def answer(self, weights: Any) -> npt.NDArray[np.int64]:
+        """Predicts the label of each test example, [N]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,14 +140,14 @@ class Algorithm(Settings, abc.ABC):
         """Returns the score in force; a `ValueError` if it misfits the criteria."""
 
     @abc.abstractmethod
-    def build(self, context: Any) -> Any:
-        """Builds the `algorithms.trainer.Trainer` of a `RunContext`."""
+    def build(self, context: RunContext) -> Trainer:
+        """Builds the trainer of a run's rounds."""
 
-    def memory(self, context: Any) -> Any:
-        """Builds what is remembered of clients, a `ClientMemory`; by default None."""
+    def memory(self, context: RunContext) -> Optional[ClientMemory]:
+        """Builds what is remembered of clients between rounds; None for nothing."""
         return None
 
-    def own_answers(self, context: Any) -> Any:
+    def own_answers(self, context: RunContext) -> Optional[Answers]:
         """Builds what answers in the place of the server's model; None for nothing."""
         return None
 
