@@ -238,7 +238,11 @@ def _write_clients(
         size = np.diff(splits["train"])[first]
         _LOG.warning(
             "%d of %d clients have no test examples: of client %s %s of %d is none",
-            *(len(untested), len(names), list(names)[first], fraction, size),
+            len(untested),
+            len(names),
+            list(names)[first],
+            fraction,
+            size,
         )
     writer.append("client_ids", ClientIds.of(list(names)).encoded)
     for part, found in splits.items():

@@ -4,7 +4,7 @@ The candidates are scores in a list, and a search refers to them by index. It na
 next one to test, takes how well its model did, and decides when to stop. It does not
 depend on scores, models, TensorFlow or files, so it can be run alone:
 
-    >>> trials = Trials("backtracking", 6, SearchState(index=2, correct=90))
+    >>> trials = CandidateSearch("backtracking", 6, SearchState(index=2, correct=90))
     >>> trials.next                     # the ordering in force comes first
     2
     >>> trials.report(85)               # fewer than 90: the next one, please
@@ -70,7 +70,7 @@ class SearchState:
     correct: int = -1
 
 
-class Trials:
+class CandidateSearch:
     """The testing rounds of one round (DA, Algorithm 1, lines 8 to 29).
 
     Line 8 begins with the candidate in force, lines 17 to 27 are the search, and lines

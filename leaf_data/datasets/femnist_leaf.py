@@ -87,7 +87,10 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
             _LOG.warning(
                 "%s: %d of %d users have no %s examples (split by user, or a file is "
                 "missing)",
-                *(os.path.dirname(folder), count, len(train), part),
+                os.path.dirname(folder),
+                count,
+                len(train),
+                part,
             )
 
 

@@ -29,7 +29,7 @@ def sizes_of(datasets):
 
 def test_the_cohorts_are_those_of_the_command(toy_examples):
     """Of clients that have examples; with as many in a pack as is asked."""
-    from tff_pmc.algorithms.cohorts import Cohorts
+    from tff_pmc.algorithms.cohorts import CohortSampler
     from tff_pmc.selections.random_draws import Uniform
 
     nobody = np.insert(toy_examples.row_splits, 3, toy_examples.row_splits[3])
@@ -42,7 +42,7 @@ def test_the_cohorts_are_those_of_the_command(toy_examples):
     )
     table = types.SimpleNamespace(values={})
     data = types.SimpleNamespace(train_examples=examples, client_table=table)
-    command = Cohorts(settings, data, losses=None)
+    command = CohortSampler(settings, data, losses=None)
     drawn = tff_pmc.data_source(examples, seed=5, num_packs=3).iterator()
     for round_num in range(1, 6):
         packs = drawn.select(4)

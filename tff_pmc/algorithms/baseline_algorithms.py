@@ -195,7 +195,8 @@ class TunedAnswers:
         )
         self._compute = processes.build_local_tuning_prediction(
             context.model,
-            *(examples.num_clients, examples.num_examples),
+            num_clients=examples.num_clients,
+            num_examples=examples.num_examples,
             client_optimizer_fn=context.client_optimizer,
             training=training,
         )

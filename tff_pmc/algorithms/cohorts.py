@@ -15,7 +15,7 @@ from tff_pmc.selections import LOSS, Clients
 from tff_pmc.settings.run_settings import RunSettings
 
 Losses = Callable[[npt.NDArray[np.int64], Any], npt.NDArray[np.float64]]
-"""(Numbers of clients, a model's weights) -> its mean loss on each client's examples."""
+"""(Clients' numbers, a model's weights) -> its mean loss on each one's examples."""
 
 
 class Cohort(NamedTuple):
@@ -25,7 +25,7 @@ class Cohort(NamedTuple):
     num_asked: int = 0  # The clients that received the model and reported their loss.
 
 
-class Cohorts:
+class CohortSampler:
     """Chooses each round's clients, of those that have training examples.
 
     Attributes:

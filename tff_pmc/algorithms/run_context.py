@@ -60,9 +60,9 @@ class RunContext:
         return cls(settings, data, judged)
 
     @functools.cached_property
-    def cohorts(self) -> cohorts.Cohorts:
+    def cohorts(self) -> cohorts.CohortSampler:
         """What chooses the clients of each round."""
-        return cohorts.Cohorts(self.settings, self.data, self.losses)
+        return cohorts.CohortSampler(self.settings, self.data, self.losses)
 
     def losses(
         self, clients: npt.NDArray[np.int64], weights: Any

@@ -139,7 +139,10 @@ class _Computation:
         def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
             begun.append(
                 connection.client.submit(
-                    *(function, connection.terms, self._on_workers[0], *arguments),
+                    function,
+                    connection.terms,
+                    self._on_workers[0],
+                    *arguments,
                     pure=False,
                     workers=[worker],
                     allow_other_workers=True,

@@ -34,7 +34,7 @@ _plugins: dict[str, str] = {}  # What a worker has imported, and its sha256.
 _one_at_a_time = threading.Lock()
 
 
-def make_run(
+def run_on_worker(
     terms: tasks.Terms,
     plugins: Sequence[tuple[str, str]],
     directory: str,
@@ -131,7 +131,7 @@ def make_runs(
     for job in jobs:
         placed = job._replace(folder=os.path.abspath(job.folder))
         content = tasks.to_bytes((run, placed))
-        running[client.submit(make_run, *same, content, pure=False)] = job
+        running[client.submit(run_on_worker, *same, content, pure=False)] = job
     with tqdm(total=len(running), desc="runs", unit="run", mininterval=1) as bar:
         try:
             while running:

@@ -91,11 +91,17 @@ for _criterion in (
         "LD", "label diversity", _DA_AND_PMC, label_diversity, needs_classes=True
     ),
     Criterion(
-        *("CB", "class balance", "PMC section 5.2, eq. 9", class_balance),
+        "CB",
+        "class balance",
+        "PMC section 5.2, eq. 9",
+        class_balance,
         needs_classes=True,
     ),
     Criterion(
-        *("IS", "image sharpness", "PMC section 5.2", image_sharpness),
+        "IS",
+        "image sharpness",
+        "PMC section 5.2",
+        image_sharpness,
         example_attributes=("sharp",),
     ),
     Criterion(

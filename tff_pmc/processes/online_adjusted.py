@@ -173,7 +173,7 @@ class OnlineAdjustedFedAvg:
             stepped = self.step(state, trained, self.candidates[index])
         else:
             before = search.SearchState(int(state.index), int(state.correct))
-            trials = search.Trials(self.policy, len(self.candidates), before)
+            trials = search.CandidateSearch(self.policy, len(self.candidates), before)
             while trials.next is not None:
                 tested = trials.next
                 candidate = self.step(state, trained, self.candidates[tested])

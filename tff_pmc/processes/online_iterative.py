@@ -141,7 +141,7 @@ def build_online_adjusted_iterative_process(
 def choice(
     policy: str, counts: tf.Tensor, in_force: tf.Tensor, before: tf.Tensor
 ) -> tf.Tensor:
-    """Returns the index that `search.Trials` would choose, in TensorFlow.
+    """Returns the index that `search.CandidateSearch` would choose, in TensorFlow.
 
     Args:
         policy: `backtracking` or `best_of_all`.

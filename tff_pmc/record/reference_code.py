@@ -92,7 +92,7 @@ def read_runs(path: str) -> list[ReferenceRun]:
         ((_read_parameters(folder), folder) for folder in _run_folders(path)),
         key=lambda run: int(run[0][PERMUTATION]),
     ):
-        run = _read_run(folder, parameters)
+        run = _read_folder(folder, parameters)
         other = folders.setdefault(run.label, folder)
         if other != folder:
             raise RecordError(f"{other} and {folder} are both runs of {run.label}")
@@ -136,7 +136,7 @@ def _run_folders(path: str) -> list[str]:
     return [one for one in places if os.path.exists(os.path.join(one, PARAMETERS))]
 
 
-def _read_run(path: str, parameters: dict[str, str]) -> ReferenceRun:
+def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
     num_rounds = sum(name.startswith("round_") for name in os.listdir(path))
     rounds = []
     for round_num in range(1, num_rounds + 1):

@@ -69,7 +69,8 @@ def warn_of_other_versions(
         logging.warning(
             "%s was begun with other versions (%s): what is added may not be "
             "comparable with what is there.",
-            *(path, differing),
+            path,
+            differing,
         )
 
 

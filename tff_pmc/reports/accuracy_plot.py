@@ -135,7 +135,7 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     if any(_CENTRAL["accuracy"] in runs.rounds for runs in _every(groups)):
         handles.append(figures.handle("central test set", linestyle=":"))
     handles += mark_handles(marked)
-    figures.name_panels(figure, every, figures.ACCURACY, handles)
+    figures.label_axes(figure, every, figures.ACCURACY, handles)
     return figure
 
 

@@ -105,7 +105,7 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
         figures.handle(styles.figure_text(name), linestyle=line)
         for line, name in zip(_LINES.values(), (a, b))
     ]
-    figures.name_panels(figure, every, figures.ACCURACY, handles)
+    figures.label_axes(figure, every, figures.ACCURACY, handles)
     return figure
 
 

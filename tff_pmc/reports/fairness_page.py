@@ -128,5 +128,5 @@ def _by_run(
         up = f"{word}{points} from {handles[-1].get_label()}"
     elif word == "accuracy":
         figures.share_limits(every[0], shown)
-    figures.name_panels(figure, every, up, handles)
+    figures.label_axes(figure, every, up, handles)
     return figure, every

@@ -93,7 +93,7 @@ def panels(
     return figure, list(every[:count])
 
 
-def name_panels(
+def label_axes(
     figure: Figure, every: Sequence[Any], up: str, handles: Sequence[Any] = ()
 ) -> None:
     """Writes what the axes and the lines of small panels are, once for all of them.

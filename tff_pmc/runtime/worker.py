@@ -119,8 +119,13 @@ class WorkerEngine:
         self.context: Any = None
         self._host = subprocess.Popen(
             [
-                *(sys.executable, "-I", "-S", worker_host.__file__),
-                *(self._folder, str(int(private)), _worker_binary()),
+                sys.executable,
+                "-I",
+                "-S",
+                worker_host.__file__,
+                self._folder,
+                str(int(private)),
+                _worker_binary(),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

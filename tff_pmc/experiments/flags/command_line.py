@@ -214,14 +214,18 @@ def _of_orderings(
 ) -> list[RunSettings]:
     """Returns the runs of an experiment that compares orderings of criteria."""
     wanted = list(command.algorithms) or [start["algorithm"]]
-    runs = [run for name in wanted for run in _of_algorithm(found, name, start, values)]
+    runs = [
+        run
+        for name in wanted
+        for run in _variants_of_algorithm(found, name, start, values)
+    ]
     if not any(ALGORITHMS[name].takes_priority for name in wanted):
         why = f"is of no use with the algorithm {', '.join(wanted)}"
         _refuse("priority adjustment", values, why)
     return _settings_of(runs, start)
 
 
-def _of_algorithm(
+def _variants_of_algorithm(
     found: Experiment, name: str, start: Values, values: Values
 ) -> list[dict[str, Any]]:
     """Returns the values of the runs of an algorithm: each ordering and adjustment."""

@@ -148,7 +148,7 @@ def _first_page(sections: Iterable[Section]) -> str:
     for title, names in _FIRST_DAY.items():
         own = {name: by_flag[name].words.partition(". ")[0] for name in names.split()}
         first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
-        parts.append(_list(title, first))
+        parts.append(_format_list(title, first))
     rest = (
         "The rest: --help=criteria, --help=algorithms, and of one paper "
         f"{', '.join(f'--help={name}' for name in PAPERS)}; --helpfull has every flag, "
@@ -187,10 +187,10 @@ def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
     for flag, registry in {**CHOSEN, "callbacks": CALLBACKS}.items():
         docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
         names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
-    return [_list(_LISTS[key], names[key]) for key in of if names[key]]
+    return [_format_list(_LISTS[key], names[key]) for key in of if names[key]]
 
 
-def _list(heading: str, names: Mapping[str, str]) -> str:
+def _format_list(heading: str, names: Mapping[str, str]) -> str:
     width = max(map(len, names)) + 2
     lines = [f"{heading}:"]
     for name, words in names.items():
@@ -231,14 +231,14 @@ def _words(declared: Setting) -> str:
 
 def _default(declared: Setting) -> str:
     """Returns the default as a user types it, or each with those that have it."""
-    found = _defaults().get(declared.flag, {})
+    found = _owners_of_defaults().get(declared.flag, {})
     if len(found) < 2:
         return _typed(declared.default)
     return "; ".join(f"{value} ({', '.join(of)})" for value, of in found.items())
 
 
 @functools.cache
-def _defaults() -> dict[str, dict[str, list[str]]]:
+def _owners_of_defaults() -> dict[str, dict[str, list[str]]]:
     """Returns flag -> default -> the data sets, models and so on that have it."""
     found: dict[str, dict[str, list[str]]] = {}
     for registry in CHOSEN.values():

@@ -19,7 +19,7 @@ from tff_pmc.experiments.running.lost_runs import LostRounds
 from tff_pmc.experiments.running.progress import Progress
 from tff_pmc.experiments.running.recording import (
     Checkpoint,
-    Predictions,
+    PredictionRecorder,
     Record,
     TrainedModel,
 )
@@ -75,7 +75,7 @@ def run(
         every = [
             Record(folder),
             LostRounds(),
-            Predictions(),
+            PredictionRecorder(),
             TrainedModel(),
             *callbacks,
             *([] if title is None else [Progress(title)]),

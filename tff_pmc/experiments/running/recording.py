@@ -63,7 +63,7 @@ class TrainedModel(Callback):
             save_model(self._model, self._weights, self._folder)
 
 
-class Predictions(Callback):
+class PredictionRecorder(Callback):
     """Writes `predictions/round_NNNN.npz`, and the labels once; see `predictions`."""
 
     def on_start(self, run: Run) -> None:

@@ -119,9 +119,9 @@ def claim(
     return register
 
 
-def headline(*of: Any, **known: Any) -> None:
-    """Registers a headline number; the arguments are those of `Headline`."""
-    _HEADLINES.append(Headline(*of, **known))
+def headline(**fields: Any) -> None:
+    """Registers a headline number of these fields of `Headline`."""
+    _HEADLINES.append(Headline(**fields))
 
 
 def claims(paper: str = "") -> list[Claim]:

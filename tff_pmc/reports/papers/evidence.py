@@ -24,7 +24,7 @@ from tff_pmc.settings.papers import folders
 _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 
 
-class Declared(NamedTuple):
+class PaperExperiment(NamedTuple):
     """What a paper claims of an experiment, and what its runs cost here.
 
     Attributes:
@@ -40,15 +40,15 @@ class Declared(NamedTuple):
     needs: str = ""
 
 
-_DECLARED: dict[str, Declared] = {}
+_DECLARED: dict[str, PaperExperiment] = {}
 
 
 def declare(experiment: str, settings: Mapping[str, Any], **known: Any) -> None:
-    """Declares what a paper claims of an experiment; `known` is of `Declared`."""
-    _DECLARED[experiment] = Declared(settings, **known)
+    """Declares a `PaperExperiment`, with its fields `known`."""
+    _DECLARED[experiment] = PaperExperiment(settings, **known)
 
 
-def declared(experiment: str) -> Declared:
+def declared(experiment: str) -> PaperExperiment:
     """Returns what is declared of an experiment.
 
     Raises:
@@ -57,7 +57,7 @@ def declared(experiment: str) -> Declared:
     if experiment not in _DECLARED and experiment not in flag_files():
         known = ", ".join(sorted({*_DECLARED, *flag_files()}))
         raise RecordError(f"no experiment {experiment!r}: there are {known}")
-    return _DECLARED.get(experiment, Declared({}))
+    return _DECLARED.get(experiment, PaperExperiment({}))
 
 
 @functools.cache

@@ -162,7 +162,7 @@ def judged(differences: Iterable[Difference]) -> Answer:
     every = list(differences)
     if not every:
         raise ValueError("a claim has no difference")
-    table = pd.DataFrame(map(_judged, every))
+    table = pd.DataFrame(map(_row_of_difference, every))
     verdict = next(
         word
         for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED)
@@ -200,7 +200,7 @@ def judged(differences: Iterable[Difference]) -> Answer:
 _KEY = ["experiment", "folder", "seed", "label"]
 
 
-def _judged(one: Difference) -> Mapping[str, Any]:
+def _row_of_difference(one: Difference) -> Mapping[str, Any]:
     """Returns a difference's verdict, why, the seeds that decide, and its number."""
     of_data, others = _caveats(one)
     one = one._replace(equal=one.equal and not of_data)

@@ -98,7 +98,7 @@ def draw(results: Results, title: str) -> Figure:
     if behind:
         handles.append(figures.handle(BASELINE, base_color, **styles.BEHIND))
     handles += mark_handles(marked)
-    figures.name_panels(figure, every, figures.ACCURACY, handles)
+    figures.label_axes(figure, every, figures.ACCURACY, handles)
     figures.entitle(figure, title)
     return figure
 

@@ -247,7 +247,7 @@ def comparable_to_personalized_with_four(runs: Runs) -> Differences:
 
 
 best_share = functools.partial(
-    headline, "Dual", measure=measures.best_round, select=of_clients
+    headline, paper="Dual", measure=measures.best_round, select=of_clients
 )
 best_share(
     place="Table IV",
