@@ -1,4 +1,4 @@
-"""Where the flag files and the published tables are, in a checkout and in a wheel.
+"""The folders of flag files and published tables, in a checkout and in a wheel.
 
 They stand at the top of the checkout, where people look for them. `setup.py` copies
 them into the package when it builds a wheel.

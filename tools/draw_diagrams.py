@@ -24,16 +24,16 @@ def idea():
         "600 examples, 4 labels",
         "20 examples, 1 label",
     ]
-    for k, told in enumerate(clients):
+    for k, lines in enumerate(clients):
         y = 56 + 82 * k
-        d.box(24, y, 212, 62, "client", f"client {k + 1}", told)
+        d.box(24, y, 212, 62, "client", f"client {k + 1}", lines)
         d.arrow((236, y + 31), (338, 100 + 52 * k))
-    told = ["of criteria × update,", "one for each set:", "DS, LD, MD,", "DS·LD, …"]
-    d.box(340, 70, 172, 166, "sum", "sums", *told)
+    lines = ["of criteria × update,", "one for each set:", "DS, LD, MD,", "DS·LD, …"]
+    d.box(340, 70, 172, 166, "sum", "sums", *lines)
     d.words(426, 36, "the server sees sums only", "soft", 13)
     orderings = ["DS", "LD, DS, MD", "any other order"]
-    told = ["federated averaging", "many labels first", "no new training"]
-    for k, (name, words) in enumerate(zip(orderings, told)):
+    lines = ["federated averaging", "many labels first", "no new training"]
+    for k, (name, words) in enumerate(zip(orderings, lines)):
         y = 56 + 82 * k
         d.arrow((512, 100 + 52 * k), (604, y + 31))
         d.box(606, y, 226, 62, "server", f"model of {name}", words)
@@ -69,8 +69,8 @@ def one_round():
     d.box(516, 252, 298, 66, "client", "multiply",
           "r_S[k] = ∏ r[k, i] over i in S, for each set S")  # fmt: skip
     d.arrow((665, 318), (665, 350))
-    told = ["for each S:  r_S[k] · (w − wₖ)", "totals:  r[k, i]", "for each S:  r_S[k]"]
-    d.box(516, 352, 298, 128, "sum", "add up over the pack", *told)
+    lines = ["for each S:  r_S[k] · (w − wₖ)", "totals:  r[k, i]", "for each S: 
+    r_S[k]"] d.box(516, 352, 298, 128, "sum", "add up over the pack", *lines)
     d.arrow((514, 416), (346, 416), label="sums only", at=(430, 407))
     d.box(46, 382, 298, 98, "sum", "sums over all packs", "sum_S of updates",
           "totals T, monomials")  # fmt: skip

@@ -54,7 +54,7 @@ class Celeba(Dataset):
     )
     source: str = setting(
         "raw",
-        "Where CelebA is read from: its own files in LEAF's raw folder, the JSON of "
+        "Where CelebA is read from: CelebA's files in LEAF's raw folder, the JSON of "
         "LEAF's preprocess.sh with the images, or TFF's celeba.sqlite.",
         flag="celeba_source",
         choices=("raw", "leaf", "tff"),

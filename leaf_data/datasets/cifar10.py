@@ -65,7 +65,7 @@ class Cifar10(Dealt):
         super().__post_init__()
         if self.num_clients not in (0, 3, 4):
             raise SettingError(
-                "--num_clients must be 3 or 4, or 0 for the experiment's own, got "
+                "--num_clients must be 3 or 4, or 0 for the experiment's number, got "
                 f"{self.num_clients}"
             )
 

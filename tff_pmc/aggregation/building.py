@@ -1,4 +1,4 @@
-"""What TFF's computations are built with."""
+"""Helpers that build TFF's computations."""
 
 from __future__ import annotations
 

@@ -121,13 +121,13 @@ class Momentum(_Baseline):
 
     beta: float = setting(
         0.9,
-        "The momentum. The paper does not print it.",
+        "The momentum. The paper does not give it.",
         flag="momentum_beta",
         within=BELOW_1,
     )
     eta: float = setting(
         1.0,
-        "The rate of the step. The paper does not print it.",
+        "The rate of the step. The paper does not give it.",
         flag="momentum_eta",
         within=ABOVE_0,
     )
@@ -142,8 +142,8 @@ class Personalized(_Baseline):
 
     alpha: float = setting(
         0.5,
-        "By the formula: the part of the old global model, beside 1 - alpha of the "
-        "simple mean of the new models. The paper does not print it.",
+        "By the formula: the share of the old global model, with 1 - alpha of the "
+        "simple mean of the new models. The paper does not give it.",
         flag="personalized_alpha",
         within=BELOW_1,
     )
@@ -218,7 +218,7 @@ class Laplace(_Baseline):
     epsilon: float = setting(
         1.0,
         "The noise has the scale 1/epsilon on every parameter. The paper does not "
-        "print it.",
+        "give it.",
         flag="laplace_epsilon",
         within=ABOVE_0,
     )
@@ -241,7 +241,7 @@ class Quantized(_Baseline):
     bits: int = setting(
         8,
         "Q: each parameter is rounded to a multiple of 1 / (2^Q - 1). The paper does "
-        "not print it.",
+        "not give it.",
         flag="quantized_bits",
         within=Range(lambda n: 1 <= n <= 16, "from 1 to 16"),
     )

@@ -153,7 +153,7 @@ class DualCriterion(ScoredAlgorithm):
     lambda_steps: int = setting(
         11,
         "How many lambdas are tried in a round, evenly from 0 to 1. The paper does "
-        "not print which it tries.",
+        "not give the values it tries.",
         flag="dual_lambda_steps",
         within=Range(lambda n: 2 <= n <= 101, "2 to 101"),
     )

@@ -1,4 +1,4 @@
-"""What is remembered of clients between rounds, in the state of the client work.
+"""Values of clients that persist between rounds, in the state of the client work.
 
 TFF's clients keep nothing, so this is for simulation: all of it travels to all.
 """

@@ -1,4 +1,4 @@
-"""Where a program of TFF takes each round's clients from: seeded, and resumable."""
+"""The source of each round's clients for a program of TFF: seeded, and resumable."""
 
 from __future__ import annotations
 

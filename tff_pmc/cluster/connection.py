@@ -1,4 +1,4 @@
-"""The way to the workers of a cluster: started here, or found at an address."""
+"""The connection to the workers of a cluster: started here, or at an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the workers of a cluster do with packs.
+"""The tasks of a cluster's workers on packs.
 
 The scheduler imports this module, too: TensorFlow is imported by the functions that
 need it, and TFF by none.

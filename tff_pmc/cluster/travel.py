@@ -1,4 +1,4 @@
-"""What travels of a pack to a worker, and is made a pack again there.
+"""The encoding of packs for workers, and its decoding there.
 
 A dataset travels as its graph, which holds the tensors that it slices, and a pack of a
 store as a reference, for which the worker reads the store on its machine.

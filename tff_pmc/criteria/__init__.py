@@ -1,4 +1,4 @@
-"""Criteria: what a client reports of itself, as one number that is not negative.
+"""Criteria: functions of a client to one number that is not negative.
 
 A criterion is a code, a name, the equation it comes from, and a function from
 what is known at the client to a raw value. Criteria that look at the data and

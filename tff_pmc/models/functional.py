@@ -1,4 +1,4 @@
-"""What the papers' models share: layers, initial weights, loss; predictions."""
+"""Layers, initial weights, losses and predictions, shared by the papers' models."""
 
 from __future__ import annotations
 

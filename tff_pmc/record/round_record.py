@@ -1,4 +1,4 @@
-"""The record of a round: what the columns of `tables` are made of."""
+"""The record of a round, from which the columns of `tables` follow."""
 
 from __future__ import annotations
 

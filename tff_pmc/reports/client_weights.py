@@ -1,4 +1,4 @@
-"""Which client had which weight in a round, from the record of the cohorts."""
+"""The weight of each client in a round, from the record of the cohorts."""
 
 from __future__ import annotations
 

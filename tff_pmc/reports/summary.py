@@ -1,4 +1,4 @@
-"""What runs arrive at, in a few numbers: the last and the best round of each.
+"""A summary of runs: the last and the best round of each, and means over seeds.
 
 They are the accuracy over all clients' test examples (PMC eq. 10), and `SPREAD`, how it
 is spread over the clients. The best round is the first with the highest accuracy: it is

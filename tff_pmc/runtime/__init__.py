@@ -1,4 +1,4 @@
-"""What runs TFF's computations.
+"""The engines that run TFF's computations.
 
 Everything here is imported when it is first used: a process that only sums packs
 imports some of these modules without TFF.

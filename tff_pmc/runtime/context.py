@@ -1,4 +1,4 @@
-"""What an engine installs in TFF: a context for plain code and for TFF's programs."""
+"""The contexts that an engine installs in TFF, for plain code and for programs."""
 
 from __future__ import annotations
 

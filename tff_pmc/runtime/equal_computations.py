@@ -1,4 +1,4 @@
-"""Whether two computations are the same, though TensorFlow named them apart.
+"""Digests by which computations are equal, although TensorFlow names them differently.
 
 A process that is built again, as for the next seed's run, has the same graphs with
 other numbers in the names of their functions. What is compiled of one serves the other.

@@ -1,4 +1,4 @@
-"""The words for a round that left the model as it was."""
+"""Warnings of rounds that left the model as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map and the reduce of a MapReduceForm: what is done with each pack.
+"""The map and the reduce of a MapReduceForm, over packs.
 
 The sum of several packs is a tree whose shape follows from their number alone, so that
 the order of float additions, and with it every bit of the result, does not depend on

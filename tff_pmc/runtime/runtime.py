@@ -1,4 +1,4 @@
-"""What runs TFF's computations: an engine, and the TFF context that leads to it."""
+"""`Runtime`: an engine for TFF's computations, and the TFF context that leads to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From raw criteria to the weight of each participant."""
+"""The weight of each participant, from raw criteria."""
 
 from __future__ import annotations
 

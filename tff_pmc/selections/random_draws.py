@@ -65,7 +65,7 @@ class PowerOfChoice(Selection):
 
     candidates: int = setting(
         0,
-        "Of --selection=power_of_choice, d: how many clients are drawn and asked for "
+        "Of --selection=power_of_choice, d: how many clients are drawn and report "
         "their loss; 0 is twice the clients of a round, or all, if there are fewer.",
         flag="choice_candidates",
         within=AT_LEAST_0,

@@ -77,7 +77,7 @@ class TrainingSettings(LocalTraining):
     cohort_rounding: str = setting(
         "up",
         "How the fraction --clients_per_round is made a number of clients: up, or to "
-        "the nearest, as PMC's published code has it. No paper prints a rule: 10 % of "
+        "the nearest, as PMC's published code has it. No paper gives a rule: 10 % of "
         "DA's 371 clients are 38 or 37.",
         choices=("up", "nearest"),
     )
@@ -118,13 +118,13 @@ class TrainingSettings(LocalTraining):
     )
     keep_own_model: bool = setting(
         False,
-        "Clients whose attribute `adversary` is 1 ignore the server's model and go on "
-        "with their own (AdaFed's simulation 3).",
+        "Clients whose attribute `adversary` is 1 ignore the server's model and "
+        "continue with the one they trained (AdaFed's simulation 3).",
     )
     most_lost_rounds: int = setting(
         3,
         "The run ends after so many rounds in a row in which no client counts and the "
-        "model stays as it is; 0 goes on to the last round.",
+        "model stays as it is; 0 runs all rounds.",
         within=_COUNT,
     )
     num_packs: int = setting(
@@ -230,8 +230,8 @@ class CounterfactualSettings(Settings):
     )
     rates: tuple[float, ...] = setting(
         (),
-        "Server learning rates with which each of these is judged beside the run's "
-        "own, as 0.5,2.",
+        "Server learning rates with which each of these is judged besides the "
+        "run's rate, as 0.5,2.",
         flag="counterfactual_rates",
         parse=flag_values.rates,
     )
@@ -244,7 +244,7 @@ class CounterfactualSettings(Settings):
     clients: int = setting(
         0,
         "How many clients judge them, drawn once and the same in all runs; 0 is all. "
-        "On which examples, --judge_on says.",
+        "--judge_on sets on which examples.",
         flag="counterfactual_clients",
         within=_COUNT,
     )
@@ -291,7 +291,7 @@ class RecordSettings(Settings):
     record_clients: str = setting(
         "all",
         "Whether the figures of each client that tests the model are on record. With "
-        "none there is no clients.csv, and no table of clients' own accuracies.",
+        "none there is no clients.csv, and no table of clients' accuracies.",
         choices=("all", "none"),
         omit_default=True,
     )

@@ -1,4 +1,4 @@
-"""Everything that decides what one run computes, the algorithm among it.
+"""The settings of one run, including the algorithm.
 
 A run's settings have an algorithm, and an algorithm checks a run's settings: so both
 stand here. The algorithms are the modules of `tff_pmc.algorithms`.

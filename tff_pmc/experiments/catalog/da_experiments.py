@@ -1,4 +1,4 @@
-"""DA's experiment: LEAF FEMNIST as it prints it.
+"""DA's experiment on LEAF FEMNIST.
 
 The settings are those of section 3: 10 % of the clients a round, E = 5, B = 10, rate
 0.01, up to 1,000 rounds. That only 10 % of FEMNIST is used, 371 writers, is the flag

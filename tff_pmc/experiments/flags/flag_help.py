@@ -37,7 +37,7 @@ Runs prioritized multi-criteria federated training and makes its tables.
   {_SCRIPT} --experiment=quickstart --seeds=0,1,2,3,4
       compares the two orderings seed by seed with the noise floor
   {_SCRIPT} --experiment=quickstart --output_dir=OUT --resume
-      goes on with the interrupted run in OUT
+      resumes the interrupted run in OUT
   {_SCRIPT} --plugin=my_module --dataset=mine --model=mine --inspect
       looks at your own data before it trains anything (docs/own_data.md)"""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 import leaf_data
 from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.experiments.running.lost_runs import LostRounds
@@ -126,7 +127,7 @@ def describe(
 
 def train_round(
     context: RunContext,
-    process: Any,
+    process: Trainer,
     evaluator: TestEvaluator,
     state: Any,
     round_num: int,
