@@ -69,8 +69,8 @@ def one_round():
     d.box(516, 252, 298, 66, "client", "multiply",
           "r_S[k] = ∏ r[k, i] over i in S, for each set S")  # fmt: skip
     d.arrow((665, 318), (665, 350))
-    lines = ["for each S:  r_S[k] · (w − wₖ)", "totals:  r[k, i]", "for each S: 
-    r_S[k]"] d.box(516, 352, 298, 128, "sum", "add up over the pack", *lines)
+    sent = ["for each S:  r_S[k] · (w − wₖ)", "totals:  r[k, i]", "for each S:  r_S[k]"]
+    d.box(516, 352, 298, 128, "sum", "add up over the pack", *sent)
     d.arrow((514, 416), (346, 416), label="sums only", at=(430, 407))
     d.box(46, 382, 298, 98, "sum", "sums over all packs", "sum_S of updates",
           "totals T, monomials")  # fmt: skip
