@@ -154,7 +154,7 @@ def load(
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
     if cache_dir is not None and not kind.cached:
-        raise DataError(f"{name}: keeps no cache, so it takes no cache_dir")
+        raise DataError(f"{name}: keeps no cache: leave cache_dir out")
     if data_dir is not None and not kind.reads_folder:
-        raise DataError(f"{name}: reads no folder, so it takes no data_dir")
+        raise DataError(f"{name}: reads no folder: leave data_dir out")
     return dataset.load(data_dir, cache_dir)

@@ -111,7 +111,10 @@ class FederatedDataset:
         train, test = self.train_examples, self.test_examples
         parts = {"train": train, "test": test}
         if train.client_ids != test.client_ids:
-            raise DataError(f"{self.name}: train and test have different clients")
+            raise DataError(
+                f"{self.name}: train and test have different clients: both need the "
+                "same client_ids"
+            )
         for part, client, alone in (
             ("server", SERVER, self.server_examples),
             ("central_test", CENTRAL, self.central_test),
@@ -127,8 +130,8 @@ class FederatedDataset:
             raise DataError(f"{self.name}: central_test has no examples")
         if not train.has_classes and self.num_classes:
             raise DataError(
-                f"{self.name}: float32 labels are of no class: num_classes has to "
-                f"be 0, not {self.num_classes}"
+                f"{self.name}: float32 labels have no classes: num_classes must be 0, "
+                f"got {self.num_classes}"
             )
         for part, examples in parts.items():
             for what in ("x", "y"):
@@ -191,7 +194,7 @@ class FederatedDataset:
             DataError: the fraction is not between 0 and 1, or sets nothing aside.
         """
         if not 0 < fraction < 1:
-            raise DataError(f"fraction has to be between 0 and 1, not {fraction}")
+            raise DataError(f"fraction must be between 0 and 1, got {fraction}")
         random = partition.random_state(seed, _HOLD_OUT_STREAM)
         examples = self.train_examples
         remaining_rows, aside_rows = [], []
@@ -211,8 +214,8 @@ class FederatedDataset:
         )
         if not aside.num_examples:
             raise DataError(
-                f"{self.name}: a fraction of {fraction} sets no example aside: the "
-                f"largest client has {examples.sizes.max()}"
+                f"{self.name}: a fraction of {fraction} holds out no example, as the "
+                f"largest client has {examples.sizes.max()}: give a larger fraction"
             )
         return dataclasses.replace(self, train_examples=remaining), aside
 

@@ -278,7 +278,9 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     def register(self, name: str, thing: Thing) -> Thing:
         """Registers an object; raises a `ValueError` if another has the name."""
         if self._things.get(name, thing) is not thing:
-            raise ValueError(f"there is a {self._what} {name!r} already")
+            raise ValueError(
+                f"there is a {self._what} {name!r} already: choose another name"
+            )
         self._things[name] = thing
         return thing
 

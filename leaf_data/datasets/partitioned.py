@@ -125,8 +125,8 @@ class Partitioned(Dealt):
         (x, y), count = train, self.num_clients or _NUM_CLIENTS
         if count > len(test[1]):
             raise DataError(
-                f"{name}: num_clients={count}: each client needs a test image, and "
-                f"there are {len(test[1])}"
+                f"{name}: num_clients={count} is too many: each client needs a test "
+                f"image, and there are {len(test[1])}"
             )
         parts = self._parts(y, count)
         if self.wrong_clients:

@@ -43,18 +43,25 @@ def cached(
             if header.get("key") == key:
                 return arrays, arrays.pop(_SHA256).astype(str).tolist()
         except (DataError, KeyError) as error:
-            _LOG.warning("%s: damaged (%s), is made anew", path, one_line(error))
+            _LOG.warning(
+                "%s: the cache is damaged (%s) and is made again", path, one_line(error)
+            )
     arrays = make()
     digests = [data_files.sha256(source) for source in paths]
     if _key(paths, more) != key:
-        raise DataError(f"{folder}: its files changed while they were read")
+        raise DataError(f"{folder}: its files changed while they were read: load again")
     try:
         with npy_folder.Writer(path, replace=True) as writer:
             for array, rows in {**arrays, _SHA256: np.array(digests, "S")}.items():
                 writer.append(array, rows)
             writer.finish({"key": key})
     except (OSError, DataError) as error:
-        _LOG.warning("%s: no cache is kept (%s)", path, one_line(error))
+        _LOG.warning(
+            "%s: the cache cannot be written (%s): the next load converts the data "
+            "again",
+            path,
+            one_line(error),
+        )
     return arrays, digests
 
 
@@ -82,5 +89,5 @@ def _place(name: str, folder: str, cache_dir: Folder | None) -> str:
     if os.path.exists(with_data) or os.access(folder, os.W_OK | os.X_OK):
         return with_data
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    _LOG.warning("%s: %s is not writable, the cache is in %s", name, folder, home)
+    _LOG.warning("%s: %s is not writable: the cache is in %s", name, folder, home)
     return os.path.join(home, "tff_pmc", shared)

@@ -75,7 +75,7 @@ def read_leaf(
     columns = ["photo", "identity", "smiling", "part"]
     photos = pd.DataFrame(rows, columns=columns).set_index("photo")
     for name, user in photos["identity"][photos.index.duplicated()].items():
-        raise DataError(f"{users[user]}: user {user}: {name!a:.80} is there twice")
+        raise DataError(f"{users[user]}: user {user}: {name!a:.80} appears twice")
     if os.path.exists(attributes):
         photos = photos.join(read_attributes(attributes)["sharp"])
         for name in photos.index[photos["sharp"].isna()]:
@@ -110,13 +110,13 @@ def _by_photo(
         good = found[column].str.fullmatch(form, na=False)
         for name, value in found[["photo", column]][~good].itertuples(index=False):
             raise DataError(
-                f"{path}: {name!a:.80}: {column} has to be {words}, not {value!a:.40}"
+                f"{path}: {name!a:.80}: {column} must be {words}, got {value!a:.40}"
             )
     if not len(found):
         raise DataError(f"{path}: lists no photo")
     found = found.set_index(found["photo"].str.rsplit(".", n=1).str[0])
     for name in found.index[found.index.duplicated()]:
-        raise DataError(f"{path}: {name!a:.80} is there twice")
+        raise DataError(f"{path}: {name!a:.80} appears twice")
     return found[columns]
 
 

@@ -82,7 +82,7 @@ def find(folder: str) -> dict[str, str]:
             continue
         check_name(file, f"{folder}: the image")
         if stem in found:  # One picture in two forms would count twice.
-            raise DataError(f"{folder}: holds both {found[stem]} and {file}")
+            raise DataError(f"{folder}: holds both {found[stem]} and {file}: keep one")
         found[stem] = file
     if not found:
         raise DataError(f"{folder}: holds no .jpg or .png image")

@@ -132,7 +132,7 @@ def read(
             raise DataError(f"{path}: user {user}: is in users but not in user_data")
         if found[user].number != count:
             raise DataError(
-                f"{path}: user {user}: num_samples says {count}, but there are "
+                f"{path}: user {user}: num_samples is {count}, but there are "
                 f"{found[user].number} examples"
             )
     return {user: found[user].examples for user in counts}, digest

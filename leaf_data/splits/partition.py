@@ -126,7 +126,7 @@ def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
     except TypeError:
         value = -1
     if isinstance(seed, bool) or not 0 <= value < 2**32:
-        raise DataError(f"seed has to be an integer from 0 to 2**32 - 1, not {seed!r}")
+        raise DataError(f"seed must be an integer from 0 to 2**32 - 1, got {seed!r}")
     return np.random.RandomState(value if stream is None else [value, stream])
 
 

@@ -220,7 +220,7 @@ def test_a_folder_that_is_lost_ends_the_run(tmp_path, record_of, damage):
 def test_another_versions_columns_are_refused(begun, record_of):
     text = (begun / "rounds.csv").read_text().replace("p10", "p11")
     (begun / "rounds.csv").write_text(text)
-    with pytest.raises(RecordError, match="rounds.csv has other columns than"):
+    with pytest.raises(RecordError, match="rounds.csv: its columns are not"):
         with take(begun) as folder:
             folder.load(state(0))
             folder.write(record_of(3))

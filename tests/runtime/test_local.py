@@ -224,7 +224,7 @@ def test_an_unknown_engine_is_named():
         ValueError, match="engine must be one of local, worker, cluster: gpu"
     ):
         Runtime("gpu")
-    with pytest.raises(ValueError, match="cluster goes with the engine cluster, not l"):
+    with pytest.raises(ValueError, match="cluster needs engine='cluster', got l"):
         Runtime(cluster="tls://here:1")
 
 

@@ -171,7 +171,7 @@ def test_one_of_ones_own_sees_the_client_table(own):
         ([0, 1, 1], "and chose [0 1 1]"),
         ([0, 3], "and chose [0 3]"),
         ([-1, 0], "and chose [-1 0]"),
-        ("loss", "its `needs` do not name 'loss'"),
+        ("loss", "it reads 'loss', which its `needs` do not name: add it there"),
     ],
 )
 def test_one_that_chooses_what_is_not_there_is_named(own, answer, says):

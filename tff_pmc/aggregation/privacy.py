@@ -57,14 +57,14 @@ class GaussianSums:
         """Returns L2 bounds of a client: updates `C sqrt(B)`, scalars `sqrt(B + m)`."""
         if normalization.method != "range":
             raise ValueError(
-                "differential privacy needs a declared range for every criterion: "
-                f"with the normalization {normalization.method!r} a client's weight "
-                "has no bound of its own"
+                "differential privacy needs a declared range for every criterion "
+                "(normalization='range'): with the normalization "
+                f"{normalization.method!r} a client's weight is not bounded"
             )
         if clip_norm is None:
             raise ValueError(
                 "differential privacy needs clip_norm: an update that is not clipped "
-                "has no bound"
+                "is not bounded"
             )
         size = len(basis)
         return clip_norm * math.sqrt(size), math.sqrt(size + basis.num_criteria)

@@ -151,7 +151,10 @@ class SumOptions(SumSettings):
         check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
         given = (self.model_sum_factory, self.scalar_sum_factory)
         if self.privacy is not None and any(factory is not None for factory in given):
-            raise ValueError("privacy makes its own sums: give no sum factory with it")
+            raise ValueError(
+                "privacy replaces the sum factories: leave model_sum_factory and "
+                "scalar_sum_factory out"
+            )
         if self.scalar_sum_factory is not None and self.normalization == "max":
             raise ValueError(
                 "the normalization 'max' sends maxima with the sums, in the clear: "

@@ -56,7 +56,9 @@ class CohortSampler:
             nonlocal asked
             clients = self._able[np.asarray(places, np.int64)]
             if name not in settings.selection.needs:
-                raise self._refused(f"its `needs` do not name {name!r}")
+                raise self._refused(
+                    f"it reads {name!r}, which its `needs` do not name: add it there"
+                )
             if name != LOSS:
                 return np.array(self._attributes[name][clients], np.float64)
             assert weights is not None
@@ -71,7 +73,7 @@ class CohortSampler:
         fits = chosen.dtype.kind in "iu" and len(places) == chosen.size == self.size
         if not fits or places[0] < 0 or places[-1] >= len(self._able):
             raise self._refused(
-                f"it has to choose {self.size} different places from 0 to "
+                f"it must choose {self.size} different places from 0 to "
                 f"{len(self._able) - 1}, and chose {one_line(chosen)}"
             )
         return Cohort(self._able[places].tolist(), asked)
@@ -90,5 +92,5 @@ def check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         if name not in known:
             raise SettingError(
                 f"--selection={settings.names['selection']} needs {name!r} of each "
-                f"client, which nobody measures: there are {', '.join(known)}"
+                f"client, which is not known: there are {', '.join(known)}"
             )

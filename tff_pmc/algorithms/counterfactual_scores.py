@@ -32,7 +32,7 @@ def scores_of(settings: RunSettings, in_force: scores.Score) -> list[scores.Scor
             found += [scores.owa(name, on.criteria) for name in scores.QUANTIFIERS]
         else:
             raise SettingError(
-                f"--counterfactuals={kind}: it is orderings, averages:STEP or ranges"
+                f"--counterfactuals={kind}: must be orderings, averages:STEP or ranges"
             )
         if len(found) > MOST:
             raise _refused(kind, f"more than {MOST} weightings")
@@ -50,7 +50,7 @@ def _averages(step: str, settings: RunSettings, kind: str) -> list[scores.Score]
     count = round(parts) if parts > 0 else 0
     if not count or abs(parts - count) > 1e-9 * count:
         raise SettingError(
-            f"--counterfactuals={kind}: the step has to divide 1, as 0.25"
+            f"--counterfactuals={kind}: the step must divide 1, as 0.25 does"
         )
     criteria = settings.aggregation.criteria
     found: list[scores.Score] = []

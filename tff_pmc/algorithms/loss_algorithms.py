@@ -47,8 +47,8 @@ class OwnCriteriaAlgorithm(ScoredAlgorithm):
             known = one.code.partition("^")[0] in criteria_lib.REGISTRY
             if not known and one.code in settings.aggregation.criteria:
                 raise SettingError(
-                    f"--criteria: the algorithm {settings.names['algorithm']} has a "
-                    f"{one.code} of its own"
+                    f"--criteria: the algorithm {settings.names['algorithm']} defines "
+                    f"{one.code}: leave it out"
                 )
         if settings.aggregation.normalization == "range":
             raise SettingError(

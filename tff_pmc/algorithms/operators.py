@@ -49,7 +49,7 @@ class WeightedAverage(_Operator):
     def check_own_settings(self) -> None:
         """Refuses to have no weights."""
         if not self.weights:
-            raise ValueError("it takes --average_weights")
+            raise ValueError("give --average_weights")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
         """Returns the average."""
@@ -83,7 +83,7 @@ class OrderedWeightedAverage(_Operator):
     def check_own_settings(self) -> None:
         """Refuses both weights and a quantifier, and neither."""
         if bool(self.weights) == bool(self.quantifier):
-            raise ValueError("it takes --owa_weights or --owa_quantifier, one of them")
+            raise ValueError("give --owa_weights or --owa_quantifier, one of them")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
         """Returns the OWA."""
@@ -111,7 +111,7 @@ class ChoquetIntegral(_Operator):
     def check_own_settings(self) -> None:
         """Refuses to have no capacity."""
         if not self.capacity:
-            raise ValueError("it takes --choquet_capacity")
+            raise ValueError("give --choquet_capacity")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
         """Returns the integral."""
@@ -120,7 +120,8 @@ class ChoquetIntegral(_Operator):
             raise ValueError("the capacity names a set twice")
         if {code for subset in value for code in subset} != set(on.priority):
             raise ValueError(
-                f"the capacity must be of the criteria {', '.join(on.priority)}"
+                f"the capacity must name the criteria {', '.join(on.priority)}, and "
+                "no others"
             )
         return scores.choquet(value, on.criteria)
 

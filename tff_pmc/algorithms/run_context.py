@@ -239,14 +239,15 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         for name in criteria_lib.example_attributes([criterion]):
             if name not in known:
                 raise SettingError(
-                    f"--criteria: {criterion.code} needs to know of each example "
-                    f"whether it is {name}, which {data.name} does not say"
+                    f"--criteria: {criterion.code} needs the attribute {name} of each "
+                    f"example, which {data.name} does not have: leave the criterion "
+                    "out"
                 )
     of_server = data.server_examples
     if settings.measures_at_server and not (of_server and of_server.num_examples):
         raise SettingError(
             f"--experiment={settings.experiment} measures models on examples of the "
-            f"server's own, which {data.name} does not have"
+            f"server, which {data.name} does not have"
         )
     model = settings.model
     wanted = f"{model.element_shape} {model.element_dtype}"
@@ -273,7 +274,7 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     classes = model.num_classes or (data.has_classes and _num_scores(settings))
     if 0 < classes < data.num_classes:
         raise SettingError(
-            f"--model={settings.names['model']} tells {classes} classes apart, and "
+            f"--model={settings.names['model']} has {classes} classes, and "
             f"{data.name} has {data.num_classes}, 0 to {data.num_classes - 1}"
         )
     if settings.training.keep_own_model and "adversary" not in data.client_table.values:

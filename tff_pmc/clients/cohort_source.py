@@ -53,7 +53,7 @@ def data_source(
         return _Source(clients.client_ids, trained, seed, of_places)
     if not isinstance(clients, tff.simulation.datasets.ClientData):
         raise TypeError(
-            "a data source is made of leaf_data.Examples or of a ClientData, not of a "
+            "clients must be leaf_data.Examples or a ClientData, got a "
             f"{type(clients).__name__}"
         )
     if packing:
@@ -73,9 +73,9 @@ class _Source(tff.program.FederatedDataSource):
         self, ids: Any, places: Any, seed: int, data: Callable[[Any], list[Any]]
     ) -> None:
         if seed < 0:
-            raise ValueError(f"the seed of a data source is 0 or more, not {seed}")
+            raise ValueError(f"seed must be 0 or more, got {seed}")
         if not len(places):
-            raise ValueError("a data source needs a client that has examples")
+            raise ValueError("clients: no client has examples")
         self._places, self._seed, self._data = np.asarray(places), seed, data
         names = hashlib.sha256("\n".join(ids).encode()).hexdigest()
         self.origin = {"seed": seed, "clients": len(ids), "sha256": names}

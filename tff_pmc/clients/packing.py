@@ -135,7 +135,7 @@ def pack(
                 f"they have {', '.join(examples.attributes) or 'none'}"
             )
     if isinstance(clients, str):  # Its letters are no clients.
-        raise ValueError(f"the cohort has to be a list, as [{clients!r}]")
+        raise ValueError(f"clients must be a list, as [{clients!r}]")
     parts = []
     for client in clients:
         k = examples.position(client)
@@ -259,7 +259,7 @@ def split_arrays(
     The names are of all K clients. Of arrays that lie on the disk nothing is read.
     """
     if not clients:
-        raise ValueError("cannot pack an empty cohort")
+        raise ValueError("clients is empty: name at least one client")
     check_value("num_packs", num_packs, int, AT_LEAST_1)
     check_value("max_bytes", max_bytes, int, AT_LEAST_1)
     if isinstance(attributes, leaf_data.ClientTable):

@@ -143,8 +143,8 @@ class Training(LocalTraining):
         for name, value in of_packed_clients.items():
             if value and not packed:
                 raise ValueError(
-                    f"{name} is of packed clients only: a dataset of batches has its "
-                    "own batches and order, and no client number"
+                    f"{name} is for packed clients only: a dataset of batches fixes "
+                    "the batches and their order, and has no client number"
                 )
         return packed
 

@@ -118,13 +118,13 @@ class ClusterOptions(Settings):
             if with_tls and not os.path.isfile(path):
                 raise ClusterSettingError(
                     f"--cluster={self.address} needs the files --tls_ca_file, "
-                    f"--tls_cert and --tls_key: --{flag}={path} is none"
+                    f"--tls_cert and --tls_key: --{flag}={path} is not a file"
                 )
         if self.address.startswith("tcp:") and not self.insecure:
             raise ClusterSettingError(
-                f"--cluster={self.address}: whoever reaches a cluster without TLS runs "
-                "code on it: use tls://HOST:PORT with --tls_ca_file, --tls_cert and "
-                "--tls_key, or give --insecure_cluster"
+                f"--cluster={self.address}: everybody who reaches a cluster without "
+                "TLS can run code on it: use tls://HOST:PORT with --tls_ca_file, "
+                "--tls_cert and --tls_key, or give --insecure_cluster"
             )
 
     def spreads_runs(self, num_runs: int, num_workers: int) -> bool:

@@ -15,7 +15,7 @@ LARGEST_EXPONENT = 100
 
 
 def _no_model(of_batch: Callable[[Any, Any], Any]) -> Any:
-    raise ValueError("the model is not there: the criterion must have needs_model=True")
+    raise ValueError("the criterion uses the model: declare it with needs_model=True")
 
 
 class CriterionError(ValueError):
@@ -117,7 +117,9 @@ def register(criterion: Criterion) -> Criterion:
         ValueError: the code is taken.
     """
     if criterion.code in REGISTRY or criterion.code in ALIASES:
-        raise ValueError(f"there is a criterion {criterion.code} already")
+        raise ValueError(
+            f"there is a criterion {criterion.code} already: choose another code"
+        )
     return REGISTRY.register(criterion.code, criterion)
 
 

@@ -43,7 +43,7 @@ def keep(
             have a run of one label and seed.
     """
     if os.path.lexists(goal):
-        raise RecordError(f"{goal} is there already: name a new folder")
+        raise RecordError(f"{goal} exists already: name a new folder")
     parts = [read_results(folder) for folder in folders]
     results = join_results(parts) if len(parts) > 1 else parts[0]
     about = {"command": command, "remark": remark}

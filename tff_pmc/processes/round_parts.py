@@ -128,7 +128,7 @@ def _check_datasets_suffice(
             "packed clients only"
         )
     if num_weighted_classes:
-        raise ValueError("class weights are of packed clients only: leave out packed")
+        raise ValueError("class weights are for packed clients only: leave packed out")
 
 
 def one_client_each(

@@ -263,7 +263,9 @@ def cohort_weights(
 
     train = metrics["client_work"]["train"]
     if "criteria_by_client" not in train:
-        raise ValueError("the metrics show no client: build with report_cohort")
+        raise ValueError(
+            "the metrics have no clients: build the process with report_cohort"
+        )
     rows = slice(int(train["clients"]))  # Of packs there may be room for more.
     raw = np.asarray(train["criteria_by_client"], float)[rows]
     excluded = np.asarray(train["excluded_by_client"])[rows] > 0

@@ -184,7 +184,7 @@ class RunFolder:
         if name not in self._lengths:
             writer.writeheader()
         elif self._columns[name] != columns:
-            raise RecordError(f"{self._path(name)} has other columns than {columns}")
+            raise RecordError(f"{self._path(name)}: its columns are not {columns}")
         self._columns[name] = columns
         writer.writerows(rows)
         with (

@@ -145,7 +145,10 @@ def groups(results: Results, client_table: leaf_data.ClientTable) -> pd.DataFram
     """
     clients = results.clients
     if clients.empty:
-        raise RecordError(f"{results.path}: no clients are recorded")
+        raise RecordError(
+            f"{results.path}: the runs recorded no clients: run without "
+            "--record_clients=none"
+        )
     names = list(dict.fromkeys(clients["client"]))
     table = client_table.of(names)
     metric = ACCURACY if ACCURACY.total in clients else LOSS

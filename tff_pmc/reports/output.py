@@ -39,7 +39,7 @@ class Output:
         figures = (*FIGURES, NO_FIGURES)
         for value, known in ((self.tables, TABLES), (self.figures, figures)):
             if value not in known:
-                raise ValueError(f"{value!r} is none of {', '.join(known)}")
+                raise ValueError(f"{value!r} is not one of {', '.join(known)}")
 
 
 _PLAIN = Output()

@@ -114,7 +114,8 @@ class LocalEngine:
             return _run_tensorflow(computation)
         except NotInFormError as error:
             logging.warning(
-                "TFF's worker runs a computation that has no MapReduceForm: %s", error
+                "TFF's worker runs a computation, because it has no MapReduceForm: %s",
+                error,
             )
             return None
 

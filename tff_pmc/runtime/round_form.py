@@ -109,7 +109,10 @@ class RoundForm:
         given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
         sizes = {len(value) for _, _, value in given}
         if len(sizes) > 1:
-            raise TypeError(f"lists of {sorted(sizes)} clients in one call")
+            raise TypeError(
+                "the lists of clients in one call have different lengths: "
+                f"{sorted(sizes)}"
+            )
         for client in range(sizes.pop() if sizes else 0):
             yield [
                 tensor

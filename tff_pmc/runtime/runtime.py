@@ -57,9 +57,11 @@ class Runtime:
             WorkerStartError: the worker did not come up; its log is quoted.
         """
         if engine not in ENGINES:
-            raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
+            raise ValueError(
+                f"engine must be one of {', '.join(ENGINES)}; got {engine}"
+            )
         if cluster is not None and engine != "cluster":
-            raise ValueError(f"cluster goes with the engine cluster, not {engine}")
+            raise ValueError(f"cluster needs engine='cluster', got {engine}")
         options = {} if cluster is None else {"cluster": cluster}
         self.engine = pkgutil.resolve_name(ENGINES[engine])(private=private, **options)
         self.context = self.engine.context

@@ -142,8 +142,8 @@ class WorkerEngine:
         self.private = not exposed
         if exposed:
             logging.warning(
-                "The TFF worker listens on a port of this machine while it runs: no "
-                "private network namespace (%s).",
+                "The TFF worker listens on a port of this machine, open to its other "
+                "users, because there is no private network namespace (%s).",
                 exposed,
             )
         threading.Thread(target=self._wait_for_death, daemon=True).start()

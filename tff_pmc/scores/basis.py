@@ -104,8 +104,8 @@ class Basis:
         """
         if score.step and not self.steps:
             raise ValueError(
-                f"the score {score.label!r} has a step of its own: build the process "
-                "with a basis of it"
+                f"the score {score.label!r} sets the length of its step: build the "
+                "process with a basis of this score"
             )
         if not self.covers(score):
             raise ValueError(

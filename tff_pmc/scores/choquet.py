@@ -91,7 +91,7 @@ def check_capacity(
     value = {nothing: 0.0, **capacity}
     everything = max(value, key=len)
     if abs(value[nothing]) > TOLERANCE:
-        raise ValueError("the capacity of no criteria must be 0")
+        raise ValueError("the capacity of the empty set must be 0")
     if abs(value[everything] - 1) > TOLERANCE:
         raise ValueError(
             f"the capacity of all criteria, {name(everything)}, must be 1, got "

@@ -168,7 +168,9 @@ def dual(
     if not 0 <= lambda_ <= 1:
         raise ValueError(f"lambda must be in [0, 1], got {lambda_}")
     if quality == quantity:
-        raise ValueError(f"quality and quantity are both {quality}")
+        raise ValueError(
+            f"quality and quantity must be two criteria, got {quality} for both"
+        )
     columns = [single(code, criteria).columns for code in (quality, quantity)]
     terms = dict(zip(columns, (lambda_, 1 - lambda_)))
     label = f"lambda={lambda_:.2f}"

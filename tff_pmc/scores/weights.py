@@ -47,12 +47,13 @@ class Normalization:
             )
         if bool(self.ranges) != (self.method == "range"):
             raise ValueError(
-                "ranges are declared with the normalization 'range', and with no other"
+                "ranges need the normalization 'range', and no other takes them"
             )
         for low, high in self.ranges:
             if not (math.isfinite(high) and 0 <= low < high):
                 raise ValueError(
-                    f"({low}, {high}) is not a range of a criterion: 0 <= low < high"
+                    f"the range of a criterion must have 0 <= low < high, got ({low}, "
+                    f"{high})"
                 )
 
     @classmethod
@@ -75,7 +76,9 @@ class Normalization:
         ranges = ranges or {}
         for code in ranges:
             if code not in codes:
-                raise ValueError(f"a range is declared for {code}, which is not there")
+                raise ValueError(
+                    f"a range is declared for {code}, which is not one of the criteria"
+                )
         if method != "range":
             return cls(method, tuple(ranges.values()))
         for code in codes:

@@ -75,7 +75,7 @@ class PowerOfChoice(Selection):
         """Refuses fewer candidates than a round has clients, or more than there are."""
         if self.candidates and not count <= self.candidates <= num_clients:
             raise SettingError(
-                f"--choice_candidates={self.candidates} has to be from {count}, the "
+                f"--choice_candidates={self.candidates} must be from {count}, the "
                 f"clients in a round, to {num_clients}, the clients that can train"
             )
 

@@ -104,7 +104,9 @@ class AggregationSettings(SumSettings):
             text = f"--{flag}={','.join(codes)}"
             for code in codes:
                 if code in RESERVED:
-                    raise SettingError(f"{text}: {code} is a column of the record")
+                    raise SettingError(
+                        f"{text}: {code} is a column of the record: choose another code"
+                    )
                 prefix_errors(text, self._criterion, code)
         prefix_errors("--criteria", self.resolve_criteria)
         prefix_errors("--priority", scores.prioritized, self.priority, self.criteria)

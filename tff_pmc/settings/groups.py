@@ -253,7 +253,7 @@ class CounterfactualSettings(Settings):
         super().__post_init__()
         # What a float32 holds.
         if not all(1e-30 < rate < 1e30 for rate in self.rates):
-            raise SettingError("--counterfactual_rates has to be above 0, and finite")
+            raise SettingError("--counterfactual_rates must be above 0, and finite")
         given = {"rates": self.rates, "clients": self.clients, "every": self.every > 1}
         for flag in given:
             if given[flag] and not self.kinds:

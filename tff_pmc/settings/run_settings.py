@@ -123,8 +123,9 @@ class Algorithm(Settings, abc.ABC):
             SettingError: there are none, or the sums do not hold them.
         """
         raise SettingError(
-            "--counterfactuals: of the algorithm "
-            f"{settings.names['algorithm']} no other weighting's model follows"
+            "--counterfactuals does not go with the algorithm "
+            f"{settings.names['algorithm']}, whose sums give no other weighting's "
+            "model"
         )
 
     def label(self, settings: RunSettings) -> str:

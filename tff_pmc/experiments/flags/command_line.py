@@ -136,7 +136,9 @@ def _runs(
     data = DATASETS[start["dataset"]]
     for flag, taken in ("cache_dir", data.cached), ("data_dir", data.reads_folder):
         if getattr(command, flag) and not taken:
-            raise SettingError(f"--{flag} is of no use with {start['dataset']}")
+            raise SettingError(
+                f"--{flag} does not apply to {start['dataset']}: leave it out"
+            )
     found = experiment(name)
     if searching:
         return _of_search(found, command, start, values, given)
@@ -169,7 +171,9 @@ def _of_search(
     )
     names = [f"{rate:g}" for rate in command.learning_rates]  # Of their folders.
     if len(set(names)) < len(names):
-        raise SettingError(f"--learning_rates: one is there twice: {', '.join(names)}")
+        raise SettingError(
+            f"--learning_rates: a rate is given twice: {', '.join(names)}"
+        )
     own = {**values, "priority": ("DS",)}
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)

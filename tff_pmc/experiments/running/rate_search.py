@@ -50,8 +50,8 @@ def search(
     first = runs[0]
     if not data.has_classes:
         raise SettingError(
-            f"--experiment=lr_search looks for a target accuracy, and {data.name} has "
-            "none: its labels are numbers"
+            f"--experiment=lr_search needs accuracies, and {data.name} has none: its "
+            "labels are numbers"
         )
     adjustment = first.adjustment
     remaining, aside = data.hold_out(
