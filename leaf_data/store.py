@@ -331,7 +331,7 @@ class Stored(Dataset):
     ) -> FederatedDataset:
         """Opens the store; `data_dir` has no meaning here."""
         if not self.path:
-            raise DataError("store: name its folder with --store")
+            raise DataError("store: no folder is given: path (--store) must name it")
         data = open_store(self.path, verify=self.verify)
         # Where it is and how it was opened are not what it is.
         return dataclasses.replace(data, options={**data.options, "seed": self.seed})

@@ -65,9 +65,7 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
 
 
 ROWS = "a,kind,b\n1,0,2\n"
-NO_LABEL = (
-    "labels must be whole numbers, 0 or more, or words; --label_type"
-)
+NO_LABEL = "labels must be whole numbers, 0 or more, or words; --label_type"
 IDS = "leaf_data.write_store takes ids as int32"
 
 

@@ -125,15 +125,16 @@ class RunFolder:
         found = checkpoints.load(self.path, initial)
         if found is None and sizes:
             raise RecordError(
-                f"--resume: {self.path} has rows and no {checkpoints.NAME}; nothing "
-                "was changed: run into another folder"
+                f"{self.path} cannot be resumed: it has rows and no "
+                f"{checkpoints.NAME}; nothing was changed: name another folder"
             )
         state, round_num, lengths = found or (initial, 0, {})
         for name, length in lengths.items():
             if sizes.get(name, 0) < length:
                 raise RecordError(
-                    f"--resume: {self._path(name)} lacks rows of round {round_num}, "
-                    "whose checkpoint is there: run into another folder"
+                    f"{self._path(name)} lacks rows of round {round_num}, whose "
+                    "checkpoint is there: the run cannot be resumed: name another "
+                    "folder"
                 )
         self._begin()
         if round_num and self._before.get("ended_after") == round_num:
