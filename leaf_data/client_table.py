@@ -106,9 +106,12 @@ def read_client_table(path: str) -> ClientTable:
         path: the file. A value is a number in [0, 1], or a boolean, written as true or
             false, yes or no.
 
+    Returns:
+        The table; its `origin` has the file's checksum.
+
     Raises:
-        DataError: the file is missing or no such table, a client or a column is there
-            twice, or a name is none; the message names file, client and attribute.
+        DataError: the file is missing or no such table, a client or a column appears
+            twice, or a name is invalid; the message names file, client and attribute.
     """
     with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
         content = data_files.read(path)

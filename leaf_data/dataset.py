@@ -114,7 +114,12 @@ def register(name: str, dataset: type[Dataset]) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """Returns the names that `load` takes, sorted."""
+    """Returns the names that `load` takes, sorted.
+
+    Example:
+        >>> "mnist" in names()
+        True
+    """
     return tuple(sorted(DATASETS))
 
 
@@ -145,6 +150,11 @@ def load(
     Raises:
         DataError: there is no such data set or option, or its files are missing or
             unusable.
+
+    Example:
+        >>> data = load("digits5k", partition="noniid", seed=3)
+        >>> len(data.client_ids), data.train_examples.x.shape[1:]
+        (100, (28, 28))
     """
     if not isinstance(name, str) or name not in DATASETS:
         raise DataError(unknown("data set", name, DATASETS))

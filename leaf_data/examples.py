@@ -35,7 +35,7 @@ class Examples:
 
     There are K clients and N examples. The arrays are made read-only views of those
     given: a client's examples are handed out without a copy, so they must not be
-        changed.
+    changed.
 
     Attributes:
         x: [N, ...], one of `INPUT_TYPES`: pixels as stored, uint8 (computations scale

@@ -100,7 +100,10 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
 
     Args:
         path: the folder.
-        verify: whether to read all of it and hold it against the checksums.
+        verify: whether to read all of it and compare it with the checksums.
+
+    Returns:
+        The data set; its examples are read from the store when they are used.
 
     Raises:
         DataError: the folder is no store, or a file does not match its header.

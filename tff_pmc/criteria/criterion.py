@@ -111,7 +111,13 @@ ALIASES = {"MW": "MD"}
 
 
 def register(criterion: Criterion) -> Criterion:
-    """Makes a criterion known by its code.
+    """Registers a criterion by its code, for settings and for `resolve`.
+
+    Args:
+        criterion: the criterion.
+
+    Returns:
+        The criterion.
 
     Raises:
         ValueError: the code is taken.
@@ -126,12 +132,15 @@ def register(criterion: Criterion) -> Criterion:
 def attribute(name: str) -> Criterion:
     """Makes a criterion of an attribute of the client, boolean or in [0, 1].
 
+    The process must be built with `client_attributes=(name,)`, and `pack` be given
+    the values.
+
     Args:
         name: the name of the attribute, which is the criterion's code.
 
     Example:
-        >>> build_prioritized_fed_avg(..., criteria=("DS", attribute("trusted")),
-        ...     client_attributes=("trusted",), priority=("trusted", "DS"))
+        >>> [criterion.code for criterion in resolve(("DS", attribute("trusted")))]
+        ['DS', 'trusted']
     """
     return Criterion(
         code=name,
@@ -217,6 +226,10 @@ def canonical(code: str) -> str:
 
     Raises:
         ValueError: there is no such criterion.
+
+    Example:
+        >>> canonical("MW^2")
+        'MD'
     """
     code = unaliased(code).partition("^")[0]
     if code not in REGISTRY:
@@ -234,8 +247,16 @@ def unaliased(code: str) -> str:
 def named(code: str, base: Optional[Criterion] = None) -> Criterion:
     """Returns the criterion of a code, an alias or a power (of `base`, if given).
 
+    Args:
+        code: `DS`, `MW` (an alias of `MD`) or `DS^0.5`, for example.
+        base: the criterion that a power is of, in the place of the registered one.
+
     Raises:
-        ValueError: there is no such criterion, or it is no power.
+        ValueError: there is no such criterion, or the exponent is no number.
+
+    Example:
+        >>> named("MW").code, named("DS^0.5").code
+        ('MD', 'DS^0.5')
     """
     _, is_power, exponent = code.partition("^")
     found = base or REGISTRY[canonical(code)]
@@ -245,8 +266,15 @@ def named(code: str, base: Optional[Criterion] = None) -> Criterion:
 def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
     """Resolves codes, aliases and `Criterion` objects to criteria, in this order.
 
+    Args:
+        criteria: codes such as `DS`, aliases, powers such as `DS^0.5`, or objects.
+
     Raises:
         ValueError: a code is unknown or named twice.
+
+    Example:
+        >>> [criterion.name for criterion in resolve(("DS", "MW"))]
+        ['dataset size', 'model divergence']
     """
     found = tuple(
         item if isinstance(item, Criterion) else named(item) for item in criteria

@@ -246,7 +246,13 @@ def _truncated_normal(generator, deviation: float, shape) -> np.ndarray:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raises a `ValueError` that names the option when `value` is no choice."""
+    """Raises a `ValueError` if a value is not one of the choices.
+
+    Args:
+        name: the name of the option, for the message.
+        value: the value.
+        choices: what it may be.
+    """
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 

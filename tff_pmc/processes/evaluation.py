@@ -123,9 +123,18 @@ def build_correct_counts(
 ) -> tff.Computation:
     """Builds the packed form of `build_federated_evaluation`, by default counts alone.
 
-    With `secure` they are a secure sum, of which the server sees the total alone. A
-    model that gives no score for each class, or has several labels of an example, is a
-    `ValueError`.
+    Args:
+        model: a classifier with one score for each class.
+        num_clients: the number of clients in the federation, K; None for one total
+            over all clients.
+        batch_size: the most examples in a forward pass.
+        metrics: the aggregation of the model's metrics; None for counts alone.
+        secure: whether counts are a secure sum, of which the server sees the total
+            alone.
+
+    Raises:
+        ValueError: the model gives no score for each class, or has several labels of
+            an example.
     """
     num_scores(model)
     label = packing.split_batch(model.input_spec)[1]

@@ -167,8 +167,9 @@ def pair_packs(
     """Pairs training packs with packs of examples to judge on.
 
     Args:
-        train: the cohort, of `clients.packing.pack`.
-        test: all clients' examples, of `evaluation_packs`.
+        train: the packs of the round's cohort, made by `tff_pmc.pack`.
+        test: the packs of all clients' examples to judge on, made by
+            `evaluation_packs`.
 
     Returns:
         As many `OrderedDict(train, test)` as the longer of the two has packs; the

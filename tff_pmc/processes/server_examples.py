@@ -48,8 +48,17 @@ def build_server_judge(
 ) -> Callable[[Any, Any], np.ndarray]:
     """Builds a judge for `build_online_adjusted_fed_avg` that involves no client.
 
-    Its result is the number of the server's examples that the model gets right. The
-    clients' data, which a judge is given, it leaves aside.
+    The judge ignores the clients' data.
+
+    Args:
+        model: a functional model with one score for each class.
+        x: the server's inputs, `[n, ...]`.
+        y: their labels, int `[n]`.
+        num_classes: the number of classes.
+
+    Returns:
+        A function `(weights, unused data) -> int`, the number of the server's examples
+        that the model gets right.
     """
     confusion = build_confusion(model, x, y, num_classes)
 

@@ -67,7 +67,19 @@ def prioritized(
 def single(
     criterion: int | str, criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
-    """Builds the score that is one criterion; `prioritized` of that one alone."""
+    """Builds the score that is one criterion; `prioritized` of that one alone.
+
+    Args:
+        criterion: its code, or its column.
+        criteria: the code of each column.
+
+    Raises:
+        ValueError: there is no such criterion.
+
+    Example:
+        >>> single("LD")((1.0, 0.5, 0.25))
+        0.5
+    """
     return prioritized((criterion,), criteria)
 
 
@@ -193,6 +205,10 @@ def dual_grid(
 
     Raises:
         ValueError: see `dual`; `steps` is out of range.
+
+    Example:
+        >>> [score.label for score in dual_grid(3)]
+        ['lambda=0.00', 'lambda=0.50', 'lambda=1.00']
     """
     if not 2 <= steps <= 101:
         raise ValueError(f"steps must be from 2 to 101, got {steps}")

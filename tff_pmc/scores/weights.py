@@ -114,6 +114,10 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
 
     Raises:
         ValueError: a value is negative, or the array is not two-dimensional.
+
+    Example:
+        >>> normalize([[30, 2], [10, 6]]).tolist()
+        [[0.75, 0.25], [0.25, 0.75]]
     """
     values = np.array(raw, float)
     if values.ndim != 2:
@@ -149,6 +153,14 @@ def participant_weights(
     Raises:
         ValueError: `raw` is refused by `normalize`, or the score gives a value
             that is negative or of the wrong shape.
+
+    Example:
+        Two clients with 30 and 10 examples of 2 and 6 labels, the labels first:
+
+        >>> from tff_pmc.scores import prioritized
+        >>> score = prioritized(("LD", "DS"), criteria=("DS", "LD"))
+        >>> participant_weights([[30, 2], [10, 6]], score).tolist()
+        [0.3181818181818182, 0.6818181818181818]
     """
     criteria = normalize(raw, normalization)
     scores = np.asarray(score(criteria), float)
@@ -169,6 +181,10 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
     Args:
         weights: participant weights [clients], summing to 1 (or all 0, which
             gives 0).
+
+    Example:
+        >>> coefficient_of_variation([0.75, 0.25])
+        0.5
     """
     p = np.asarray(weights, float)
     return float(p.std() / p.mean()) if p.sum() > 0 else 0.0
@@ -177,7 +193,16 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
 def effective_clients(weights: npt.ArrayLike) -> float:
     """Computes the number of equally weighted clients as unequal as these: `1/sum p^2`.
 
-    Between 1 (one client decides) and the number of clients; 0 if no weight.
+    Args:
+        weights: participant weights [clients], summing to 1, or all 0.
+
+    Returns:
+        A number from 1 (one client has all the weight) to the number of clients; 0 if
+        no client has weight.
+
+    Example:
+        >>> effective_clients([0.5, 0.5, 0.0])
+        2.0
     """
     p = np.asarray(weights, float)
     return float(1.0 / np.square(p).sum()) if p.sum() > 0 else 0.0
@@ -189,5 +214,12 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     Args:
         p: participant weights [clients].
         q: other weights of the same clients.
+
+    Returns:
+        A number from 0 (equal weights) to 1.
+
+    Example:
+        >>> total_variation([0.75, 0.25], [0.5, 0.5])
+        0.25
     """
     return float(0.5 * np.abs(np.asarray(p, float) - np.asarray(q, float)).sum())
