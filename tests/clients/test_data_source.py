@@ -101,7 +101,7 @@ def test_what_cannot_be_drawn_from_is_refused(client_data, toy_examples):
     cases = [
         (ValueError, "0 or more, got -1", lambda: of(client_data, seed=-1)),
         (ValueError, "no client has examples", lambda: of(nobody)),
-        (TypeError, "not of a list", lambda: of([tf.data.Dataset.range(3)])),
+        (TypeError, "got a list", lambda: of([tf.data.Dataset.range(3)])),
         (TypeError, "num_packs: .* not packed", lambda: of(client_data, num_packs=2)),
         (ValueError, "1 to 5 clients here, not 6", lambda: source.select(6)),
         (ValueError, "1 to 5 clients here, not 0", lambda: source.select(0)),

@@ -185,7 +185,7 @@ REFUSED = [
     (lambda: scores.dual(1.1), "lambda must be"),
     (lambda: scores.dual(float("nan")), "lambda must be"),
     (lambda: scores.dual(0.5, quality="LD"), "'LD'"),
-    (lambda: scores.dual(0.5, quality="DS"), "got 'DS' for both"),
+    (lambda: scores.dual(0.5, quality="DS"), "got DS for both"),
     (lambda: scores.dual_grid(1), "steps"),
 ]
 

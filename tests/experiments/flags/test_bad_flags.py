@@ -103,8 +103,8 @@ stray | unexpected argument: stray
 --baseline=DS | --baseline goes with --seeds
 --adjustment=backtracking --priority=DS | has nothing to adjust
 --sample_fraction=0.1 | --sample_fraction is of no use with digits5k
---cache_dir=/tmp | --cache_dir is of no use with digits5k
---data_dir=/tmp | --data_dir is of no use with digits5k
+--cache_dir=/tmp | --cache_dir does not apply to digits5k
+--data_dir=/tmp | --data_dir does not apply to digits5k
 --inspect --output_dir=/tmp/x | --output_dir does not go with --inspect, which writes
 --client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
@@ -202,7 +202,7 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(case):
             "--choice_candidates=9 must be from 10, the clients in a round, to 100",
         ),
         ("--model=celeba_cnn", "--model=celeba_cnn takes inputs of (64, 64, 3)"),
-        ("--output_dir=/dev/null/below", "--output_dir=/dev/null/below"),
+        ("--output_dir=/dev/null/below", "/dev/null/below: Not a directory"),
     ],
 )
 @pytest.mark.parametrize(
