@@ -119,7 +119,7 @@ REFUSED = {
     "judges alone": ({"counterfactual_clients": 5}, "clients needs --counterfactuals"),
     "an algorithm": (
         {"counterfactuals": ("orderings",), "algorithm": "simple_average"},
-        "algorithm simple_average no other weighting",
+        "algorithm simple_average, whose sums",
     ),
     "criteria": (
         {
