@@ -149,7 +149,7 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     kind = type(one.model)
     silent = type(kind.__name__, (kind,), {"num_classes": 0})
     model = silent(**dataclasses.asdict(one.model))
-    with pytest.raises(SettingError, match="tells 10 classes apart, .* 11, 0 to 10"):
+    with pytest.raises(SettingError, match="has 10 classes, .* 11, 0 to 10"):
         RunContext.of(dataclasses.replace(one, model=model), other)
 
     def build(self):
