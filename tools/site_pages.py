@@ -1,4 +1,4 @@
-"""What the site has beside docs/: root documents, flags, results, notebooks, examples.
+"""What the site has besides docs/: root documents, flags, results, notebooks, examples.
 
 MkDocs runs this (`hooks` in mkdocs.yml). Links in the repository's Markdown are those
 of the repository, so that they work wherever its files are shown. Here each of them

@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import graphlib
 import re
 
 import pytest
@@ -88,6 +89,18 @@ def test_imports_run_one_way(name, path):
         # The package hands on what is in it, when it is asked for.
         if below is not None and name != "tff_pmc.__init__":
             assert below >= own, f"{name} imports {imported}, a layer above it"
+
+
+def test_no_circle_of_imports():
+    """Not even one that an import inside a function hides."""
+    known = {name.removesuffix(".__init__"): path for name, path in modules()}
+    needs = {
+        name: {i if i in known else i.rpartition(".")[0] for i in imports(path)}
+        for name, path in known.items()
+    }
+    graphlib.TopologicalSorter(
+        {name: found & known.keys() for name, found in needs.items()}
+    ).prepare()
 
 
 LIGHT = [n.removesuffix(".__init__") for n, _ in modules()

@@ -1,7 +1,7 @@
 """Random numbers of a graph that follow from a seed, given with each call.
 
 TensorFlow's random operations keep their streams from one call to the next, so that
-what a client draws would depend on who was trained before it.
+what a client draws would depend on the clients trained before it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
 
 
 def give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
-    """Gives each node that draws a stream; their names, each with its own seed."""
+    """Gives each node that draws a stream; returns their names, each with a seed."""
     streams: dict[str, bytes] = {}
     called = called_functions(graph).values()
     bodies = [graph.node, *(one.node_def for one in called)]

@@ -109,11 +109,14 @@ class RoundForm:
         return values.to_python(found, strip_placement(self._result_type))
 
     def _packs(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
-        """The tensors of each value at CLIENTS, of all arguments there, in turn."""
+        """Returns the tensors of each value at CLIENTS, of all arguments in turn."""
         given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
         sizes = {len(value) for _, _, value in given}
         if len(sizes) > 1:
-            raise TypeError(f"lists of {sorted(sizes)} clients in one call")
+            raise TypeError(
+                "the lists of clients in one call have different lengths: "
+                f"{sorted(sizes)}"
+            )
         for client in range(sizes.pop() if sizes else 0):
             yield [
                 tensor
@@ -152,7 +155,7 @@ class RoundForm:
             return [body.value(one.zero, {}) for one in sums]
 
         def in_pairs(blocks: list[Any]) -> Callable[[list[Any]], list[Any]]:
-            """A function of the first arguments of these functions, then the second."""
+            """Makes a function of these functions' first arguments, then the second."""
             types = [block.type_signature.parameter for block in blocks]
 
             def traced(given: list[Any]) -> list[Any]:
@@ -330,7 +333,7 @@ class _Body:
 def _traced(
     function: Callable[[list[Any]], list[Any]], types: Sequence[tff.Type]
 ) -> GraphParts:
-    """The graph of a function of a flat list of tensors, which gives structures."""
+    """Traces a function of a flat list of tensors that returns structures."""
     leaves = [leaf for type_ in types for leaf in tff.structure.flatten(type_)]
 
     def flat(given: list[Any]) -> tuple[Any, ...]:
@@ -355,14 +358,14 @@ def _taken(tensors: list[Any], type_: tff.Type) -> Any:
 
 
 def _member(argument: Any, number: int) -> Any:
-    """A member of a call's argument, which may be a structure or stand for one."""
+    """Returns a member of a call's argument, itself or what stands for it."""
     if isinstance(argument, tff.framework.Struct):
         return argument[number]
     return tff.framework.Selection(argument, index=number)
 
 
 def _named(type_: tff.Type, members: Sequence[Any]) -> Any:
-    """A structure of these members with the names of a type."""
+    """Makes a structure of these members with the names of a type."""
     names = [name for name, _ in tff.structure.to_elements(type_)]
     return tff.structure.Struct(zip(names, members))
 
@@ -372,7 +375,7 @@ def _at(placement: Any, arguments: list[tuple[str, tff.Type]]) -> list[int]:
 
 
 def graph_parts(computation: tff.Computation) -> GraphParts:
-    """The parts of a computation that is TensorFlow alone."""
+    """Returns the parts of a computation that is TensorFlow alone."""
     serialized = tff.framework.serialize_computation(computation).tensorflow
     names = tensorflow_utils.extract_tensor_names_from_binding
     has_parameter = serialized.HasField("parameter")

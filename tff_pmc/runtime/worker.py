@@ -4,9 +4,9 @@ TFF's native context starts a `worker_binary` that listens on every interface, i
 behind by a crash, and, when it dies, makes the call that waits for it hang.
 `WorkerEngine` starts it otherwise:
 
-- the worker is private: it lives in a network namespace of its own, behind a
+- the worker is private: it lives in a separate network namespace, behind a
   unix socket in a folder only the user can open (`worker_host.py`); where the
-  machine forbids namespaces the log says in one line that a port is open;
+  machine forbids namespaces the log warns in one line that a port is open;
 - worker, socket and folder are gone when the parent is, however it ended;
 - a worker that dies ends the running call with `WorkerDiedError`.
 """
@@ -33,7 +33,7 @@ from absl import logging
 from tff_pmc.runtime import EngineError, values, worker_host
 from tff_pmc.runtime.context import EngineContext
 
-_MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
+_MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's limit; gRPC cannot send 2 GiB.
 _CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", _MESSAGE_LIMIT),
     ("grpc.max_send_message_length", _MESSAGE_LIMIT),
@@ -116,8 +116,13 @@ class WorkerEngine:
         self.context: Any = None
         self._host = subprocess.Popen(
             [
-                *(sys.executable, "-I", "-S", worker_host.__file__),
-                *(self._folder, str(int(private)), _worker_binary()),
+                sys.executable,
+                "-I",
+                "-S",
+                worker_host.__file__,
+                self._folder,
+                str(int(private)),
+                _worker_binary(),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -134,8 +139,8 @@ class WorkerEngine:
         self.private = not exposed
         if exposed:
             logging.warning(
-                "The TFF worker listens on a port of this machine while it runs: no "
-                "private network namespace (%s).",
+                "The TFF worker listens on a port of this machine, open to its other "
+                "users, because there is no private network namespace (%s).",
                 exposed,
             )
         threading.Thread(target=self._wait_for_death, daemon=True).start()

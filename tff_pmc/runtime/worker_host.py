@@ -4,7 +4,7 @@
 
 TFF's `worker_binary` listens on every interface, without authentication, and
 runs any TensorFlow graph it is sent. This process moves into a user and network
-namespace of its own (no root needed), starts the worker there, and relays its
+private namespace (no root needed), starts the worker there, and relays its
 port to the unix socket FOLDER/worker.sock, which only the user can open. With
 PRIVATE = 0, or where the machine forbids namespaces, the relay is the same and
 only the namespace is missing.
@@ -41,7 +41,7 @@ def _report(line):
 
 
 def enter_private_namespace():
-    """Moves this process into a network of its own, with only a loopback."""
+    """Moves this process into a private network, with only a loopback."""
     uid, gid = os.geteuid(), os.getegid()
     if _LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         error = ctypes.get_errno()
@@ -98,7 +98,7 @@ def relay(listener, port):
         client, _ = listener.accept()
         try:
             worker = socket.create_connection(("127.0.0.1", port))
-        except OSError:  # It has ended, which the parent learns.
+        except OSError:  # It has ended, which the parent notices.
             client.close()
             continue
         worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
