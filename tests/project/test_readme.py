@@ -10,10 +10,7 @@ from commands import ROOT, python
 README = (ROOT / "README.md").read_text("utf-8")
 GUIDE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
 EXAMPLE = ROOT / "docs" / "examples" / "own_code" / "keras_model.py"
-VERDICTS = (
-    *("reproduced", "not reproduced", "open"),
-    *("not run far enough", "cannot be tested here"),
-)
+UNDECIDED = ("open", "not run far enough", "cannot be tested here")
 
 
 def blocks(text):
@@ -36,26 +33,52 @@ def test_the_python_of_the_guide_runs():
     assert 1 < float(done.stdout.split()[-1]) < 3  # The loss of ten classes, at first.
 
 
-def test_the_readme_has_the_guides_first_block():
-    assert blocks(README) == blocks(GUIDE)[:1]
-
-
 def test_the_readme_counts_the_claims_as_their_table_does():
     path = ROOT / "results" / "reproduced" / "claims.csv"
     with path.open(newline="") as file:
         pairs = [(row["paper"], row["verdict"]) for row in csv.DictReader(file)]
-    every = collections.Counter(verdict for _, verdict in pairs)
-    assert set(every) <= set(VERDICTS)
-    words = "Of {} claims {} were reproduced, {} were not, and {} are open. For {} the"
-    words = words.format(len(pairs), *(every[word] for word in VERDICTS[:4]))
-    for number, word in ((" 0 are", " none is"), (" 1 are", " one is")):
-        words = words.replace(number, word)
-    assert words in README
-    assert f", and {every[VERDICTS[4]]} take data" in README
+    counts = collections.Counter(verdict for _, verdict in pairs)
+    assert set(counts) <= {"reproduced", "not reproduced", *UNDECIDED}
+    is_open, short, cannot = (counts[verdict] for verdict in UNDECIDED)
+    text = " ".join(README.split())
+    assert (
+        f"Of their {len(pairs)} claims, {counts['reproduced']} were reproduced, "
+        f"{counts['not reproduced']} were not, and {is_open + short + cannot} are "
+        f"undecided: {is_open + short} need longer or other runs, and {cannot} need "
+    ) in text
     for paper in dict.fromkeys(paper for paper, _ in pairs):
-        said = " | ".join(str(pairs.count((paper, word))) for word in VERDICTS)
-        (row,) = re.findall(rf"^\| \[{paper}\].*$", README, re.MULTILINE)
-        assert row.endswith(f"| {said} |"), f"README.md, {paper}: {said}"
+        own = collections.Counter(verdict for name, verdict in pairs if name == paper)
+        (found,) = re.findall(
+            rf"\*\*{paper} [^(]*\((\d+) of (\d+) claims reproduced, (\d+) not, "
+            r"(\d+) undecided\)",
+            text,
+        )
+        undecided = sum(own[verdict] for verdict in UNDECIDED)
+        expected = (
+            own["reproduced"],
+            sum(own.values()),
+            own["not reproduced"],
+            undecided,
+        )
+        assert tuple(map(int, found)) == expected, paper
+
+
+def test_the_readmes_effects_are_those_of_the_claims():
+    """To one decimal, without the sign, which its words have."""
+    path = ROOT / "results" / "reproduced" / "claims.csv"
+    effect = r"(\d+\.\d+) ± (\d+\.\d+)"
+    with path.open(newline="") as file:
+        found = [re.findall(effect, row["ours"]) for row in csv.DictReader(file)]
+    kept = {tuple(f"{float(n):.1f}" for n in pair) for pairs in found for pair in pairs}
+    shown = re.findall(effect, README)
+    assert len(shown) == 8 and set(shown) <= kept
+
+
+def test_the_readme_is_short_and_begins_with_a_command_and_code():
+    lines = README.splitlines()
+    assert len(lines) <= 110
+    assert any(line.startswith("    make quickstart ") for line in lines[:12])
+    assert "```python" in lines[:20]
 
 
 def test_each_promise_names_tests_that_there_are():
