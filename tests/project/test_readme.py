@@ -4,6 +4,7 @@ import collections
 import csv
 import re
 
+import numpy as np
 import pytest
 from commands import ROOT, python
 
@@ -79,6 +80,29 @@ def test_the_readme_is_short_and_begins_with_a_command_and_code():
     assert len(lines) <= 110
     assert any(line.startswith("    make quickstart ") for line in lines[:12])
     assert "```python" in lines[:20]
+
+
+def test_the_first_run_shows_the_weights_of_the_formula():
+    page = (ROOT / "docs" / "start.md").read_text("utf-8")
+    (head,) = re.findall(r"^\| client \| (DS .*) \|$", page, re.MULTILINE)
+    shown = np.array(re.findall(r"^\| \d \|" + 7 * r" ([\d.]+) \|", page, re.MULTILINE))
+    raw, weights = np.split(shown.astype(float), [3], axis=1)
+    orderings = re.findall(r"by ([A-Z,]+)", head)
+    for ordering, column in zip(orderings, weights.T):
+        shares = raw / raw.sum(axis=0)
+        order = ["DS LD MD".split().index(code) for code in ordering.split(",")]
+        score = np.cumprod(shares[:, order], axis=1).sum(axis=1)
+        np.testing.assert_allclose(column, score / score.sum(), atol=6e-4)
+    assert len(orderings) == 4
+
+
+def test_the_first_run_shows_the_kept_runs_rounds():
+    page = (ROOT / "docs" / "start.md").read_text("utf-8")
+    folder = ROOT / "results" / "reproduced" / "quickstart"
+    kept = (folder / "results.md").read_text("utf-8")
+    for label in ("DS", "LD,DS,MD"):
+        (shown,) = re.findall(rf"^70 % +{label} ([ \d]+)$", page, re.MULTILINE)
+        assert f"| 70 % | {label} | {' | '.join(shown.split())} |" in kept
 
 
 def test_each_promise_names_tests_that_there_are():
