@@ -132,10 +132,10 @@ def test_the_map_of_federations_says_what_its_table_has():
     for words in (
         f"worse than DS in {worse.sum()} of {len(rows)} federations, by "
         f"{-half[worse].max():.1f} to {-half[worse].min():.1f} points",
-        f"worse in {worse_in_all.sum()}, by up to {-full[worse_in_all].min():.1f} points",
+        f"worse in {worse_in_all.sum()}, by up to {-full[worse_in_all].min():.1f}",
         f"In the {little.sum()} of {len(rows)} federations below in which it was less "
         f"than 6 %, full runs differed from DS by about {abs(half[little]).max():.1f}",
-        f"full runs differ by up to {abs(full[little]).max():.1f} points over all rounds",
+        f"full runs differ by up to {abs(full[little]).max():.1f} points",
         f"{stats.spearmanr(moved, abs(half))[0]:+.2f} over the second half",
         f"it is {stats.spearmanr(moved, half)[0]:+.2f} (p",
     ):
