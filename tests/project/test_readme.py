@@ -59,8 +59,8 @@ def test_the_readme_counts_the_claims_as_their_table_does():
     for paper in dict.fromkeys(paper for paper, _ in pairs):
         own = collections.Counter(verdict for name, verdict in pairs if name == paper)
         (found,) = re.findall(
-            rf"\*\*\[{paper}\]\([^)]*\) [^(]*\((\d+) of (\d+) claims reproduced, (\d+) not, "
-            r"(\d+) undecided\)",
+            rf"\*\*\[{paper}\]\([^)]*\) [^(]*\((\d+) of (\d+) claims reproduced, "
+            r"(\d+) not, (\d+) undecided\)",
             text,
         )
         undecided = sum(own[verdict] for verdict in UNDECIDED)
