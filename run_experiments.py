@@ -78,7 +78,7 @@ def check_temporary_room():
 
 
 def execute(command, runs, table, cluster=None, callbacks=()):
-    """Does what is asked for; imports TensorFlow and TFF only here."""
+    """Runs what the flags request; imports TensorFlow and TFF only here."""
     output_dir = command.output_dir or os.path.join(
         "runs", f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
@@ -105,13 +105,13 @@ def execute(command, runs, table, cluster=None, callbacks=()):
     except BrokenPipeError:
         raise
     except (EngineError, MemoryError, OSError) as error:
-        fail(f"{str(error) or 'out of memory'}{_how_to_go_on(recorded)}", 1)
+        fail(f"{str(error) or 'out of memory'}{_how_to_resume(recorded)}", 1)
         if isinstance(error, WorkerDiedError):
             # An ordinary end would bury this under the tracebacks of TFF's finalizers.
             os._exit(1)
         return 1
     except Interrupted as error:
-        return fail(f"interrupted{_how_to_go_on(recorded)}", 128 + error.args[0])
+        return fail(f"interrupted{_how_to_resume(recorded)}", 128 + error.args[0])
 
 
 class Interrupted(BaseException):
@@ -123,17 +123,17 @@ def _interrupt(number, unused_frame):
 
 
 def _leave(number, output_dir):
-    fail(f"interrupted{_how_to_go_on(output_dir)}", 0)
+    fail(f"interrupted{_how_to_resume(output_dir)}", 0)
     os._exit(128 + number)  # Nothing has been begun yet.
 
 
-def _how_to_go_on(output_dir):
+def _how_to_resume(output_dir):
     """Returns words on the record's folder and on resuming, if there is a record."""
     if not output_dir or not os.path.exists(os.path.join(output_dir, "run.json")):
         return ""
     return (
         f"; what was recorded is in {output_dir}; the same command with "
-        f"--output_dir={output_dir} --resume goes on"
+        f"--output_dir={output_dir} --resume continues it"
     )
 
 
@@ -144,7 +144,7 @@ def fail(error, code):
 
 
 def called():
-    """Returns the name of this program; an installation has it by its own."""
+    """Returns the name of this program, which an installation replaces."""
     return "tff-pmc" if sys.argv[0].endswith("tff-pmc") else "run_experiments.py"
 
 

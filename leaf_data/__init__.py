@@ -1,4 +1,4 @@
-"""Data sets as federations of clients; knows nothing of training.
+"""Data sets as federations of clients, independent of training.
 
     import leaf_data
 
@@ -7,16 +7,15 @@
     data.train_examples.client("client_000")["x"]   # numpy, uint8 [40, 28, 28]
     data.train.create_tf_dataset_for_client("client_000")   # TFF's ClientData
 
-`load` is the one way in, and `names()` lists the data sets it knows. `Dataset` says how
-to write another one, `register` makes it known. What is loaded is a `FederatedDataset`
-of `Examples`; `read_client_table` reads a `ClientTable` of what else is known of the
-clients, which goes with it.
+`load` returns a data set by name, and `names()` lists the names. To add one, derive a
+class from `Dataset` and `register` it. A loaded data set is a `FederatedDataset` of
+`Examples`; `read_client_table` reads a `ClientTable` of further attributes of the
+clients, which can be joined to it.
 
 Importing this package needs numpy only. The modules of the data sets are imported when
-the first one is asked for, and pandas where CelebA's lists are read. TensorFlow and TFF
-are imported by the views `FederatedDataset.train` and `.test`, the first time one is
-asked for (and where MNIST is downloaded, or a database of TFF's is read into its cache,
-the one time they are).
+the first one is loaded, and pandas where CelebA's lists are read. TensorFlow and TFF
+are imported when `FederatedDataset.train` or `.test` is first used, when MNIST is
+downloaded, and when a database of TFF's is read into its cache.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class ClientIds(Sequence[str]):
 
     def __init__(self, encoded: npt.NDArray[Any]) -> None:
         if encoded.ndim != 1 or encoded.dtype.kind != "S" or not len(encoded):
-            raise DataError(f"client ids have to be bytes [K], not {encoded.dtype}")
+            raise DataError(f"client ids must be bytes [K], got {encoded.dtype}")
         self.encoded = encoded
         letters = np.ascontiguousarray(encoded).view(np.uint8).reshape(len(encoded), -1)
         ends = letters == 0  # Behind a name; within it there is none.
@@ -32,11 +32,11 @@ class ClientIds(Sequence[str]):
             for name in self:  # The few that are not ASCII take their time.
                 check_id(name)
         if len(np.unique(encoded)) < len(encoded):
-            raise DataError("a client id is there twice")
+            raise DataError("a client id appears twice: ids must be unique")
 
     @classmethod
     def of(cls, names: Sequence[str]) -> ClientIds:
-        """The same names as an array."""
+        """Returns the same names as an array."""
         if isinstance(names, ClientIds):
             return names
         return cls(np.char.encode(np.array(names, str), "utf-8"))
@@ -70,5 +70,5 @@ def _decoded(name: bytes) -> str:
 def check_id(client: Any) -> None:
     """Refuses, with a `DataError`, what is no name of a client."""
     if not isinstance(client, str) or not client:
-        raise DataError(f"client ids have to be non-empty text, not {client!r}")
+        raise DataError(f"client ids must be non-empty text, got {client!r}")
     check_name(client, "client id")

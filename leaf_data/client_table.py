@@ -58,7 +58,8 @@ class ClientTable:
         for row in rows:
             if not isinstance(row, Mapping):
                 raise DataError(
-                    f"a table is {{client: {{name: value}}}}, not {row!r:.40}"
+                    "a client table must map each client to its attributes, "
+                    f"{{client: {{name: value}}}}; got {row!r:.40}"
                 )
         clients = tuple(attributes)
         names = tuple(attributes[clients[0]]) if clients else ()
@@ -66,8 +67,8 @@ class ClientTable:
             if set(row) != set(names):
                 odd = sorted(set(row) ^ set(names))[0]
                 raise DataError(
-                    f"client {client}: the attribute {odd} is not there for every "
-                    "client"
+                    f"client {client}: the attribute {odd} is not given for every "
+                    "client: give it for all or for none"
                 )
         values = {
             name: np.array(
@@ -105,9 +106,12 @@ def read_client_table(path: str) -> ClientTable:
         path: the file. A value is a number in [0, 1], or a boolean, written as true or
             false, yes or no.
 
+    Returns:
+        The table; its `origin` has the file's checksum.
+
     Raises:
-        DataError: the file is missing or no such table, a client or a column is there
-            twice, or a name is none; the message names file, client and attribute.
+        DataError: the file is missing or no such table, a client or a column appears
+            twice, or a name is invalid; the message names file, client and attribute.
     """
     with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
         content = data_files.read(path)
@@ -121,14 +125,15 @@ def read_client_table(path: str) -> ClientTable:
 def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]:
     """Returns the clients, and their values by column, of what `csv.reader` reads."""
     none = DataError(
-        f"{path}: a client table has a column 'client', at least one more, and rows"
+        f"{path}: a client table needs the column 'client', at least one attribute, "
+        "and rows"
     )
     header: list[str] = next(rows, [])
     columns: dict[str, list[float]] = {}
     for name in header:
         check_name(name, f"{path}: the column")
         if name in columns:
-            raise DataError(f"{path}: the column {name} is there twice")
+            raise DataError(f"{path}: the column {name} appears twice: remove one")
         columns[name] = []
     if columns.pop(_CLIENT, None) is None or not columns:
         raise none
@@ -143,7 +148,9 @@ def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]
             raise DataError(f"{path}: line {number} has the wrong number of fields")
         check_name(client, f"{path}: line {number}: the client")
         if client in clients:
-            raise DataError(f"{path}: client {client} is there twice")
+            raise DataError(
+                f"{path}: client {client} appears twice: keep one row for each client"
+            )
         clients[client] = None
         for name, value in values.items():
             columns[name].append(_value(value, f"{path}: client {client}", name))

@@ -41,18 +41,21 @@ _NOT_HELD = (
 
 
 def clients_of_leaf(folder: str) -> Iterator[Client]:
-    """The users of LEAF's files in a folder, and their test examples if it has some."""
+    """Reads the users of LEAF's files in a folder, and their test examples if any."""
     by_number: dict[int, list[leaf_json.LeafFile]] = {}
     for file in leaf_json.find("LEAF", [folder]):
         by_number.setdefault(file.number, []).append(file)
     for files in by_number.values():
         if len(files) == 1 and files[0].part != "all":
             other = "test" if files[0].part == "train" else "train"
-            raise DataError(f"{files[0].path} has no {other} file of its number")
+            raise DataError(f"{files[0].path} has no {other} file with the same number")
         found, digests = zip(*(leaf_json.read(file.path, _arrays) for file in files))
         leaf_json.check_apart(files, digests)
         if len({frozenset(users) for users in found}) > 1:
-            raise DataError(f"{files[0].path} and {files[1].path} have other users")
+            raise DataError(
+                f"{files[0].path} and {files[1].path} have different users: both need "
+                "the same"
+            )
         for user in found[0]:
             yield (user, *(array for users in found for array in users[user]))
 
@@ -71,8 +74,9 @@ def classes_of_csvs(folder: str, label: str) -> dict[str, int]:
         number = numbers.get(text, 0.5 if numbers or not text else 0.0)
         if not (number.is_integer() and 0 <= number < 2**31):
             raise DataError(
-                f"{where}: {label} is {text!r:.40}: labels have to be whole numbers "
-                "from 0, or words; --label_type=number takes values of a regression"
+                f"{where}: {label} is {text!r:.40}: labels must be whole numbers, 0 "
+                "or more, or words; --label_type=number takes the values of a "
+                "regression"
             )
     if numbers:
         return {text: int(number) for text, number in numbers.items()}
@@ -99,7 +103,7 @@ def clients_of_csvs(
     for path, where, row in _rows(folder, [label, client] if client else [label]):
         text, key = row.pop(label).strip(), row.pop(client).strip() if client else path
         if not key:
-            raise DataError(f"{where}: {client} is empty")
+            raise DataError(f"{where}: the column {client} is empty")
         if key not in held:
             if not client:
                 yield from _examples(held)
@@ -138,11 +142,11 @@ def _rows(
             header = next(rows, [])
             columns = columns or header
             if header != columns:
-                raise DataError(f"{path}: has other columns than {names[0]}")
+                raise DataError(f"{path}: its columns differ from those of {names[0]}")
             for column in [*needed, *columns]:
                 if columns.count(column) != 1 or len(columns) <= len(needed):
                     words = f"{column} once, and others: {one_line(columns)}"
-                    raise DataError(f"{path}: has to have {words}")
+                    raise DataError(f"{path}: must have {words}")
             where = ""
             for row in rows:
                 where = f"{path}: line {rows.line_num}"  # As editors count.
@@ -236,8 +240,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         print(data.describe())
         if label and not given.client and len(data.client_ids) == 1:
             print(
-                f"{parser.prog}: all is one client, {data.client_ids[0]}, as there is "
-                "one CSV: --client=COLUMN makes a client of each name in a column",
+                f"{parser.prog}: all examples are of one client, "
+                f"{data.client_ids[0]}, because there is one CSV: --client=COLUMN "
+                "makes one client of each name in a column",
                 file=sys.stderr,
             )
     except (DataError, OSError) as error:

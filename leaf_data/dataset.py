@@ -26,7 +26,7 @@ Kind = TypeVar("Kind", bound="Dataset")
 class Dataset(Settings, abc.ABC):
     """A data set that can be loaded: its settings, and how it is read.
 
-    A data set is a class derived from this one, in a module of its own that registers
+    A data set is a class derived from this one, in a separate module that registers
     it: `docs/extend.md` has a whole one. In the folder `leaf_data/datasets` it is found
     by itself; a module that is elsewhere has to be imported before the data set is
     asked for. A setting is a field (`leaf_data.setting`), and is checked.
@@ -58,7 +58,7 @@ class Dataset(Settings, abc.ABC):
             data_dir: the folder that holds the files, itself or in a subfolder named
                 like the data set; None where the user names none.
             cache_dir: the folder in which to keep the cache, if it keeps one; None
-                for a place of its own choice.
+                for a place that it chooses.
 
         Raises:
             DataError: files are missing or unusable, or the settings leave nothing.
@@ -114,7 +114,12 @@ def register(name: str, dataset: type[Dataset]) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """Returns the names that `load` knows, sorted."""
+    """Returns the names that `load` takes, sorted.
+
+    Example:
+        >>> "mnist" in names()
+        True
+    """
     return tuple(sorted(DATASETS))
 
 
@@ -134,8 +139,8 @@ def load(
             variable `TFF_PMC_DATA_DIR`, then what the data set falls back to.
             `digits5k` and `store` take none.
         cache_dir: the folder in which to keep what is converted once, for data sets
-            that keep a cache; by default it is beside the data.
-        **options: the data set's own settings by name, and `seed`. They are the
+            that keep a cache; by default it is in the data's folder.
+        **options: the data set's settings by name, and `seed`. They are the
             fields of its class, which documents them: for `mnist`, say, that is
             `leaf_data.datasets.mnist.Mnist`, with `partition` ("iid" or "noniid").
 
@@ -145,6 +150,11 @@ def load(
     Raises:
         DataError: there is no such data set or option, or its files are missing or
             unusable.
+
+    Example:
+        >>> data = load("digits5k", partition="noniid", seed=3)
+        >>> len(data.client_ids), data.train_examples.x.shape[1:]
+        (100, (28, 28))
     """
     if not isinstance(name, str) or name not in DATASETS:
         raise DataError(unknown("data set", name, DATASETS))
@@ -154,7 +164,7 @@ def load(
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
     if cache_dir is not None and not kind.cached:
-        raise DataError(f"{name}: keeps no cache, so it takes no cache_dir")
+        raise DataError(f"{name}: keeps no cache: leave cache_dir out")
     if data_dir is not None and not kind.reads_folder:
-        raise DataError(f"{name}: reads no folder, so it takes no data_dir")
+        raise DataError(f"{name}: reads no folder: leave data_dir out")
     return dataset.load(data_dir, cache_dir)

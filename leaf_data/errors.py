@@ -1,4 +1,4 @@
-"""The exception that is raised for data, what others say in it, and names in data."""
+"""The exception that is raised for data, and how it quotes others and names of data."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class DataError(ValueError):
 
 
 def one_line(error: object, most: int = 200) -> str:
-    """Returns what an exception says, for one line of another error.
+    """Returns an exception's message, for one line of another error.
 
     What is damaged can be quoted in it: ends of lines become spaces, other control
     characters are escaped, and 200 characters, or `most`, are enough.
     """
-    # Megabytes of text would be as many words, each with memory of its own.
+    # Megabytes of text would be as many words, each with a separate allocation.
     words = " ".join(str(error)[: 10 * most].split())[:most] or type(error).__name__
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 

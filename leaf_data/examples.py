@@ -34,7 +34,8 @@ class Examples:
     """All clients' examples; client k has rows `row_splits[k]:row_splits[k + 1]`.
 
     There are K clients and N examples. The arrays are made read-only views of those
-    given: a client's examples are handed out without a copy, so nobody may change them.
+    given: a client's examples are handed out without a copy, so they must not be
+    changed.
 
     Attributes:
         x: [N, ...], one of `INPUT_TYPES`: pixels as stored, uint8 (computations scale
@@ -66,7 +67,7 @@ class Examples:
             if not isinstance(array, np.ndarray) or array.dtype not in allowed:
                 found = getattr(array, "dtype", type(array).__name__)
                 words = " or ".join(allowed)
-                raise DataError(f"{name} has to be an array of {words}, not {found}")
+                raise DataError(f"{name} must be an array of {words}, got {found}")
             object.__setattr__(self, name, _read_only(array))
         if not isinstance(self.client_ids, ClientIds):
             object.__setattr__(self, "client_ids", tuple(self.client_ids))
@@ -78,24 +79,26 @@ class Examples:
         one_each = self.y.ndim == 1 or (self.y.ndim > 1 and not self.has_classes)
         if self.x.ndim < 1 or not one_each or len(self.x) != len(self.y):
             raise DataError(
-                "x and y have to hold one row an example: x is "
-                f"{self.x.shape}, y is {self.y.shape}"
+                f"x and y must have one row for each example: x is {self.x.shape}, y "
+                f"is {self.y.shape}"
             )
         if not self.has_classes and not np.isfinite(self.y).all():
             raise DataError("y has a value that is not finite")
         ids, splits = self.client_ids, self.row_splits
         if not ids:
-            raise DataError("there has to be at least one client")
+            raise DataError("there must be at least one client")
         if not isinstance(ids, ClientIds):
             for client in ids:
                 check_id(client)
             if len(set(ids)) != len(ids):
                 twice = next(client for client in ids if ids.count(client) > 1)
-                raise DataError(f"client id {twice!r} is there twice")
+                raise DataError(
+                    f"client id {twice!r} appears twice: ids must be unique"
+                )
         if splits.shape != (len(ids) + 1,):
             raise DataError(
-                f"row_splits has to be [{len(ids) + 1}] for {len(ids)} clients, "
-                f"not {list(splits.shape)}"
+                f"row_splits must be [{len(ids) + 1}] for {len(ids)} clients, got "
+                f"{list(splits.shape)}"
             )
         falls = " and falls between" if np.any(np.diff(splits) < 0) else ""
         if splits[0] != 0 or splits[-1] != len(self.y) or falls:
@@ -111,8 +114,8 @@ class Examples:
                 raise DataError(f"an attribute cannot be named {name!r}")
             if values.ndim < 1 or len(values) != len(self.y):
                 raise DataError(
-                    f"attribute {name!r} has to hold one value for each of the "
-                    f"{len(self.y)} examples, not {values.shape}"
+                    f"attribute {name!r} must have one value for each of the "
+                    f"{len(self.y)} examples, got {values.shape}"
                 )
 
     @classmethod
@@ -252,7 +255,7 @@ class Examples:
         """
         chosen = [self.position(client) for client in clients]
         if not chosen:
-            raise DataError("a subset has to name at least one client")
+            raise DataError("clients is empty: a subset needs at least one")
         rows = [np.arange(*self.row_splits[k : k + 2]) for k in chosen]
         return self._gather(rows, chosen)
 
@@ -281,9 +284,9 @@ class Examples:
 
 
 def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as int32, values as float32; a `DataError` for what these cannot hold."""
+    """Returns labels as int32, values as float32; a `DataError` if they do not fit."""
     if y.dtype.kind not in "biuf":
-        raise DataError(f"y has to be integers or floats, not {y.dtype}")
+        raise DataError(f"y must be integers or floats, got {y.dtype}")
     if y.dtype.kind == "f":
         with np.errstate(over="ignore"):
             values = y.astype(np.float32)
@@ -297,13 +300,13 @@ def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
-    """The rows of a pool of a size that a part names, by their indices or a mask."""
+    """Returns the rows of a pool of a size that a part names by indices or a mask."""
     rows = np.asarray(part)
     if rows.dtype == bool and rows.shape == (size,):
         return np.flatnonzero(rows)
     if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
         found = f"{rows.dtype} {list(rows.shape)}"
-        raise DataError(f"{name} has to be indices, or a mask of {size}, not {found}")
+        raise DataError(f"{name} must be indices, or a mask of {size}, got {found}")
     return rows.astype(np.int64, copy=False)
 
 

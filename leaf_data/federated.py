@@ -27,7 +27,7 @@ SERVER = "server"
 CENTRAL = "central"
 """The one client of `FederatedDataset.central_test`."""
 
-# A stream of its own: partitions draw from the seed too.
+# A separate stream: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
 _AT_ONCE = 1 << 16  # Clients.
 _MANY_FILES = 4  # More files than these are not listed one by one.
@@ -56,7 +56,7 @@ class Origin:
         return cls(source, files, os.path.dirname(paths[0]))
 
     def __str__(self) -> str:
-        """The files with their checksums; of many, their number and one checksum."""
+        """Lists the files with checksums; of many, the number and one checksum."""
         if len(self.files) > _MANY_FILES:
             together = hashlib.sha256(repr(sorted(self.files)).encode()).hexdigest()
             return (
@@ -71,13 +71,13 @@ class Origin:
 class FederatedDataset:
     """Clients with their training and test examples.
 
-    `train_examples` and `test_examples` are numpy arrays, which the package's own
+    `train_examples` and `test_examples` are numpy arrays, which the package's
     training uses; `train` and `test` are the same examples as TFF's `ClientData`.
 
     Attributes:
         name: the name of the data set.
         train_examples: the examples that the clients train on.
-        test_examples: each client's own test set; the same clients, in the same
+        test_examples: each client's test set; the same clients, in the same
             order.
         num_classes: the number of classes; labels are 0 to num_classes - 1. 0 for a
             regression, whose labels are float32.
@@ -111,7 +111,10 @@ class FederatedDataset:
         train, test = self.train_examples, self.test_examples
         parts = {"train": train, "test": test}
         if train.client_ids != test.client_ids:
-            raise DataError(f"{self.name}: train and test have different clients")
+            raise DataError(
+                f"{self.name}: train and test have different clients: both need the "
+                "same client_ids"
+            )
         for part, client, alone in (
             ("server", SERVER, self.server_examples),
             ("central_test", CENTRAL, self.central_test),
@@ -127,8 +130,8 @@ class FederatedDataset:
             raise DataError(f"{self.name}: central_test has no examples")
         if not train.has_classes and self.num_classes:
             raise DataError(
-                f"{self.name}: float32 labels are of no class: num_classes has to "
-                f"be 0, not {self.num_classes}"
+                f"{self.name}: float32 labels have no classes: num_classes must be 0, "
+                f"got {self.num_classes}"
             )
         for part, examples in parts.items():
             for what in ("x", "y"):
@@ -191,7 +194,7 @@ class FederatedDataset:
             DataError: the fraction is not between 0 and 1, or sets nothing aside.
         """
         if not 0 < fraction < 1:
-            raise DataError(f"fraction has to be between 0 and 1, not {fraction}")
+            raise DataError(f"fraction must be between 0 and 1, got {fraction}")
         random = partition.random_state(seed, _HOLD_OUT_STREAM)
         examples = self.train_examples
         remaining_rows, aside_rows = [], []
@@ -211,8 +214,8 @@ class FederatedDataset:
         )
         if not aside.num_examples:
             raise DataError(
-                f"{self.name}: a fraction of {fraction} sets no example aside: the "
-                f"largest client has {examples.sizes.max()}"
+                f"{self.name}: a fraction of {fraction} holds out no example, as the "
+                f"largest client has {examples.sizes.max()}: give a larger fraction"
             )
         return dataclasses.replace(self, train_examples=remaining), aside
 
@@ -261,7 +264,7 @@ class FederatedDataset:
 
 
 def _labels_a_client(examples: Examples) -> list[int]:
-    """The numbers of labels of the clients that have the fewest and the most."""
+    """Returns the fewest and the most labels that a client has."""
     found: list[int] = []
     for start in range(0, examples.num_clients, _AT_ONCE):
         splits = examples.row_splits[start : start + _AT_ONCE + 1]

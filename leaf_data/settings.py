@@ -1,7 +1,7 @@
 """Settings that are declared once, as fields, and registries of what has a name.
 
 A field made by `setting` carries its words, its range or choices and the name of its
-flag. Everything that is said of a setting elsewhere follows from the declaration: the
+flag. Everything else that a setting needs follows from the declaration: the
 check, the command line's flag and `--help`, the settings in `run.json`, the table in
 the documents.
 
@@ -17,7 +17,7 @@ the documents.
 
 A registry finds the things of a package, which register themselves by name when they
 are imported. Both stand in `leaf_data` because the data sets need them, too. Nothing
-here knows of the library that reads the command line.
+here depends on the library that reads the command line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Thing = TypeVar("Thing")
 Names = Collection[str]
 
 _KEY = "setting"
-# They are evaluated from text, and every settings object asks for those of its class.
+# They are evaluated from text, and every settings object needs those of its class.
 _type_hints: Callable[[type], dict[str, Any]] = functools.cache(typing.get_type_hints)
 _KINDS: dict[type, tuple[type, str]] = {
     int: (numbers.Integral, "a whole number"),
@@ -74,7 +74,7 @@ def check_value(name: str, value: Any, kind: type, within: Range | None = None) 
     The type is int, float, bool or str; of another there is no check.
     """
     base, words = _KINDS.get(kind, (object, ""))
-    # A bool is an integer to Python and to nobody else.
+    # A bool is an integer in Python alone.
     of_kind = isinstance(value, bool) == (kind is bool) if words else True
     if not isinstance(value, base) or not of_kind:
         raise SettingError(f"{name} must be {words}, got {value!r}")
@@ -247,7 +247,7 @@ class Settings(Declared):
 
 
 def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:
-    """Says that there is no such name, which near one is meant, and which there are."""
+    """Builds the error of an unknown name, with the nearest name and all names."""
     near = difflib.get_close_matches(str(name), known if meant is None else meant, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
@@ -261,7 +261,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     """A mapping from names to objects, found by importing the modules of a package.
 
     A module of the package calls `register` when it is imported, and so does a
-    module from outside that a user imports. The package's own modules are imported
+    module from outside that a user imports. The package's modules are imported
     when the registry is first looked into, not before.
 
         MODELS: Registry[Model] = Registry("model", "tff_pmc.models")
@@ -276,9 +276,11 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         self._searched = not package
 
     def register(self, name: str, thing: Thing) -> Thing:
-        """Registers an object; a `ValueError` says that another has the name."""
+        """Registers an object; raises a `ValueError` if another has the name."""
         if self._things.get(name, thing) is not thing:
-            raise ValueError(f"there is a {self._what} {name!r} already")
+            raise ValueError(
+                f"there is a {self._what} {name!r} already: choose another name"
+            )
         self._things[name] = thing
         return thing
 
@@ -311,5 +313,5 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
             for module in pkgutil.iter_modules(package.__path__):  # By their names.
                 importlib.import_module(f"{self._package}.{module.name}")
         except BaseException:
-            self._searched = False  # Who asks again is told of the error again.
+            self._searched = False  # The next search raises the error again.
             raise

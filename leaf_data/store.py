@@ -65,20 +65,22 @@ def write_store(
         test_fraction: the part of each client's examples to test on, below 1. A warning
             says how many clients it leaves without any.
         seed: the seed of the random choice of these.
-        options: what the header says of the data (the names of its classes, say), as
-            JSON; a data set's own options are there, too.
+        options: what the header reports of the data (its classes' names, for example),
+            as JSON; a data set's options are there, too.
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as
-            above, or has tests beside a `test_fraction`. Nothing is left behind then.
+            above, or has tests with a `test_fraction`. Nothing is left behind then.
 
     Example:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
     """
     if not isinstance(test_fraction, numbers.Real) or not 0 <= test_fraction < 1:
-        raise DataError(f"test_fraction has to be from 0 to below 1: {test_fraction!r}")
+        raise DataError(
+            f"test_fraction must be at least 0 and below 1, got {test_fraction!r}"
+        )
     if not isinstance(seed, numbers.Integral) or seed < 0:
-        raise DataError(f"seed has to be a whole number from 0: {seed!r}")
+        raise DataError(f"seed must be a whole number, 0 or more, got {seed!r}")
     own = clients.options if isinstance(clients, FederatedDataset) else {}
     options = {**own, **options}
     _check_options(options)
@@ -98,10 +100,13 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
 
     Args:
         path: the folder.
-        verify: whether to read all of it and hold it against the checksums.
+        verify: whether to read all of it and compare it with the checksums.
+
+    Returns:
+        The data set; its examples are read from the store when they are used.
 
     Raises:
-        DataError: the folder is no store, or a file is not what its header says.
+        DataError: the folder is no store, or a file does not match its header.
     """
     folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
     arrays, header = npy_folder.open_folder(folder, verify=verify)
@@ -115,7 +120,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         pixels = PixelConvention(**header["pixels"])
         check_name(pixels.name)
         if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:
-            raise DataError("pixels are whole numbers, or none")
+            raise DataError("pixels must be whole numbers, or none")
         parts = list(header["parts"])
         names = ClientIds(arrays["client_ids"])
         examples = {
@@ -141,11 +146,11 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             central_test=examples.get(CENTRAL),
             num_classes=num_classes,
             pixel_convention=pixels,
-            # Who wrote it knows more: that the data is incomplete, say.
+            # The writer may add, for example, that the data is incomplete.
             origin=Origin(source, ((npy_folder.HEADER, digest),), folder),
             options=options,
         )
-    except Exception as error:  # What a header says may be of any kind and size.
+    except Exception as error:  # A header's contents may be of any kind and size.
         raise DataError(f"{folder}: is no store ({one_line(error)})") from error
     for part_examples in examples.values():
         part_examples.release()
@@ -157,9 +162,11 @@ def _check_options(options: Mapping[str, Any]) -> None:
     try:
         length = len(json.dumps(options))
     except (TypeError, ValueError) as error:
-        raise DataError(f"its options are no JSON: {one_line(error)}") from error
+        raise DataError(
+            f"options cannot be written as JSON: {one_line(error)}"
+        ) from error
     if length > _LONGEST_OPTIONS:
-        raise DataError(f"its options have more than {_LONGEST_OPTIONS} characters")
+        raise DataError(f"options have more than {_LONGEST_OPTIONS} characters")
     for key, value in options.items():
         if not f"{key}={value}".isprintable():
             raise DataError(
@@ -168,7 +175,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 def _digest(folder: str) -> str:
-    """The checksum of the header, which has those of all arrays."""
+    """Returns the checksum of the header, which has those of all arrays."""
     return data_files.sha256(os.path.join(folder, npy_folder.HEADER))
 
 
@@ -182,7 +189,10 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         parts[CENTRAL] = data.central_test
     writer.append("client_ids", ClientIds.of(data.client_ids).encoded)
     if data.client_table.values:
-        raise DataError("a store keeps no client table: give it beside the store")
+        raise DataError(
+            "a store holds no client table: keep the table as a CSV and give it with "
+            "the store"
+        )
     shared = set(data.train_examples.attributes)
     attributes = sorted(shared.intersection(*(e.attributes for e in parts.values())))
     for part, examples in parts.items():
@@ -210,10 +220,14 @@ def _write_clients(
     num_classes = 0
     for number, client in enumerate(clients):
         if not isinstance(client, (tuple, list)) or not client:
-            raise DataError(f"client {number}: has to be (name, x, y): {client!r:.40}")
+            raise DataError(
+                f"client {number}: must be (name, x, y), got {client!r:.40}"
+            )
         name, *arrays = client
         if not isinstance(name, str) or not name or name in names:
-            raise DataError(f"client {number}: {name!r} is no name, or there twice")
+            raise DataError(
+                f"client {number}: {name!r} is not a name, or appears twice"
+            )
         names[check_name(name, f"client {number}")] = None
         try:
             pairs = _pairs(arrays, fraction, (seed, number))
@@ -228,7 +242,7 @@ def _write_clients(
         except DataError as error:
             raise DataError(f"client {name}: {error}") from error
     if not names:
-        raise DataError("there has to be at least one client")
+        raise DataError("there must be at least one client")
     if not splits["test"][-1]:
         words = f"larger test_fraction than {fraction}" if fraction else "test_fraction"
         raise DataError(f"no client has test examples: give a {words}")
@@ -237,8 +251,13 @@ def _write_clients(
         first = untested[0]
         size = np.diff(splits["train"])[first]
         _LOG.warning(
-            "%d of %d clients have no test examples: of client %s %s of %d is none",
-            *(len(untested), len(names), list(names)[first], fraction, size),
+            "%d of %d clients have no test examples: for client %s, %s of %d "
+            "examples is none",
+            len(untested),
+            len(names),
+            list(names)[first],
+            fraction,
+            size,
         )
     writer.append("client_ids", ClientIds.of(list(names)).encoded)
     for part, found in splits.items():
@@ -256,9 +275,9 @@ def _write_clients(
 def _pairs(
     arrays: Sequence[Any], fraction: float, stream: tuple[int, int]
 ) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """A client's (x, y) to train on, and to be tested on."""
+    """Returns a client's (x, y) to train on, and to be tested on."""
     if len(arrays) not in (2, 4):
-        raise DataError("has to be (name, x, y), or have x_test and y_test, too")
+        raise DataError("must be (name, x, y), or (name, x, y, x_test, y_test)")
     found = [_checked(*arrays[k : k + 2]) for k in range(0, len(arrays), 2)]
     if len(found) == 2:
         if fraction:
@@ -281,20 +300,24 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     try:
         x, y = np.asarray(x), np.asarray(y)
     except ValueError as error:
-        raise DataError(f"x and y have to be arrays: {one_line(error)}") from error
+        raise DataError(f"x and y must be arrays: {one_line(error)}") from error
     if x.ndim < 1 or y.ndim < 1 or len(x) != len(y):
-        raise DataError(f"x and y have to hold a row an example: {x.shape}, {y.shape}")
+        raise DataError(
+            f"x and y must have one row for each example, got {x.shape} and {y.shape}"
+        )
     if x.dtype not in INPUT_TYPES:
-        raise DataError(f"x has to be one of {', '.join(INPUT_TYPES)}, not {x.dtype}")
+        raise DataError(f"x must be one of {', '.join(INPUT_TYPES)}, got {x.dtype}")
     y = labels_of(y)
     if y.dtype == np.int32 and y.ndim > 1:
-        raise DataError(f"y has to hold one label an example: it is {y.shape}")
+        raise DataError(
+            f"y must have one label for each example, got the shape {y.shape}"
+        )
     return x, y
 
 
 @dataclasses.dataclass(frozen=True)
 class Stored(Dataset):
-    """A store of your own, on disk, of up to millions of clients."""
+    """Your data in a store on disk, of up to millions of clients."""
 
     reads_folder = False
     path: str = setting(
@@ -311,7 +334,7 @@ class Stored(Dataset):
     ) -> FederatedDataset:
         """Opens the store; `data_dir` has no meaning here."""
         if not self.path:
-            raise DataError("store: name its folder with --store")
+            raise DataError("store: no folder is given: path (--store) must name it")
         data = open_store(self.path, verify=self.verify)
         # Where it is and how it was opened are not what it is.
         return dataclasses.replace(data, options={**data.options, "seed": self.seed})

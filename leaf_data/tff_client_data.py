@@ -21,8 +21,8 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
 
     Everything TFF's class offers works, `preprocess` and `dataset_computation`
     included. Looking up one client eagerly costs one client. A *traced* lookup
-    (`dataset_computation`, or in a `tf.function`) does not know
-    which client it will be asked for, so all the examples go into its graph: 47 MB
+    (`dataset_computation`, or in a `tf.function`) cannot
+    see which client will be requested, so all the examples go into its graph: 47 MB
     for MNIST, where the first call takes 5 s and the others 0.4 s; more than the
     2 GB that a graph can hold is refused.
 
@@ -67,7 +67,7 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
             DataError: (a ValueError) there is no such client.
         """
         if not isinstance(client_id, str):
-            # `Examples` knows clients by number too, TFF by id alone.
+            # `Examples` finds clients by number too, TFF by id alone.
             raise DataError(f"a client id is text, not {client_id!r}")
         return _slices(**{k: self._examples.client(client_id)[k] for k in ("x", "y")})
 
@@ -76,7 +76,7 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
     ) -> tf.data.Dataset:
         """Returns all examples, client after client in an order shuffled by `seed`.
 
-        The same as TFF's own, without tracing all the examples into a graph (0.2 to
+        The same as TFF's, without tracing all the examples into a graph (0.2 to
         1.2 s instead of 5 for MNIST).
         """
         ids = self.client_ids

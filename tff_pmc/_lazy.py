@@ -11,7 +11,7 @@ from typing import Any
 
 
 class LazyModule:
-    """Stands for a module until one of its attributes is asked for."""
+    """Stands for a module until one of its attributes is used."""
 
     def __init__(self, name: str) -> None:
         self._name = name

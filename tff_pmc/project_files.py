@@ -1,4 +1,4 @@
-"""Where the flag files and the published tables are, in a checkout and in a wheel.
+"""The folders of flag files and published tables, in a checkout and in a wheel.
 
 They stand at the top of the checkout, where people look for them. `setup.py` copies
 them into the package when it builds a wheel.
@@ -23,7 +23,7 @@ def folder(name: str) -> pathlib.Path:
 
     Returns:
         The copy that an installed wheel has; in a checkout, which has no copy, the
-        folder itself. Nothing says that it exists.
+        folder itself. It need not exist.
     """
     top = _IN_WHEEL if _IN_WHEEL.is_dir() else _PACKAGE.parent
     return top / name

@@ -1,10 +1,10 @@
 """The search for the candidate of a round: DA's Algorithm 1, a plain state machine.
 
-The candidates are scores in a list, and a search knows them by their index in it. It
-names the next one to test, takes how well its model did, and says when to stop. It
-knows nothing of scores, models, TensorFlow or files, so it can be run by hand:
+The candidates are scores in a list, and a search refers to them by index. It names the
+next one to test, takes how well its model did, and decides when to stop. It does not
+depend on scores, models, TensorFlow or files, so it can be run alone:
 
-    >>> trials = Trials("backtracking", 6, SearchState(index=2, correct=90))
+    >>> trials = CandidateSearch("backtracking", 6, SearchState(index=2, correct=90))
     >>> trials.next                     # the ordering in force comes first
     2
     >>> trials.report(85)               # fewer than 90: the next one, please
@@ -17,12 +17,12 @@ knows nothing of scores, models, TensorFlow or files, so it can be run by hand:
 How well a model did is an integer, the correctly classified examples over all
 clients (their number is the same for all candidates), so that a comparison is exact.
 
-Algorithm 1 and the words beside it differ in two places, and this follows the
-algorithm. Its line 17 goes on only while a candidate is worse than the round before,
-where the words ask for a better one: a candidate that is equally good ends the search.
+Algorithm 1 and the paper's text on it differ in two places, and this follows the
+algorithm. Its line 17 continues only while a candidate is worse than the round before,
+where the text requires a better one: a candidate that is equally good ends the search.
 Its line 20 goes back to the weights (line 9), where the words go back to a step 3.
-In which order other orderings are tried, which of equally good ones is kept, and what
-the first round is compared with, the paper does not print.
+In which order other orderings are tried, which of equally good ones is taken, and what
+the first round is compared with, the paper does not specify.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SearchState:
     correct: int = -1
 
 
-class Trials:
+class CandidateSearch:
     """The testing rounds of one round (DA, Algorithm 1, lines 8 to 29).
 
     Line 8 begins with the candidate in force, lines 17 to 27 are the search, and lines
@@ -95,8 +95,8 @@ class Trials:
         check_policy(policy)
         if not 0 <= state.index < num_candidates:
             raise ValueError(
-                f"the candidate in force is {state.index}, but there are "
-                f"{num_candidates}"
+                f"state.index must be from 0 to {num_candidates} - 1, the candidates, "
+                f"got {state.index}"
             )
         others = [index for index in range(num_candidates) if index != state.index]
         self._queue = [state.index, *([] if policy == "fixed" else others)]
@@ -126,7 +126,7 @@ class Trials:
         if index is None:
             raise ValueError("the round is decided: there is nothing left to report")
         if correct < 0:
-            raise ValueError(f"correct examples cannot be {correct}")
+            raise ValueError(f"correct must be 0 or more, got {correct}")
         self.tried.append(Trial(index, correct))
 
     @property
@@ -149,7 +149,7 @@ class Trials:
         return max(self.tried, key=lambda trial: trial.correct)
 
     def result(self) -> SearchState:
-        """The state for the next round."""
+        """Returns the state for the next round."""
         return SearchState(self.chosen.index, self.chosen.correct)
 
 

@@ -1,6 +1,6 @@
 """Lists known vulnerabilities of what requirements.txt pins: `make audit`.
 
-    python tools/audit.py                     asks the OSV service, by pip-audit
+    python tools/audit.py                     queries the OSV service, by pip-audit
     python tools/audit.py --database FOLDER   reads a checkout of the Python Packaging
                                               Advisory Database; no network
 
@@ -38,7 +38,7 @@ def read_pins(text):
 
 
 def ask_service(pins):
-    """Yields (name, version, ids, versions that mend it), as the OSV service says.
+    """Yields (name, version, ids, versions that mend it) from the OSV service.
 
     Args:
         pins: {Python: {name: version}}.
@@ -75,7 +75,7 @@ def ask_service(pins):
 
 
 def no_answer(text):
-    """Ends with the last line that a command said."""
+    """Ends with the last line that a command printed."""
     words = text.strip().splitlines() or ["pip-audit said nothing"]
     sys.exit(f"No answer: {words[-1]}\n{OFFLINE}")
 

@@ -1,11 +1,11 @@
 """Makes .venv, the environment that every make target runs in, or leaves it alone.
 
 It is made anew when it is missing, was interrupted, was moved, or has another
-Python than the one asked for; and brought up to date in place when
+Python than the requested one; and brought up to date in place when
 requirements.txt, setup.py or pyproject.toml changed. Otherwise this is a fast no-op.
 Without --all it gets what running needs; uv installs it, and pip where uv cannot.
 
-Plain syntax and the standard library only: it must run on Python 3.6, to say that
+Plain syntax and the standard library only: it must run on Python 3.6, to report that
 3.6 is too old, as well as on those that are too new.
 """
 
@@ -40,7 +40,7 @@ REST = (
 CANDIDATES = ("python3.11", "python3.10", "python3.9")
 UNSUPPORTED = 2
 
-# Run by a candidate Python: what setup.py says of it, and whether it makes venvs.
+# Run by a candidate Python: whether setup.py takes it, and whether it makes venvs.
 PROBE = """
 import json, runpy, sys
 facts = runpy.run_path(sys.argv[1], run_name="probe")["describe_python"]()
@@ -68,7 +68,7 @@ def stop(text, code=1):
 def probe(python):
     """Returns the facts about a Python, or None when it does not run."""
     # A version manager's shim exists also for a Python that is not switched on, and
-    # fails when run: only running it tells.
+    # fails when run: only running it shows.
     try:
         output = subprocess.check_output(
             [python, "-c", PROBE, SETUP],
@@ -207,13 +207,13 @@ def run(command, descriptor, may_fail=False):
         process = subprocess.Popen(
             command,
             # Not ROOT: there uv would read pyproject.toml, whose [tool.uv] is for
-            # resolving, and refuse its ranges beside hashes.
+            # resolving, and refuse its ranges together with hashes.
             cwd=os.sep,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # Should this process be killed, the command goes on, and holds the lock.
+            # Should this process be killed, the command continues, and holds the lock.
             pass_fds=(descriptor,),
         )
         while process.poll() is None:
@@ -266,7 +266,7 @@ def install(python, anew, everything, descriptor):
         text = file.read()
     with open(PINS, "w", encoding="utf-8") as file:
         file.write(text if everything else text.partition(REST)[0] + "\n")
-    # --no-deps: TFF asks for releases that are gone. --only-binary: never a compiler.
+    # --no-deps: TFF requires releases that are gone. --only-binary: never a compiler.
     # --require-hashes: whatever the index serves, these are the files that were pinned.
     pip = [VENV_PYTHON, "-m", "pip", "install", "--no-deps", "--progress-bar", "off"]
     uv = [UV, "pip", "install", "--no-deps", "--python", VENV_PYTHON]
@@ -304,7 +304,7 @@ def install_tracker(name, requirements):
 
 
 def main():
-    """Brings .venv and the tracker up to date, or says why that cannot be done."""
+    """Brings .venv and the tracker up to date, or reports why that cannot be done."""
     setup = runpy.run_path(SETUP, run_name="setup")
     trackers = setup["TRACKERS"]
     parser = argparse.ArgumentParser(description=__doc__)

@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "requirements.txt"
 UV = ROOT / "tools" / "uv.txt"
 PYTHONS = ("3.9", "3.10", "3.11")
-# The Pythons for which a line holds, and the shortest marker that says so.
+# The Pythons for which a line holds, and the shortest marker for them.
 MARKERS = {
     ("3.9", "3.10", "3.11"): "",
     ("3.9", "3.10"): " ; python_version < '3.11'",
@@ -62,7 +62,7 @@ def simplify(line, wheels):
     name, _, marker = requirement.partition(" ; ")
     holds = []
     for python in PYTHONS:
-        # A marker may tell patch releases apart; the file must not.
+        # A marker may distinguish patch releases; the file must not.
         answers = {
             not marker
             or Marker(marker).evaluate(
@@ -122,7 +122,7 @@ def choose_hashes(name, wheels, pythons):
 
 
 def run(*command, **options):
-    """Runs a command without output; on failure shows what it said and stops."""
+    """Runs a command without output; on failure shows its output and stops."""
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
     )

@@ -10,7 +10,7 @@ from svg_drawing import Drawing
 
 
 def idea():
-    """One aggregation gives the model of every ordering."""
+    """Draws how one aggregation gives the model of every ordering."""
     d = Drawing(
         860, 330,
         "One aggregation, every ordering",
@@ -24,16 +24,16 @@ def idea():
         "600 examples, 4 labels",
         "20 examples, 1 label",
     ]
-    for k, told in enumerate(clients):
+    for k, lines in enumerate(clients):
         y = 56 + 82 * k
-        d.box(24, y, 212, 62, "client", f"client {k + 1}", told)
+        d.box(24, y, 212, 62, "client", f"client {k + 1}", lines)
         d.arrow((236, y + 31), (338, 100 + 52 * k))
-    told = ["of criteria × update,", "one for each set:", "DS, LD, MD,", "DS·LD, …"]
-    d.box(340, 70, 172, 166, "sum", "sums", *told)
+    lines = ["of criteria × update,", "one for each set:", "DS, LD, MD,", "DS·LD, …"]
+    d.box(340, 70, 172, 166, "sum", "sums", *lines)
     d.words(426, 36, "the server sees sums only", "soft", 13)
     orderings = ["DS", "LD, DS, MD", "any other order"]
-    told = ["federated averaging", "many labels first", "no new training"]
-    for k, (name, words) in enumerate(zip(orderings, told)):
+    lines = ["federated averaging", "many labels first", "no new training"]
+    for k, (name, words) in enumerate(zip(orderings, lines)):
         y = 56 + 82 * k
         d.arrow((512, 100 + 52 * k), (604, y + 31))
         d.box(606, y, 226, 62, "server", f"model of {name}", words)
@@ -47,7 +47,7 @@ def idea():
 
 
 def one_round():
-    """The path of one round."""
+    """Draws the path of one round."""
     d = Drawing(
         860, 520,
         "The path of one round",
@@ -69,8 +69,8 @@ def one_round():
     d.box(516, 252, 298, 66, "client", "multiply",
           "r_S[k] = ∏ r[k, i] over i in S, for each set S")  # fmt: skip
     d.arrow((665, 318), (665, 350))
-    told = ["for each S:  r_S[k] · (w − wₖ)", "totals:  r[k, i]", "for each S:  r_S[k]"]
-    d.box(516, 352, 298, 128, "sum", "add up over the pack", *told)
+    sent = ["for each S:  r_S[k] · (w − wₖ)", "totals:  r[k, i]", "for each S:  r_S[k]"]
+    d.box(516, 352, 298, 128, "sum", "add up over the pack", *sent)
     d.arrow((514, 416), (346, 416), label="sums only", at=(430, 407))
     d.box(46, 382, 298, 98, "sum", "sums over all packs", "sum_S of updates",
           "totals T, monomials")  # fmt: skip
@@ -85,7 +85,7 @@ def one_round():
 
 
 def adjustment():
-    """Online adjustment, DA's Algorithm 1."""
+    """Draws online adjustment, DA's Algorithm 1."""
     d = Drawing(
         860, 400,
         "Online adjustment of the ordering",
@@ -134,7 +134,7 @@ def adjustment():
 
 
 def worker():
-    """TFF's worker, which is kept away from the network."""
+    """Draws TFF's worker, which is isolated from the network."""
     d = Drawing(
         860, 250,
         "TFF's worker in a namespace of its own",
@@ -159,7 +159,7 @@ def worker():
 
 
 def cluster():
-    """The two ways to spread work over a cluster."""
+    """Draws the two ways to spread work over a cluster."""
     d = Drawing(
         860, 480,
         "What a cluster shares out",

@@ -37,7 +37,7 @@ FLAGS = (
 RUNS = ("DS", "LD")
 CLUSTER = ("--cluster=local", "--cluster_threads=1")
 PATIENCE = 300
-"""Seconds after which a run that says nothing has failed."""
+"""Seconds after which a run without output has failed."""
 
 
 class KillLoopError(Exception):
@@ -200,7 +200,7 @@ def _last_state(checkpoint: pathlib.Path) -> int:
 
 
 def _saves(folder: pathlib.Path, since: float) -> bool:
-    """Whether a new file is there, and none that an earlier kill has left."""
+    """Returns whether a new file is there, which no earlier kill has left."""
     try:
         saved = folder.glob(f"*/{CHECKPOINT}.new")
         return any(path.stat().st_mtime > since for path in saved)

@@ -1,6 +1,6 @@
 """An SVG of boxes, arrows and words, for tools/draw_diagrams.py.
 
-It has a background of its own, light or dark as the reader's browser is set, so that it
+It has a background, light or dark as the reader's browser is set, so that it
 can be read on a page of either kind.
 """
 
@@ -67,7 +67,7 @@ class Drawing:
         self.words(x + 14, y + 22, title, "soft", 13, "start", 600)
 
     def arrow(self, *points, label=None, at=None, both=False, anchor="middle"):
-        """Draws a line through points with a head at its end, and words beside it."""
+        """Draws a line through points with a head at its end, and a label."""
         path = "M" + "L".join(f"{x} {y}" for x, y in points)
         start = ' marker-start="url(#head)"' if both else ""
         self._parts.append(

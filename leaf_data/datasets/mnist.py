@@ -119,7 +119,7 @@ def _from_npz(path: str, source: str) -> tuple[Arrays, Origin]:
 
 
 def _missing(folders: tuple[str, ...]) -> DataError:
-    """Says what was looked for and where; of a part of the files, which are missing."""
+    """Builds the error that names the files, or those of them, that are missing."""
     words = f"{', '.join(_IDX_NAMES.values())} (.gz or unpacked) and {_NPZ_NAME}"
     for folder in folders:
         lacks = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]

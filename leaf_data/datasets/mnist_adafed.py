@@ -1,7 +1,7 @@
 """`mnist_adafed`: MNIST as AdaFed's three simulations deal it.
 
 "Performance-based Adaptive Federated Learning" (Giuseppi et al. 2022): few clients
-with many images, whose models the server tests on an evaluation set of its own.
+with many images, whose models the server tests on a separate evaluation set.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OF_TWO_DIGITS, _OF_EACH_DIGIT = 5500, 500
 # How simulation 1's "5500 samples from two classes" can be read.
 _READINGS = ("a_client", "a_class")
 _NUM_CLASSES = 10
-# Streams of their own, each draw by itself: the clients are the same for any server
+# Separate streams, each draw by itself: the clients are the same for any server
 # set, and simulation 3 has the images of simulation 2.
 _DEAL_STREAM, _MISLABEL_STREAM, _SERVER_STREAM = 610, 611, 612
 
@@ -54,8 +54,8 @@ class MnistAdafed(Dataset):
 
     1. Six clients. The first five have two digits each, 5,500 images in all, of 0 only
        100 and of 5 only 200; the sixth has 500 images of each digit. Together 32,500.
-       `reading` says what else the sentence can mean.
-    2. Six clients with as many images of each digit as Table 1 says, together 10,110.
+       `reading` has what else the sentence can mean.
+    2. Six clients with as many images of each digit as in Table 1, together 10,110.
     3. Simulation 2's clients with their images, and two adversaries: client 7 has as
        many images of each digit as client 3, half of them with wrong labels, client 8
        as many as client 4, all of them with wrong labels. Together 13,120. The column
@@ -176,7 +176,7 @@ def simulation_1(
 def deal(
     labels: IntArray, counts: Sequence[Sequence[int]], random: np.random.RandomState
 ) -> list[IntArray]:
-    """Deals as many images of each digit to each client as a table says.
+    """Deals each client as many images of each digit as a table gives it.
 
     Clients that are added at a table's end leave the others' images as they are.
     """

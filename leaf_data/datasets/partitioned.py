@@ -17,7 +17,7 @@ from leaf_data.settings import AT_LEAST_0, FROM_0_TO_1, Range, SettingError, set
 from leaf_data.splits import partition as partitions
 
 _NUM_CLIENTS, _NUM_CLASSES = 100, 10  # Clients where no other number is set.
-# A stream of its own: whose labels are wrong does not change who has which image.
+# A separate stream: wrong labels do not change which client has which image.
 _MISLABEL_STREAM = 1907
 
 Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
@@ -125,8 +125,8 @@ class Partitioned(Dealt):
         (x, y), count = train, self.num_clients or _NUM_CLIENTS
         if count > len(test[1]):
             raise DataError(
-                f"{name}: num_clients={count}: each client needs a test image, and "
-                f"there are {len(test[1])}"
+                f"{name}: num_clients={count} is too many: each client needs a test "
+                f"image, and there are {len(test[1])}"
             )
         parts = self._parts(y, count)
         if self.wrong_clients:
@@ -151,7 +151,7 @@ class Partitioned(Dealt):
         )
 
     def _parts(self, labels: npt.NDArray[Any], count: int) -> list[npt.NDArray[Any]]:
-        """The rows of each client's training images."""
+        """Returns the rows of each client's training images."""
         if self.partition == "noniid":
             return partitions.sorted_shards(labels, count, self.seed)
         # Equal, within one.

@@ -1,4 +1,4 @@
-"""Arrays that took long to make, kept on disk with a key and replaced as a whole."""
+"""Arrays that took long to make, cached on disk with a key and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -43,18 +43,25 @@ def cached(
             if header.get("key") == key:
                 return arrays, arrays.pop(_SHA256).astype(str).tolist()
         except (DataError, KeyError) as error:
-            _LOG.warning("%s: damaged (%s), is made anew", path, one_line(error))
+            _LOG.warning(
+                "%s: the cache is damaged (%s) and is made again", path, one_line(error)
+            )
     arrays = make()
     digests = [data_files.sha256(source) for source in paths]
     if _key(paths, more) != key:
-        raise DataError(f"{folder}: its files changed while they were read")
+        raise DataError(f"{folder}: its files changed while they were read: load again")
     try:
         with npy_folder.Writer(path, replace=True) as writer:
             for array, rows in {**arrays, _SHA256: np.array(digests, "S")}.items():
                 writer.append(array, rows)
             writer.finish({"key": key})
     except (OSError, DataError) as error:
-        _LOG.warning("%s: no cache is kept (%s)", path, one_line(error))
+        _LOG.warning(
+            "%s: the cache cannot be written (%s): the next load converts the data "
+            "again",
+            path,
+            one_line(error),
+        )
     return arrays, digests
 
 
@@ -78,9 +85,9 @@ def _place(name: str, folder: str, cache_dir: Folder | None) -> str:
         with reading(f"{name}: cache_dir {cache_dir}", "is not writable"):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         return path
-    beside = os.path.join(folder, f"{name}_cache", name)
-    if os.path.exists(beside) or os.access(folder, os.W_OK | os.X_OK):
-        return beside
+    with_data = os.path.join(folder, f"{name}_cache", name)
+    if os.path.exists(with_data) or os.access(folder, os.W_OK | os.X_OK):
+        return with_data
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    _LOG.warning("%s: %s is not writable, the cache is in %s", name, folder, home)
+    _LOG.warning("%s: %s is not writable: the cache is in %s", name, folder, home)
     return os.path.join(home, "tff_pmc", shared)

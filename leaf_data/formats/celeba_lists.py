@@ -1,4 +1,4 @@
-"""The lists of CelebA's photos: its own two files, or LEAF's JSON.
+"""The lists of CelebA's photos: CelebA's two files, or LEAF's JSON.
 
 Either becomes a data frame with a row for each photo, by its name without suffix
 (LEAF's copies are .png, the originals .jpg): `identity`, the person's number;
@@ -24,7 +24,7 @@ FILES = IDENTITIES, ATTRIBUTES = "identity_CelebA.txt", "list_attr_celeba.txt"
 
 
 def read_raw(folder: str) -> pd.DataFrame:
-    """Reads CelebA's own files, in the order of `identity_CelebA.txt`."""
+    """Reads CelebA's files, in the order of `identity_CelebA.txt`."""
     path = os.path.join(folder, IDENTITIES)
     with reading(path, "cannot be read", ValueError):
         people = pd.read_csv(path, sep=r"\s+", names=["photo", "identity"], dtype=str)
@@ -75,7 +75,7 @@ def read_leaf(
     columns = ["photo", "identity", "smiling", "part"]
     photos = pd.DataFrame(rows, columns=columns).set_index("photo")
     for name, user in photos["identity"][photos.index.duplicated()].items():
-        raise DataError(f"{users[user]}: user {user}: {name!a:.80} is there twice")
+        raise DataError(f"{users[user]}: user {user}: {name!a:.80} appears twice")
     if os.path.exists(attributes):
         photos = photos.join(read_attributes(attributes)["sharp"])
         for name in photos.index[photos["sharp"].isna()]:
@@ -110,13 +110,13 @@ def _by_photo(
         good = found[column].str.fullmatch(form, na=False)
         for name, value in found[["photo", column]][~good].itertuples(index=False):
             raise DataError(
-                f"{path}: {name!a:.80}: {column} has to be {words}, not {value!a:.40}"
+                f"{path}: {name!a:.80}: {column} must be {words}, got {value!a:.40}"
             )
     if not len(found):
         raise DataError(f"{path}: lists no photo")
     found = found.set_index(found["photo"].str.rsplit(".", n=1).str[0])
     for name in found.index[found.index.duplicated()]:
-        raise DataError(f"{path}: {name!a:.80} is there twice")
+        raise DataError(f"{path}: {name!a:.80} appears twice")
     return found[columns]
 
 

@@ -1,4 +1,4 @@
-"""Images that are in a folder for each class: listed, decoded, kept in a cache."""
+"""Images that are in a folder for each class: listed, decoded, cached."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def decoded(
     cache_dir: Folder | None,
     *,
     resize: bool = True,
-    beside: str = "",
+    cache_root: str = "",
 ) -> tuple[npt.NDArray[Any], str]:
     """Decodes images the first time, and reads them from a cache later.
 
     An image of another size is resized, or refused if `resize` is False. The cache is
-    in `root`, or the folder `beside`. Returns them, uint8 [N, side, side, 3] RGB, and
-    a sha256 over the names and contents of all of them.
+    in `root`, or the folder `cache_root`. Returns them, uint8 [N, side, side, 3] RGB,
+    and a sha256 over the names and contents of all of them.
     """
     paths = [os.path.join(root, file) for file in files]
     arrays, digests = cached(
         name,
-        beside or root,
+        cache_root or root,
         paths,
         lambda: {"x": _decode(name, root, files, side, resize)},
         cache_dir,
@@ -82,7 +82,7 @@ def find(folder: str) -> dict[str, str]:
             continue
         check_name(file, f"{folder}: the image")
         if stem in found:  # One picture in two forms would count twice.
-            raise DataError(f"{folder}: holds both {found[stem]} and {file}")
+            raise DataError(f"{folder}: holds both {found[stem]} and {file}: keep one")
         found[stem] = file
     if not found:
         raise DataError(f"{folder}: holds no .jpg or .png image")

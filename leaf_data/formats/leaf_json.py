@@ -92,7 +92,7 @@ def read(
     """Reads a file, holding its text and no more than one user's lists at a time."""
 
     def made(pairs: list[tuple[str, Any]]) -> Any:
-        """Is called for each object when it ends, those inside of it before it."""
+        """Receives each object when it ends, those inside of it before it."""
         data = dict(pairs)
         if len(data) != len(pairs):
             counts = collections.Counter(key for key, _ in pairs)
@@ -132,7 +132,7 @@ def read(
             raise DataError(f"{path}: user {user}: is in users but not in user_data")
         if found[user].number != count:
             raise DataError(
-                f"{path}: user {user}: num_samples says {count}, but there are "
+                f"{path}: user {user}: num_samples is {count}, but there are "
                 f"{found[user].number} examples"
             )
     return {user: found[user].examples for user in counts}, digest

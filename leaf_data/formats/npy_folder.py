@@ -27,7 +27,7 @@ class Writer:
     def __init__(self, path: str, *, replace: bool = False) -> None:
         self._path = os.path.abspath(os.path.expanduser(path))
         if os.path.lexists(self._path) and not replace:
-            raise DataError(f"{path}: is there already")
+            raise DataError(f"{path}: exists already: name a new folder")
         self._partial = f"{self._path}.{uuid.uuid4().hex}.partial"
         self._arrays: dict[str, dict[str, Any]] = {}
         self._files: dict[str, tuple[Any, Any]] = {}  # And a checksum each.
@@ -43,7 +43,9 @@ class Writer:
             self._write_header(name)
         own = self._arrays[name]
         if {**own, "shape": [0, *own["shape"][1:]]} != like:
-            raise DataError(f"{name} is {rows.dtype} {rows.shape}, and {own} before")
+            raise DataError(
+                f"{name} is {rows.dtype} {rows.shape}, but {own} for the clients before"
+            )
         content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
         with reading(self._path, "cannot be written"):  # A full disk names no file.
             self._files[name][0].write(content)
@@ -97,6 +99,9 @@ def open_folder(
                     raise ValueError(f"its shape is {found.shape}, not as in {HEADER}")
                 content = np.ascontiguousarray(found).reshape(-1).view(np.uint8).data
                 if verify and hashlib.sha256(content).hexdigest() != declared["sha256"]:
-                    raise DataError(f"{file}: is not what was written (sha256)")
+                    raise DataError(
+                        f"{file}: its content is not what was written (sha256): copy "
+                        "it again"
+                    )
             arrays[array] = found
     return arrays, header

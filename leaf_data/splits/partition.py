@@ -29,7 +29,7 @@ import numpy.typing as npt
 from leaf_data.errors import DataError
 
 IntArray = npt.NDArray[Any]  # Of any integer type.
-# Streams of their own: the sizes do not change with the shares of the classes.
+# Separate streams: the sizes do not change with the shares of the classes.
 _DIRICHLET_STREAM, _SIZES_STREAM = 1905, 1906
 
 
@@ -78,7 +78,7 @@ def dirichlet(
     turns = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
     for client, point in zip(turns, random.random_sample(len(turns))):
         ends = np.cumsum(shares[client] * (left > 0))
-        if not ends[-1] > 0:  # It prefers only what nobody has any more.
+        if not ends[-1] > 0:  # It prefers only classes that are used up.
             ends = np.cumsum(left)
         chosen = np.searchsorted(ends, point * ends[-1], side="right")
         given[client, chosen] += 1
@@ -93,7 +93,7 @@ def dirichlet(
 
 
 def power_law(num_examples: int, num_clients: int, seed: int) -> IntArray:
-    """Sizes of clients that fall as 1 / rank (Zipf's law), in random order, [K].
+    """Draws sizes of clients that fall as 1 / rank (Zipf's law), in random order, [K].
 
     They add up to the number of examples, and each is at least 1: of 4,000 among 100
     clients the largest has 753, half have 16 or fewer, and the smallest 9.
@@ -101,7 +101,7 @@ def power_law(num_examples: int, num_clients: int, seed: int) -> IntArray:
     shares = 1 / np.arange(1, num_clients + 1)
     exact = (num_examples - num_clients) * shares / shares.sum()
     sizes = 1 + exact.astype(np.int64)
-    # What the rounding left over goes to those who lost most by it.
+    # What the rounding left over goes to the clients that lost most by it.
     most = np.argsort(sizes - 1 - exact, kind="stable")
     sizes[most[: num_examples - int(sizes.sum())]] += 1
     return random_state(seed, _SIZES_STREAM).permutation(sizes)
@@ -120,13 +120,13 @@ def mislabel(
 
 
 def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
-    """Returns the random numbers of a seed; each `stream` is a sequence of its own."""
+    """Returns the random numbers of a seed; each `stream` is a separate sequence."""
     try:
         value = operator.index(seed)
     except TypeError:
         value = -1
     if isinstance(seed, bool) or not 0 <= value < 2**32:
-        raise DataError(f"seed has to be an integer from 0 to 2**32 - 1, not {seed!r}")
+        raise DataError(f"seed must be an integer from 0 to 2**32 - 1, got {seed!r}")
     return np.random.RandomState(value if stream is None else [value, stream])
 
 

@@ -95,10 +95,13 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda data: {"server_examples": None}, "server's own"),
-        (lambda data: {"server_examples": data.server_examples.take(0)}, "server's o"),
+        (lambda data: {"server_examples": None}, "examples of the server, which"),
+        (
+            lambda data: {"server_examples": data.server_examples.take(0)},
+            "examples of the server",
+        ),
         (lambda data: {"train_examples": data.train_examples.take(0)}, "train exampl"),
-        (lambda data: {"num_classes": 11}, "tells 10 classes apart, and .* has 11"),
+        (lambda data: {"num_classes": 11}, "has 10 classes, and .* has 11"),
     ],
 )
 def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
@@ -145,7 +148,7 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     kind = type(one.model)
     silent = type(kind.__name__, (kind,), {"num_classes": 0})
     model = silent(**dataclasses.asdict(one.model))
-    with pytest.raises(SettingError, match="tells 10 classes apart, .* 11, 0 to 10"):
+    with pytest.raises(SettingError, match="has 10 classes, .* 11, 0 to 10"):
         RunContext.of(dataclasses.replace(one, model=model), other)
 
     def build(self):

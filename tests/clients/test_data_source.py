@@ -29,7 +29,7 @@ def sizes_of(datasets):
 
 def test_the_cohorts_are_those_of_the_command(toy_examples):
     """Of clients that have examples; with as many in a pack as is asked."""
-    from tff_pmc.algorithms.cohorts import Cohorts
+    from tff_pmc.algorithms.cohorts import CohortSampler
     from tff_pmc.selections.random_draws import Uniform
 
     nobody = np.insert(toy_examples.row_splits, 3, toy_examples.row_splits[3])
@@ -40,8 +40,9 @@ def test_the_cohorts_are_those_of_the_command(toy_examples):
     settings = types.SimpleNamespace(
         training=training, dataset=None, selection=Uniform()
     )
-    data = types.SimpleNamespace(train_examples=examples)
-    command = Cohorts(types.SimpleNamespace(settings=settings, data=data))
+    table = types.SimpleNamespace(values={})
+    data = types.SimpleNamespace(train_examples=examples, client_table=table)
+    command = CohortSampler(settings, data, losses=None)
     drawn = tff_pmc.data_source(examples, seed=5, num_packs=3).iterator()
     for round_num in range(1, 6):
         packs = drawn.select(4)
@@ -98,9 +99,9 @@ def test_what_cannot_be_drawn_from_is_refused(client_data, toy_examples):
         "its clients was 1, and is 5": tff_pmc.data_source(fewer, seed=1),
     }
     cases = [
-        (ValueError, "0 or more, not -1", lambda: of(client_data, seed=-1)),
-        (ValueError, "needs a client that has examples", lambda: of(nobody)),
-        (TypeError, "not of a list", lambda: of([tf.data.Dataset.range(3)])),
+        (ValueError, "0 or more, got -1", lambda: of(client_data, seed=-1)),
+        (ValueError, "no client has examples", lambda: of(nobody)),
+        (TypeError, "got a list", lambda: of([tf.data.Dataset.range(3)])),
         (TypeError, "num_packs: .* not packed", lambda: of(client_data, num_packs=2)),
         (ValueError, "1 to 5 clients here, not 6", lambda: source.select(6)),
         (ValueError, "1 to 5 clients here, not 0", lambda: source.select(0)),

@@ -12,7 +12,7 @@ from tff_pmc._lazy import tf, tff
 
 def test_an_uneven_cohort_packs_and_an_empty_one_is_refused(toy_examples):
     assert len(tff_pmc.pack(toy_examples, [0], num_packs=4)) == 1
-    with pytest.raises(ValueError, match="empty cohort"):
+    with pytest.raises(ValueError, match="is empty"):
         tff_pmc.pack(toy_examples, [])
     with pytest.raises(ValueError, match="no attribute 'sharp'.*they have none"):
         tff_pmc.pack(toy_examples, [0], example_attributes=("sharp",))
@@ -43,7 +43,7 @@ def test_clients_are_named_or_numbered(toy_examples):
         (["toy_1", "toy_9"], "no client 'toy_9': there are 6, 'toy_0' to 'toy_5'"),
         ([6], "no client 6: there are 6"),
         ([-1], "no client -1: there are 6"),
-        ("toy_1", "the cohort has to be a list, as ['toy_1']"),
+        ("toy_1", "clients must be a list, as ['toy_1']"),
         ([0, "toy_2", 2], "client 'toy_2' is in the cohort 2 times"),
     ],
 )

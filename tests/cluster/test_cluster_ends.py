@@ -160,7 +160,7 @@ def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
     _, err = process.communicate(timeout=600)
     assert process.returncode == 1, err
     last = err.splitlines()[-1]
-    assert flags[0] in last and "--resume goes on" in last
+    assert flags[0] in last and "--resume continues it" in last
     assert "Traceback" not in err and "distributed" not in err
     if name == "SIGSTOP":
         assert "the scheduler did not answer for 3 seconds" in last

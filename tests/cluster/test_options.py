@@ -35,9 +35,9 @@ def refused(assert_one_line):
         ("local", {"tls_cert": "x"}, "--tls_cert goes with"),
         ("local", {"workers": 3}, None),
         (TCP, {"insecure": True, "workers": 3}, "--cluster_workers goes with"),
-        (TLS, {"tls_ca_file": ""}, "--tls_ca_file= is none"),
-        (TLS, {"tls_cert": "/none.pem"}, "--tls_cert=/none.pem is none"),
-        (TLS, {"tls_key": "/"}, "--tls_key=/ is none"),
+        (TLS, {"tls_ca_file": ""}, "--tls_ca_file= is not a file"),
+        (TLS, {"tls_cert": "/none.pem"}, "--tls_cert=/none.pem is not a file"),
+        (TLS, {"tls_key": "/"}, "--tls_key=/ is not a file"),
         (TLS, {}, None),
     ],
 )

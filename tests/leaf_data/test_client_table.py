@@ -30,12 +30,12 @@ def test_a_dict_is_a_table_too():
         ("client,vip\na,1.5\n", "client a: vip must be a boolean or in"),
         ("client,vip\na,\n", "client a: vip"),
         ("client,vip\na,nan\n", "client a: vip"),
-        ("client,vip\na,1\na,0\n", "client a is there twice"),
+        ("client,vip\na,1\na,0\n", "client a appears twice"),
         ("client,vip\na,1,2\n", "line 2 has the wrong number of fields"),
-        ("name,vip\na,1\n", "a column 'client'"),
-        ("client\na\n", "at least one more"),
-        ("", "a column 'client'"),
-        ("client,vip,vip\na,1,0\n", "the column vip is there twice"),
+        ("name,vip\na,1\n", "the column 'client'"),
+        ("client\na\n", "at least one attribute"),
+        ("", "the column 'client'"),
+        ("client,vip,vip\na,1,0\n", "the column vip appears twice"),
         ("client,vip\n", "and rows"),
         ("client,vip\n\nb,0\n\na,1,2\n", "line 5 has the wrong number"),
         ('client,vip\n"a\nb",1\n', r"line 3: the client 'a\\nb' has the control"),
@@ -60,5 +60,5 @@ def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
     with pytest.raises(leaf_data.DataError, match="client b: the attribute old"):
         leaf_data.ClientTable.from_dict({"a": {"vip": 1}, "b": {"old": 1}})
     for wrong in ({"a": 1}, [1]):
-        with pytest.raises(leaf_data.DataError, match="client: {name: value}}, not"):
+        with pytest.raises(leaf_data.DataError, match="client: {name: value}}; got"):
             leaf_data.ClientTable.from_dict(wrong)

@@ -65,17 +65,17 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
 
 
 ROWS = "a,kind,b\n1,0,2\n"
-NO_LABEL = "labels have to be whole numbers from 0, or words; --label_type=number takes"
+NO_LABEL = "labels must be whole numbers, 0 or more, or words; --label_type"
 IDS = "leaf_data.write_store takes ids as int32"
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("," * 99_999 + "\n", ": has to have kind once, and others"),
-        ("kind\n1\n", ": has to have kind once, and others: ['kind']"),
-        ("kind,a,a\n0,1,1\n", ": has to have a once, and others: ['kind', 'a', 'a']"),
-        ("a,kind\n1,0\n", ": has other columns than c.csv"),
+        ("," * 99_999 + "\n", ": must have kind once, and others"),
+        ("kind\n1\n", ": must have kind once, and others: ['kind']"),
+        ("kind,a,a\n0,1,1\n", ": must have a once, and others: ['kind', 'a', 'a']"),
+        ("a,kind\n1,0\n", ": its columns differ from those of c.csv"),
         ("a,kind,b\n", ": has no rows: take it out of the folder"),
         # As an editor counts them, the header first.
         (ROWS + "\n", ": line 3 has 0 fields, not 3"),
@@ -183,7 +183,7 @@ def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", "8"))
     given = ["--label=rating", "--test_fraction=0.4"]
     assert convert.main([str(tmp_path), str(tmp_path / "store"), *given]) == 0
-    says = "all is one client, ratings, as there is one CSV: --client=COLUMN makes a"
+    says = "all examples are of one client, ratings, because there is one CSV: --client"
     assert says in capsys.readouterr().err.splitlines()[-1]
     given = ["--client=user"]
     assert convert.main([str(tmp_path), str(tmp_path / "store2"), *given]) == 2
@@ -191,7 +191,7 @@ def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", " "))
     given += ["--label=rating", "--test_fraction=0.4"]
     assert convert.main([str(tmp_path), str(tmp_path / "store3"), *given]) == 2
-    assert "ratings.csv: line 3: user is empty" in capsys.readouterr().err
+    assert "ratings.csv: line 3: the column user is empty" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_named(tmp_path):

@@ -70,33 +70,36 @@ def test_names_that_no_record_can_hold():
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"x": np.zeros((6, 2))}, "x has to be an array of uint8 or float32 or "),
-        ({"x": [[1]]}, "int64, not list"),
-        ({"y": np.zeros(6, np.int64)}, "y has to be an array of int32 or float32, not"),
+        ({"x": np.zeros((6, 2))}, "x must be an array of uint8 or float32 or "),
+        ({"x": [[1]]}, "int64, got list"),
+        ({"y": np.zeros(6, np.int64)}, "y must be an array of int32 or float32, got"),
         (
             {"row_splits": np.zeros(4, np.int32)},
-            "row_splits has to be an array of int64",
+            "row_splits must be an array of int64",
         ),
         (
             {"x": np.zeros((5, 2), np.uint8)},
-            "one row an example: x is (5, 2), y is (6,)",
+            "one row for each example: x is (5, 2), y is (6,)",
         ),
         (
             {"y": np.full(6, -1, np.int32)},
             "y has a negative label, -1: client 'a' has it",
         ),
-        ({"y": np.zeros((6, 1), np.int32)}, "one row an example: x is (6, 2), y is"),
+        (
+            {"y": np.zeros((6, 1), np.int32)},
+            "one row for each example: x is (6, 2)",
+        ),
         ({"y": np.full(6, np.nan, np.float32)}, "y has a value that is not finite"),
         ({"client_ids": ()}, "at least one client"),
-        ({"client_ids": ("a", "", "c")}, "non-empty text, not ''"),
-        ({"client_ids": ("a", 1, "c")}, "non-empty text, not 1"),
-        ({"client_ids": ("a", "b", "a")}, "client id 'a' is there twice"),
-        ({"client_ids": ("a", "b")}, "row_splits has to be [3] for 2 clients, not [4]"),
+        ({"client_ids": ("a", "", "c")}, "non-empty text, got ''"),
+        ({"client_ids": ("a", 1, "c")}, "non-empty text, got 1"),
+        ({"client_ids": ("a", "b", "a")}, "client id 'a' appears twice"),
+        ({"client_ids": ("a", "b")}, "row_splits must be [3] for 2 clients, got [4]"),
         ({"row_splits": np.array([0, 3, 3, 5])}, "the 6 examples; it goes from 0 to 5"),
         ({"row_splits": np.array([1, 3, 3, 6])}, "it goes from 1 to 6"),
         ({"row_splits": np.array([0, 4, 3, 6])}, "from 0 to 6 and falls between"),
         ({"attributes": {"x": np.zeros(6)}}, "an attribute cannot be named 'x'"),
-        ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' has to hold one"),
+        ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' must have one"),
     ],
 )
 def test_examples_that_do_not_fit_together(changes, message):
@@ -132,15 +135,15 @@ def test_parts_are_indices_or_masks_of_a_pool():
 @pytest.mark.parametrize(
     ("part", "changes", "message"),
     [
-        ([True, False], {}, "parts[1] has to be indices, or a mask of 4, not bool [2]"),
-        ([0.5], {}, "parts[1] has to be indices, or a mask of 4, not float64 [1]"),
-        (3, {}, "parts[1] has to be indices, or a mask of 4, not int64 []"),
+        ([True, False], {}, "parts[1] must be indices, or a mask of 4, got bool [2]"),
+        ([0.5], {}, "parts[1] must be indices, or a mask of 4, got float64 [1]"),
+        (3, {}, "parts[1] must be indices, or a mask of 4, got int64 []"),
         ([-1], {}, "parts[1] has -1: indices go from 0 to 3"),
         ([3, 4], {}, "parts[1] has 4: indices go from 0 to 3"),
         ([0], {"y": np.array([2**32 + 1] * 4)}, "y has a label beyond 2^31 - 2"),
         ([0], {"y": np.array([2**63] * 4, np.uint64)}, "y has a label beyond"),
         *(
-            ([0], {"y": np.zeros(4, kind)}, "y has to be integers or floats, not ")
+            ([0], {"y": np.zeros(4, kind)}, "y must be integers or floats, got ")
             for kind in (object, complex, "M8[s]", "U1")
         ),
         ([0], {"y": [0] * 5}, "one row an example: x is (4, 2), y is (5,)"),
@@ -157,6 +160,6 @@ def test_clients_and_subsets_that_cannot_be():
     for client in ("d", 3, -1, True, 1.0, None):
         words = f"no client {client!r}: there are 3"
         assert_refused(lambda c=client: examples.client(c), words)
-    assert_refused(lambda: examples.subset([]), "at least one client")
-    assert_refused(lambda: examples.subset(["a", 0]), "client id 'a' is there twice")
+    assert_refused(lambda: examples.subset([]), "a subset needs at least one")
+    assert_refused(lambda: examples.subset(["a", 0]), "client id 'a' appears twice")
     assert_refused(lambda: examples.take(-1), "cannot take -1 examples")

@@ -108,7 +108,7 @@ def test_a_regression_has_no_classes():
     text = data.describe()
     assert "float32 labels" in text and "pixels" not in text
     assert "labels a client" not in text
-    assert_refused(lambda: toy_dataset(**both), "num_classes has to be 0, not 3")
+    assert_refused(lambda: toy_dataset(**both), "num_classes must be 0, got 3")
 
 
 def test_the_servers_examples_are_described_and_kept():

@@ -72,7 +72,7 @@ REFUSED = [
     ),
     ("cifar10", {"num_clients": 5}, "num_clients must be 3 or 4, or 0"),
     ("digits5k", {"num_clients": -1}, "num_clients must be 0 or more, got -1"),
-    ("digits5k", {"num_clients": 1001}, "num_clients=1001: each client needs a test"),
+    ("digits5k", {"num_clients": 1001}, "num_clients=1001 is too many: each client"),
     ("celeba", {"client_sizes": "equal"}, "no option 'client_sizes': there are"),
     (
         "femnist",
@@ -109,10 +109,10 @@ def test_only_those_that_use_a_folder_take_one(name, tmp_path):
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
         f"{name.removesuffix('_dealt')}: ",  # They share their files.
-        " in " if cached else "keeps no cache, so it takes no cache_dir",
+        " in " if cached else "keeps no cache: leave cache_dir out",
     )
     if not reads:
-        message = f"{name}: reads no folder, so it takes no data_dir"
+        message = f"{name}: reads no folder: leave data_dir out"
         assert_refused(lambda: leaf_data.load(name, tmp_path), message)
 
 

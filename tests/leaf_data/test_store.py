@@ -52,8 +52,8 @@ def test_a_data_set_is_what_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"n": np.float32(1)}, "its options are no JSON"),
-        ({"n": "x" * 20_000}, "its options have more than 16384"),
+        ({"n": np.float32(1)}, "options cannot be written as JSON"),
+        ({"n": "x" * 20_000}, "options have more than 16384"),
         ({"n": "a\nb"}, "the option 'n' has a character"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
     written(tmp_path, [("a", *numbers(5)), ("b", *numbers(4)), ("c", *numbers(1))])
     (record,) = caplog.records
     assert record.getMessage() == (
-        "2 of 3 clients have no test examples: of client b 0.2 of 4 is none"
+        "2 of 3 clients have no test examples: for client b, 0.2 of 4 examples is none"
     )
     caplog.clear()
     given = [("a", *numbers(5), *numbers(1)), ("b", *numbers(4), *numbers(0))]
@@ -151,7 +151,7 @@ def test_the_header_records_the_names_of_classes(tmp_path):
     data = leaf_data.open_store(tmp_path / "a")
     assert data.options == options
     assert data.describe().startswith("store (classes=['no', 'yes']): 1 client, 2 cla")
-    with pytest.raises(leaf_data.DataError, match="its options are no JSON"):
+    with pytest.raises(leaf_data.DataError, match="options cannot be written as JSON"):
         leaf_data.write_store([("a", X, [0, 1], X, [1, 1])], tmp_path / "b",
                               options={"classes": {1}})  # fmt: skip
     assert os.listdir(tmp_path) == ["a"]
@@ -167,15 +167,19 @@ X = np.zeros((2, 3), np.float32)
         ([("a", *numbers(2))], 0.0, "give a test_fraction"),
         ([("a", *numbers(2))], 0.1, "give a larger test_fraction than 0.1"),
         ([("a", *numbers(2))], 1.0, "below 1"),
-        ([("a", *numbers(2))], "a", "test_fraction has to be from 0 to below 1: 'a'"),
-        ([("a", *numbers(5))] * 2, 0.4, "'a' is no name, or there twice"),
-        ([("", *numbers(5))], 0.4, "'' is no name"),
+        (
+            [("a", *numbers(2))],
+            "a",
+            "test_fraction must be at least 0 and below 1, got 'a'",
+        ),
+        ([("a", *numbers(5))] * 2, 0.4, "'a' is not a name, or appears twice"),
+        ([("", *numbers(5))], 0.4, "'' is not a name"),
         ([("a\n", *numbers(5))], 0.4, "control character"),
-        ([("a", numbers(5)[0])], 0.4, "client a: has to be"),
-        ([("a", numbers(5)[0], numbers(4)[1])], 0.4, "client a: x and y have to hold"),
+        ([("a", numbers(5)[0])], 0.4, "client a: must be"),
+        ([("a", numbers(5)[0], numbers(4)[1])], 0.4, "client a: x and y must have"),
         ([("a", numbers(5)[0], -numbers(5)[1] - 1)], 0.4, "client a: y has a negative"),
         ([("a", numbers(1)[0], [2**32 + 1])], 0.4, "client a: y has a label beyond"),
-        ([("a", [["w"]], [0])], 0.4, "client a: x has to be one of"),
+        ([("a", [["w"]], [0])], 0.4, "client a: x must be one of"),
         ([("a", *numbers(5)), ("b", X[:, :2], [0] * 2)], 0.4, "b: "),
         # What no store can be opened with.
         *(
@@ -188,12 +192,12 @@ X = np.zeros((2, 3), np.float32)
         (
             [("a", X, [[0], [1]])],
             0.0,
-            "a: y has to hold one label an example: it is (2, 1)",
+            "a: y must have one label for each example, got the shape (2, 1)",
         ),
         (
             [("a", X, [0, 1], [[1], [1, 2]], [0, 1])],
             0.0,
-            "a: x and y have to be arrays",
+            "a: x and y must be arrays",
         ),
     ],
 )
@@ -207,7 +211,7 @@ def test_what_is_no_client_is_refused_and_leaves_nothing(
 
 def test_a_store_is_not_written_over(tmp_path):
     path = written(tmp_path)
-    with pytest.raises(leaf_data.DataError, match="is there already"):
+    with pytest.raises(leaf_data.DataError, match="exists already"):
         written(tmp_path)
     assert leaf_data.open_store(path).client_ids[0] == "a"
 
@@ -267,7 +271,7 @@ def test_one_bit_more_is_found_when_it_is_asked_for(tmp_path):
     path = written(tmp_path)
     changed(path, "train_x.npy", lambda c: c[:-1] + bytes([c[-1] ^ 1]))
     leaf_data.open_store(path)
-    with pytest.raises(leaf_data.DataError, match="train_x.npy: is not what was wri"):
+    with pytest.raises(leaf_data.DataError, match="train_x.npy: its content is not"):
         leaf_data.open_store(path, verify=True)
 
 

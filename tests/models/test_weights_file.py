@@ -82,5 +82,5 @@ def test_what_is_no_file_of_arrays_is_named(tmp_path, content):
 
 
 def test_a_file_that_has_changed_is_named(saved):
-    with pytest.raises(DataError, match="w.npz has changed since it was named"):
+    with pytest.raises(DataError, match="w.npz has changed since the run was set up"):
         with_weights_of(Model(MODEL), saved(A, B), "9f")

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pathlib
+import re
 import runpy
 import subprocess
 import sys
@@ -12,8 +13,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+<<<<<<< HEAD
 assert len(NOTEBOOKS) == 6
 QUICK = "own_model_and_data"  # The others are slow.
+=======
+assert len(NOTEBOOKS) == 7
+>>>>>>> main
 cleared = runpy.run_path(str(ROOT / "tools" / "clear_notebooks.py"))["cleared"]
 
 # Of each figure that is shown, the ticks and the first value of an axis of rounds.
@@ -102,8 +107,11 @@ def test_a_cell_installs_what_is_missing(monkeypatch, minor, spec, ends):
 def test_a_notebook_is_kept_without_outputs(path):
     text = path.read_text(encoding="utf-8")
     assert cleared(text) == text, "run tools/clear_notebooks.py"
-    ids = [cell["id"] for cell in json.loads(text)["cells"]]
+    cells = json.loads(text)["cells"]
+    ids = [cell["id"] for cell in cells]
     assert len(set(ids)) == len(ids)
+    first = "".join(cells[0]["source"])  # What it shows, and how long it takes.
+    assert first.startswith("# ") and re.search(r"\b(minutes?|seconds?)\b", first)
 
 
 def test_what_a_kernel_leaves_is_cleared():

@@ -68,7 +68,7 @@ def test_weights_are_those_of_the_formula(
 @pytest.mark.parametrize(
     ("options", "given", "says"),
     [
-        ({}, {"criteria": CODES}, "build with report_cohort"),
+        ({}, {"criteria": CODES}, "build the process with report_cohort"),
         ({"report_cohort": 6}, {"criteria": ("DS",)}, "has 1 codes, and each client 2"),
         (
             {"report_cohort": 6},

@@ -229,7 +229,7 @@ def test_a_step_of_its_own_and_a_mean_are_candidates_of_one_process(
         found = weights_of(both, both.next(state, packs).state)
         expected = weights_of(process, process.next(process.initialize(), packs).state)
         assert_equal(found, expected, 1e-6)
-    with pytest.raises(ValueError, match="'FedNova' has a step of its own"):
+    with pytest.raises(ValueError, match="'FedNova' sets the length of its step"):
         tff_pmc.with_score(mean.initialize(), scores.Basis.singles(5), nova)
     with pytest.raises(ValueError, match="the normalization 'sum', not 'max'"):
         sums = tff_pmc.SumOptions(normalization="max")

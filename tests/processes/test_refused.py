@@ -212,9 +212,9 @@ ADAFED = [
     (lambda: {"keep_own_model": (1, 1)}, "each once"),
     (
         lambda: {"packed": False, "keep_own_model": (1,), "adapt_loss": False},
-        "of packed clients only",
+        "for packed clients only",
     ),
-    (lambda: {"packed": False}, "of packed clients only"),
+    (lambda: {"packed": False}, "for packed clients only"),
     (lambda: {"score": "ACC"}, "score must be a scores.Score, got str"),
     (lambda: {"criteria": ("DS", "ACC")}, "ACC is named twice"),
 ]
@@ -293,7 +293,7 @@ def keras_model(labels):
     [
         ("build_prioritized_fed_avg", "maker", "give what it returns, as models"),
         ("build_adafed", "toy", "PackedModel with example_losses"),
-        ("build_online_adjusted_fed_avg", None, "needs a judge of its own"),
+        ("build_online_adjusted_fed_avg", None, "with a model_fn, give a judge"),
         ("build_prioritized_fed_avg", None, "need a tff.learning.models.Functional"),
         ("build_prioritized_fed_avg", "keras", "it is a Sequential"),
         ("build_prioritized_fed_avg", "keras_fn", "it returns a Sequential"),

@@ -84,6 +84,8 @@ def test_the_documents_name_flags_that_there_are():
     # absl's, fields of examples, and the flags of the page of claims.
     known |= {"help", "helpfull", "flagfile", "stripe_width", "flat_rounds", "csv"}
     known |= {"gradient_norm"}  # The option of training of an example.
+    convert = (ROOT / "leaf_data" / "convert.py").read_text()
+    known.update(re.findall(r'"--(\w+)"', convert))
     for path in (ROOT / "docs" / "examples").rglob("*.py"):
         known.update(re.findall(r'flag="(\w+)"', path.read_text()))
     for path in (ROOT / "benchmarks").glob("*.py"):  # These have flags of their own.

@@ -1,12 +1,17 @@
 """docs/own_data.md takes one's own CSVs to a plot: what it says is done, as it says."""
 
+import dataclasses
 import json
 import pathlib
 import re
 import shlex
+import textwrap
 
+import numpy as np
 import pytest
 from commands import ROOT, python, rows
+
+import leaf_data
 
 PAGE = (ROOT / "docs" / "own_data.md").read_text()
 MODULES = {
@@ -48,6 +53,31 @@ def made(tmp_path_factory):
     done = run(folder, *commands)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
+
+
+def test_the_snippets_of_both_pages_run(tmp_path, monkeypatch):
+    """With data of two clients; a store keeps the central test set."""
+    monkeypatch.chdir(tmp_path)
+    x, y = np.ones((8, 2), np.float32), np.arange(8, dtype=np.int32) % 2
+    store = (ROOT / "docs" / "stores.md").read_text()
+    names = {"dataclasses": dataclasses, "leaf_data": leaf_data, "np": np}
+    names.update(x=x, y=y, my_reader=lambda: [("a", x, y), ("b", x, y)])
+    for page in (store, PAGE):
+        for code in re.findall(r"```python\n(.*?)```", page, re.S):
+            exec(code, names)
+    data = names["data"]
+    assert data.train_examples.client_ids == ("a", "b")
+    assert data.central_test.client_ids == ("central",)
+    leaf_data.write_store(data, "again")
+    assert leaf_data.open_store("again").central_test.num_examples == 8
+
+
+def test_what_inspect_prints_is_on_the_page(made):
+    _, printed = made
+    inspected = printed.split("$ ")[2]
+    (shown,) = re.findall(r"clients and examples:\n\n(.*?)\n\n-", PAGE, re.S)
+    for line in textwrap.dedent(shown).splitlines():
+        assert line == "  ..." or line in inspected, line
 
 
 def test_the_files_become_clients_with_their_names_and_sums(made):

@@ -42,7 +42,8 @@ def test_what_cannot_run_is_refused_in_one_line(repository, tmp_path):
 def test_the_documented_commands_take_the_sample_of_the_authors_results(tmp_path):
     """As in docs/reproduce.md, in another folder than runs/."""
     page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    part = page.split("## Beside the authors' code")[1].replace("runs/", f"{tmp_path}/")
+    part = page.split("## Compare with the authors' code")[1]
+    part = part.replace("runs/", f"{tmp_path}/")
     commands = [line.split()[1:] for line in re.findall(r"(?m)^    (.*)$", part)]
     assert len(commands) == 4
     texts = []

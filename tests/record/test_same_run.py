@@ -42,7 +42,7 @@ def test_the_same_run_has_not_grown():
 )
 def test_more_of_the_same_is_no_other_run(before, now):
     assert check_same("here", before, now)
-    with pytest.raises(RecordError, match="here is another run"):
+    with pytest.raises(RecordError, match="here cannot be resumed: it is another run"):
         check_same("here", now, before)
 
 

@@ -92,7 +92,7 @@ def test_forms_end_with_their_context_and_others_are_refused():
         assert output.current() == output.Output("latex", "pdf")
     assert output.current() == output.Output("markdown", "png")
     for wrong in ({"tables": "word"}, {"figures": "gif"}):
-        with pytest.raises(ValueError, match="is none of"):
+        with pytest.raises(ValueError, match="is not one of"):
             output.Output(**wrong)
 
 

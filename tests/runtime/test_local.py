@@ -235,10 +235,10 @@ def test_an_unknown_engine_is_named():
     from tff_pmc.runtime import Runtime
 
     with pytest.raises(
-        ValueError, match="engine must be one of local, worker, cluster: gpu"
+        ValueError, match="engine must be one of local, worker, cluster; got gpu"
     ):
         Runtime("gpu")
-    with pytest.raises(ValueError, match="cluster goes with the engine cluster, not l"):
+    with pytest.raises(ValueError, match="cluster needs engine='cluster', got l"):
         Runtime(cluster="tls://here:1")
 
 

@@ -32,14 +32,6 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
         fails(1)
 
 
-def test_a_call_that_ends_between_two_polls_is_no_timeout(worker, add, monkeypatch):
-    """The poll's own timeout must not be taken for the call's result."""
-    from tff_pmc.runtime import worker as module
-
-    monkeypatch.setattr(module, "_POLL_SECONDS", 1e-4)
-    assert [add([k, 1]) for k in range(50)] == [k + 1 for k in range(50)]
-
-
 def test_workers_and_contexts_come_and_go(start):
     """In one process, which takes TensorFlow's import to start.
 

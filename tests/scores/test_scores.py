@@ -179,13 +179,13 @@ REFUSED = [
     (terms({(0,): float("nan")}), "must be finite"),
     (declared("mean", None), "must be one of sum, max, range"),
     (declared("range", {"DS": (0, 1)}), "needs a range for LD"),
-    (declared("range", {"DS": (1, 1), "LD": (0, 1)}), "is not a range"),
-    (declared("sum", {"DS": (0, 1)}), "with no other"),
+    (declared("range", {"DS": (1, 1), "LD": (0, 1)}), "must have 0 <= low < high"),
+    (declared("sum", {"DS": (0, 1)}), "no other takes them"),
     (declared("range", {"XX": (0, 1)}), "declared for XX"),
     (lambda: scores.dual(1.1), "lambda must be"),
     (lambda: scores.dual(float("nan")), "lambda must be"),
     (lambda: scores.dual(0.5, quality="LD"), "'LD'"),
-    (lambda: scores.dual(0.5, quality="DS"), "both DS"),
+    (lambda: scores.dual(0.5, quality="DS"), "got DS for both"),
     (lambda: scores.dual_grid(1), "steps"),
 ]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leaf_data.settings import SettingError
-from tff_pmc.algorithms.cohorts import Cohorts
+from tff_pmc.algorithms.cohorts import CohortSampler
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.selections import SELECTIONS, Clients, Selection
 
@@ -34,7 +34,7 @@ def chosen(name, generator, count=2, *, given=None, **own):
 
 
 def made(sizes, seed=0, **changes):
-    """`Cohorts` of a run on clients of these sizes, whose attribute is their number."""
+    """A run's sampler, for clients of these sizes whose attribute is their number."""
 
     class Federation:
         train_examples = collections.namedtuple("Sized", "sizes")(np.array(sizes))
@@ -42,11 +42,9 @@ def made(sizes, seed=0, **changes):
             {"battery": np.arange(len(sizes))}
         )
 
-    class MadeUp:
-        data = Federation
-        settings = settings_of(cohort_seed=seed, **changes)
-
-    return Cohorts(MadeUp)
+    return CohortSampler(
+        settings_of(cohort_seed=seed, **changes), Federation, losses=None
+    )
 
 
 def settings_of(**changes):
@@ -173,7 +171,7 @@ def test_one_of_ones_own_sees_the_client_table(own):
         ([0, 1, 1], "and chose [0 1 1]"),
         ([0, 3], "and chose [0 3]"),
         ([-1, 0], "and chose [-1 0]"),
-        ("loss", "its `needs` do not name 'loss'"),
+        ("loss", "it reads 'loss', which its `needs` do not name: add it there"),
     ],
 )
 def test_one_that_chooses_what_is_not_there_is_named(own, answer, says):

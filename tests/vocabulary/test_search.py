@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from tff_pmc import search
-from tff_pmc.search import SearchState, Trial, Trials
+from tff_pmc.search import CandidateSearch, SearchState, Trial
 
 
 def algorithm_1(in_force, last, accuracies):
@@ -27,7 +27,7 @@ def algorithm_1(in_force, last, accuracies):
 
 def play(policy, state, accuracies):
     """Runs a round against scripted accuracies; nothing may be tested twice."""
-    trials, tested = Trials(policy, len(accuracies), state), []
+    trials, tested = CandidateSearch(policy, len(accuracies), state), []
     while trials.next is not None:
         assert trials.next not in tested
         tested.append(trials.next)
@@ -78,13 +78,13 @@ def test_orderings_are_lexicographic():
 
 def test_misuse_is_refused():
     with pytest.raises(ValueError, match="must be one of fixed, backtracking"):
-        Trials("greedy", 2, SearchState())
-    with pytest.raises(ValueError, match="in force is 2, but there are 2"):
-        Trials("fixed", 2, SearchState(index=2))
-    trials = Trials("fixed", 2, SearchState())
+        CandidateSearch("greedy", 2, SearchState())
+    with pytest.raises(ValueError, match="from 0 to 2 - 1, .* got 2"):
+        CandidateSearch("fixed", 2, SearchState(index=2))
+    trials = CandidateSearch("fixed", 2, SearchState())
     with pytest.raises(ValueError, match="has not been tested"):
         trials.chosen  # noqa: B018
-    with pytest.raises(ValueError, match="cannot be -1"):
+    with pytest.raises(ValueError, match="correct must be 0 or more, got -1"):
         trials.report(-1)
     trials.report(1)
     with pytest.raises(ValueError, match="the round is decided"):

@@ -1,7 +1,7 @@
 """Sums over the basis, and the updates that follow from them.
 
-`PrioritizedMeanFactory` is the whole of it as one factory, for people who compose
-their own process; `SumOptions` is what can be chosen of the sums. The baselines of
+`PrioritizedMeanFactory` is the whole of it as one factory, to compose other
+processes with; `SumOptions` is what can be chosen of the sums. The baselines of
 Dual's Table I are factories, too: `BASELINES` has them by name. Quantization, which is
 none, is the step of a client, `quantize_parameters`, before the simple average.
 """

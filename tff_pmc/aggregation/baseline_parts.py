@@ -104,7 +104,7 @@ class Median(tff.aggregators.WeightedAggregationFactory):
 
 
 def median_of_rows(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-    """The median over the first axis [K, ...], of the rows that count, bool [K].
+    """Returns the median over the first axis [K, ...] of the rows that count, bool [K].
 
     Of an even number it is the mean of the middle two; of no rows it is 0.
     """
@@ -126,7 +126,7 @@ update to the first state, and `(state, update) -> (state, update)`."""
 
 
 def optimizer_step(optimizer: tff.learning.optimizers.Optimizer) -> ServerStep:
-    """A TFF optimizer's step from 0, with the update as its gradient."""
+    """Takes a TFF optimizer's step from 0, with the update as its gradient."""
 
     def next_step(state, update):
         flat = tf.nest.flatten(update)
@@ -137,7 +137,7 @@ def optimizer_step(optimizer: tff.learning.optimizers.Optimizer) -> ServerStep:
 
 
 def laplace_noise(scale: float, seed: int) -> ServerStep:
-    """Laplace noise whose absolute values have this mean, on every number."""
+    """Draws Laplace noise whose absolute values have this mean, for every number."""
 
     def noise(key, value):
         # By the inverse of the distribution function; -1 itself would be infinite.

@@ -3,7 +3,7 @@
 Dual is *Dual-Criterion Model Aggregation in Federated Learning* (2024). Each factory
 takes the clients' updates `d_k = w - w_k` (received minus trained, TFF's sign) and the
 numbers of their examples `n_k`, a float32 scalar, and gives the update that the server
-subtracts from its model. TFF's own parts are used where TFF has them. `create` gives a
+subtracts from its model. TFF's parts are used where TFF has them. `create` gives a
 `tff.templates.AggregationProcess` whose `next` has the type
 
     (<state@SERVER, U@CLIENTS, float32@CLIENTS>
@@ -44,7 +44,7 @@ _Factory = tff.aggregators.WeightedAggregationFactory
 
 
 def simple_average() -> _Factory:
-    """`sum_k d_k / K`: the unweighted mean.
+    """Builds `sum_k d_k / K`: the unweighted mean.
 
     It is TFF's `MeanFactory` with equal weights. TFF's `UnweightedMeanFactory` is the
     same where no client is left out, and would count one that is as an update of 0.
@@ -53,12 +53,12 @@ def simple_average() -> _Factory:
 
 
 def weighted_mean() -> _Factory:
-    """`sum_k n_k d_k / sum_k n_k`: federated averaging, TFF's `MeanFactory`."""
+    """Builds `sum_k n_k d_k / sum_k n_k`: federated averaging, TFF's `MeanFactory`."""
     return IncludedClients(_mean())
 
 
 def median() -> _Factory:
-    """The median of each coordinate; of an even number, the mean of the middle two.
+    """Builds the median of each coordinate; of an even number, the middle two's mean.
 
     Weights do not count. The server sees every client's update, and holds them all:
     no sum gives a median. Its memory is a model for each client of a round.
@@ -67,7 +67,7 @@ def median() -> _Factory:
 
 
 def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
-    """Momentum on the weighted mean: `v <- beta v + mean`, update `eta v`.
+    """Builds momentum on the weighted mean: `v <- beta v + mean`, update `eta v`.
 
     This is TFF's server optimizer `build_sgdm(eta, beta)`, which it uses: the same
     model follows from `weighted_mean` with that optimizer. It acts on every tensor of
@@ -89,14 +89,14 @@ def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
 
 
 def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
-    """The personalized baseline, by the paper's formula or by its text.
+    """Builds the personalized baseline, by the paper's formula or by its text.
 
     - `formula`: new global model = `alpha * global + (1 - alpha) * simple mean of the
       clients' models`. Nothing in it is personal: it is the simple average with the
       server's rate `1 - alpha`. The page has the round k at the global model on both
       sides; the one on the right is read as the model that the clients received.
     - `text` (local training after aggregation): the server's model is the simple
-      average, and what is reported is each client's own model after one more local
+      average, and what is reported is each client's model after one more local
       training (`processes.build_local_tuning_prediction`). `alpha` has no part in
       it.
 
@@ -120,7 +120,7 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
 
 
 def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
-    """The simple average with Laplace noise of scale `1 / epsilon` on every parameter.
+    """Builds the simple average with Laplace noise of scale `1 / epsilon` on it.
 
     As printed, and odd: the scale is not tied to any sensitivity (no update is
     clipped), so that **epsilon is no privacy guarantee**, and at epsilon = 1 the noise
@@ -130,7 +130,7 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
 
     Args:
         epsilon: the inverse of the noise's scale.
-        seed: the seed of the noise; each round has its own noise.
+        seed: the seed of the noise, which differs in each round.
 
     Raises:
         ValueError: epsilon is not above 0.
@@ -140,7 +140,7 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
 
 
 def quantized_updates(levels: int = 256) -> _Factory:
-    """The weighted mean of updates quantized to some levels at the clients; ours.
+    """Builds the weighted mean of updates that clients quantize to some levels; ours.
 
     Each tensor of an update is rounded to the nearest of evenly spaced values between
     its minimum and its maximum (TFF's `EncodedSumFactory`, not stochastic). The weight

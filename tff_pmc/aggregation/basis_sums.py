@@ -98,7 +98,7 @@ def build_basis_sums(
 def with_score_in_force(
     sums: tff.templates.AggregationProcess, basis: Basis, score: Score
 ) -> tff.templates.AggregationProcess:
-    """The aggregation around sums whose result is the update under one score.
+    """Builds the aggregation around sums whose result is the update of one score.
 
     Its state is that of the sums with `coefficients` before it: 0 while the process's
     score is in force, so that the state of another process brings no score along. For
@@ -153,7 +153,7 @@ def combine(
     monomials: tf.Tensor,
     sums: Sequence[Any],
 ) -> tuple[Any, tf.Tensor]:
-    """The weighted mean of the clients' updates under a score.
+    """Returns the weighted mean of the clients' updates under a score.
 
     `sum_k p_k d_k = sum_S f_S * (sum_k r_S[k] d_k)` with
     `f_S = a_S / T_S / sum_k s_k`: no client's score is needed. Minima are of
@@ -201,7 +201,7 @@ def combine(
 
 
 def _times(mean: Any, length: tf.Tensor) -> Any:
-    """A mean update as a step; of weights that are not trained the mean stays."""
+    """Multiplies a mean update by a step; means of untrained weights stay."""
     length = tf.where(tf.math.is_finite(length), length, 0.0)
     if isinstance(mean, tff.learning.models.ModelWeights):
         trainable = _times(mean.trainable, length)

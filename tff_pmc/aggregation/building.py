@@ -1,4 +1,4 @@
-"""What TFF's computations are built with."""
+"""Helpers that build TFF's computations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OURS = ("tff_pmc", "tensorflow_federated")
 
 
 def without_autograph(function: _F) -> _F:
-    """The function, called as it is within one that TensorFlow's autograph converts.
+    """Wraps a function so that TensorFlow's autograph does not convert it.
 
     Converting a function, so that its `if` and `for` may be over tensors, takes 0.1 to
     1 s: half of the time to build a process. Those that have none are spared it.
@@ -39,12 +39,12 @@ def check_kind(name: str, value: Any, kind: type, words: str) -> None:
 
 
 def zipped(**parts: Any) -> Any:
-    """Values of one placement as one structure."""
+    """Joins values of one placement into one structure."""
     return tff.federated_zip(collections.OrderedDict(parts))
 
 
 def parts_of(structure: Any) -> collections.OrderedDict:
-    """The members of a structure within a federated computation, by their names."""
+    """Returns a structure's members within a federated computation, by their names."""
     type_ = structure.type_signature
     type_ = type_.member if isinstance(type_, tff.FederatedType) else type_
     names = tff.structure.name_list(type_)
@@ -54,7 +54,7 @@ def parts_of(structure: Any) -> collections.OrderedDict:
 def aggregation_process(
     initialize: tff.Computation, next_fn: Callable[..., Any], *client_types: tff.Type
 ) -> tff.templates.AggregationProcess:
-    """The process whose `next` takes its state and values of these types at CLIENTS."""
+    """Builds the process whose `next` takes a state and values of types at CLIENTS."""
     at_clients = [tff.FederatedType(type_, tff.CLIENTS) for type_ in client_types]
     state_type = initialize.type_signature.result
     return tff.templates.AggregationProcess(
@@ -67,7 +67,7 @@ def with_server_step(
     first_state: Callable[[], Any],
     next_step: Callable[[Any, Any], tuple[Any, Any]],
 ) -> tff.templates.AggregationProcess:
-    """The process, and `(state, result) -> (state, result)` at the server after it."""
+    """Appends `(state, result) -> (state, result)` at the server to the process."""
     client_types = [type_.member for type_ in inner.next.type_signature.parameter[1:]]
     result_type = inner.next.type_signature.result.result.member
     first = tff.tensorflow.computation(first_state)

@@ -33,7 +33,7 @@ class Contribution(NamedTuple):
 def contribution_of(
     plan: SumPlan, raw: tf.Tensor, update: Any, examples: tf.Tensor | int = 1
 ) -> Contribution:
-    """A client's contribution, from its raw criteria [m] and its update, in its graph.
+    """Computes a client's contribution from its raw criteria [m] and its update.
 
     A client without examples, whose update or criteria are not finite, whose update has
     a norm above the plan's `max_update_norm`, or whose criteria multiply to what is out
@@ -75,7 +75,7 @@ def averaged(weights: Any) -> tff.learning.models.ModelWeights:
     """Returns the weights that are averaged, of a `ModelWeights` of tensors or specs.
 
     Weights that are not trained and no floats, as a layer's counter or switch, have no
-    mean: they stay what the server has, as all that are not trained do in TFF's own
+    mean: they stay what the server has, as all that are not trained do in TFF's
     algorithms.
     """
     fixed = tf.nest.flatten(weights.non_trainable)
@@ -84,14 +84,14 @@ def averaged(weights: Any) -> tff.learning.models.ModelWeights:
 
 
 def update_type(weights_type: tff.Type) -> tff.Type:
-    """The type of an update of weights of this type: of those that are averaged."""
+    """Returns the type of an update of the weights that are averaged."""
     specs = tff.types.type_to_tf_tensor_specs(weights_type)
     return tff.types.tensorflow_to_type(averaged(specs))
 
 
 @without_autograph
 def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
-    """The products and minima of criteria [..., m] that the basis names, [..., B]."""
+    """Computes the basis's products and minima of criteria [..., m] as [..., B]."""
     members = tf.constant(basis.membership())
     values = values[..., tf.newaxis, :]
     products = tf.reduce_prod(tf.where(members, values, 1.0), axis=-1)
@@ -105,7 +105,7 @@ def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
 def check_not_negative(
     code: str, value: tf.Tensor, number: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """The value, checked in the graph; NaN passes: such a client is left out."""
+    """Checks the value in the graph; NaN passes: such a client is left out."""
     # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to
     # `value >= 0`.
     allowed = tf.reduce_all(tf.logical_or(value >= 0, tf.math.is_nan(value)))
@@ -121,7 +121,7 @@ def _floats(update: Any) -> list[tf.Tensor]:
 
 
 def _peak(update: Any) -> tf.Tensor:
-    """The largest absolute value."""
+    """Returns the largest absolute value."""
     return tf.reduce_max([tf.reduce_max(tf.abs(t)) for t in _floats(update)])
 
 
@@ -152,7 +152,7 @@ class RunningSums(NamedTuple):
     @classmethod
     @without_autograph
     def of_nobody(cls, basis: Basis) -> RunningSums:
-        """The sums over no clients."""
+        """Returns the sums over no clients."""
         criteria, zero = tf.zeros([basis.num_criteria]), tf.constant(0)
         monomials, loss = tf.zeros([len(basis)]), tf.constant(0.0)
         return cls(criteria, criteria, monomials, zero, zero, zero, loss)
@@ -161,7 +161,7 @@ class RunningSums(NamedTuple):
     def plus(
         self, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
     ) -> RunningSums:
-        """The sums with one more client, its number of examples and their losses."""
+        """Adds one more client, its number of examples and their losses."""
         return RunningSums(
             self.criteria + added.criteria,
             tf.maximum(self.maxima, added.criteria),
@@ -176,7 +176,7 @@ class RunningSums(NamedTuple):
     def result(
         self, models: tuple[Any, ...], normalization: Normalization
     ) -> tff.learning.templates.ClientResult:
-        """What leaves the pack: the sums of models and of scalars; for `max` maxima."""
+        """Returns what leaves the pack: sums of models and scalars; maxima if `max`."""
         scalars = collections.OrderedDict(
             criteria=self.criteria, monomials=self.monomials
         )
@@ -186,7 +186,7 @@ class RunningSums(NamedTuple):
 
     @without_autograph
     def measurements(self, only_counts: bool) -> collections.OrderedDict:
-        """The measurements of a pack with its sums, for the record.
+        """Returns the measurements of a pack with its sums, for the record.
 
         With `only_counts` they are the number of clients alone: whatever else is
         released without noise would break differential privacy.
@@ -226,7 +226,7 @@ class ModelSums:
 
     @without_autograph
     def read(self) -> tuple[Any, ...]:
-        """The sums, a tuple of B structures."""
+        """Returns the sums, a tuple of B structures."""
         return tuple(
             tf.nest.pack_sequence_as(
                 self._like,
@@ -241,7 +241,7 @@ class ModelSums:
 
 @without_autograph
 def weighted_updates(added: Contribution) -> tuple[Any, ...]:
-    """The sums over one client alone, a tuple of B structures."""
+    """Returns the sums over one client alone, a tuple of B structures."""
     return tuple(
         tf.nest.map_structure(lambda d, w=weight: tf.cast(w, d.dtype) * d, added.update)
         for weight in tf.unstack(added.monomials)
@@ -249,7 +249,7 @@ def weighted_updates(added: Contribution) -> tuple[Any, ...]:
 
 
 def _variable(value: tf.Tensor) -> tf.Tensor:
-    """The handle of a variable of this call, which goes with its last handle."""
+    """Returns the handle of a call's variable, freed with its last handle."""
     handle = tf.raw_ops.VarHandleOp(
         dtype=value.dtype, shape=value.shape, shared_name=context.anonymous_name()
     )

@@ -125,7 +125,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 f"got {weight_type}"
             )
         inner = self.create_for_packs(value_type)
-        # Each client is a pack of its own.
+        # Each client is one pack.
         plan = self.plan.unweighted() if self.plan.two_stage else self.plan
 
         @tff.tensorflow.computation(value_type, weight_type)

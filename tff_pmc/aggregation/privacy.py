@@ -26,13 +26,13 @@ from tff_pmc.scores import Basis, Normalization
 class GaussianSums:
     """The Gaussian mechanism on everything a round releases.
 
-    Updates and scalars get noise of their own, each of the standard deviation
-    `sqrt(2) * noise_multiplier * bound` with its own bound, at the server (a
+    Updates and scalars get separate noise, each of the standard deviation
+    `sqrt(2) * noise_multiplier * bound` with their bound, at the server (a
     trusted aggregator); together they are one Gaussian mechanism with this noise
     multiplier. What it protects is one client's data in one round, against
     replacing its contribution by zero: the number of clients is released exactly.
     Rounds compose; `dp_accounting` does the sum. Its amplification by sampling
-    applies only where cohorts are Poisson-sampled and kept secret, which the
+    applies only where cohorts are Poisson-sampled and secret, which the
     cohorts of `tff_pmc.experiments` (fixed size, from a recorded seed) are not.
 
     Attributes:
@@ -54,17 +54,17 @@ class GaussianSums:
     def bounds(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[float, float]:
-        """L2 bounds of a client's updates, `C sqrt(B)`, and scalars, `sqrt(B + m)`."""
+        """Returns L2 bounds of a client: updates `C sqrt(B)`, scalars `sqrt(B + m)`."""
         if normalization.method != "range":
             raise ValueError(
-                "differential privacy needs a declared range for every criterion: "
-                f"with the normalization {normalization.method!r} a client's weight "
-                "has no bound of its own"
+                "differential privacy needs a declared range for every criterion "
+                "(normalization='range'): with the normalization "
+                f"{normalization.method!r} a client's weight is not bounded"
             )
         if clip_norm is None:
             raise ValueError(
                 "differential privacy needs clip_norm: an update that is not clipped "
-                "has no bound"
+                "is not bounded"
             )
         size = len(basis)
         return clip_norm * math.sqrt(size), math.sqrt(size + basis.num_criteria)
@@ -72,7 +72,7 @@ class GaussianSums:
     def factories(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[GaussianSumFactory, GaussianSumFactory]:
-        """The factories of the noisy sums of updates and of scalars."""
+        """Builds the factories of the noisy sums of updates and of scalars."""
         models, scalars = (
             GaussianSumFactory(
                 math.sqrt(2) * self.noise_multiplier * bound, self.seed, stream
@@ -114,7 +114,7 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
 def add_noise(
     noise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], state: tf.Tensor, values: Any
 ) -> tuple[tf.Tensor, Any]:
-    """The next state (seed, round), and each tensor with `noise(key, tensor)` on it."""
+    """Adds `noise(key, tensor)` to each tensor; returns the next (seed, round), too."""
     fold_in = tf.random.experimental.stateless_fold_in
     flat = tf.nest.flatten(values)
     noisy = [v + noise(fold_in(state, place), v) for place, v in enumerate(flat)]

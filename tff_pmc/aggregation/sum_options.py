@@ -56,7 +56,7 @@ def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
     A mean depends on how clients are packed. TFF's differentially private factory
     clips what a pack sends as if it were one client's update, and its guarantee does
     not hold for updates weighted by data. What wraps a factory, as TFF's clipping and
-    zeroing do, does not say what it wraps.
+    zeroing do, does not show what it wraps.
     """
     if factory is None or isinstance(factory, SUMS):
         return
@@ -110,7 +110,7 @@ class SumPlan:
         return self.scalar_sum_factory is not None
 
     def unweighted(self) -> SumPlan:
-        """The same plan with updates that are not weighted by the criteria yet."""
+        """Returns the same plan for updates that criteria do not weight yet."""
         return dataclasses.replace(self, basis=Basis.singles(self.basis.num_criteria))
 
 
@@ -124,13 +124,13 @@ class SumOptions(SumSettings):
 
     Attributes:
         model_sum_factory: sums the weighted updates over the packs, for example
-            `tff.aggregators.SecureSumFactory`; plain sums by default. One of your own
+            `tff.aggregators.SecureSumFactory`; plain sums by default. Your factory
             is declared by `DeclaredSumFactory`.
         scalar_sum_factory: sums criteria and monomials; plain sums by default. With
             one given, the metrics count the clients and measure nothing else, because
             measurements are summed in the clear. The bound of a `SecureSumFactory`
             has to hold the sum over a pack's clients: what exceeds it is cut, and
-            `secure_upper_clipped_count` of the metrics says so.
+            `secure_upper_clipped_count` of the metrics reports it.
         privacy: the noise for differential privacy; it needs the normalization
             `range` and `clip_norm`.
 
@@ -151,10 +151,13 @@ class SumOptions(SumSettings):
         check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
         given = (self.model_sum_factory, self.scalar_sum_factory)
         if self.privacy is not None and any(factory is not None for factory in given):
-            raise ValueError("privacy makes its own sums: give no sum factory with it")
+            raise ValueError(
+                "privacy replaces the sum factories: leave model_sum_factory and "
+                "scalar_sum_factory out"
+            )
         if self.scalar_sum_factory is not None and self.normalization == "max":
             raise ValueError(
-                "the normalization 'max' sends maxima beside the sums, in the clear: "
+                "the normalization 'max' sends maxima with the sums, in the clear: "
                 "it excludes scalar_sum_factory; use 'sum' or 'range'"
             )
 

@@ -96,7 +96,7 @@ WaitingUpdates = tuple  # Of `tf.TensorArray`s: each tensor of an update, the cr
 
 
 def no_updates(weights: Any, num_criteria: int) -> WaitingUpdates:
-    """The empty list of updates, of the structure of `weights`."""
+    """Returns the empty list of updates, of the structure of `weights`."""
     shapes = [(t.dtype, t.shape) for t in tf.nest.flatten(weights)]
     return tuple(
         tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)

@@ -55,7 +55,7 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
         super().check(settings)
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The first criterion, or its product with the number of samples."""
+        """Returns the first criterion, or its product with the number of samples."""
         criteria = settings.aggregation.criteria
         if self.times_samples:
             return scores.product(criteria, members=(criteria[0], "DS"))
@@ -64,7 +64,7 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
     def build_process(
         self, context: RunContext, basis: scores.Basis | None = None
     ) -> Any:
-        """The process, with class weights in the broadcast where the loss adapts.
+        """Builds the process; where the loss adapts, class weights are broadcast, too.
 
         Without classes the loss stays as it is.
         """

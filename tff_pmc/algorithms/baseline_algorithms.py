@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ class FactoryAlgorithm(Algorithm):
         super().check(settings)
 
     def client_step(self, settings: RunSettings) -> Any:
-        """What a client does with its model before the factory sees its update.
+        """Returns what a client does with its model before the factory sees its update.
 
         None, the default, for nothing; see `aggregation.client_steps`.
         """
@@ -80,7 +80,7 @@ class FactoryAlgorithm(Algorithm):
 
 @dataclasses.dataclass(frozen=True)
 class _Baseline(FactoryAlgorithm):
-    """A factory of `aggregation.baselines`, of the same name, by the own settings."""
+    """A factory of `aggregation.baselines` with the algorithm's name and settings."""
 
     def factory(self, settings: RunSettings) -> Any:
         """Makes the factory."""
@@ -100,7 +100,7 @@ class SimpleAverage(_Baseline):
 
 @dataclasses.dataclass(frozen=True)
 class WeightedMean(_Baseline):
-    """The weighted mean of Dual's Table I: federated averaging by TFF's own mean."""
+    """The weighted mean of Dual's Table I: federated averaging by TFF's mean."""
 
     name = "Weighted mean"
 
@@ -121,13 +121,13 @@ class Momentum(_Baseline):
 
     beta: float = setting(
         0.9,
-        "The momentum. The paper does not print it.",
+        "The momentum. The paper does not give it.",
         flag="momentum_beta",
         within=BELOW_1,
     )
     eta: float = setting(
         1.0,
-        "The rate of the step. The paper does not print it.",
+        "The rate of the step. The paper does not give it.",
         flag="momentum_eta",
         within=ABOVE_0,
     )
@@ -142,8 +142,8 @@ class Personalized(_Baseline):
 
     alpha: float = setting(
         0.5,
-        "By the formula: the part of the old global model, beside 1 - alpha of the "
-        "simple mean of the new models. The paper does not print it.",
+        "By the formula: the share of the old global model, with 1 - alpha of the "
+        "simple mean of the new models. The paper does not give it.",
         flag="personalized_alpha",
         within=BELOW_1,
     )
@@ -156,11 +156,11 @@ class Personalized(_Baseline):
 
     @property
     def needs_classes(self) -> bool:
-        """By the text, labels that clients' own models predict are compared."""
+        """By the text, the labels that clients' models predict are compared."""
         return self.form == "text"
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses by the text a rate of the round, of which tuning does not know."""
+        """Refuses by the text a rate of the round, which tuning does not follow."""
         if self.form == "text" and settings.training.client_rate_decay < 1:
             raise SettingError(
                 "--client_rate_decay does not go with --personalized_form=text, whose "
@@ -168,13 +168,13 @@ class Personalized(_Baseline):
             )
         super().check(settings)
 
-    def own_answers(self, context: RunContext) -> Any:
-        """By the text, each client answers with its own tuned model."""
+    def own_answers(self, context: RunContext) -> Optional[TunedAnswers]:
+        """Answers, by the text, with the tuned model of each client."""
         return TunedAnswers(context) if self.form == "text" else None
 
 
 class TunedAnswers:
-    """The predictions of each client's own model on its own part of the test set.
+    """The predictions of each client's model on the client's part of the test set.
 
     Its model is the server's after one more local training.
     """
@@ -195,13 +195,14 @@ class TunedAnswers:
         )
         self._compute = processes.build_local_tuning_prediction(
             context.model,
-            *(examples.num_clients, examples.num_examples),
+            num_clients=examples.num_clients,
+            num_examples=examples.num_examples,
             client_optimizer_fn=context.client_optimizer,
             training=training,
         )
 
     def answer(self, weights: Any) -> npt.NDArray[np.int64]:
-        """The predicted label of each test example, [N]."""
+        """Predicts the label of each test example, [N]."""
         answers = np.asarray(self._compute(weights, self._clients, self._x), np.int64)
         own: npt.NDArray[np.int64] = answers[self._owner, np.arange(len(self._owner))]
         return own
@@ -217,7 +218,7 @@ class Laplace(_Baseline):
     epsilon: float = setting(
         1.0,
         "The noise has the scale 1/epsilon on every parameter. The paper does not "
-        "print it.",
+        "give it.",
         flag="laplace_epsilon",
         within=ABOVE_0,
     )
@@ -240,19 +241,19 @@ class Quantized(_Baseline):
     bits: int = setting(
         8,
         "Q: each parameter is rounded to a multiple of 1 / (2^Q - 1). The paper does "
-        "not print it.",
+        "not give it.",
         flag="quantized_bits",
         within=Range(lambda n: 1 <= n <= 16, "from 1 to 16"),
     )
 
     def factory(self, settings: RunSettings) -> Any:
-        """The simple average: the client rounds, and not the mean."""
+        """Builds the simple average: the client rounds, and not the mean."""
         from tff_pmc.aggregation import baselines
 
         return baselines.simple_average()
 
     def client_step(self, settings: RunSettings) -> Any:
-        """The rounding of the trained model, at the client."""
+        """Rounds the trained model at the client."""
         from tff_pmc.aggregation import baselines
 
         return baselines.quantize_parameters(self.bits)

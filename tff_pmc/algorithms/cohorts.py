@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -14,28 +14,31 @@ from leaf_data.settings import SettingError
 from tff_pmc.selections import LOSS, Clients
 from tff_pmc.settings.run_settings import RunSettings
 
-if TYPE_CHECKING:
-    from tff_pmc.algorithms.run_context import RunContext
+Losses = Callable[[npt.NDArray[np.int64], Any], npt.NDArray[np.float64]]
+"""(Clients' numbers, a model's weights) -> its mean loss on each one's examples."""
 
 
 class Cohort(NamedTuple):
     """The clients of a round."""
 
     clients: list[int]  # Their numbers, ascending.
-    num_asked: int = 0  # The clients that were sent the model and said their loss.
+    num_asked: int = 0  # The clients that received the model and reported their loss.
 
 
-class Cohorts:
+class CohortSampler:
     """Chooses each round's clients, of those that have training examples.
 
     Attributes:
         size: the number of clients in a round.
     """
 
-    def __init__(self, context: RunContext) -> None:
-        """Takes what a run is set up of, whose model is made when it is needed."""
-        self._context, settings = context, context.settings
-        sizes = context.data.train_examples.sizes
+    def __init__(
+        self, settings: RunSettings, data: leaf_data.FederatedDataset, losses: Losses
+    ) -> None:
+        """Takes a run's settings and data, and what measures a selection's losses."""
+        self._settings, self._losses = settings, losses
+        self._attributes = data.client_table.values
+        sizes = data.train_examples.sizes
         self._able = np.flatnonzero(sizes)
         self._sizes = sizes[self._able]
         self.size = settings.training.cohort_size(len(self._able), settings.dataset)
@@ -43,20 +46,21 @@ class Cohorts:
     def choose(
         self, round_num: int, weights: Optional[Callable[[], Any]] = None
     ) -> Cohort:
-        """A round's clients: a pure function of the seed, the round and the model.
+        """Chooses the clients of a round from the seed, the round and the model alone.
 
         `weights` makes the model's weights, for a selection that needs the loss.
         """
-        settings, asked = self._context.settings, 0
+        settings, asked = self._settings, 0
 
         def measure(name: str, places: npt.ArrayLike) -> npt.NDArray[np.float64]:
             nonlocal asked
             clients = self._able[np.asarray(places, np.int64)]
             if name not in settings.selection.needs:
-                raise self._refused(f"its `needs` do not name {name!r}")
+                raise self._refused(
+                    f"it reads {name!r}, which its `needs` do not name: add it there"
+                )
             if name != LOSS:
-                column = self._context.data.client_table.values[name]
-                return np.array(column[clients], np.float64)
+                return np.array(self._attributes[name][clients], np.float64)
             assert weights is not None
             asked += len(clients)
             return self._losses(clients, weights())
@@ -69,34 +73,17 @@ class Cohorts:
         fits = chosen.dtype.kind in "iu" and len(places) == chosen.size == self.size
         if not fits or places[0] < 0 or places[-1] >= len(self._able):
             raise self._refused(
-                f"it has to choose {self.size} different places from 0 to "
+                f"it must choose {self.size} different places from 0 to "
                 f"{len(self._able) - 1}, and chose {one_line(chosen)}"
             )
         return Cohort(self._able[places].tolist(), asked)
 
-    def _losses(
-        self, clients: npt.NDArray[np.int64], weights: Any
-    ) -> npt.NDArray[np.float64]:
-        """The mean loss of the model on each client's training examples."""
-        from tff_pmc.algorithms.run_context import traced
-        from tff_pmc.processes import build_loss_sums, evaluation_packs
-
-        context = self._context
-        examples = context.data.train_examples.subset(clients)
-        packs = evaluation_packs(
-            examples, num_packs=context.settings.training.num_packs
-        )
-        sums = traced(build_loss_sums, context.model, len(clients))(weights, packs)
-        means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
-        return means
-
     def _refused(self, words: str) -> SettingError:
-        name = self._context.settings.names["selection"]
-        return SettingError(f"--selection={name}: {words}")
+        return SettingError(f"--selection={self._settings.names['selection']}: {words}")
 
 
 def check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
-    """Refuses a selection that does not fit the data, or asks for what is not there."""
+    """Refuses a selection that does not fit the data, or uses what is not there."""
     able = int(np.count_nonzero(data.train_examples.sizes))
     count = settings.training.cohort_size(able, settings.dataset)
     settings.selection.check(count, able)
@@ -105,5 +92,5 @@ def check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         if name not in known:
             raise SettingError(
                 f"--selection={settings.names['selection']} needs {name!r} of each "
-                f"client, which nobody measures: there are {', '.join(known)}"
+                f"client, which is not known: there are {', '.join(known)}"
             )

@@ -14,7 +14,7 @@ MOST = 200
 
 
 def scores_of(settings: RunSettings, in_force: scores.Score) -> list[scores.Score]:
-    """The scores, the one in force first; a `SettingError` for what cannot be."""
+    """Builds the scores, that in force first; a `SettingError` where one cannot be."""
     on = settings.aggregation
     found = [in_force]
     for kind in settings.counterfactual.kinds:
@@ -32,7 +32,7 @@ def scores_of(settings: RunSettings, in_force: scores.Score) -> list[scores.Scor
             found += [scores.owa(name, on.criteria) for name in scores.QUANTIFIERS]
         else:
             raise SettingError(
-                f"--counterfactuals={kind}: it is orderings, averages:STEP or ranges"
+                f"--counterfactuals={kind}: must be orderings, averages:STEP or ranges"
             )
         if len(found) > MOST:
             raise _refused(kind, f"more than {MOST} weightings")
@@ -40,7 +40,7 @@ def scores_of(settings: RunSettings, in_force: scores.Score) -> list[scores.Scor
 
 
 def _averages(step: str, settings: RunSettings, kind: str) -> list[scores.Score]:
-    """The weighted averages whose weights are multiples of a step."""
+    """Builds the weighted averages whose weights are multiples of a step."""
     try:
         parts = 1 / float(step)
     except (ValueError, ZeroDivisionError):
@@ -50,7 +50,7 @@ def _averages(step: str, settings: RunSettings, kind: str) -> list[scores.Score]
     count = round(parts) if parts > 0 else 0
     if not count or abs(parts - count) > 1e-9 * count:
         raise SettingError(
-            f"--counterfactuals={kind}: the step has to divide 1, as 0.25"
+            f"--counterfactuals={kind}: the step must divide 1, as 0.25 does"
         )
     criteria = settings.aggregation.criteria
     found: list[scores.Score] = []

@@ -1,6 +1,6 @@
 """Algorithms that weigh clients by how well the received model does on their examples.
 
-Each is a product of the client's number of examples n_k and a criterion of its own, by
+Each is a product of the client's number of examples n_k and one further criterion, by
 which the gradient of a fair objective weighs the clients' gradients.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leaf_data.settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
@@ -23,20 +23,23 @@ from tff_pmc.criteria.criterion import held
 from tff_pmc.criteria.server_criteria import hits
 from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
+if TYPE_CHECKING:
+    from tff_pmc.clients.client_memory import AgnosticWeights
+
 _LARGEST = criteria_lib.LARGEST_EXPONENT
 A_POWER = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
 
 
 @dataclasses.dataclass(frozen=True)
 class OwnCriteriaAlgorithm(ScoredAlgorithm):
-    """A scored algorithm with criteria of its own; it must define these and `score`."""
+    """A scored algorithm that brings criteria; it must define these and `score`."""
 
     @abc.abstractmethod
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """The criteria."""
+        """Returns the criteria."""
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses declared ranges, which its own criteria do not have, and their codes.
+        """Refuses declared ranges, which its criteria do not have, and their codes.
 
         One of `--criteria` by such a code would be another.
         """
@@ -44,8 +47,8 @@ class OwnCriteriaAlgorithm(ScoredAlgorithm):
             known = one.code.partition("^")[0] in criteria_lib.REGISTRY
             if not known and one.code in settings.aggregation.criteria:
                 raise SettingError(
-                    f"--criteria: the algorithm {settings.names['algorithm']} has a "
-                    f"{one.code} of its own"
+                    f"--criteria: the algorithm {settings.names['algorithm']} defines "
+                    f"{one.code}: leave it out"
                 )
         if settings.aggregation.normalization == "range":
             raise SettingError(
@@ -60,17 +63,17 @@ class _SizeTimesFactor(OwnCriteriaAlgorithm):
     """The product of n_k and one criterion."""
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """DS, and the factor."""
+        """Returns DS and the factor."""
         return criteria_lib.resolve(["DS", self.factor()])
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The product of both."""
+        """Returns the product of both."""
         members = [one.code for one in self.own_criteria(settings)]
         return scores.product(settings.columns, members=members)
 
     @abc.abstractmethod
     def factor(self) -> str | Criterion:
-        """The criterion with DS."""
+        """Returns the criterion with DS."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +96,7 @@ class QFFL(_SizeTimesFactor):
     )
 
     def factor(self) -> str:
-        """The loss to the power q."""
+        """Returns the loss to the power q."""
         return f"LOSS^{self.q:.15g}"
 
 
@@ -119,7 +122,7 @@ class Term(_SizeTimesFactor):
     )
 
     def factor(self) -> Criterion:
-        """The exponential."""
+        """Returns the exponential."""
 
         def value(client: LocalClient) -> Any:
             return held(tf.exp(self.t * received_loss(client)), True)
@@ -135,9 +138,9 @@ class PropFair(_SizeTimesFactor):
     PropFair (Zhang et al. 2022, arXiv 2202.01666).
 
     These are the weights in the gradient of `-sum_k n_k log(M - F_k)`, whose logarithm
-    goes on as a straight line where M - F_k is below epsilon. The paper's clients train
-    on this loss of each batch; here they train on their own, and the weights are those
-    of the received model.
+    continues as a straight line where M - F_k is below epsilon. The paper's clients
+    train on this loss of each batch; here they train on the usual loss, and the weights
+    are those of the received model.
     """
 
     name = "PropFair"
@@ -156,7 +159,7 @@ class PropFair(_SizeTimesFactor):
     )
 
     def factor(self) -> Criterion:
-        """The inverse of the utility."""
+        """Returns the inverse of the utility."""
 
         def value(client: LocalClient) -> Any:
             return 1.0 / tf.maximum(self.bound - received_loss(client), self.epsilon)
@@ -191,7 +194,7 @@ class InverseAccuracy(_SizeTimesFactor):
         return True
 
     def factor(self) -> Criterion:
-        """The inverse of the accuracy on the client's examples."""
+        """Returns the inverse of the accuracy on the client's examples."""
 
         def value(client: LocalClient) -> Any:
             return 1.0 / (client.mean_on_received(_accuracy) + self.epsilon)
@@ -231,7 +234,7 @@ class AgnosticFL(OwnCriteriaAlgorithm):
         super().check(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """Lambda."""
+        """Returns lambda."""
 
         def value(client: LocalClient) -> Any:
             return client.memory
@@ -240,11 +243,11 @@ class AgnosticFL(OwnCriteriaAlgorithm):
         return (Criterion("lambda", "AFL's weight", source, value, needs_model=True),)
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Lambda alone."""
+        """Returns lambda alone."""
         return scores.single("lambda", settings.columns)
 
-    def memory(self, context: RunContext) -> Any:
-        """Each client's lambda."""
+    def memory(self, context: RunContext) -> AgnosticWeights:
+        """Returns each client's lambda."""
         from tff_pmc.clients.client_memory import AgnosticWeights
 
         return AgnosticWeights(len(context.data.client_ids), self.rate)

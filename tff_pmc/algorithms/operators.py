@@ -17,7 +17,7 @@ class _Operator(PriorityAlgorithm):
     """An operator over the criteria that `--priority` names."""
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The operator's score; of one criterion alone, the criterion."""
+        """Returns the operator's score; of one criterion alone, the criterion."""
         on = settings.aggregation
         self.check_own_settings()
         if len(on.priority) == 1:
@@ -25,11 +25,11 @@ class _Operator(PriorityAlgorithm):
         return self.combined(on)
 
     def check_own_settings(self) -> None:
-        """Refuses its own settings, with a `ValueError`, whatever the criteria are."""
+        """Refuses the operator's settings alone, with a `ValueError`."""
 
     @abc.abstractmethod
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The score of several of the criteria."""
+        """Returns the score of several of the criteria."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,10 +49,10 @@ class WeightedAverage(_Operator):
     def check_own_settings(self) -> None:
         """Refuses to have no weights."""
         if not self.weights:
-            raise ValueError("it takes --average_weights")
+            raise ValueError("give --average_weights")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The average."""
+        """Returns the average."""
         return scores.weighted_average(self.weights, on.criteria, members=on.priority)
 
 
@@ -81,12 +81,12 @@ class OrderedWeightedAverage(_Operator):
     )
 
     def check_own_settings(self) -> None:
-        """Refuses weights beside a quantifier, and neither."""
+        """Refuses both weights and a quantifier, and neither."""
         if bool(self.weights) == bool(self.quantifier):
-            raise ValueError("it takes --owa_weights or --owa_quantifier, one of them")
+            raise ValueError("give --owa_weights or --owa_quantifier, one of them")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The OWA."""
+        """Returns the OWA."""
         weights = self.quantifier or self.weights
         return scores.owa(weights, on.criteria, members=on.priority)
 
@@ -111,16 +111,17 @@ class ChoquetIntegral(_Operator):
     def check_own_settings(self) -> None:
         """Refuses to have no capacity."""
         if not self.capacity:
-            raise ValueError("it takes --choquet_capacity")
+            raise ValueError("give --choquet_capacity")
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The integral."""
+        """Returns the integral."""
         value = {tuple(subset.split("+")): worth for subset, worth in self.capacity}
         if len(value) < len(self.capacity):
             raise ValueError("the capacity names a set twice")
         if {code for subset in value for code in subset} != set(on.priority):
             raise ValueError(
-                f"the capacity must be of the criteria {', '.join(on.priority)}"
+                f"the capacity must name the criteria {', '.join(on.priority)}, and "
+                "no others"
             )
         return scores.choquet(value, on.criteria)
 
@@ -132,7 +133,7 @@ class CriteriaProduct(_Operator):
     name = "Product"
 
     def combined(self, on: AggregationSettings) -> scores.Score:
-        """The product, one monomial."""
+        """Returns the product, one monomial."""
         return scores.product(on.criteria, members=on.priority)
 
 
@@ -144,8 +145,8 @@ class DualCriterion(ScoredAlgorithm):
     Westerlund 2024). Quality is ACC, the accuracy of the client's model on the
     evaluation set, which is the server's here; in the paper each client has it and
     scores itself. Quantity is DS. With `--adjustment=best_of_all` all lambdas are tried
-    in each round on what `--judge_on` says: the paper's validation set is the one that
-    is reported, `test`. With `--adjustment=fixed` lambda stays 0.
+    in each round on the examples of `--judge_on`: the paper's validation set is the one
+    that is reported, `test`. With `--adjustment=fixed` lambda stays 0.
     """
 
     name = "Dual-criterion"
@@ -153,17 +154,17 @@ class DualCriterion(ScoredAlgorithm):
     lambda_steps: int = setting(
         11,
         "How many lambdas are tried in a round, evenly from 0 to 1. The paper does "
-        "not print which it tries.",
+        "not give the values it tries.",
         flag="dual_lambda_steps",
         within=Range(lambda n: 2 <= n <= 101, "2 to 101"),
     )
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The score in force in the first round, of the quantity alone."""
+        """Returns the score in force in the first round, of the quantity alone."""
         return scores.dual(0.0, criteria=settings.aggregation.criteria)
 
     def candidates(self, settings: RunSettings) -> list[scores.Score]:
-        """The scores of all lambdas."""
+        """Returns the scores of all lambdas."""
         criteria = settings.aggregation.criteria
         return list(scores.dual_grid(self.lambda_steps, criteria=criteria))
 

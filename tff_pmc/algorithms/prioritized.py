@@ -119,15 +119,15 @@ class Prioritized(PriorityAlgorithm):
     """
 
     name = "Prioritized"
-    combines = False  # An ordering of one criterion is a baseline of its own.
+    combines = False  # An ordering of one criterion is a separate baseline.
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The score of the ordering."""
+        """Returns the score of the ordering."""
         aggregation = settings.aggregation
         return scores.prioritized(aggregation.priority, aggregation.criteria)
 
     def candidates(self, settings: RunSettings) -> list[scores.Score]:
-        """All orderings of the same criteria, in the order of the tests."""
+        """Returns all orderings of the same criteria, in the order of the tests."""
         criteria = settings.aggregation.criteria
         members = sorted(settings.aggregation.priority, key=criteria.index)
         try:
@@ -148,7 +148,7 @@ class FedAvg(ScoredAlgorithm):
     name = "FedAvg"
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The dataset size alone."""
+        """Returns the dataset size alone."""
         return scores.single("DS", settings.aggregation.criteria)
 
 

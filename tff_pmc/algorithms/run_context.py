@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tff_pmc.aggregation import SumOptions
     from tff_pmc.clients.training import Training
 
-_SAMPLE = 82  # A stream of random numbers of its own.
+_SAMPLE = 82  # A separate stream of random numbers.
 _TRIED = 32  # Test examples on which the model's metrics are tried.
 MOST_RECORDED_CLASSES = 255
 """The most classes whose labels `--predictions` records: a byte, and 255 is none."""
@@ -35,7 +35,7 @@ MOST_RECORDED_CLASSES = 255
 
 @dataclasses.dataclass(frozen=True)
 class RunContext:
-    """Settings and data, and what is built of them the first time it is asked for."""
+    """Settings and data, and what is built of them the first time it is used."""
 
     settings: RunSettings
     data: leaf_data.FederatedDataset  # To train on.
@@ -62,12 +62,24 @@ class RunContext:
         return cls(settings, data, judged)
 
     @functools.cached_property
-    def cohorts(self) -> cohorts.Cohorts:
+    def cohorts(self) -> cohorts.CohortSampler:
         """What chooses the clients of each round."""
-        return cohorts.Cohorts(self)
+        return cohorts.CohortSampler(self.settings, self.data, self.losses)
+
+    def losses(
+        self, clients: npt.NDArray[np.int64], weights: Any
+    ) -> npt.NDArray[np.float64]:
+        """Computes the mean loss of a model on each client's training examples."""
+        from tff_pmc.processes import build_loss_sums, evaluation_packs
+
+        examples = self.data.train_examples.subset(clients)
+        packs = evaluation_packs(examples, num_packs=self.settings.training.num_packs)
+        sums = traced(build_loss_sums, self.model, len(clients))(weights, packs)
+        means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
+        return means
 
     def pack(self, chosen: Sequence[int]) -> list[Any]:
-        """A cohort's packs; see `packing.pack`."""
+        """Packs a cohort; see `packing.pack`."""
         from tff_pmc.clients import packing
 
         settings, table = self.settings, self.data.client_table.values
@@ -90,7 +102,7 @@ class RunContext:
 
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
-        """The criteria; those of the server's examples know the model and these."""
+        """The criteria; those on the server's examples are bound to these."""
         found = self.settings.measured
         if not any(criterion.needs_server_examples for criterion in found):
             return found
@@ -100,7 +112,7 @@ class RunContext:
 
     @property
     def server_examples(self) -> tuple[Any, Any]:
-        """The inputs and labels of the server's own examples."""
+        """The inputs and labels of the server's examples."""
         assert self.data.server_examples is not None  # `_check` has refused it.
         examples = self.data.server_examples
         return np.asarray(examples.x), np.asarray(examples.y)
@@ -119,7 +131,7 @@ class RunContext:
         return builders[training.client_optimizer](training.learning_rate)
 
     def client_rate(self, round_num: Any) -> Any:
-        """The clients' learning rate, of a round's number from 0 as a tensor."""
+        """Returns the clients' learning rate in a round, a tensor counted from 0."""
         training = self.settings.training
         steps = tf.cast(round_num // training.client_rate_decay_every, tf.float32)
         return training.learning_rate * training.client_rate_decay**steps
@@ -168,7 +180,7 @@ class RunContext:
 
 
 def _model(settings: RunSettings) -> Any:
-    """The model of a run; a `SettingError` names a file of weights that do not fit."""
+    """Builds the model of a run; a `SettingError` names weights that do not fit."""
     name, file = settings.names["model"], settings.training.initial_weights
     model = prefix_errors(f"--model={name}", _built, settings.model)
     return prefix_errors("--initial_weights", _begun, model, *file) if file else model
@@ -176,7 +188,7 @@ def _model(settings: RunSettings) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
-    """The model, one for runs of equal settings: what is traced of it serves them."""
+    """Builds the model once for runs of equal settings, which share what is traced."""
     from tff_pmc.models.tff_types.packed_model import built
 
     return built(settings)
@@ -186,7 +198,7 @@ _begun = functools.lru_cache(maxsize=1)(with_weights_of)
 
 
 def _num_scores(settings: RunSettings) -> int:
-    """How many classes a run's model tells apart."""
+    """Counts the classes that a run's model distinguishes."""
     from tff_pmc.processes.evaluation import num_scores
 
     return prefix_errors(
@@ -196,12 +208,12 @@ def _num_scores(settings: RunSettings) -> int:
 
 @functools.lru_cache(maxsize=3)
 def traced(build: Callable[..., Any], model: Any, *num_clients: int) -> Any:
-    """A computation, which the next run of an equal model need not trace again."""
+    """Traces a computation once for all runs of an equal model."""
     return build(model, *num_clients)
 
 
 def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
-    """The numbers of so many clients, of those that have examples; 0 for all clients.
+    """Draws the numbers of so many clients that have examples; 0 draws all of them.
 
     They are ascending, and depend on the examples' federation alone, so that they are
     the same under all seeds.
@@ -229,14 +241,15 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         for name in criteria_lib.example_attributes([criterion]):
             if name not in known:
                 raise SettingError(
-                    f"--criteria: {criterion.code} needs to know of each example "
-                    f"whether it is {name}, which {data.name} does not say"
+                    f"--criteria: {criterion.code} needs the attribute {name} of each "
+                    f"example, which {data.name} does not have: leave the criterion "
+                    "out"
                 )
     of_server = data.server_examples
     if settings.measures_at_server and not (of_server and of_server.num_examples):
         raise SettingError(
             f"--experiment={settings.experiment} measures models on examples of the "
-            f"server's own, which {data.name} does not have"
+            f"server, which {data.name} does not have"
         )
     model = settings.model
     wanted = f"{model.element_shape} {model.element_dtype}"
@@ -263,7 +276,7 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     classes = model.num_classes or (data.has_classes and _num_scores(settings))
     if 0 < classes < data.num_classes:
         raise SettingError(
-            f"--model={settings.names['model']} tells {classes} classes apart, and "
+            f"--model={settings.names['model']} has {classes} classes, and "
             f"{data.name} has {data.num_classes}, 0 to {data.num_classes - 1}"
         )
     if settings.training.keep_own_model and "adversary" not in data.client_table.values:

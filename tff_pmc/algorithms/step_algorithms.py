@@ -22,10 +22,10 @@ from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
 
 @dataclasses.dataclass(frozen=True)
 class _StepAlgorithm(OwnCriteriaAlgorithm):
-    """Clients weighted by its own first criterion, in a step of its own length."""
+    """Clients weighted by the algorithm's first criterion, in a step of any length."""
 
     has_step = True
-    powers: ClassVar[tuple[float, ...]] = ()  # Of its own criteria's totals, in order.
+    powers: ClassVar[tuple[float, ...]] = ()  # Of its criteria's totals, in order.
 
     def check(self, settings: RunSettings) -> None:
         """Refuses another normalization than by totals, of which the length is made."""
@@ -38,7 +38,7 @@ class _StepAlgorithm(OwnCriteriaAlgorithm):
         super().check(settings)
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """The criterion alone, with the powers of the totals."""
+        """Returns the criterion alone, with the powers of the totals."""
         own, columns = self.own_criteria(settings), settings.columns
         powers = zip(own, self.powers)
         return dataclasses.replace(
@@ -91,7 +91,7 @@ class QFedAvg(_StepAlgorithm):
         super().check(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """`L F_k^q`, and h_k."""
+        """Returns `L F_k^q` and h_k."""
         inverse_rate = 1 / settings.training.learning_rate
         bound, q = self.lipschitz or inverse_rate, self.q
 
@@ -125,7 +125,7 @@ class FedNova(_StepAlgorithm):
     powers = (1.0, 1.0, -2.0)
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses optimizers of which the number of steps does not say how far."""
+        """Refuses optimizers whose number of steps does not show how far they move."""
         optimizer = settings.training.client_optimizer
         if optimizer != "sgd":
             raise SettingError(
@@ -140,7 +140,7 @@ class FedNova(_StepAlgorithm):
         super().check(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """`n_k / tau_k`, `n_k tau_k`, and n_k."""
+        """Returns `n_k / tau_k`, `n_k tau_k` and n_k."""
         size = criteria_lib.REGISTRY["DS"]
 
         def numbers(client: LocalClient) -> list[Any]:

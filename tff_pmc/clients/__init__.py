@@ -1,7 +1,7 @@
 """The clients' side of a round: packing, local training, and what clients measure.
 
 `pack` and `pack_client_data` make the packs of clients that a process takes, and
-`with_attributes` a dataset of batches with what is known of its client beside it;
+`with_attributes` adds what is known of a client to its dataset of batches;
 `data_source` draws cohorts for a program of TFF. Each is imported when it is first
 used: a process that only reads packs does without TFF.
 """

@@ -1,7 +1,7 @@
 """Adadelta as a client optimizer, which TFF does not have.
 
 "ADADELTA: An Adaptive Learning Rate Method" (Zeiler 2012), Algorithm 1, with a rate
-before the step, as Keras has it.
+before the step, as in Keras.
 """
 
 from __future__ import annotations

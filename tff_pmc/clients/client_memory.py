@@ -1,4 +1,4 @@
-"""What is remembered of clients between rounds, in the state of the client work.
+"""Values of clients that persist between rounds, in the state of the client work.
 
 TFF's clients keep nothing, so this is for simulation: all of it travels to all.
 """
@@ -24,19 +24,19 @@ class ClientMemory:
     """How many clients have a row; with 0 the state has no memory."""
 
     def initial(self, weights: Any) -> Any:
-        """The rows before the first round, [size, ...], of the model's weights."""
+        """Returns the first round's rows, [size, ...], of the model's weights."""
         return ()
 
     def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
-        """The weights from which the client of a number trains: those it received."""
+        """Returns the weights from which a client trains: those it received."""
         return received
 
     def of_client(self, memory: Any, client: tf.Tensor) -> Any:
-        """What criteria know of the client, as `LocalClient.memory`."""
+        """Returns what criteria receive of the client, as `LocalClient.memory`."""
         return ()
 
     def nothing(self, memory: Any) -> Any:
-        """What a pack remembers before its first client: the rows of nobody."""
+        """Returns what a pack remembers before its first client: empty rows."""
         if not self.size:
             return ()
         return collections.OrderedDict(
@@ -48,11 +48,11 @@ class ClientMemory:
         )
 
     def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
-        """What a pack remembers after one more client."""
+        """Returns what a pack remembers after one more client."""
         return found
 
     def settled(self, rows: Any) -> Any:
-        """All rows after a round, from those that its clients have replaced."""
+        """Returns all rows after a round, from those that its clients have replaced."""
         return rows
 
 
@@ -77,15 +77,15 @@ class AgnosticWeights(ClientMemory):
         self.size, self._rate = num_clients, rate
 
     def initial(self, weights: Any) -> Any:
-        """Equal weights."""
+        """Returns equal weights."""
         return np.full(self.size, 1 / self.size, np.float32)
 
     def of_client(self, memory: Any, client: tf.Tensor) -> Any:
-        """Its weight, float32."""
+        """Returns the client's weight, float32."""
         return memory[client]
 
     def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
-        """Its weight after the step, which is not on the simplex yet."""
+        """Puts in the client's weight after the step, not on the simplex yet."""
         loss = received_loss(known)
         step = tf.where(tf.math.is_finite(loss), self._rate * loss, 0.0)
         values = {"rows": known.memory + step, "present": 1.0}
@@ -95,7 +95,7 @@ class AgnosticWeights(ClientMemory):
         )
 
     def settled(self, rows: Any) -> Any:
-        """The projection onto the simplex, by sorting (Duchi et al. 2008, Figure 1)."""
+        """Projects onto the simplex by sorting (Duchi et al. 2008, Figure 1)."""
         falling = tf.sort(rows, direction="DESCENDING")
         above = (tf.cumsum(falling) - 1.0) / tf.range(1.0, self.size + 1.0)
         count = tf.reduce_sum(tf.cast(falling > above, tf.int32))
@@ -103,7 +103,7 @@ class AgnosticWeights(ClientMemory):
 
 
 class OwnModels(ClientMemory):
-    """The models of clients that go on with their own, as AdaFed's adversaries do."""
+    """The models of clients that ignore the server's, as AdaFed's adversaries do."""
 
     def __init__(self, clients: Sequence[int]) -> None:
         """Raises a `ValueError` when a client is named twice or below 0."""
@@ -115,13 +115,13 @@ class OwnModels(ClientMemory):
             )
 
     def initial(self, weights: Any) -> Any:
-        """The initial model for each of them."""
+        """Returns the initial model for each of them."""
         return tf.nest.map_structure(
             lambda w: np.repeat(np.asarray(w)[np.newaxis], self.size, axis=0), weights
         )
 
     def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
-        """The weights a client starts from: its own, or those it received."""
+        """Returns the weights from which a client trains: its row's, if it has one."""
         place = self._place(client)
         is_own, row = tf.reduce_any(place), tf.argmax(tf.cast(place, tf.int32))
         return tf.nest.map_structure(
@@ -129,7 +129,7 @@ class OwnModels(ClientMemory):
         )
 
     def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
-        """Its trained model, if it is one of them."""
+        """Puts in the client's trained model, if the client has a row."""
         place = self._place(client)
 
         def put(rows, w):
@@ -143,5 +143,5 @@ class OwnModels(ClientMemory):
         )
 
     def _place(self, client: tf.Tensor) -> tf.Tensor:
-        """A mask of the client among them, bool [size]; all False for any other."""
+        """Returns a mask of the client, bool [size]; all False for any other client."""
         return tf.equal(tf.constant(self._clients), client)

@@ -110,7 +110,7 @@ def build_client_work(
             )
             found = tff.federated_sum(outputs["memory"])
             state = tff.federated_map(recalled, (state, found))
-        # Under `train`, as TFF's own algorithms have it and its programs expect.
+        # Under `train`, as in TFF's algorithms and as its programs expect.
         measured = {"train": measured}
         if client_rate is not None:
             rate = tff.tensorflow.computation(client_rate, np.int32)
@@ -146,7 +146,7 @@ def _build_rows(size: int) -> Callable[[Any], Any]:
 
 
 def _joined(measured: Any, metrics: Any) -> Any:
-    """Measurements and metrics at the server as one structure, none under one name."""
+    """Joins measurements and metrics at the server, whose names must differ."""
     ours, theirs = parts_of(measured), parts_of(metrics)
     for name in set(ours) & set(theirs):
         raise ValueError(
@@ -157,7 +157,7 @@ def _joined(measured: Any, metrics: Any) -> Any:
 
 
 def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
-    """Measurements, of which loss and metrics are NaN where all were left out."""
+    """Returns the measurements; loss and metrics are NaN where all were left out."""
     nobody = tf.equal(measured["clients"], measured["excluded"])
 
     def checked(value):
@@ -173,7 +173,7 @@ def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
 def _recall(
     state: Any, found: Any, settled: Callable[[Any], Any]
 ) -> collections.OrderedDict:
-    """The state with the memory of the clients that are present."""
+    """Returns the state with the memory of the clients that are present."""
     present = found["present"] > 0
 
     def choose(new, old):
@@ -199,7 +199,7 @@ def with_learning_rate(
 def with_proximal_term(
     gradients: Sequence[Any], weights: Sequence[Any], start: Sequence[Any], mu: float
 ) -> Sequence[Any]:
-    """FedProx's gradients: `mu (w - w_start)` added, that of mu/2 ||w - w_start||^2.
+    """Adds FedProx's gradient `mu (w - w_start)`, that of mu/2 ||w - w_start||^2.
 
     *Federated Optimization in Heterogeneous Networks* (Li et al. 2020), eq. 2. Weights
     beyond those of the start are local ones, to which nothing is added, and neither is
@@ -224,7 +224,7 @@ def measure_contribution(
 ) -> Contribution:
     """Measures a client of so many examples, inside its TensorFlow graph.
 
-    A negative criterion is an error of whoever wrote it and ends the round, by name.
+    A negative criterion is an error in its code and ends the round, by name.
     """
     # A declared range cuts what is below it; an error would show the value.
     checked = plan.normalization.method != "range"
@@ -238,7 +238,7 @@ def measure_contribution(
 
 @without_autograph
 def once_each(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A client's `mean_on_received`, which runs the model once for each function."""
+    """Wraps a client's `mean_on_received` to run the model once for each function."""
     return without_autograph(functools.lru_cache(maxsize=None)(mean))
 
 
@@ -249,7 +249,7 @@ def raw_value(
     checked: bool = True,
     number: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """A criterion's value as a float32 scalar.
+    """Returns a criterion's value as a float32 scalar.
 
     With `checked` a negative one is an error in the graph. While it is traced, a
     criterion that gives no scalar, or one of less than 32 bits, is a `ValueError`.

@@ -1,4 +1,4 @@
-"""Where a program of TFF takes each round's clients from: seeded, and resumable."""
+"""The source of each round's clients for a program of TFF: seeded, and resumable."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def data_source(
     seed: int = 0,
     **packing: Any,
 ) -> tff.program.FederatedDataSource:
-    """The clients of a federation for `tff.learning.programs.train_model`.
+    """Wraps the clients of a federation for `tff.learning.programs.train_model`.
 
     A cohort is a pure function of the seed and of how many were drawn before: it is
     that of `run_experiments.py` with this `--cohort_seed` in the same round. A program
-    that goes on draws what it would have drawn. TFF's own `DatasetDataSource` draws
+    that resumes draws what it would have drawn. TFF's `DatasetDataSource` draws
     without a seed, saves all data with each round's state, and ends over datasets of
     `TestClientData` with "cannot pickle 'Graph' object".
 
@@ -36,7 +36,7 @@ def data_source(
 
     Returns:
         The data source. `select(k)` of its iterators gives k different clients, and
-        without k all of them; a `ValueError` says that there are fewer. So does an
+        without k all of them; a `ValueError` reports that there are fewer. So does an
         iterator that was saved of other clients or with another seed.
 
     Raises:
@@ -53,7 +53,7 @@ def data_source(
         return _Source(clients.client_ids, trained, seed, of_places)
     if not isinstance(clients, tff.simulation.datasets.ClientData):
         raise TypeError(
-            "a data source is made of leaf_data.Examples or of a ClientData, not of a "
+            "clients must be leaf_data.Examples or a ClientData, got a "
             f"{type(clients).__name__}"
         )
     if packing:
@@ -73,9 +73,9 @@ class _Source(tff.program.FederatedDataSource):
         self, ids: Any, places: Any, seed: int, data: Callable[[Any], list[Any]]
     ) -> None:
         if seed < 0:
-            raise ValueError(f"the seed of a data source is 0 or more, not {seed}")
+            raise ValueError(f"seed must be 0 or more, got {seed}")
         if not len(places):
-            raise ValueError("a data source needs a client that has examples")
+            raise ValueError("clients: no client has examples")
         self._places, self._seed, self._data = np.asarray(places), seed, data
         names = hashlib.sha256("\n".join(ids).encode()).hexdigest()
         self.origin = {"seed": seed, "clients": len(ids), "sha256": names}
@@ -95,7 +95,7 @@ class _Source(tff.program.FederatedDataSource):
         return self._iterators(0)
 
     def cohort(self, round_num: int, size: Optional[int]) -> Any:
-        """The data of a round's clients."""
+        """Returns the data of a round's clients."""
         if size is None:
             return self._data(self._places)
         if not 1 <= size <= len(self._places):
@@ -124,18 +124,18 @@ class _Cohorts(tff.program.FederatedDataSourceIterator):
         return self.source.federated_type
 
     def select(self, k: Optional[int] = None) -> Any:
-        """The next k clients' data, or all clients'."""
+        """Returns the next k clients' data, or all clients'."""
         cohort = self.source.cohort(self._drawn + 1, k)
         self._drawn += 1
         return cohort
 
     def to_bytes(self) -> bytes:
-        """What a program's state has of it: no data."""
+        """Returns what a program's state has of it: no data."""
         return json.dumps({"drawn": self._drawn, **self.source.origin}).encode()
 
     @classmethod
     def from_bytes(cls, buffer: bytes) -> _Cohorts:
-        """The iterator that was saved of this source, or of an equal one."""
+        """Restores the iterator that was saved of this source, or of an equal one."""
         saved = json.loads(buffer)
         drawn = saved.pop("drawn")
         for name, here in cls.source.origin.items():

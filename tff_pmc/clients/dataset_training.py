@@ -1,7 +1,7 @@
 """Local training of a client that is a `tf.data.Dataset` of batches.
 
 This is the form of TFF's tutorials: one dataset for each client, batched (and
-shuffled, and perhaps repeated) by whoever made it, and any TFF model.
+shuffled, and perhaps repeated) by the user, and any TFF model.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tff_pmc.clients.training import Training
 from tff_pmc.criteria import Criterion
 
 MOST_EXAMPLES = 1_000_000
-"""The examples of one client in one pass after which a line asks whether they end."""
+"""The number of a client's examples after which a warning asks whether they end."""
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
 class _DatasetClient:
-    """A `criteria.LocalClient` whose examples are gathered when asked for.
+    """A `criteria.LocalClient` whose examples are gathered when they are used.
 
     Its model has the weights that a criterion ran it with last.
     """
@@ -78,7 +78,7 @@ class _DatasetClient:
 
     @functools.cached_property
     def _examples(self) -> tuple[Any, Any]:
-        """Inputs and labels, `[n, ...]`, all batches joined.
+        """Joins the inputs and labels of all batches, `[n, ...]`.
 
         Both from one pass: a dataset that shuffles has another order in the next. Where
         batches have other lengths, the shorter are padded with zeros at the end.
@@ -108,7 +108,7 @@ def _joined(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
 def with_attributes(
     dataset: tf.data.Dataset, attributes: Mapping[str, float]
 ) -> tf.data.Dataset:
-    """A client's dataset with its attributes beside every batch.
+    """Adds a client's attributes to every batch of its dataset.
 
     Args:
         dataset: the client's batches.
@@ -206,7 +206,7 @@ def build_dataset_client_work(
         tff.learning.models.weights_type_from_model(spec_model),
         tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
         train_pack,
-        seed=training.seed,  # Of what the model draws: the dataset has its own order.
+        seed=training.seed,  # For what the model draws: not the dataset's order.
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
         num_in_row=len(criteria) + 1 if training.report_cohort is not None else 0,
@@ -215,7 +215,7 @@ def build_dataset_client_work(
 
 @without_autograph
 def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
-    """The number of examples of a batch, int32, from the model's output on it."""
+    """Counts the examples of a batch, int32, from the model's output on it."""
     if output.num_examples is None:  # As in TFF's algorithms.
         return tf.shape(output.predictions)[0]
     return tf.cast(output.num_examples, tf.int32)
@@ -223,7 +223,7 @@ def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
 
 @without_autograph
 def counted(examples: Any, count: tf.Tensor) -> tf.Tensor:
-    """The examples and so many more; reports a dataset that seems to have no end."""
+    """Adds so many examples; reports a dataset that seems to have no end."""
     seen = examples + count
     passed = (seen > MOST_EXAMPLES) & (examples <= MOST_EXAMPLES)
     words = (

@@ -1,7 +1,7 @@
-"""The metrics that a model brings along, aggregated as TFF's own algorithms do it.
+"""The metrics that a model brings along, aggregated as in TFF's algorithms.
 
-A `tff.learning.models.VariableModel` reports them (Keras metrics, say) unfinalized, as
-sums over a client's examples; a `FunctionalModel` may have functions for them. A
+A `tff.learning.models.VariableModel` reports them (such as Keras metrics) unfinalized,
+as sums over a client's examples; a `FunctionalModel` may have functions for them. A
 `metrics_aggregator` of TFF's sums them over the clients and finalizes the sums.
 """
 
@@ -36,7 +36,7 @@ class OwnMetrics(NamedTuple):
 
     @classmethod
     def of(cls, model: Any) -> OwnMetrics:
-        """The metrics of a functional model, or of what a `model_fn` makes."""
+        """Returns the metrics of a functional model, or of what a `model_fn` makes."""
         with tf.Graph().as_default():
             if isinstance(model, tff.learning.models.FunctionalModel):
                 finalizers = model.finalize_metrics
@@ -89,7 +89,7 @@ def build_aggregation(
 
 @without_autograph
 def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
-    """A client's metrics; `none` where it is left out, as in TFF's algorithms."""
+    """Returns a client's metrics; `none` if it is left out, as in TFF's algorithms."""
     return tf.nest.map_structure(
         lambda some, no: tf.where(own.included, some, no), found, none
     )
@@ -125,14 +125,14 @@ def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
 
 
 def as_model_fn(model: Any) -> Any:
-    """A function that makes a `VariableModel` out of either kind of model."""
+    """Wraps either kind of model as a function that makes a `VariableModel`."""
     if isinstance(model, tff.learning.models.FunctionalModel):
         return lambda: _FunctionalWithMetrics(model)
     return model
 
 
 class _FunctionalWithMetrics(tff.learning.models.VariableModel):
-    """A functional model as a `VariableModel` with its own metrics.
+    """A functional model as a `VariableModel` with the model's metrics.
 
     `tff.learning.models.model_from_functional` replaces them by the loss.
     """

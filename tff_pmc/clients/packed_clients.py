@@ -25,7 +25,7 @@ class PackedClients:
     @without_autograph
     def read(cls, pack: tf.data.Dataset) -> PackedClients:
         """Reads a pack of any number of clients, none included."""
-        # With nobody at the end there is always an element to get.
+        # With an empty client at the end there is always an element to get.
         nobody = tf.nest.map_structure(
             lambda spec: tf.zeros([size or 0 for size in spec.shape], spec.dtype),
             pack.element_spec,
@@ -36,7 +36,7 @@ class PackedClients:
         return cls(tf.shape(rows["client"], tf.int64)[0] - 1, rows)
 
     def __getitem__(self, place: tf.Tensor) -> Any:
-        """The element of the client at a place from 0 to `count` - 1."""
+        """Returns the element of the client at a place from 0 to `count` - 1."""
         return tf.nest.map_structure(lambda column: _dense(column[place]), self._rows)
 
 

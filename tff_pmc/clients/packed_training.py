@@ -197,7 +197,7 @@ def train_locally(
 
     Gives the trained weights; the sum of the examples' losses over the last epoch (each
     batch's taken before its step); and the state of the model's metrics after all
-    batches of all epochs, as TFF's algorithms have it, or `()`.
+    batches of all epochs, as in TFF's algorithms, or `()`.
     """
     local = tuple(tf.constant(w) for w in model.local_weights)
     weights = (*received.trainable, *local)
@@ -268,7 +268,7 @@ def train_locally(
 
 
 def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
-    """The type of the weights and class weights that clients receive together."""
+    """Returns the type of the weights and class weights that clients receive."""
     return tff.to_type(
         collections.OrderedDict(
             weights=model_type, class_weights=tff.TensorType(np.float32, [num_classes])

@@ -6,7 +6,7 @@ where criteria need them; a *pack* is a sequence of them, which to TFF is the da
 one of its clients. A deployment has one client in a pack; a simulation packs many, so
 that one TensorFlow loop trains them and no model travels for each. `client` is the
 client's index in the federation, to which its random streams belong, and `place` that
-in the cohort, where its results are told: neither depends on how clients were packed.
+in the cohort, in whose order its results come: neither depends on the packs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def element_spec(
     client_attributes: Sequence[str] = (),
     example_attributes: Sequence[str] = (),
 ) -> collections.OrderedDict:
-    """The `TensorSpec`s of one packed client of a model, with the attributes named."""
+    """Returns the `TensorSpec`s of a model's packed client with these attributes."""
     x, y = split_batch(input_spec)
     number = tf.TensorSpec([], tf.int32)
     spec = collections.OrderedDict(x=x, y=y, client=number, place=number)
@@ -51,7 +51,7 @@ def element_spec(
 def attribute_spec(
     names: Sequence[str], shape: Sequence[Optional[int]] = ()
 ) -> collections.OrderedDict:
-    """float32 for each name, sorted, so that their order does not matter."""
+    """Returns float32 for each name, sorted, so that their order does not matter."""
     return collections.OrderedDict(
         (name, tf.TensorSpec(shape, tf.float32)) for name in sorted(names)
     )
@@ -66,7 +66,7 @@ def check_attribute(name: str, values: Any) -> None:
 
 
 def split_batch(batch: Any) -> tuple[Any, Any]:
-    """A batch's inputs and labels, from `(x, y)` or `{"x": ..., "y": ...}`."""
+    """Splits a batch, `(x, y)` or `{"x": ..., "y": ...}`, into inputs and labels."""
     if isinstance(batch, Mapping):
         return batch["x"], batch["y"]
     return batch[0], batch[1]
@@ -105,7 +105,7 @@ def pack(
         num_packs: the number of packs; more are made where one would exceed
             `max_bytes`, and fewer where there are fewer clients.
         max_bytes: the most bytes of inputs in a pack. A store's client may be larger:
-            its pack has no arrays, but says where they are mapped.
+            its pack has no arrays, but names the place where they are mapped.
         attributes: the client attributes that travel along: a table, in any order, or
             arrays [K] by name, in the federation's order.
         example_attributes: the names of the examples' attributes that travel along;
@@ -135,7 +135,7 @@ def pack(
                 f"they have {', '.join(examples.attributes) or 'none'}"
             )
     if isinstance(clients, str):  # Its letters are no clients.
-        raise ValueError(f"the cohort has to be a list, as [{clients!r}]")
+        raise ValueError(f"clients must be a list, as [{clients!r}]")
     parts = []
     for client in clients:
         k = examples.position(client)
@@ -172,7 +172,7 @@ def pack_client_data(
 
     Args:
         client_data: its elements are `(input, label)`, or mappings with an input
-            `x`, `pixels` or `image` and a label `y` or `label`, as TFF's own data
+            `x`, `pixels` or `image` and a label `y` or `label`, as TFF's data
             sets have them.
         client_ids: the ids of the cohort; by default all clients. A client's number
             is its place in `client_data.client_ids`.
@@ -218,7 +218,7 @@ def pack_client_data(
 
 
 def _input_and_label(element: tuple) -> tuple[Any, Any]:
-    """An element's input and label, from the arguments of `Dataset.map`."""
+    """Returns an element's input and label from the arguments of `Dataset.map`."""
     if len(element) == 2:
         return element
     if isinstance(element[0], Mapping):
@@ -254,12 +254,12 @@ def split_arrays(
     max_bytes: int,
     attributes: Optional[Attributes],
 ) -> list[list[ClientArrays]]:
-    """The clients of each pack, with attributes; args and errors are those of `pack`.
+    """Splits clients into packs, with attributes; takes and raises what `pack` does.
 
     The names are of all K clients. Of arrays that lie on the disk nothing is read.
     """
     if not clients:
-        raise ValueError("cannot pack an empty cohort")
+        raise ValueError("clients is empty: name at least one client")
     check_value("num_packs", num_packs, int, AT_LEAST_1)
     check_value("max_bytes", max_bytes, int, AT_LEAST_1)
     if isinstance(attributes, leaf_data.ClientTable):

@@ -72,7 +72,7 @@ class StoredPack(tf.data.Dataset):
 
 
 def dataset_of(clients: Sequence[ClientArrays]) -> tf.data.Dataset:
-    """A dataset of given elements, for which no function has to be traced."""
+    """Builds a dataset of given elements, for which no function has to be traced."""
     elements = [_element(client) for client in clients]
     spec = _spec(elements[0])
     flat = tf.nest.flatten(spec)
@@ -85,7 +85,7 @@ def dataset_of(clients: Sequence[ClientArrays]) -> tf.data.Dataset:
 
 
 def _element(client: ClientArrays) -> collections.OrderedDict:
-    """A client as `clients.packing.element_spec` has it."""
+    """Returns a client in the form of `clients.packing.element_spec`."""
     element = collections.OrderedDict(x=client.x, y=client.y)
     element.update(client=np.int32(client.number), place=np.int32(client.place))
     for name in ("attributes", "example_attributes"):
@@ -98,7 +98,7 @@ def _element(client: ClientArrays) -> collections.OrderedDict:
 
 
 def _spec(element: collections.OrderedDict) -> collections.OrderedDict:
-    """The types of elements like this one, of any number of examples."""
+    """Returns the types of elements like this one, of any number of examples."""
     return tf.nest.map_structure(
         lambda part: tf.TensorSpec(
             [None, *part.shape[1:]] if part.ndim else [], part.dtype

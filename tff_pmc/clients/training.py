@@ -23,7 +23,7 @@ from tff_pmc.settings.groups import LocalTraining
 class Training(LocalTraining):
     """The training of a round's clients, an argument of each builder for each field.
 
-    Those that a number or a word says (`local_epochs`, `batch_size`, `seed`, `prox_mu`)
+    Those that are a number or a word (`local_epochs`, `batch_size`, `seed`, `prox_mu`)
     are declared once, with range, default and help, as flags of the command: see
     `LocalTraining`. The others are objects of Python:
 
@@ -42,8 +42,8 @@ class Training(LocalTraining):
             everything but sums from the server.
         keep_own_model: packed simulation only, without privacy or a
             `scalar_sum_factory`: the numbers of the clients that ignore the model
-            received and continue with their own, as AdaFed's adversaries do. Their
-            models travel in the client work's state: TFF's clients keep nothing.
+            received and continue with the one they trained, as AdaFed's adversaries do.
+            Their models travel in the client work's state: TFF's clients keep nothing.
         memory: packed simulation only, and not with `keep_own_model`: what is
             remembered of clients; see `clients.client_memory.AgnosticWeights`.
         metrics_aggregator: how the model's metrics (those of its Keras model, say)
@@ -122,12 +122,12 @@ class Training(LocalTraining):
         return tf.cast(tf.function(self.client_learning_rate_fn)(round_num), tf.float32)
 
     def num_steps(self, size: Any) -> Any:
-        """The steps of a packed client of so many examples (tensors), one a batch."""
+        """Returns the steps of a packed client of so many examples, one a batch."""
         batch = self.batch_size or tf.maximum(size, 1)
         return self.local_epochs * ((size + batch - 1) // batch)
 
     def is_packed(self, model: Any) -> bool:
-        """Whether this model's clients are packed; a `ValueError` where they cannot."""
+        """Returns whether this model's clients are packed; raises if they cannot be."""
         is_functional = isinstance(model, tff.learning.models.FunctionalModel)
         packed = is_functional if self.packed is None else self.packed
         if packed and not is_functional:
@@ -143,8 +143,8 @@ class Training(LocalTraining):
         for name, value in of_packed_clients.items():
             if value and not packed:
                 raise ValueError(
-                    f"{name} is of packed clients only: a dataset of batches has its "
-                    "own batches and order, and no client number"
+                    f"{name} is for packed clients only: a dataset of batches fixes "
+                    "the batches and their order, and has no client number"
                 )
         return packed
 

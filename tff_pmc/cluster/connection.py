@@ -1,4 +1,4 @@
-"""The way to the workers of a cluster: started here, or found at an address."""
+"""The connection to the workers of a cluster: started here, or at an address."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ClusterConnection:
     """A client of a Dask scheduler, and the terms that its workers have met."""
 
     def __init__(self, options: ClusterOptions) -> None:
-        """Starts a cluster or connects to one; a `ClusterSettingError` says why not."""
+        """Starts a cluster or connects to one, or raises a `ClusterSettingError`."""
         options.check()
         self.address, self._timeout = options.address, options.timeout
         self.terms = tasks.terms_of(options.threads)
@@ -53,7 +53,7 @@ class ClusterConnection:
             raise
 
     def workers(self) -> list[str]:
-        """The addresses of the workers; a `ClusterError` where no scheduler is left."""
+        """Returns the addresses of the workers, or raises a `ClusterError`."""
         try:
             return sorted(self.client.scheduler_info()["workers"])
         except KeyError as error:  # The client is closed.
@@ -68,7 +68,7 @@ class ClusterConnection:
             raise self.lost(f"no worker is left ({one_line(error)})") from error
 
     def lost(self, reason: str) -> ClusterError:
-        """An error of this cluster with the reason."""
+        """Makes an error of this cluster with the reason."""
         return ClusterError(f"--cluster={self.address}: {reason}")
 
     def look(self) -> None:
@@ -88,7 +88,7 @@ class ClusterConnection:
             return
 
     def call(self, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """The result of a method of the client, within the limit of time."""
+        """Calls a method of the client within the limit of time."""
 
         async def answered() -> Any:
             return await method(*arguments, **options)
@@ -126,7 +126,7 @@ class ClusterConnection:
         self.client = self._cluster = None
         with contextlib.suppress(Exception):
             if cluster is not None:
-                # What they compute is needed by nobody, and would not end before it.
+                # What they compute is not needed, and they would finish it first.
                 for nanny in cluster.workers.values():
                     nanny.auto_restart = False
                     os.kill(nanny.pid, signal.SIGKILL)
@@ -138,7 +138,7 @@ class ClusterConnection:
     def _connect(self, options: ClusterOptions) -> None:
         import distributed
 
-        # Those below have levels of their own.
+        # The loggers below have separate levels.
         below = ("distributed.client", "distributed.gc", "tornado.application")
         for name in ("distributed", "tornado", *below):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -164,7 +164,7 @@ class ClusterConnection:
                 direct_to_workers=True,
                 name="tff_pmc",
             )
-        except Exception as error:  # Whatever answers may say anything.
+        except Exception as error:  # Whatever listens there may send anything.
             files = ", ".join(f"--{k}={v}" for k, v in options.files.items() if v)
             raise ClusterSettingError(
                 f"--cluster={options.address}: no scheduler answers that is ours"

@@ -51,7 +51,7 @@ class ClusterEngine(LocalEngine):
         self._record("clients")
 
     def shares_runs(self, number: int) -> bool:
-        """Whether so many runs are made by the workers, each by one of them."""
+        """Returns whether so many runs are made by the workers, each by one worker."""
         shares = self._options.spreads_runs(number, len(self.connection.workers()))
         self._record("runs" if shares else "clients")
         return shares
@@ -96,7 +96,7 @@ class _Computation:
         self._connection = packs.connection
 
     def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
-        """The sum, made again as a whole when its data is lost, or a `ClusterError`.
+        """Computes the sum, anew if its data is lost, or raises a `ClusterError`.
 
         Tasks that are lost alone are Dask's to make again.
         """
@@ -132,14 +132,17 @@ class _Computation:
         )
 
     def _attempt(self, packs: list[Tensors], sent: list[Any]) -> Any:
-        """The future of the sum, once it is done, however that is."""
+        """Starts the sum and returns its future once it is done, however that is."""
         connection = self._connection
         begun: list[Any] = []
 
         def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
             begun.append(
                 connection.client.submit(
-                    *(function, connection.terms, self._on_workers[0], *arguments),
+                    function,
+                    connection.terms,
+                    self._on_workers[0],
+                    *arguments,
                     pure=False,
                     workers=[worker],
                     allow_other_workers=True,
@@ -148,7 +151,7 @@ class _Computation:
             return begun[-1], worker
 
         def merged(one: Any, other: Any) -> Any:
-            # Where one of them is: the scheduler would take who has the time.
+            # On a worker that has one of them: the scheduler would take any idle one.
             return submit(one[1], tasks.merge, one[0], other[0])
 
         for path, digest in _stores(packs):
@@ -186,7 +189,7 @@ class _Computation:
 
 @contextlib.contextmanager
 def _losses() -> Iterator[None]:
-    """Tells the loss of a worker from other errors."""
+    """Distinguishes the loss of a worker from other errors."""
     try:
         yield
     except LOSSES as error:
@@ -215,7 +218,7 @@ def _raise_of(total: Any) -> None:
 
 
 def _stores(packs: Sequence[Tensors]) -> set[tuple[str, str]]:
-    """The path and the checksum of each store that is referred to."""
+    """Returns the path and the checksum of each store that is referred to."""
     return {
         tensor.reference.stored[:2]
         for pack in packs

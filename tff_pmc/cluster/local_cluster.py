@@ -11,8 +11,8 @@ from typing import Any, Optional
 from tff_pmc.cluster import tasks
 from tff_pmc.cluster.options import ClusterSettingError
 
-# Read by the C library before Python starts. Dask's own settings make every freed array
-# go back to the system, to be asked for again by the next step.
+# Read by the C library before Python starts. Dask's settings make every freed array
+# go back to the system, and the next step allocates it again.
 _WORKER_ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
@@ -28,7 +28,7 @@ _CONFIG = {
     # Its thread may collect garbage while another holds what a TensorFlow graph needs
     # to be freed: then both wait for ever.
     "distributed.worker.profile.enabled": False,
-    # Every process looks at its own clock this often, 50 times a second by default.
+    # Every process looks at its clock this often, 50 times a second by default.
     "distributed.admin.tick.interval": "1s",
     # One that takes more than there is ends, and none waits for memory to come back:
     # the C library keeps it.
@@ -75,7 +75,7 @@ def start(
             # With `n_workers` it would wait for ever for one that cannot be started.
             cluster.wait_for_workers(workers or CPU_COUNT, _SECONDS)
         except Exception as error:
-            # What they were about to do is given up, and it would tell of that.
+            # What they were about to do is given up, which Dask would log.
             logging.getLogger("asyncio").setLevel(logging.CRITICAL)
             with contextlib.suppress(Exception):
                 cluster.close(timeout=1)

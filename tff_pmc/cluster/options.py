@@ -1,4 +1,4 @@
-"""Which cluster, and who may talk to it (no TensorFlow, no Dask)."""
+"""The options of a cluster: its address and its safety (no TensorFlow, no Dask)."""
 
 from __future__ import annotations
 
@@ -118,17 +118,17 @@ class ClusterOptions(Settings):
             if with_tls and not os.path.isfile(path):
                 raise ClusterSettingError(
                     f"--cluster={self.address} needs the files --tls_ca_file, "
-                    f"--tls_cert and --tls_key: --{flag}={path} is none"
+                    f"--tls_cert and --tls_key: --{flag}={path} is not a file"
                 )
         if self.address.startswith("tcp:") and not self.insecure:
             raise ClusterSettingError(
-                f"--cluster={self.address}: whoever reaches a cluster without TLS runs "
-                "code on it: use tls://HOST:PORT with --tls_ca_file, --tls_cert and "
-                "--tls_key, or give --insecure_cluster"
+                f"--cluster={self.address}: everybody who reaches a cluster without "
+                "TLS can run code on it: use tls://HOST:PORT with --tls_ca_file, "
+                "--tls_cert and --tls_key, or give --insecure_cluster"
             )
 
     def spreads_runs(self, num_runs: int, num_workers: int) -> bool:
-        """Whether runs are spread, and not clients; `auto` leaves it open."""
+        """Returns whether the workers make whole runs and do not share clients."""
         if self.spread != "auto":
             return self.spread == "runs"
         return num_runs >= max(2, num_workers)

@@ -34,14 +34,14 @@ _plugins: dict[str, str] = {}  # What a worker has imported, and its sha256.
 _one_at_a_time = threading.Lock()
 
 
-def make_run(
+def run_on_worker(
     terms: tasks.Terms,
     plugins: Sequence[tuple[str, str]],
     directory: str,
     load: bytes,
     run_and_job: bytes,
 ) -> None:
-    """Makes a run on a worker, or resumes it: its checkpoints say how far it is.
+    """Makes a run on a worker, or resumes it: its checkpoints show how far it is.
 
     `plugins` are the names of modules and their sha256s.
     """
@@ -131,7 +131,7 @@ def make_runs(
     for job in jobs:
         placed = job._replace(folder=os.path.abspath(job.folder))
         content = tasks.to_bytes((run, placed))
-        running[client.submit(make_run, *same, content, pure=False)] = job
+        running[client.submit(run_on_worker, *same, content, pure=False)] = job
     with tqdm(total=len(running), desc="runs", unit="run", mininterval=1) as bar:
         try:
             while running:
@@ -157,7 +157,7 @@ def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
             f"the run {job.settings.label} ended with the scheduler or its workers "
             f"({one_line(error or future.status)})"
         )
-    if isinstance(error, InUseError):  # It may wake up: nobody else may write there.
+    if isinstance(error, InUseError):  # It may wake up: no other may write.
         return LostRunError(
             f"{error}, perhaps a worker that was stopped: end it, and --resume"
         )

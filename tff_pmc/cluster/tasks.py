@@ -1,4 +1,4 @@
-"""What the workers of a cluster do with packs.
+"""The tasks of a cluster's workers on packs.
 
 The scheduler imports this module, too: TensorFlow is imported by the functions that
 need it, and TFF by none.
@@ -41,7 +41,7 @@ def dask_setup(server: Any) -> None:
     """Prepares a scheduler or worker for which this module is a preload.
 
     The HTTP port that Dask opens in any case, without TLS, is closed. A worker in a
-    process of its own ends with its parent, even one that is stopped. It imports
+    process of this kind ends with its parent, even one that is stopped. It imports
     TensorFlow before it comes to the scheduler, for which it would else be silent.
     """
     import distributed
@@ -54,7 +54,7 @@ def dask_setup(server: Any) -> None:
 
 
 def to_bytes(value: Any) -> bytes:
-    """A value as Dask sends it, which a scheduler without TensorFlow never reads."""
+    """Serializes a value for Dask; a scheduler without TensorFlow does not read it."""
     from distributed.protocol import serialize_bytes
 
     content: bytes = serialize_bytes(value)
@@ -62,7 +62,7 @@ def to_bytes(value: Any) -> bytes:
 
 
 def from_bytes(content: bytes) -> Any:
-    """The value of these bytes."""
+    """Deserializes the value of these bytes."""
     from distributed.protocol import deserialize_bytes
 
     return deserialize_bytes(content)
@@ -102,7 +102,7 @@ def check_store(path: str, digest: str) -> None:
 
 
 def terms_of(threads: Optional[int]) -> Terms:
-    """The terms of this process, with that number of threads or by default its own."""
+    """Returns this process's terms, with so many threads or, by default, all it has."""
     import tensorflow as tf
 
     own = tf.config.threading.get_intra_op_parallelism_threads()
@@ -111,7 +111,7 @@ def terms_of(threads: Optional[int]) -> Terms:
 
 
 def recorded(spread: str, threads: int) -> dict[str, str]:
-    """What `run.json` reports of a run on a cluster."""
+    """Returns what `run.json` reports of a run on a cluster."""
     return {"engine": "cluster", "spread": spread, "threads": str(threads)}
 
 
@@ -124,7 +124,7 @@ def _tensorflow() -> Any:
 
 @functools.lru_cache(1)
 def _version() -> str:
-    """The version of the package, and of its code when this process began with it.
+    """Returns the version of the package and of the code this process started with.
 
     A worker that waits for the next driver does not have what was edited since.
     """
@@ -142,7 +142,7 @@ def _version() -> str:
 def sum_of_pack(
     terms: Terms, graphs: bytes, pack: Any, sent: Any, place: int
 ) -> list[Any]:
-    """The sum of one encoded pack, arrays; see `PackSums.of_pack`."""
+    """Computes the sum of one encoded pack as arrays; see `PackSums.of_pack`."""
     check_versions(terms)
     import tensorflow as tf
 
@@ -156,7 +156,7 @@ def sum_of_pack(
 
 
 def merge(terms: Terms, graphs: bytes, first: Any, second: Any) -> list[Any]:
-    """The sum of two sums, arrays; see `PackSums.merge`."""
+    """Merges two sums, arrays; see `PackSums.merge`."""
     check_versions(terms)
     import tensorflow as tf
 
@@ -165,7 +165,7 @@ def merge(terms: Terms, graphs: bytes, first: Any, second: Any) -> list[Any]:
 
 
 def _imported(graphs: bytes) -> Any:
-    """The sums of a computation's `PackGraphs`, imported when they are first needed."""
+    """Imports the sums of a computation's `PackGraphs` when they are first needed."""
     with _importing:  # A worker of several threads would import them in each.
         return _sums_of(graphs)
 

@@ -1,7 +1,7 @@
-"""What travels of a pack to a worker, and is made a pack again there.
+"""The encoding of packs for workers, and its decoding there.
 
 A dataset travels as its graph, which holds the tensors that it slices, and a pack of a
-store as a reference, of which the worker reads its own store.
+store as a reference, for which the worker reads the store on its machine.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _NAMES = ("metadata", "_user_specified_name")
 _FAIL = 2  # What `DatasetToGraphV2` does with state outside of the graph.
 
 Part = Union[bytes, "np.ndarray[Any, Any]", Reference]
-"""One tensor of a pack: a dataset's graph, an array, or who is meant of a store."""
+"""One tensor of a pack: a dataset's graph, an array, or which clients of a store."""
 
 
 def encoded(tensor: Any) -> Part:
-    """A dataset or a tensor of a pack as what travels.
+    """Encodes a dataset or a tensor of a pack for sending.
 
     A dataset that depends on more than its graph, on a Python function or a random
     stream of the process, is read here, and its elements travel.
@@ -46,7 +46,7 @@ def encoded(tensor: Any) -> Part:
 
 
 def decoded(part: Part) -> tf.Tensor:
-    """The tensor of a pack that travelled."""
+    """Decodes the tensor of a pack that was sent."""
     if isinstance(part, Reference):
         return variant_of(_read(part))
     if isinstance(part, bytes):
@@ -55,7 +55,7 @@ def decoded(part: Part) -> tf.Tensor:
 
 
 def digest(parts: Sequence[Part]) -> str:
-    """A digest of what travels: equal for equal packs of `clients.packing`.
+    """Computes a digest of what is sent: equal for equal packs of `clients.packing`.
 
     Datasets of functions have other bytes each time, by the names that TensorFlow gives
     these: equal ones are sent again.
@@ -67,13 +67,13 @@ def digest(parts: Sequence[Part]) -> str:
 
 
 def num_bytes(part: Part) -> int:
-    """The bytes of a part."""
+    """Counts the bytes of a part."""
     return part.nbytes if isinstance(part, np.ndarray) else len(pickle.dumps(part))
 
 
 @functools.lru_cache(_KEPT_STORES)
 def opened(path: str, digest: str) -> leaf_data.FederatedDataset:
-    """A store that stays mapped; a `DataError` where it is another or not there."""
+    """Opens a store and keeps it mapped; a `DataError` if it is missing or another."""
     data = leaf_data.open_store(path)
     stored = data.train_examples.stored
     found = stored.digest if stored is not None else ""
@@ -86,7 +86,7 @@ def opened(path: str, digest: str) -> leaf_data.FederatedDataset:
 
 
 def _read(reference: Reference) -> tf.data.Dataset:
-    """The pack of a reference, of this machine's store."""
+    """Reads the pack of a reference from this machine's store."""
     stored, numbers, places, attributes, names = reference
     examples = getattr(opened(stored.path, stored.digest), f"{stored.part}_examples")
     clients = []
@@ -114,7 +114,7 @@ def _to_graph(dataset: tf.data.Dataset) -> bytes:
 
 
 def _of_elements(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """A dataset of the elements of another, whatever their shapes."""
+    """Builds a dataset of the elements of another, whatever their shapes."""
     spec = dataset.element_spec
     flat = tf.nest.flatten(spec)
     rows = [

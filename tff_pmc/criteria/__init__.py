@@ -1,7 +1,7 @@
-"""Criteria: what a client reports of itself, as one number that is not negative.
+"""Criteria: functions of a client to one number that is not negative.
 
 A criterion is a code, a name, the equation it comes from, and a function from
-what the client knows to a raw value. Criteria that look at the data and
+what is known at the client to a raw value. Criteria that look at the data and
 criteria that look at the trained model have the same interface; the process
 never sends a client's value anywhere but into sums.
 

@@ -9,14 +9,14 @@ from tff_pmc.criteria.criterion import Criterion, LocalClient, register
 
 
 def dataset_size(client: LocalClient) -> Any:
-    """Number of local training examples `|D_k|`, as the model's loss counts them."""
+    """Counts the local training examples `|D_k|`, as the model's loss counts them."""
     if client.num_examples is not None:
         return client.num_examples
     return tf.shape(client.y)[0]
 
 
 def label_diversity(client: LocalClient) -> Any:
-    """Number of distinct labels among the local training examples.
+    """Counts the distinct labels among the local training examples.
 
     Of sequences, those of all steps, padding included.
     """
@@ -24,7 +24,7 @@ def label_diversity(client: LocalClient) -> Any:
 
 
 def class_balance(client: LocalClient) -> Any:
-    """Examples of the rarest of the client's classes over those of its commonest.
+    """Divides the number of the client's rarest class by that of its commonest.
 
     0 for a client with one class. PMC has two classes, where this is its equation;
     for more it is ours: classes that the client lacks do not count. Of sequences, the
@@ -37,7 +37,7 @@ def class_balance(client: LocalClient) -> Any:
 
 
 def image_sharpness(client: LocalClient) -> Any:
-    """The fraction of sharp images among the local training examples; 0 of none.
+    """Returns the share of sharp images among the training examples; 0 of none.
 
     The examples' attribute `sharp` is 1 or 0.
     """
@@ -48,14 +48,14 @@ def image_sharpness(client: LocalClient) -> Any:
 
 
 def model_divergence(client: LocalClient) -> Any:
-    """`1 / sqrt(||w - w_k||_2 + 1)`, one norm over all trainable parameters."""
+    """Computes `1 / sqrt(||w - w_k||_2 + 1)`, one norm over all trained parameters."""
     return tf.math.rsqrt(tf.linalg.global_norm(update_of(client)) + 1.0)
 
 
 def model_divergence_by_layer(client: LocalClient) -> Any:
-    """`1 / sqrt(mean_l ||K_l - K_kl||_2 + 1)` over the layers' kernels.
+    """Computes `1 / sqrt(mean_l ||K_l - K_kl||_2 + 1)` over the layers' kernels.
 
-    As the authors' published code has it: a norm for each layer's kernel, no
+    As in the authors' published code: a norm for each layer's kernel, no
     biases (tensors of rank below 2), and the mean over the layers.
     """
     kernels = [d for d in update_of(client) if len(d.shape) >= 2]
@@ -64,20 +64,20 @@ def model_divergence_by_layer(client: LocalClient) -> Any:
 
 
 def received_loss(client: LocalClient) -> Any:
-    """`F_k(w)`: the mean loss of the received model on the local training examples."""
+    """Computes `F_k(w)`: the received model's mean loss on the training examples."""
     return client.mean_on_received(_loss)
 
 
 def _loss(output: Any, y: Any) -> Any:
-    # One function, so that all who ask for the loss share one pass.
+    # One function, so that all criteria on the loss share one pass.
     return output.loss
 
 
 def update_of(client: LocalClient) -> list[Any]:
-    """`w - w_k` of the trainable weights, a tensor for each of theirs."""
+    """Returns `w - w_k` of the trainable weights, a tensor for each of theirs."""
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
-    # The update's own sign: TensorFlow then computes one difference for both.
+    # With the update's sign TensorFlow computes one difference for both.
     moved = [b - a for a, b in zip(after, before)]
     return [tf.cast(d, "float32") if d.dtype.size < 4 else d for d in moved]
 
@@ -91,11 +91,17 @@ for _criterion in (
         "LD", "label diversity", _DA_AND_PMC, label_diversity, needs_classes=True
     ),
     Criterion(
-        *("CB", "class balance", "PMC section 5.2, eq. 9", class_balance),
+        "CB",
+        "class balance",
+        "PMC section 5.2, eq. 9",
+        class_balance,
         needs_classes=True,
     ),
     Criterion(
-        *("IS", "image sharpness", "PMC section 5.2", image_sharpness),
+        "IS",
+        "image sharpness",
+        "PMC section 5.2",
+        image_sharpness,
         example_attributes=("sharp",),
     ),
     Criterion(

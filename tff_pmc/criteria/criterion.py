@@ -15,7 +15,7 @@ LARGEST_EXPONENT = 100
 
 
 def _no_model(of_batch: Callable[[Any, Any], Any]) -> Any:
-    raise ValueError("the model is not there: the criterion must have needs_model=True")
+    raise ValueError("the criterion uses the model: declare it with needs_model=True")
 
 
 class CriterionError(ValueError):
@@ -32,9 +32,9 @@ class LocalClient:
             structure of such tensors where it has several outputs.
         initial_weights: the `tff.learning.models.ModelWeights` it received.
         trained_weights: the `ModelWeights` after local training.
-        attributes: the facts known of the client beside its data, float32 scalars
+        attributes: the facts known of the client besides its data, float32 scalars
             by name (PMC 4.2: trustworthiness of the device, commercial targets).
-        example_attributes: the facts known of each example beside x and y, float32
+        example_attributes: the facts known of each example besides x and y, float32
             `[n]` by name: those that the criteria name, and no others.
         steps: how many steps its optimizer took, an int32 scalar.
         memory: what the process remembers of it, if its option `memory` is given.
@@ -74,10 +74,10 @@ class Criterion:
             negative; it is traced into the client's TensorFlow graph.
         needs_model: whether it looks at weights or `steps`, or runs a model, so that
             it is known only in a round.
-        example_attributes: the names of what it needs to know of each example, in
+        example_attributes: the names of the attributes of examples that it needs, in
             `LocalClient.example_attributes`.
         at_server: for a criterion that measures a client's model on examples of the
-            server's own: `(model, x, y)` of the model trained and these examples to
+            server's: `(model, x, y)` of the model trained and these examples to
             the criterion that does; see `bind_to_server`.
         needs_classes: whether it looks at labels as the numbers of classes, so that it
             is refused for a regression, one-hot labels and several outputs.
@@ -111,25 +111,36 @@ ALIASES = {"MW": "MD"}
 
 
 def register(criterion: Criterion) -> Criterion:
-    """Makes a criterion known by its code.
+    """Registers a criterion by its code, for settings and for `resolve`.
+
+    Args:
+        criterion: the criterion.
+
+    Returns:
+        The criterion.
 
     Raises:
         ValueError: the code is taken.
     """
     if criterion.code in REGISTRY or criterion.code in ALIASES:
-        raise ValueError(f"there is a criterion {criterion.code} already")
+        raise ValueError(
+            f"there is a criterion {criterion.code} already: choose another code"
+        )
     return REGISTRY.register(criterion.code, criterion)
 
 
 def attribute(name: str) -> Criterion:
-    """A criterion that is an attribute of the client, boolean or in [0, 1].
+    """Makes a criterion of an attribute of the client, boolean or in [0, 1].
+
+    The process must be built with `client_attributes=(name,)`, and `pack` be given
+    the values.
 
     Args:
         name: the name of the attribute, which is the criterion's code.
 
     Example:
-        >>> build_prioritized_fed_avg(..., criteria=("DS", attribute("trusted")),
-        ...     client_attributes=("trusted",), priority=("trusted", "DS"))
+        >>> [criterion.code for criterion in resolve(("DS", attribute("trusted")))]
+        ['DS', 'trusted']
     """
     return Criterion(
         code=name,
@@ -140,7 +151,7 @@ def attribute(name: str) -> Criterion:
 
 
 def power(criterion: Criterion, exponent: float | str) -> Criterion:
-    """A criterion whose value is another's to a power, of the code `DS^0.5`.
+    """Makes a criterion that is another's to a power, with a code such as `DS^0.5`.
 
     In flags, and wherever codes are named, `DS^0.5` is this one. A product of powers is
     the `scores.product` of such criteria. A client whose power float32 does not hold,
@@ -183,10 +194,10 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
 
 
 def held(value: Any, positive: Any) -> Any:
-    """The value, or no number where it is 0 in float32 alone and truly `positive`.
+    """Returns the value; not a number if it is 0 in float32 and `positive` in truth.
 
-    Zero means to have nothing of a criterion. Who has too little for float32 is left
-    out as one who has too much is.
+    Zero means to have nothing of a criterion. A client with too little for float32 is
+    left out, as one with too much is.
     """
     return tf.where(positive & tf.equal(value, 0.0), math.nan, value)
 
@@ -194,7 +205,7 @@ def held(value: Any, positive: Any) -> Any:
 def bind_to_server(
     criteria: Sequence[Criterion], model: Any, x: Any, y: Any
 ) -> tuple[Criterion, ...]:
-    """The criteria, with each that needs the server's examples bound to these.
+    """Returns the criteria; those that need the server's examples are bound to these.
 
     Args:
         criteria: the criteria, resolved.
@@ -206,15 +217,19 @@ def bind_to_server(
 
 
 def example_attributes(criteria: Sequence[Criterion]) -> tuple[str, ...]:
-    """The attributes of examples that any of the criteria needs, sorted."""
+    """Returns the attributes of examples that any of the criteria needs, sorted."""
     return tuple(sorted({name for c in criteria for name in c.example_attributes}))
 
 
 def canonical(code: str) -> str:
-    """The registered code for a code or an alias; of a power the code of its base.
+    """Returns the registered code of a code, an alias or the base of a power.
 
     Raises:
         ValueError: there is no such criterion.
+
+    Example:
+        >>> canonical("MW^2")
+        'MD'
     """
     code = unaliased(code).partition("^")[0]
     if code not in REGISTRY:
@@ -224,16 +239,24 @@ def canonical(code: str) -> str:
 
 
 def unaliased(code: str) -> str:
-    """A code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
+    """Returns a code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
     base, *exponent = code.split("^", 1)
     return "^".join([ALIASES.get(base, base), *exponent])
 
 
 def named(code: str, base: Optional[Criterion] = None) -> Criterion:
-    """The criterion of a code, an alias or a power; `base` in the registered's place.
+    """Returns the criterion of a code, an alias or a power (of `base`, if given).
+
+    Args:
+        code: `DS`, `MW` (an alias of `MD`) or `DS^0.5`, for example.
+        base: the criterion that a power is of, in the place of the registered one.
 
     Raises:
-        ValueError: there is no such criterion, or it is no power.
+        ValueError: there is no such criterion, or the exponent is no number.
+
+    Example:
+        >>> named("MW").code, named("DS^0.5").code
+        ('MD', 'DS^0.5')
     """
     _, is_power, exponent = code.partition("^")
     found = base or REGISTRY[canonical(code)]
@@ -241,10 +264,17 @@ def named(code: str, base: Optional[Criterion] = None) -> Criterion:
 
 
 def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
-    """Criteria from codes, aliases or `Criterion` objects, in the order given.
+    """Resolves codes, aliases and `Criterion` objects to criteria, in this order.
+
+    Args:
+        criteria: codes such as `DS`, aliases, powers such as `DS^0.5`, or objects.
 
     Raises:
         ValueError: a code is unknown or named twice.
+
+    Example:
+        >>> [criterion.name for criterion in resolve(("DS", "MW"))]
+        ['dataset size', 'model divergence']
     """
     found = tuple(
         item if isinstance(item, Criterion) else named(item) for item in criteria

@@ -1,4 +1,4 @@
-"""Criteria that the server measures: how good a client's model is on a set of its own.
+"""Criteria that measure how good a client's model is on the server's examples.
 
 AdaFed weighs a client by the accuracy of its model on a test set of the server, which
 an adversary must not report of itself. A server that holds every client's model just
@@ -6,7 +6,7 @@ measures it. In a world of sums it sees no such model, so here the criterion is
 computed where the client's model is: the server's examples are constants of the
 computation that it sends, and the value goes into the sums like any other.
 
-What that changes: whoever runs the computation at the client is trusted to run it
+What that changes: the client is trusted to run the computation
 as it was sent. In a simulation that is this program; in a deployment it needs
 devices whose code is attested, or an aggregator between clients and server that
 holds the models and the server's examples. A client that may run what it likes can
@@ -27,7 +27,7 @@ _MAPE = "1 over the mean absolute percentage error on the server's examples"
 
 
 def hits(output: Any, y: Any) -> Any:
-    """1 for each example that a classifier gets right, float32 `[n]`."""
+    """Returns 1 for each example that a classifier gets right, float32 `[n]`."""
     correct = tf.equal(predicted_labels(output), tf.cast(y, tf.int32))
     return tf.cast(correct, tf.float32)
 
@@ -43,7 +43,7 @@ def server_metric(
     name: str = "metric on the server's examples",
     source: str = "AdaFed section 3.2",
 ) -> Criterion:
-    """Any metric of the client's model on the server's examples (AdaFed, section 3.2).
+    """Makes a criterion of a metric on the server's examples (AdaFed, section 3.2).
 
     Args:
         code: the criterion's code.
@@ -78,7 +78,7 @@ def server_metric(
 
 
 def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criterion:
-    """ACC: the accuracy of the client's model on the server's examples.
+    """Computes ACC: the accuracy of the client's model on the server's examples.
 
     Args:
         model: a classifier, as of `server_metric`.
@@ -111,7 +111,7 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
 
 
 def server_percentage_error(model: Any, x: Any, y: Any) -> Criterion:
-    """MAPE: 1 over the mean absolute percentage error on the server's examples.
+    """Computes MAPE: 1 / the mean absolute percentage error on the server's examples.
 
     The paper names the error and not how it weighs; here half the error weighs twice.
     `criteria.power` of it is another rule.

@@ -31,7 +31,7 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables`, `--export` or `--export_model`."""
     for flag in sorted({*given} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
-            f"--{flag} is of runs, and these are on disk already: leave it out"
+            f"--{flag} is for new runs, and these are on disk already: leave it out"
         )
     if command.baseline and not command.tables:
         raise SettingError("--baseline goes with --tables, of runs of several seeds")
@@ -45,7 +45,10 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
         return _text(command, given)
     except KeyError as error:
         # What only some of the tables need, a record may lack.
-        raise RecordError(f"the records lack the column {error}") from error
+        raise RecordError(
+            f"the records lack the column {error}: they were made by another version, "
+            "or are damaged"
+        ) from error
 
 
 def _text(command: Command, given: Mapping[str, Any]) -> str:
@@ -106,7 +109,7 @@ def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:
 
 
 def _reach(given: Mapping[str, Any]) -> str:
-    """The rule of reaching a target that the flags say; empty without them."""
+    """Returns the rule of reaching a target that the flags give; empty without them."""
     if "reach" in given:
         return str(given["reach"])
     if "protocol" in given:

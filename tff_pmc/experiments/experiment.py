@@ -96,7 +96,7 @@ def check_baseline(names: Sequence[str], baseline: str) -> None:
     """
     if baseline and baseline not in names:
         known = "; ".join(dict.fromkeys(names))
-        raise SettingError(f"--baseline={baseline} is none of the runs: {known}")
+        raise SettingError(f"--baseline={baseline} is not one of the runs: {known}")
 
 
 def experiment(name: str) -> Experiment:

@@ -43,7 +43,7 @@ def keep(
             have a run of one label and seed.
     """
     if os.path.lexists(goal):
-        raise RecordError(f"{goal} is there already: name a new folder")
+        raise RecordError(f"{goal} exists already: name a new folder")
     parts = [read_results(folder) for folder in folders]
     results = join_results(parts) if len(parts) > 1 else parts[0]
     about = {"command": command, "remark": remark}
@@ -54,7 +54,7 @@ def keep(
 
 
 def write(results: Results, goal: str) -> str:
-    """Writes the reports on kept runs; of several seeds the first has its own."""
+    """Writes the reports on kept runs, of several seeds also on the first alone."""
     name = str(results.setting("experiment", ""))
     return reporting.write(
         experiment(name), results, goal, alone=results.seeds[:1], page=False

@@ -1,4 +1,4 @@
-"""The reports on runs of an experiment, whether they were just made or lie on disk."""
+"""The reports on runs of an experiment, just made or read from disk."""
 
 from __future__ import annotations
 

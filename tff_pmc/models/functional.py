@@ -1,4 +1,4 @@
-"""What the papers' models share: layers, initial weights, loss; predictions."""
+"""Layers, initial weights, losses and predictions, shared by the papers' models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH_SIZE = 500
 
 
 def weights_type(model: tff.learning.models.FunctionalModel) -> tff.Type:
-    """The TFF type of the model's `tff.learning.models.ModelWeights`."""
+    """Returns the TFF type of the model's `tff.learning.models.ModelWeights`."""
     return tff.to_type(
         tff.learning.models.ModelWeights(
             *(
@@ -42,7 +42,7 @@ def classifier(
     weight_names: Sequence[str] = (),
     metrics_fns: Optional[tuple[Any, Any, Any]] = None,
 ) -> Any:
-    """A model of inputs and labels with the mean cross-entropy as its loss.
+    """Builds a model of inputs and labels whose loss is the mean cross-entropy.
 
     Args:
         weights: the initial trainable weights, arrays.
@@ -110,7 +110,7 @@ class Cnn(NamedTuple):
 
     @property
     def num_classes(self) -> int:
-        """The classes that it tells apart."""
+        """The number of its classes."""
         return max(2, self.units[-1])
 
     @property
@@ -122,7 +122,7 @@ class Cnn(NamedTuple):
         return [f"{layer}/{part}" for layer in layers for part in ("kernel", "bias")]
 
     def initial_weights(self, initializer: str, seed: int) -> list[np.ndarray]:
-        """The kernel and the bias of each layer in turn."""
+        """Returns the kernel and the bias of each layer in turn."""
         size, _, depth = (*self.image, 1)[:3]
         shapes: list[tuple[int, ...]] = []
         for stage in self.stages:
@@ -146,7 +146,7 @@ class Cnn(NamedTuple):
         activation: Callable[[Any], Any],
         before: Callable[[Any, int], Any] = lambda x, place: x,
     ) -> Any:
-        """The last outputs; `before(x, place)` changes a dense layer's inputs."""
+        """Computes the outputs; `before(x, place)` changes a dense layer's inputs."""
         layers = list(zip(weights[::2], weights[1::2]))
         x = x if len(self.image) == 3 else x[..., tf.newaxis]
         x = tf.cast(x, tf.float32) / 255.0
@@ -170,7 +170,7 @@ class Cnn(NamedTuple):
         name: str = "",
         **dropouts: float,
     ) -> Any:
-        """The model of the network, which drops inputs of its first dense layers.
+        """Builds the model of the network, with dropout before its first dense layers.
 
         With any of the `dropouts`, shares by the names that errors call them, the model
         of this `name` is for packed clients only.
@@ -207,7 +207,7 @@ class Cnn(NamedTuple):
 
 
 def activation_of(name: str) -> Callable[[Any], Any]:
-    """The activation of convolutions by its name, or a `ValueError`."""
+    """Returns the activation of convolutions by its name, or raises a `ValueError`."""
     check_choice("conv_activation", name, CONV_ACTIVATIONS)
     return tf.nn.relu if name == "relu" else tf.identity
 
@@ -219,7 +219,7 @@ def check_share(name: str, share: float) -> None:
 
 
 def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
-    """Glorot and Bengio's (2010) initial kernels, drawn with NumPy."""
+    """Draws Glorot and Bengio's (2010) initial kernels with NumPy."""
     check_choice("initializer", initializer, INITIALIZERS)
     generator = np.random.default_rng(seed)
     weights = []
@@ -249,7 +249,13 @@ def _truncated_normal(generator, deviation: float, shape) -> np.ndarray:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raises a `ValueError` that names the option when `value` is no choice."""
+    """Raises a `ValueError` if a value is not one of the choices.
+
+    Args:
+        name: the name of the option, for the message.
+        value: the value.
+        choices: what it may be.
+    """
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
@@ -301,7 +307,7 @@ def over_batches(
 def mean_of_batches(
     model: Any, weights: Any, x: Any, y: Any, of_batch: Callable[[Any, Any], Any]
 ) -> Any:
-    """The mean over examples of `of_batch(output, y)`, a mean over each batch.
+    """Averages `of_batch(output, y)`, a mean over each batch, over all examples.
 
     `output` is the model's `tff.learning.models.BatchOutput`. Of no examples it is 0.
     """
@@ -320,7 +326,7 @@ def mean_of_batches(
 
 
 def predicted_labels(output: Any) -> Any:
-    """The class of the highest score for each example, int32 [n].
+    """Returns the class of the highest score for each example, int32 [n].
 
     It is -1, which no label is, where a score is NaN: of these TensorFlow's argmax
     would make the class 0. An output without a score for each class is a `ValueError`.

@@ -18,15 +18,15 @@ _ACTIVATION = (
 class ModelSettings(Settings):
     """The settings that every model has; each model is a subclass.
 
-    A subclass has a `function` that makes the model, or a `build` of its own. The first
-    line of its docstring says in `--help` what the model is.
+    A subclass has a `function` that makes the model, or overrides `build`. The first
+    line of its docstring describes the model in `--help`.
 
     Attributes:
         function: makes the model of the settings, given by the names of the fields.
         element_shape: the shape of one image, or other input, that the model takes.
         element_dtype: its type: uint8 for images, and any of
             `leaf_data.examples.INPUT_TYPES`.
-        num_classes: the classes that it tells apart; 0 where that is not said. Data
+        num_classes: the number of its classes; 0 where it is not known. Data
             with more are refused.
     """
 
@@ -46,10 +46,10 @@ class ModelSettings(Settings):
     )
 
     def build(self) -> Any:
-        """The model, a `tff.learning.models.FunctionalModel`.
+        """Builds the model, a `tff.learning.models.FunctionalModel`.
 
         Raises:
-            TypeError: the subclass has neither a `function` nor a `build` of its own.
+            TypeError: the subclass neither has a `function` nor overrides `build`.
         """
         own = type(self)
         if not hasattr(own, "function"):
@@ -81,5 +81,5 @@ class DroppingModelSettings(ModelSettings):
 
 
 MODELS: Registry[type[ModelSettings]] = Registry("model", "tff_pmc.models")
-"""The models by name. A module of this package, or of a user's own, adds one by
+"""The models by name. A module of this package, or of a user, adds one by
 `MODELS.register(name, subclass of ModelSettings)`."""

@@ -81,7 +81,7 @@ def femnist_cnn(
     """The CNN of DA's FEMNIST experiment: 6,603,710 parameters.
 
     `mnist_cnn` with a dense layer of 2048 units and 62 classes (digits, upper
-    and lower case), as LEAF has it; see there for arguments and errors. Its images
+    and lower case), as in LEAF; see there for arguments and errors. Its images
     have 255 = paper, 0 = ink.
     """
     return _FEMNIST.classifier(conv_activation, initializer, seed)
@@ -122,7 +122,7 @@ def celeba_reference_cnn(
         batch_norm: the fate of its scale gamma, its offset beta and its moving
             mean and variance. `frozen` is what the published code does: its server
             never takes them from the clients, so that every client begins each
-            round with 1, 0, 0, 1 and trains its own, and the global model is
+            round with 1, 0, 0, 1 and trains it, and the global model is
             evaluated with 1, 0, 0, 1. `aggregated` sends them like all weights: gamma
             and beta are trained, the statistics are averaged with the clients'
             weights.

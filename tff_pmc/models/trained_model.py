@@ -41,7 +41,7 @@ def save_model(model: Any, weights: Any, folder: str, round_num: int = 0) -> Non
         round_num: the round after which the model is this one, written into
             `round.txt`; 0 writes none.
 
-    The inputs of the signature are `x`, or of a model with several inputs their own
+    The inputs of the signature are `x`, or of a model with several inputs their
     names. Of a model with several outputs each has its name, or `scores_0` and so on.
     """
     trainable, others = tuple(weights.trainable), tuple(weights.non_trainable)
@@ -130,7 +130,7 @@ def _without_warnings() -> Iterator[None]:
 
 
 def _by_name(name: str, tensors: Any) -> dict[str, Any]:
-    """Returns tensors by names: their own, or NAME, or NAME_0 and so on."""
+    """Returns tensors by names: those they have, or NAME, or NAME_0 and so on."""
     if isinstance(tensors, Mapping):
         return dict(tensors)
     flat = tf.nest.flatten(tensors)

@@ -21,7 +21,7 @@ def with_weights_of(model: Any, path: str, sha256: str) -> Any:
             the model's; the message names file and array.
     """
     if data_files.sha256(path) != sha256:
-        raise DataError(f"{path} has changed since it was named: give the flag again")
+        raise DataError(f"{path} has changed since the run was set up: start again")
     trainable, others = model.initial_weights
     wanted = [np.asarray(one) for one in (*trainable, *others)]
     with reading(path, "cannot be read", Exception):

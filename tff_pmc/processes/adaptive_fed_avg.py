@@ -3,7 +3,8 @@
 One round:
 
     the server sends w and class weights: 1 in the first round, and then
-       1 / (F1_c + epsilon), F1_c its model's on its own examples after the round before
+       1 / (F1_c + epsilon), F1_c the model's on the server's examples after the round
+       before
     -> each client trains on the weighted loss; its model's accuracy on the server's
        examples is its criterion ACC
     -> sums, score and server step as in `prioritized_fed_avg`
@@ -61,7 +62,7 @@ def build_adafed(
         server_optimizer_fn: the server's optimizer; by default SGD with rate 1.
         power: the exponent of the accuracy; see `criteria.server_accuracy`,
             also for whom this trusts.
-        quality: what weighs in the place of ACC, a criterion that knows the server's
+        quality: what weighs in the place of ACC, a criterion bound to the server's
             examples: for a regression `criteria.server_percentage_error`.
         criteria: the criteria after that one, which is the first column. Others that
             need the server's examples are bound to these.

@@ -33,7 +33,7 @@ _ARITHMETIC = (
 def resolve_score(
     priority: Optional[Sequence[str]], score: Optional[Score], codes: Sequence[str]
 ) -> Score:
-    """The score that `priority` or `score` names; a `ValueError` for both."""
+    """Returns the score that `priority` or `score` names; a `ValueError` for both."""
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
@@ -113,7 +113,7 @@ def check_client_optimizer(
 ) -> None:
     """Checks the clients' optimizer, and rate by round, for these weights (arrays).
 
-    A `ValueError` says that the rate follows a client's steps, or does not follow the
+    A `ValueError` reports a rate that follows a client's steps, or does not follow the
     round.
     """
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), trainable)
@@ -248,7 +248,7 @@ class _Received:
         return tff.learning.models.BatchOutput(*arrays, _PROBE_EXAMPLES)
 
     def has_classes(self, label: Any) -> bool:
-        """Whether the labels are the numbers of classes, of examples or of steps."""
+        """Returns whether labels are class numbers, of whole examples or of steps."""
         if not isinstance(label, tf.TensorSpec) or not label.dtype.is_integer:
             return False
         if label.shape.rank in (None, 1) or label.shape[-1] == 1:
@@ -257,7 +257,7 @@ class _Received:
         return np.ndim(self._output.predictions) == label.shape.rank + 1
 
     def client(self, values: dict[str, Any]) -> criteria_lib.LocalClient:
-        """The client of these values."""
+        """Returns the client of these values."""
         values = dict(values, attributes=_Attributes(values["attributes"]))
 
         def mean(of_batch: Any) -> Any:
@@ -276,11 +276,11 @@ class _Received:
 def _values_in_graph(
     criterion: criteria_lib.Criterion, received: _Received, arrays: dict[str, Any]
 ) -> list[float]:
-    """The criterion's value for the client of these arrays, in TFF's graphs, twice."""
+    """Computes the criterion for a client of these arrays twice, in TFF's graphs."""
     by_example = ("x", "y", "example_attributes")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         # Fed, and no constants: a graph takes seconds to hold a large model's weights,
-        # and TFF's does not know a client's number of examples.
+        # and TFF's does not have a client's number of examples.
         fed = {
             name: tf.nest.map_structure(
                 lambda a, known=name not in by_example: tf.compat.v1.placeholder(

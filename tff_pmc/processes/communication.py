@@ -37,10 +37,10 @@ def traffic(
     own_metrics: Any = (),
     num_sums: Optional[int] = None,
 ) -> Traffic:
-    """The traffic of a process, from the types in its `next`.
+    """Computes the traffic of a process from the types in its `next`.
 
     What a simulation reports of each client, or remembers for it, is left out.
-    `own_metrics` are the `tf.TensorSpec`s of what a client reports of the model's own
+    `own_metrics` are the `tf.TensorSpec`s of what a client reports of the model's
     metrics, whose finalized values are other numbers. `num_sums` are the sums that the
     round needs, where it makes more for a look at what else it could have been.
     """
@@ -70,7 +70,7 @@ def traffic(
 
 
 def size(specs: Any) -> int:
-    """The bytes of a structure of `tf.TensorSpec`s of known shape."""
+    """Returns the bytes of a structure of `tf.TensorSpec`s of known shape."""
     return sum(
         spec.shape.num_elements() * spec.dtype.size for spec in tf.nest.flatten(specs)
     )

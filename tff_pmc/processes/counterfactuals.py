@@ -1,4 +1,4 @@
-"""What a round's model would have been under other weightings, judged and not taken.
+"""A round's models under other weightings, judged and not taken.
 
 A round's sums hold the model of every score over the basis, and of every learning rate
 of the server: so a cohort trains once, and the models are made and judged one after
@@ -60,13 +60,13 @@ def counterfactuals(
     """Asks what a round would become under each of several weightings.
 
     The cohort trains once, and the state stays as it is: `online.next` may be called
-    with it as if nothing had been asked.
+    with it as if this had not been called.
 
     Args:
         online: the process, of `build_online_adjusted_fed_avg`; its judge judges.
         state: its state before the round.
         clients: the cohort's data, as of `online.next`.
-        judges: the data of those who judge, as of `online.next`.
+        judges: the data of the judging clients, as of `online.next`.
         scores: the weightings; by default the candidates of the process. Its `others`
             may be among them.
         rates: the server's learning rates; by default that of the process.
@@ -74,7 +74,7 @@ def counterfactuals(
     Returns:
         A data frame with a row for each score and rate: `score` (its label), `rate`
         (NaN for that of the process) and `correct`, the examples that the model gets
-        right, of all who judge together.
+        right, of all judging clients together.
 
     Raises:
         ValueError: there are no judges, the sums of the process do not cover a score,

@@ -15,7 +15,7 @@ from tff_pmc.models.functional import predicted_labels
 
 
 def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset:
-    """A client's dataset with its number in the federation beside every batch.
+    """Adds a client's number in the federation to every batch of its dataset.
 
     Args:
         dataset: the client's batches.
@@ -39,7 +39,7 @@ def build_dataset_evaluation(
     *,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.Computation:
-    """The evaluation on datasets of batches; see `build_federated_evaluation`."""
+    """Builds evaluation on datasets of batches; see `build_federated_evaluation`."""
     with tf.Graph().as_default():
         spec_model = model_fn()
         has_classes = _has_classes(spec_model)
@@ -109,7 +109,7 @@ def over_clients(
 
 
 def _has_classes(model: tff.learning.models.VariableModel) -> bool:
-    """Whether the model gives a score per class for each example, which has one label.
+    """Returns whether the model gives class scores for examples with one label each.
 
     Only then it is defined how many examples it gets right.
     """

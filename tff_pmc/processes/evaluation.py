@@ -42,14 +42,14 @@ def build_federated_evaluation(
 
     the number of examples that the model classifies correctly (PMC eq. 10 divides their
     sum by the number of examples). Counts, so that comparisons are exact. A model with
-    metrics of its own gives `<correct=int32[K], metrics=M>`.
+    metrics gives `<correct=int32[K], metrics=M>`.
 
-    With *datasets of batches*, as of TFF's own `build_fed_eval`, B being a batch,
+    With *datasets of batches*, as of TFF's `build_fed_eval`, B being a batch,
 
         (<W@SERVER, {B*}@CLIENTS>
          -> <examples=int32, loss_sum=float32, correct=int32, metrics=M>@SERVER)
 
-    where M are the model's metrics (those of its Keras model, say) by name, and
+    where M are the model's metrics (such as those of a Keras model) by name, and
     `loss_sum` is the sum of the losses of all examples. `correct` is there where the
     model gives each example a score per class, and each has one label. With
     `num_clients` the data are `{<B, int32>*}@CLIENTS`, made by `with_client_number`,
@@ -96,7 +96,7 @@ def build_federated_evaluation(
 
 
 def num_scores(model: tff.learning.models.FunctionalModel) -> int:
-    """How many scores a model gives an example: the number of classes it knows.
+    """Returns how many scores a model gives an example: its number of classes.
 
     Raises:
         ValueError: it does not give a score for each class, of which the highest is
@@ -121,11 +121,20 @@ def build_correct_counts(
     metrics: Optional[tff.Computation] = None,
     secure: bool = False,
 ) -> tff.Computation:
-    """The packed form of `build_federated_evaluation`: counts, by default alone.
+    """Builds the packed form of `build_federated_evaluation`, by default counts alone.
 
-    With `secure` they are a secure sum, of which the server sees the total alone. A
-    model that gives no score for each class, or has several labels of an example, is a
-    `ValueError`.
+    Args:
+        model: a classifier with one score for each class.
+        num_clients: the number of clients in the federation, K; None for one total
+            over all clients.
+        batch_size: the most examples in a forward pass.
+        metrics: the aggregation of the model's metrics; None for counts alone.
+        secure: whether counts are a secure sum, of which the server sees the total
+            alone.
+
+    Raises:
+        ValueError: the model gives no score for each class, or has several labels of
+            an example.
     """
     num_scores(model)
     label = packing.split_batch(model.input_spec)[1]
@@ -211,13 +220,13 @@ def over_packs(
     of_pack: Callable[[Any, Any], Any],
     combine: Callable[[Any], Any] = tff.federated_sum,
 ) -> tff.Computation:
-    """`over_clients` of a `tf.function` of a model's weights and a pack."""
+    """Applies `over_clients` to a `tf.function` of model weights and a pack."""
     types = models.weights_type(model), data_type
     return over_clients(tff.tensorflow.computation(*types)(of_pack), combine)
 
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
-    """The type of a pack of `evaluation_packs`, <x=X[?, ...], y=Y[?, ...], client>."""
+    """Returns the type of a pack, <x=X[?, ...], y=Y[?, ...], client>."""
     x, y = packing.split_batch(model.input_spec)
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(
@@ -276,7 +285,7 @@ def build_loss_sums(
         (<W@SERVER, <x=X[?, ...], y=Y[?, ...], client=int32[?]>@CLIENTS>
          -> float32[num_clients]@SERVER)
 
-    A model says the mean loss of a batch and not that of each example, so no batch
+    A model gives the mean loss of a batch and not that of each example, so no batch
     has the examples of two clients.
 
     Args:

@@ -58,7 +58,7 @@ def build_federated_prediction(
 
 
 def _predicted(model, weights, x, row, num_examples, batch_size):
-    """The predicted label of each x at its row, int32 [num_examples], else 0."""
+    """Predicts the label of each x at its row, int32 [num_examples]; 0 elsewhere."""
 
     def add(predicted, rows, output):
         return tf.tensor_scatter_nd_update(
@@ -131,7 +131,7 @@ def build_local_tuning_prediction(
     @tff.tensorflow.computation(received_type, data_type, x_type)
     @tf.function
     def tune_pack(received, pack, x):
-        # One more than the label, so that a sum tells class 0 from no answer.
+        # One more than the label, so that a sum distinguishes class 0 from no answer.
         answers = tf.zeros([num_clients, num_examples], tf.int32)
         rows = tf.range(num_examples)
         clients = PackedClients.read(pack)

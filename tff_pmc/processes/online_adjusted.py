@@ -173,7 +173,7 @@ class OnlineAdjustedFedAvg:
             stepped = self.step(state, trained, self.candidates[index])
         else:
             before = search.SearchState(int(state.index), int(state.correct))
-            trials = search.Trials(self.policy, len(self.candidates), before)
+            trials = search.CandidateSearch(self.policy, len(self.candidates), before)
             while trials.next is not None:
                 tested = trials.next
                 candidate = self.step(state, trained, self.candidates[tested])
@@ -484,12 +484,12 @@ def default_judge(
     secure &= list(sums.hiding) == ["scalar_sum_factory"] and num_clients is None
     for name in () if secure else sums.hiding:
         raise ValueError(
-            f"{name} would hide the sums of training, while the default judge "
-            "returns exact counts of correct examples: give a judge of your own"
+            f"{name} would hide the sums of training, while the default judge returns "
+            "exact counts of correct examples: give another judge"
         )
     if not isinstance(model, tff.learning.models.FunctionalModel):
         raise ValueError(
-            "a model_fn needs a judge of its own: a computation (<W@SERVER, "
-            "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
+            "with a model_fn, give a judge: a computation (<W@SERVER, data@CLIENTS> "
+            "-> int32@SERVER) of how many examples a model gets right"
         )
     return build_correct_counts(model, num_clients, secure=secure)

@@ -141,7 +141,7 @@ def build_online_adjusted_iterative_process(
 def choice(
     policy: str, counts: tf.Tensor, in_force: tf.Tensor, before: tf.Tensor
 ) -> tf.Tensor:
-    """Returns the index that `search.Trials` would choose, in TensorFlow.
+    """Returns the index that `search.CandidateSearch` would choose, in TensorFlow.
 
     Args:
         policy: `backtracking` or `best_of_all`.
@@ -167,8 +167,9 @@ def pair_packs(
     """Pairs training packs with packs of examples to judge on.
 
     Args:
-        train: the cohort, of `clients.packing.pack`.
-        test: all clients' examples, of `evaluation_packs`.
+        train: the packs of the round's cohort, made by `tff_pmc.pack`.
+        test: the packs of all clients' examples to judge on, made by
+            `evaluation_packs`.
 
     Returns:
         As many `OrderedDict(train, test)` as the longer of the two has packs; the

@@ -95,7 +95,7 @@ def build_prioritized_fed_avg(
                          score=float32, model_sums=..., scalar_sums=...>,
              finalizer=<update_rejected=int32>>
 
-    After `loss_sum` come the model's metrics by name (those of its Keras model, say),
+    After `loss_sum` come the model's metrics by name (such as those of a Keras model),
     with the values that TFF's `build_weighted_fed_avg` reports. `totals` are the sums
     of the criteria (normalized ones with declared ranges), `monomials` those of the
     `r_S[k]` (in two stages of normalized criteria), `score` is the sum of the scores.
@@ -126,7 +126,7 @@ def build_prioritized_fed_avg(
             place of a score. The weight of an update is the client's number of
             examples, float32: DS has to be among the criteria, and only DS counts. A
             client whose update is not finite comes as 0 with the weight 0: an
-            unweighted factory cannot tell it from an update of 0.
+            unweighted factory cannot distinguish it from an update of 0.
         criteria: the m criteria the clients measure, codes or `Criterion`s.
         basis: the sums to make; by default those the score needs. With
             `Basis.all_subsets(m)` every ordering follows (`with_score`), and with

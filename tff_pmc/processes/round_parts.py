@@ -128,7 +128,7 @@ def _check_datasets_suffice(
             "packed clients only"
         )
     if num_weighted_classes:
-        raise ValueError("class weights are of packed clients only: leave out packed")
+        raise ValueError("class weights are for packed clients only: leave packed out")
 
 
 def one_client_each(
@@ -181,7 +181,7 @@ def one_client_each(
 def apply_update(
     optimizer: tff.learning.optimizers.Optimizer, state: Any, weights: Any, update: Any
 ) -> tuple[Any, Any, tf.Tensor]:
-    """One server step, in TensorFlow: `w - server_rate * update` (PMC eq. 2) for SGD.
+    """Takes one server step: `w - server_rate * update` (PMC eq. 2) for SGD.
 
     An update is received minus trained weights, as everywhere in TFF: a
     gradient to the optimizer, which steps the trainable variables. Non-trainable

@@ -1,4 +1,4 @@
-"""Measurements that the server takes of a model on examples of its own."""
+"""Measurements of a model that the server takes on the examples it holds."""
 
 from __future__ import annotations
 
@@ -46,10 +46,19 @@ def build_confusion(
 def build_server_judge(
     model: tff.learning.models.FunctionalModel, x: Any, y: Any, num_classes: int
 ) -> Callable[[Any, Any], np.ndarray]:
-    """Builds a judge for `build_online_adjusted_fed_avg` that asks no client.
+    """Builds a judge for `build_online_adjusted_fed_avg` that involves no client.
 
-    Its result is the number of the server's examples that the model gets right. The
-    clients' data, which a judge is given, it leaves aside.
+    The judge ignores the clients' data.
+
+    Args:
+        model: a functional model with one score for each class.
+        x: the server's inputs, `[n, ...]`.
+        y: their labels, int `[n]`.
+        num_classes: the number of classes.
+
+    Returns:
+        A function `(weights, unused data) -> int`, the number of the server's examples
+        that the model gets right.
     """
     confusion = build_confusion(model, x, y, num_classes)
 
@@ -60,7 +69,7 @@ def build_server_judge(
 
 
 def f1_of_classes(confusion: tf.Tensor) -> tf.Tensor:
-    """F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for a class that is not there.
+    """Computes F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for an absent class.
 
     The confusion has the numbers of examples by label (rows) and answer (columns).
     """

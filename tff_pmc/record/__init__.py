@@ -1,1 +1,1 @@
-"""The record of a run: its columns, its folder, written, read and gone on with."""
+"""The record of a run: its columns, its folder, written, read and resumed."""

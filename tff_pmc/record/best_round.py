@@ -1,4 +1,4 @@
-"""Which round of a run is the best, by what its models were judged on."""
+"""The best round of a run, by what its models were judged on."""
 
 from __future__ import annotations
 

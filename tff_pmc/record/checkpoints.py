@@ -73,7 +73,9 @@ def load(folder: str, template: Any) -> Optional[Saved]:
         raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
     pairs = zip(leaves, like)
     if any((a.dtype, a.shape) != (b.dtype, b.shape) for a, b in pairs):
-        raise RecordError(f"{path} is of another state: its arrays are others")
+        raise RecordError(
+            f"{path} is of another state: its arrays differ in type or shape"
+        )
     # A leaf without dimensions is a number, as in the states of the process.
     values = [leaf if leaf.shape else leaf[()] for leaf in leaves]
     state = tf.nest.pack_sequence_as(template, values)

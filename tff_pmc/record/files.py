@@ -115,7 +115,7 @@ def make_empty_folder(path: str, or_else: str = "") -> None:
     for name in sorted(list_folder(path)):
         if name != LOCK and not name.endswith(_NEW):
             raise RecordError(
-                f"--output_dir={path} is not empty (it holds {name}); results are "
+                f"{path}: the folder is not empty (it holds {name}); results are "
                 f"never overwritten: name another folder{or_else}"
             )
 
@@ -126,7 +126,7 @@ def list_folder(path: str) -> list[str]:
         os.makedirs(path, exist_ok=True)
         return os.listdir(path)
     except OSError as error:
-        raise RecordError(f"--output_dir={path}: {error.strerror}") from error
+        raise RecordError(f"{path}: {error.strerror}") from error
 
 
 @contextlib.contextmanager
@@ -135,14 +135,12 @@ def locked(path: str) -> Iterator[int]:
     try:
         descriptor = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise RecordError(f"--output_dir={path}: {error.strerror}") from error
+        raise RecordError(f"{path}: {error.strerror}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InUseError(
-                f"--output_dir={path} is in use: another run writes into it"
-            ) from error
+            raise InUseError(f"{path} is in use: another run writes into it") from error
         yield descriptor
     finally:
         os.close(descriptor)

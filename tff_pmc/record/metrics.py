@@ -1,4 +1,4 @@
-"""What a run's models are measured by on the test examples: accuracy, or the loss.
+"""The metric of a run's models on the test examples: accuracy, or the loss.
 
 Accuracy is defined where examples have classes. A regression's record has the loss in
 its place, as the model defines it: `test_loss` is the mean over all test examples.

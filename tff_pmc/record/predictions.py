@@ -5,7 +5,7 @@
 
 N test examples in the federation's order, client after client; predicted is 255 where
 a score was not a number, as more classes than 255 are not recorded. A run writes the
-record when it is asked to (`--predictions`).
+record with `--predictions`.
 """
 
 from __future__ import annotations

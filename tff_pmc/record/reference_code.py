@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tff_pmc.record.predictions import Predictions
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results, join_results, results_of_counts
 
 PARAMETERS = "params.txt"
 LOCAL_DATA = "Local dataset type"
@@ -57,7 +56,26 @@ def holds_runs(path: str) -> bool:
     return bool(_run_folders(path))
 
 
-def read(path: str) -> Results:
+class ReferenceRun(NamedTuple):
+    """A run of the published code.
+
+    Attributes:
+        folder: its folder.
+        label: its ordering, `LD,DS,MD`.
+        data_set: `mnist` or `celeba`.
+        correct: the correct test examples of each client after each round, int
+            [rounds, clients].
+        examples: the test examples of each client, int [clients].
+    """
+
+    folder: str
+    label: str
+    data_set: str
+    correct: npt.NDArray[np.int64]
+    examples: npt.NDArray[np.int64]
+
+
+def read_runs(path: str) -> list[ReferenceRun]:
     """Reads a run of the published code, or a folder of such runs.
 
     Accuracies are computed from the predictions, as integers over integers. A client is
@@ -69,34 +87,32 @@ def read(path: str) -> Results:
         RecordError: a file is missing, or not what the code writes; one line names it.
     """
     folders: dict[str, str] = {}
-    parts: list[Results] = []
+    runs = []
     for parameters, folder in sorted(
         ((_read_parameters(folder), folder) for folder in _run_folders(path)),
         key=lambda run: int(run[0][PERMUTATION]),
     ):
-        one = _read_run(folder, parameters)
-        (label,) = one.labels
-        if label in folders:
-            raise RecordError(f"{folders[label]} and {folder} are both runs of {label}")
-        folders[label] = folder
-        parts.append(one)
+        run = _read_folder(folder, parameters)
+        other = folders.setdefault(run.label, folder)
+        if other != folder:
+            raise RecordError(f"{other} and {folder} are both runs of {run.label}")
+        runs.append(run)
+    return runs
 
-    def predictions(seed: int, label: str, round_num: int) -> Predictions:
-        found = _in_order(listed(folders[label], round_num))
-        if len(set(found.client_ids)) < len(found.client_ids):
-            raise RecordError(
-                f"{folders[label]}: two clients have the same test labels, so the "
-                "clients of two rounds cannot be aligned"
-            )
-        return found
 
-    joined = join_results(parts)
-    return Results(
-        joined.runs,
-        lambda name: getattr(joined, name),
-        path=path,
-        predictions=predictions,
-    )
+def read_predictions(folder: str, round_num: int) -> Predictions:
+    """Reads a round's predictions, in the order of the clients of `read_runs`.
+
+    Raises:
+        RecordError: two clients have the same test labels.
+    """
+    found = _in_order(listed(folder, round_num))
+    if len(set(found.client_ids)) < len(found.client_ids):
+        raise RecordError(
+            f"{folder}: two clients have the same test labels, so the clients of two "
+            "rounds cannot be aligned"
+        )
+    return found
 
 
 def listed(folder: str, round_num: int) -> Predictions:
@@ -120,7 +136,7 @@ def _run_folders(path: str) -> list[str]:
     return [one for one in places if os.path.exists(os.path.join(one, PARAMETERS))]
 
 
-def _read_run(path: str, parameters: dict[str, str]) -> Results:
+def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
     num_rounds = sum(name.startswith("round_") for name in os.listdir(path))
     rounds = []
     for round_num in range(1, num_rounds + 1):
@@ -132,14 +148,16 @@ def _read_run(path: str, parameters: dict[str, str]) -> Results:
                 f"{path}: round_{round_num} has other test labels than round_1; a run "
                 "that was cut off can be read without its last round"
             )
-    data_set = "mnist" if LOCAL_DATA in parameters else "celeba"
-    label = ",".join(orderings(data_set)[int(parameters[PERMUTATION])])
-    correct = {label: [one.correct for one in rounds]}
     if not rounds:
         raise RecordError(f"{path} has no round_1")
-    made = results_of_counts(correct, np.diff(rounds[0].row_splits).tolist())
-    made.runs["data_name"], made.runs["path"] = data_set, path
-    return made
+    data_set = "mnist" if LOCAL_DATA in parameters else "celeba"
+    return ReferenceRun(
+        folder=path,
+        label=",".join(orderings(data_set)[int(parameters[PERMUTATION])]),
+        data_set=data_set,
+        correct=np.array([one.correct for one in rounds]),
+        examples=np.diff(rounds[0].row_splits),
+    )
 
 
 def _in_order(found: Predictions) -> Predictions:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from leaf_data.errors import one_line
+from tff_pmc.record import reference_code
 from tff_pmc.record.files import RUN_JSON, by_flag, read_json
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
@@ -29,7 +30,7 @@ BASELINE = "DS"
 """The label of federated averaging, the usual baseline."""
 
 KEY = ["seed", "label"]
-"""The columns that tell runs apart, in every table."""
+"""The columns that identify a run, in every table."""
 
 OF_RUNS = (
     *(
@@ -53,7 +54,7 @@ Read = Callable[[str], Optional[pd.DataFrame]]
 
 
 class Results:
-    """Several runs as tidy tables: `seed` and `label` tell the runs apart in each.
+    """Several runs as tidy tables: `seed` and `label` identify the run in each.
 
     Attributes:
         runs: a row a run: `seed`, `label` (its ordering, as `LD,DS,MD`, or algorithm),
@@ -232,14 +233,12 @@ def read_results(path: str) -> Results:
         RecordError: it holds no run, or a file of it is missing (then a
             `RecordMissingError`) or broken; one line names it.
     """
-    from tff_pmc.record import reference_code
-
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
     if os.path.exists(os.path.join(path, EXPERIMENT)):
         return _read_kept(path)
     if reference_code.holds_runs(path):
-        return reference_code.read(path)
+        return _read_reference(path)
     folders: dict[tuple[int, str], str] = {}
     rows = []
     for folder in (run for place in _folders(path) for run in _runs_in(place)):
@@ -430,6 +429,26 @@ def _plan(path: str) -> dict[str, Any]:
     return read_json(os.path.join(path, RUN_JSON), missing={})
 
 
+def _read_reference(path: str) -> Results:
+    """Reads runs of the authors' published code; see `reference_code.read_runs`."""
+    runs = reference_code.read_runs(path)
+    parts = []
+    for run in runs:
+        part = results_of_counts({run.label: run.correct}, run.examples.tolist())
+        part.runs["data_name"], part.runs["path"] = run.data_set, run.folder
+        parts.append(part)
+    joined = join_results(parts)
+    folders = {run.label: run.folder for run in runs}
+    return Results(
+        joined.runs,
+        lambda name: getattr(joined, name),
+        path=path,
+        predictions=lambda seed, label, round_num: reference_code.read_predictions(
+            folders[label], round_num
+        ),
+    )
+
+
 def _read_kept(path: str) -> Results:
     """Reads a folder of kept results: `experiment.json`, and a table for all runs."""
     name = os.path.join(path, EXPERIMENT)
@@ -503,7 +522,7 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
 
     Args:
         every: the results; or, by a new label, results that have one label each, so
-            that runs of one ordering from several folders can be told apart.
+            that runs of one ordering from several folders can be distinguished.
 
     Raises:
         RecordError: two runs have the same seed and label.

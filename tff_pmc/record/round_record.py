@@ -1,4 +1,4 @@
-"""A round as its record has it: what the columns of `tables` are made of."""
+"""The record of a round, from which the columns of `tables` follow."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class RoundRecord:
 
     @property
     def counted(self) -> Floats:
-        """The criteria, NaN for the clients that were left out, who have no weight."""
+        """The criteria; NaN for clients that were left out, which have no weight."""
         return without(self.raw, self.excluded)
 
     @functools.cached_property
@@ -268,7 +268,9 @@ def cohort_weights(
 
     train = metrics["client_work"]["train"]
     if "criteria_by_client" not in train:
-        raise ValueError("the metrics show no client: build with report_cohort")
+        raise ValueError(
+            "the metrics have no clients: build the process with report_cohort"
+        )
     rows = slice(int(train["clients"]))  # Of packs there may be room for more.
     raw = np.asarray(train["criteria_by_client"], float)[rows]
     excluded = np.asarray(train["excluded_by_client"])[rows] > 0

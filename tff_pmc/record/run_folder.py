@@ -134,15 +134,16 @@ class RunFolder:
         found = checkpoints.load(self.path, initial)
         if found is None and sizes:
             raise RecordError(
-                f"--resume: {self.path} has rows and no {checkpoints.NAME}; nothing "
-                "was changed: run into another folder"
+                f"{self.path} cannot be resumed: it has rows and no "
+                f"{checkpoints.NAME}; nothing was changed: name another folder"
             )
         state, round_num, lengths = found or (initial, 0, {})
         for name, length in lengths.items():
             if sizes.get(name, 0) < length:
                 raise RecordError(
-                    f"--resume: {self._path(name)} lacks rows of round {round_num}, "
-                    "whose checkpoint is there: run into another folder"
+                    f"{self._path(name)} lacks rows of round {round_num}, whose "
+                    "checkpoint is there: the run cannot be resumed: name another "
+                    "folder"
                 )
         self._begin()
         ended = self._before.get("ended_after") == round_num and not self._opened
@@ -216,7 +217,7 @@ class RunFolder:
         if name not in self._lengths:
             writer.writeheader()
         elif self._columns[name] != columns:
-            raise RecordError(f"{self._path(name)} has other columns than {columns}")
+            raise RecordError(f"{self._path(name)}: its columns are not {columns}")
         self._columns[name] = columns
         writer.writerows(rows)
         with (

@@ -69,7 +69,8 @@ def warn_of_other_versions(
         logging.warning(
             "%s was begun with other versions (%s): what is added may not be "
             "comparable with what is there.",
-            *(path, differing),
+            path,
+            differing,
         )
 
 
@@ -82,11 +83,11 @@ def check_same(
     is there is the beginning of them. Returns whether there are more.
     """
     if not before:
-        raise RecordError(f"--resume: there is no run in {path}")
+        raise RecordError(f"{path} cannot be resumed: there is no run in it")
     if before.get("format") != files.FORMAT:
         raise RecordError(
-            f"--resume: {path} was begun by an earlier version, whose settings and "
-            "checkpoints have other names: run into another folder"
+            f"{path} cannot be resumed: it was begun by an earlier version, whose "
+            "settings and checkpoints have other names: name another folder"
         )
     now = json.loads(json.dumps(description))  # Tuples as the file has them.
     pairs = [
@@ -102,8 +103,8 @@ def check_same(
     ]
     if differing:
         raise RecordError(
-            f"--resume: {path} is another run ({'; '.join(differing)}); give its "
-            "flags, or name another folder"
+            f"{path} cannot be resumed: it is another run ({'; '.join(differing)}): "
+            "give its settings, or name another folder"
         )
     return any(old != new for old, new in pairs)
 

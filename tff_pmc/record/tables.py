@@ -46,7 +46,7 @@ NUMBER = "number"
 rounds without one."""
 
 PACKED = ".gz"
-"""The ending of the name of a table that is kept packed."""
+"""The ending of the name of a table that is stored compressed."""
 
 _DTYPES = {
     **{TEXT: "str", FLAG: "int64"},
@@ -74,7 +74,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: its name, its columns behind `round`, and what tells rows apart.
+    """A table: its name, its columns behind `round`, and what identifies a row.
 
     `others` gives the columns that have no fixed name, which are numbers: the raw
     criteria by their codes, and in `rounds` the metrics of the model. They stand before

@@ -1,4 +1,4 @@
-"""Tables and figures made of runs' records; knows nothing of training or TFF.
+"""Tables and figures made of runs' records, without training or TFF.
 
     from tff_pmc.reports import REPORTS, output
 

@@ -20,7 +20,7 @@ from tff_pmc.reports.papers.published import rounds_of_half
 from tff_pmc.reports.rounds_to_target import HALF, rounds_to_target
 
 MOST_TOGETHER = 3
-"""The most orderings or algorithms in one panel; of more, each has its own."""
+"""The most orderings or algorithms in one panel; of more, each has a panel."""
 
 _LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
 _CENTRAL = {"accuracy": "central_accuracy", "test_loss": "central_loss"}
@@ -39,7 +39,7 @@ def accuracy_plot(
 
     Up to three orderings or algorithms are lines of one panel, and of one seed and at
     most two of them the band is the clients' 10th to 90th percentile. Of more, each has
-    a panel of its own with the baseline in gray. Of several seeds the line is the mean
+    a panel with the baseline in gray. Of several seeds the line is the mean
     and the band goes from the lowest to the highest. Marks are the rounds in which half
     of the devices reach a target, filled for these runs and hollow as the papers print
     them; see `mark_rounds`.
@@ -135,7 +135,7 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     if any(_CENTRAL["accuracy"] in runs.rounds for runs in _every(groups)):
         handles.append(figures.handle("central test set", linestyle=":"))
     handles += mark_handles(marked)
-    figures.name_panels(figure, every, figures.ACCURACY, handles)
+    figures.label_axes(figure, every, figures.ACCURACY, handles)
     return figure
 
 
@@ -240,7 +240,7 @@ def mark_rounds(
 
 
 def mark_handles(targets: Collection[int]) -> list[Any]:
-    """Returns what a legend says of the marks: their targets, and whose they are."""
+    """Returns a legend's words on the marks: their targets, and whose they are."""
     if not targets:
         return []
     first = min(targets)

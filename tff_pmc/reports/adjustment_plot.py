@@ -1,4 +1,4 @@
-"""What the online adjustment of a run kept and rejected, round by round.
+"""The orderings that a run's online adjustment chose and rejected, round by round.
 
 DA's Figure 1 illustrates the same with dummy values; this is drawn of a real run.
 """
@@ -21,7 +21,7 @@ _DARK = "#333333"
 def adjustment_plot(
     results: Results, *, title: str = "", reference: Optional[Results] = None
 ) -> Figure:
-    """Returns a plot of what an adjusted run kept, and what it tested and rejected.
+    """Returns a plot of what an adjusted run chose, and what it tested and rejected.
 
     Above, the accuracy of the model kept in each round, and hollow, in the color of
     its ordering, each candidate that was tested and rejected. Below, a lane an

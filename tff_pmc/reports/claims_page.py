@@ -103,7 +103,9 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     (the reason, or how to run it), `decided_by`, `seeds` and `shown`, as in `Answer`;
     `shown` has the numbers that the page shows, and is no column of the table.
     """
-    return pd.DataFrame([_judged(claim, kept) for claim in found], columns=_COLUMNS)
+    return pd.DataFrame(
+        [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS
+    )
 
 
 _COLUMNS = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
@@ -142,7 +144,7 @@ def _line(row: pd.Series[Any]) -> str:
     return markdown_cell(_REMARK.sub("", row["says"])) + seeds
 
 
-def _judged(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
+def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
     found = answer(claim, kept)
     commands = []
     for name in claim.experiments:

@@ -1,4 +1,4 @@
-"""Which classes a run gets wrong: confusion matrices, recall and F1 of each class.
+"""Confusion matrices, recall and F1 of each class.
 
 They follow from the recorded predictions (`--predictions`), for the last and the best
 round, on the examples of all clients and of the tenth of the clients with the lowest

@@ -1,4 +1,4 @@
-"""Which client had which weight in a round, from the record of the cohorts."""
+"""The weight of each client in a round, from the record of the cohorts."""
 
 from __future__ import annotations
 
@@ -81,6 +81,6 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
         figures.handle("median of the cohort; band: smallest to largest"),
         figures.handle("equal weight", linestyle=":", linewidth=0.6),
     ]
-    figures.name_panels(figure, every, "weight times clients", handles)
+    figures.label_axes(figure, every, "weight times clients", handles)
     figures.entitle(figure, f"Weights of the clients\n{title}")
     return figure

@@ -44,7 +44,7 @@ def compare(
     without runs, or with two of one ordering, is a `RecordError`.
 
     The `targets`, percent, and the rule to `reach` one on both sides (`above`, as the
-    published evaluation script has it, or `at_least`) are by default the runs' own, and
+    published evaluation script has it, or `at_least`) are by default the runs', and
     where none has targets, those of the published tables on their data set.
 
     The columns are experiment, quantity, target_accuracy_pct, devices, round, a, b,
@@ -105,7 +105,7 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
         figures.handle(styles.figure_text(name), linestyle=line)
         for line, name in zip(_LINES.values(), (a, b))
     ]
-    figures.name_panels(figure, every, figures.ACCURACY, handles)
+    figures.label_axes(figure, every, figures.ACCURACY, handles)
     return figure
 
 
@@ -141,7 +141,7 @@ def _published_targets(sides: Sequence[Results]) -> Sequence[int]:
 
 
 def _by_label(results: Results, published: bool) -> dict[str, Results]:
-    """Returns the runs by their labels, as the published code has these if asked."""
+    """Returns the runs by their labels, or by the labels of the published code."""
     found: dict[str, Results] = {}
     for seed, label in results.runs[["seed", "label"]].itertuples(index=False):
         name = reference_code.by_meaning(label) if published else label

@@ -8,15 +8,15 @@ import pandas as pd
 
 from tff_pmc.record.results import OF_RUNS, Results
 
-# The settings by which the runs of an experiment are told apart.
+# The settings that distinguish the runs of an experiment.
 _OF_ROWS = ("algorithm", "priority", "criteria", "adjustment")
 
 
 def data_caveat(results: Results) -> str:
     """Returns the source of data that is incomplete, empty for none.
 
-    To be shown wherever such runs are: nobody may take them for runs on all of the data
-    set that their experiment is named after.
+    To be shown wherever such runs are: they must not be taken for runs on all of the
+    data set that their experiment is named after.
     """
     for _, run in results.runs.iterrows():
         source = str(run["data_source"])

@@ -82,7 +82,8 @@ def figures_of_round(
     """Returns the rows of `weight_figures` of one cohort.
 
     Args:
-        raw: the criteria of its clients, [clients, m]; NaN for who was left out.
+        raw: the criteria of its clients, [clients, m]; NaN for clients that were left
+            out.
         criteria: the codes of the first of these columns, which are put in order.
         normalization: how they are normalized.
         in_force: the label of the score in force.
@@ -144,7 +145,10 @@ def groups(results: Results, client_table: leaf_data.ClientTable) -> pd.DataFram
     """
     clients = results.clients
     if clients.empty:
-        raise RecordError(f"{results.path}: no clients are recorded")
+        raise RecordError(
+            f"{results.path}: the runs recorded no clients: run without "
+            "--record_clients=none"
+        )
     names = list(dict.fromkeys(clients["client"]))
     table = client_table.of(names)
     metric = ACCURACY if ACCURACY.total in clients else LOSS

@@ -124,17 +124,20 @@ def _baselines(results: Results, kind: Kind) -> dict[str, str]:
     labels, baseline = paired.check_paired(results), results.baseline
     if kind is ORDERINGS:
         if baseline not in labels:
-            raise RecordError(f"no run is of {baseline}: there are {', '.join(labels)}")
+            raise RecordError(
+                f"no run has the label {baseline}: there are {', '.join(labels)}"
+            )
         length = paired.planned_length(results).groupby("label", sort=False).first()
         for label in labels:
             if length[label] != length[labels[0]]:
                 raise RecordError(
                     f"{label} has {length[label]} rounds, and {labels[0]} has "
-                    f"{length[labels[0]]}"
+                    f"{length[labels[0]]}: compare runs of equal length"
                 )
         return dict.fromkeys(labels, baseline)
     runs = results.runs.drop_duplicates("label")
-    # The plain baseline comes first: not that with another server's optimizer, say.
+    # The plain baseline comes first: not, for example, one with another server
+    # optimizer.
     plain = runs[(runs["title"] == baseline) | (runs["label"] == baseline)]
     on_data = dict(zip(plain["note"][::-1], plain["label"][::-1]))
     for label, note in zip(runs["label"], runs["note"]):

@@ -1,4 +1,4 @@
-"""Texts by others, such as names of clients, on a terminal and in Markdown.
+"""Escapes for texts from data, such as names of clients, in terminals and Markdown.
 
 On a terminal a control character steers it; in Markdown a bar ends a cell.
 """

@@ -13,7 +13,7 @@ from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import Report, figures, plots, styles, summary
 
 MOST_TOGETHER = 4
-"""The most runs that are lines of common panels; of more, each has its own."""
+"""The most runs that are lines of common panels; of more, each has a panel."""
 
 _PANEL_LINES = (styles.SOLID, styles.DOTTED)
 """The lines of the two figures of a panel of one run."""
@@ -47,7 +47,7 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
 
     Up to four runs are lines of panels, one for each of `summary.SPREAD`; a run whose
     ordering was adjusted is dashed, in the color of the ordering that it began with. Of
-    more, each has a panel of its own, with the 10th percentile and the mean of the
+    more, each has a panel, with the 10th percentile and the mean of the
     worst tenth: their differences from the baseline, which is the line at 0. Without a
     baseline they are as they are.
     """
@@ -128,5 +128,5 @@ def _by_run(
         up = f"{word}{points} from {handles[-1].get_label()}"
     elif word == "accuracy":
         figures.share_limits(every[0], shown)
-    figures.name_panels(figure, every, up, handles)
+    figures.label_axes(figure, every, up, handles)
     return figure, every

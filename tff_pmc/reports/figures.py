@@ -93,7 +93,7 @@ def panels(
     return figure, list(every[:count])
 
 
-def name_panels(
+def label_axes(
     figure: Figure, every: Sequence[Any], up: str, handles: Sequence[Any] = ()
 ) -> None:
     """Writes what the axes and the lines of small panels are, once for all of them.
@@ -145,7 +145,7 @@ def head(axes: Any, title: str) -> None:
 
 
 def _as_texts(title: str) -> list[str]:
-    """The lines of a title, of whose names none is a formula."""
+    """Returns the lines of a title; no name in it is read as a formula."""
     return [figure_text(line) for line in title.splitlines()]
 
 
@@ -171,8 +171,8 @@ def curve(
     """Draws a value over the rounds; of several seeds the mean, in a band.
 
     The band is from the lowest to the highest seed of each round: of a few seeds a
-    standard deviation would say less. `band_words` says so to a reader. Both end with
-    the seed whose run ended first, as by `--patience`.
+    standard deviation would show less. `band_words` explains it to a reader. Both end
+    with the seed whose run ended first, as by `--patience`.
     """
     table = pd.concat(seeds, axis=1, join="inner")
     drawn = {"color": style.color, "linestyle": style.line, **options}
@@ -202,7 +202,7 @@ def finish(
 ) -> None:
     """Writes the title, the axes and the legend of one panel over the rounds.
 
-    The legend, beside the panel, says `what` its lines are, and what its band is.
+    The legend, next to the panel, names its lines (`what`) and its band.
     """
     head(axes, title)
     axes.set(xlabel=ROUNDS, ylabel=up)

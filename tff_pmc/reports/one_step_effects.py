@@ -1,11 +1,12 @@
-"""What one step with another weighting would have changed: a first, paired answer.
+"""The paired effect of one step with another weighting.
 
 In a run with `--counterfactuals` the models of other weightings were judged, too, on
 the same sums of the same clients. A difference of two of them is of that one round; how
-they vary over the rounds says how large their mean is. Rounds follow on one another, so
-that its error is that of the means of moving blocks (Meketon and Schmeiser, Overlapping
-Batch Means, Winter Simulation Conference 1984); and many weightings are tried, so that
-what differs is said by Holm's rule (Scandinavian Journal of Statistics 6, 1979).
+they vary over the rounds bounds how large their mean is. Rounds follow on one another,
+so that its error is that of the means of moving blocks (Meketon and Schmeiser,
+Overlapping Batch Means, Winter Simulation Conference 1984); and many weightings are
+tried, so that what differs is decided by Holm's rule (Scandinavian Journal of
+Statistics 6, 1979).
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def report(results: Results) -> Report:
 
 
 def _judges(results: Results) -> str:
-    """Returns the sentence of who judged, on what and when."""
+    """Returns the sentence on the judges, their examples and rounds."""
     count = results.setting("counterfactual_clients", 0)
     every = results.setting("counterfactual_every", 1)
     who = f"{count:.0f} clients" if count else "all clients"
@@ -103,7 +104,7 @@ def effects(run: Results) -> pd.DataFrame:
     """Returns each weighting's mean difference from the baseline's, in points.
 
     `run` is one run. The baseline is DS where it was judged, else the weighting in
-    force in the first judged round, both with the run's own server rate. Columns:
+    force in the first judged round, both with the run's server rate. Columns:
     `weighting` (with its server rate where it is another), `baseline`, `rounds`, and of
     `accuracy` and `worst_tenth` each `_mean`, `_interval` (half of the 95 % interval;
     empty below `FEWEST` rounds), `_p` (by Holm over all weightings), `_early` and

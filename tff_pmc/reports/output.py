@@ -39,7 +39,7 @@ class Output:
         figures = (*FIGURES, NO_FIGURES)
         for value, known in ((self.tables, TABLES), (self.figures, figures)):
             if value not in known:
-                raise ValueError(f"{value!r} is none of {', '.join(known)}")
+                raise ValueError(f"{value!r} is not one of {', '.join(known)}")
 
 
 _PLAIN = Output()
@@ -65,7 +65,7 @@ def write(report: Report, folder: str, about: str = "") -> str:
     """Writes the files of a report in the forms that are in force; returns its text.
 
     The folder is made if need be, and files of the same names are replaced. `about`
-    is what the captions of LaTeX say that the report is of; see `latex.latex`.
+    is what LaTeX captions name as the report's subject; see `latex.latex`.
     """
     os.makedirs(folder, exist_ok=True)
     forms = current()

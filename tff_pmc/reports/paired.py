@@ -1,6 +1,6 @@
 """Differences between runs under the same seeds, and the noise of seeds alone.
 
-Numbers in, numbers out: nothing here knows where they came from.
+Numbers in, numbers out: nothing here depends on where they came from.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def check_paired(results: Results) -> list[str]:
             if rounds != lengths[first]:
                 raise RecordError(
                     f"{label} has {rounds} rounds under seed {seed} and "
-                    f"{lengths[first]} under seed {first}: finish the shorter with "
-                    "--resume, or leave its seed out"
+                    f"{lengths[first]} under seed {first}: resume the shorter run, or "
+                    "leave its seed out"
                 )
         results.only(label=label).check_settings()
     return labels

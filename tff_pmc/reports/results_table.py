@@ -88,7 +88,7 @@ def tidy_rows(results: Results) -> pd.DataFrame:
 def text_tables(tidy: pd.DataFrame) -> str:
     """Returns the tidy rows as a reader's tables: rounds first, then gains over DS.
 
-    Where no run reached any target, a sentence says so in the place of dashes.
+    Where no run reached any target, a sentence reports it in the place of dashes.
     """
     if tidy[tidy["quantity"] == "rounds"]["value"].isna().all():
         targets = ", ".join(map(str, dict.fromkeys(tidy["target_accuracy_pct"])))

@@ -1,4 +1,4 @@
-"""The page of a run: `report.html`, one file that opens in any browser and prints.
+"""The page of a run: `report.html`, one file that opens in any browser.
 
 It has the same tables and figures as the folder, from the same `Report`s: pictures are
 inside the file, and it needs neither a network nor JavaScript.

@@ -1,9 +1,9 @@
 """The color, the line and the name of each ordering and algorithm, in every figure.
 
 An ordering's color follows from its name alone, so that it is the same in all figures.
-The hue says which criterion is first: green for the size (DS) before another, blue for
+The hue shows which criterion is first: green for the size (DS) before another, blue for
 the second criterion of a data set (LD, CB), red and purple for the third (MD, IS). The
-baselines are gray. The colors can be told apart with the common color deficiencies (a
+baselines are gray. The colors are distinct with the common color deficiencies (a
 test computes this); most are of Paul Tol's muted scheme.
 """
 

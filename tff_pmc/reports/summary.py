@@ -1,4 +1,4 @@
-"""What runs arrive at, in a few numbers: the last and the best round of each.
+"""A summary of runs: the last and the best round of each, and means over seeds.
 
 They are the accuracy over all clients' test examples (PMC eq. 10), and `SPREAD`, how it
 is spread over the clients. The best round is the first with the highest accuracy: it is
@@ -352,12 +352,12 @@ def _page(results: Results, table: pd.DataFrame) -> Page:
         grid = [["", *names.values()]]
         for label in results.labels:
             rows = [table.loc[(label, name)] for name in names]
-            grid.append([label, *(_over_seeds(row, count) for row in rows)])
+            grid.append([label, *(_interval_and_range(row, count) for row in rows)])
         blocks += [Heading(heading), Table(grid)] if names else []
     return Page(f"Over {count} seeds", blocks)
 
 
-def _over_seeds(row: pd.Series[float], count: int) -> str:
+def _interval_and_range(row: pd.Series[float], count: int) -> str:
     """Returns the mean, its interval and the range of a quantity over seeds."""
     form, of_range = (".1f", "g") if row.name[1].startswith("rounds") else (".3f",) * 2
     span = " to ".join(number(row[name], of_range) for name in ("lowest", "highest"))

@@ -1,4 +1,4 @@
-"""What runs TFF's computations.
+"""The engines that run TFF's computations.
 
 Everything here is imported when it is first used: a process that only sums packs
 imports some of these modules without TFF.
@@ -30,7 +30,7 @@ ENGINES = {
     "worker": "tff_pmc.runtime.worker.WorkerEngine",
     "cluster": "tff_pmc.cluster.engine.ClusterEngine",
 }
-"""Where each engine is: this process, TFF's own worker, the workers of Dask."""
+"""Where each engine is: this process, TFF's worker, the workers of Dask."""
 
 
 class EngineError(RuntimeError):

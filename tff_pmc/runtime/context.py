@@ -1,4 +1,4 @@
-"""What an engine installs in TFF: a context for plain code and for TFF's programs."""
+"""The contexts that an engine installs in TFF, for plain code and for programs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import tensorflow_federated as tff
 from tff_pmc.criteria import CriterionError
 from tff_pmc.runtime import lost_rounds
 
-# As `check_not_negative` has it and TensorFlow shows it, each part in brackets.
+# The message of `check_not_negative` as TensorFlow shows it, each part in brackets.
 _NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
-# As TensorFlow's sparse cross entropy has it.
+# The message of TensorFlow's sparse cross entropy.
 _LABEL = re.compile(r"label value of (-?\d+) which is outside .*?\[0, (\d+)\)")
 _TFF = "tensorflow_federated"
 _MOST_ELEMENTS = 100_000  # A data set may have no end.
@@ -25,7 +25,7 @@ _PROGRAMS = "tensorflow_federated.python.learning.programs"
 
 
 class EngineContext(tff.program.FederatedContext):
-    """Gives values to who calls a computation, and references to TFF's programs.
+    """Gives values to callers of a computation, and references to TFF's programs.
 
     `tff.learning.programs.train_model` awaits what it calls, so that states are saved
     and models evaluated while the next round is trained. All other callers want the
@@ -71,7 +71,7 @@ class EngineContext(tff.program.FederatedContext):
 
 
 def _who_has(label: int, arg: Any) -> str:
-    """The client of a call's argument with a label, by its number or its place."""
+    """Names the client of a call's argument by the label, its number or its place."""
     parts = tf.nest.flatten(tff.structure.flatten(arg))
     clients = (part for part in parts if isinstance(part, tf.data.Dataset))
     for place, dataset in enumerate(clients):
@@ -97,7 +97,7 @@ class _InThreads(tff.framework.AsyncContext):
 
 
 def _called_by_program() -> bool:
-    """Whether the nearest caller, TFF's way to a context left out, is its program."""
+    """Returns whether the nearest caller outside TFF's contexts is its program."""
     frame = sys._getframe(2)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

@@ -21,7 +21,7 @@ import tensorflow_federated as tff
 from absl import logging
 from tensorflow.python.eager import cancellation
 
-from tff_pmc.runtime import equal_computations, values
+from tff_pmc.runtime import graph_functions, values
 from tff_pmc.runtime.context import EngineContext
 from tff_pmc.runtime.pack_sums import (
     ImportedGraph,
@@ -86,13 +86,15 @@ class LocalEngine:
     def _compiled_or_equal(
         self, computation: tff.Computation
     ) -> Optional[Callable[[Any], Any]]:
-        """What runs it, perhaps compiled of an equal one, such as another seed's."""
+        """Returns what runs it, compiled for it or an equal one (another seed's)."""
         signature = computation.type_signature
         at_clients = tff.types.contains(
             signature, lambda t: getattr(t, "placement", None) is tff.CLIENTS
         )
-        # The others, initial states for one, are small and seldom equal.
-        content = equal_computations.digest(computation) if at_clients else None
+        content = None
+        if at_clients:  # The others, initial states for one, are small.
+            serialized = tff.framework.serialize_computation(computation)
+            content = graph_functions.digest(serialized)
         if content is None:
             return self._compile(computation)
         key = content, signature  # Which has the Python types, too.
@@ -104,7 +106,7 @@ class LocalEngine:
         return self._last[key]
 
     def _compile(self, computation: tff.Computation) -> Optional[Callable[[Any], Any]]:
-        """What runs the computation here; None if the worker has to."""
+        """Compiles the computation to run here; None if the worker has to."""
         signature = computation.type_signature
         try:
             if _has(tff.SequenceType, signature.result):
@@ -114,12 +116,13 @@ class LocalEngine:
             return _run_tensorflow(computation)
         except NotInFormError as error:
             logging.warning(
-                "TFF's worker runs a computation that has no MapReduceForm: %s", error
+                "TFF's worker runs a computation, because it has no MapReduceForm: %s",
+                error,
             )
             return None
 
     def _sum_packs(self, graphs: PackGraphs) -> SumPacks:
-        """What sums packs in this process, as many at once as it has cores."""
+        """Returns what sums packs in this process, as many at once as it has cores."""
         sums = PackSums(graphs)
 
         def sum_here(packs, sent):
@@ -147,7 +150,7 @@ class LocalContext(EngineContext):
         values.check(comp, arg)
         manager = cancellation.CancellationManager()
         outcome: dict[str, Any] = {}
-        # Not the thread's own join: a signal in it makes a running thread look ended.
+        # Not `Thread.join`: a signal in it makes a running thread look ended.
         ended = threading.Event()
 
         def call() -> None:
@@ -175,14 +178,14 @@ class LocalContext(EngineContext):
 def _sum_at_once(
     function: Callable[[_T], _R], items: Iterator[_T], merge: Callable[[_R, _R], _R]
 ) -> _R:
-    """The sum of what the function makes of the items, several of them at once."""
+    """Adds what the function makes of the items, several of them at once."""
     begun: collections.deque[Future[_R]] = collections.deque()
     with ThreadPoolExecutor(PACKS_AT_ONCE) as pool:
         try:
             return merged_in_tree(_in_order(pool, function, items, begun), merge)
         except tf.errors.CancelledError:
-            # TensorFlow cancels what runs beside a call that fails, be it another item
-            # or a merge: the failure is meant.
+            # TensorFlow cancels the calls that run at the same time as one that
+            # fails: report the failure and not the cancellation.
             for other in begun:
                 error = other.exception()
                 if error and not isinstance(error, tf.errors.CancelledError):
@@ -196,7 +199,7 @@ def _in_order(
     items: Iterator[_T],
     begun: collections.deque[Future[_R]],
 ) -> Iterator[_R]:
-    """The results in the order of the items, of which few are begun before need."""
+    """Yields the results in the items' order; few begin before they are needed."""
     for item in items:
         begun.append(pool.submit(function, item))
         if len(begun) > PACKS_AT_ONCE:
@@ -206,7 +209,7 @@ def _in_order(
 
 
 def is_tensorflow_alone(computation: tff.Computation) -> bool:
-    """Whether this process runs it without more, as a process's `get_model_weights`."""
+    """Returns whether the computation is TensorFlow alone, like `get_model_weights`."""
     block = computation.to_building_block()
     is_alone = isinstance(block, tff.framework.CompiledComputation)
     return is_alone and not _has(tff.SequenceType, block.type_signature.result)
@@ -217,7 +220,7 @@ def _has(kind: type, type_: tff.Type) -> bool:
 
 
 def _run_tensorflow(computation: tff.Computation) -> Callable[[Any], Any]:
-    """A computation without placements, which must be TensorFlow alone."""
+    """Runs a computation without placements, which must be TensorFlow alone."""
     if not is_tensorflow_alone(computation):
         raise NotInFormError("it is neither TensorFlow alone nor has placements")
     graph = ImportedGraph(graph_parts(computation))

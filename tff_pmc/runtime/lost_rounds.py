@@ -1,4 +1,4 @@
-"""The words for a round that left the model as it was."""
+"""Warnings of rounds that left the model as it was."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def reason(
     """Returns why the model stayed as it was, or None where it did not.
 
     `norm` and `rate` are what the user calls the largest norm of an update and the
-    clients' learning rate; `example` says more of a client that was left out.
+    clients' learning rate; `example` gives details of a client that was left out.
     """
     clients = int(counts["clients"])
     if clients != counts.get("excluded"):
@@ -32,7 +32,7 @@ def reason(
 
 
 def leave_to_caller(computation: Any) -> None:
-    """Leaves the warnings of a computation's lost rounds to whoever runs it."""
+    """Leaves the warnings of a computation's lost rounds to its caller."""
     setattr(computation, _WARNED, None)
 
 

@@ -1,8 +1,8 @@
-"""The map and the reduce of a MapReduceForm: what is done with each pack.
+"""The map and the reduce of a MapReduceForm, over packs.
 
 The sum of several packs is a tree whose shape follows from their number alone, so that
 the order of float additions, and with it every bit of the result, does not depend on
-who ran which pack.
+which thread or worker ran which pack.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from typing import Any, Callable, NamedTuple, Optional, TypeVar
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context, execute
 
+from tff_pmc.runtime.graph_functions import rename_functions
 from tff_pmc.runtime.random_streams import begin_stream, give_streams
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
+_NOT_OPTIMIZED = tf.compat.v1.ConfigProto()
+_NOT_OPTIMIZED.graph_options.rewrite_options.disable_meta_optimizer = True
 _numbers = itertools.count()
 _of_thread = threading.local()
 
@@ -28,7 +31,7 @@ _of_thread = threading.local()
 def cancelled_by(manager: Optional[cancellation.CancellationManager]) -> Iterator[None]:
     """Lets the manager cancel the graphs that this thread calls.
 
-    TensorFlow's own context is the process's: the first thread to leave it would take
+    TensorFlow's context is the process's: the first thread to leave it would take
     it from all others.
     """
     _of_thread.manager = manager
@@ -39,28 +42,32 @@ def cancelled_by(manager: Optional[cancellation.CancellationManager]) -> Iterato
 
 
 def cancelling() -> Optional[cancellation.CancellationManager]:
-    """What may cancel this thread's calls."""
+    """Returns what may cancel this thread's calls."""
     return getattr(_of_thread, "manager", None)
 
 
 def _call(function: Any, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    manager = cancelling()
-    if manager is None:
-        return list(function(*arguments))
+    """Calls an imported function, so that it can be cancelled.
+
+    Without arguments, as an initial state, it is mostly constants and called once, and
+    TensorFlow's optimizer would only copy them.
+    """
     here = context.context()
-    options = here.function_call_options.as_attrs().items()
+    options = here.function_call_options
+    if not arguments:
+        options = context.FunctionCallOptions(config_proto=_NOT_OPTIMIZED)
     return execute.execute_with_cancellation(
         function.name,
         num_outputs=len(function.outputs),
         inputs=[*arguments, *function.captured_inputs],
-        attrs=tuple(itertools.chain(*options)),
+        attrs=tuple(itertools.chain(*options.as_attrs().items())),
         ctx=here,
-        cancellation_manager=manager,
+        cancellation_manager=cancelling() or cancellation.CancellationManager(),
     )
 
 
 def variant_of(dataset: tf.data.Dataset) -> tf.Tensor:
-    """The tensor that stands for a dataset, which nothing tunes while it is read.
+    """Returns the tensor of a dataset that is read without autotuning.
 
     The thread that does it is cancelled with data that end soon, and TensorFlow warns
     of each: "Optimization loop failed: CANCELLED".
@@ -154,7 +161,7 @@ class ImportedGraph:
 def _types(
     graph: tf.compat.v1.GraphDef, feeds: Sequence[str]
 ) -> Iterable[tf.TensorSpec]:
-    """The type of each tensor that is fed: TFF feeds placeholders alone."""
+    """Returns the type of each tensor that is fed: TFF feeds placeholders alone."""
     nodes = {node.name: node for node in graph.node}
     for name in feeds:
         attributes = nodes[name.split(":")[0]].attr
@@ -165,14 +172,14 @@ def _types(
 def _only_what_is_needed(
     graph: tf.compat.v1.GraphDef, tensors: Sequence[str]
 ) -> tf.compat.v1.GraphDef:
-    """The graph without what sets its variables, which would be done in each call."""
+    """Prunes the graph of what sets variables, which each call would repeat."""
     names = sorted({name.split(":")[0] for name in tensors})
     # Without its decorator, which warns in each process that it is of TensorFlow 1.
     return tf.compat.v1.graph_util.extract_sub_graph.__wrapped__(graph, names)
 
 
 def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
-    """Names variables apart: in TFF's worker each call has a session of its own."""
+    """Gives variables different names: in TFF's worker each call is a new session."""
     functions = (function.node_def for function in graph.library.function)
     for node in itertools.chain(graph.node, *functions):
         if node.op in _STATEFUL_OPS:
@@ -181,26 +188,9 @@ def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
 
 
 def _name_functions_apart(graph: tf.compat.v1.GraphDef, mark: str) -> None:
-    """Names functions apart: each process counts its own from the same number on."""
-    own = graph.library.function
-    names = {one.signature.name: f"{one.signature.name}_{mark}" for one in own}
-    for one in own:
-        one.signature.name = names[one.signature.name]
-    for gradient in graph.library.gradient:
-        for field in ("function_name", "gradient_func"):
-            name = getattr(gradient, field)
-            setattr(gradient, field, names.get(name, name))
-
-    def rename(attributes: Any) -> None:
-        for value in attributes.values():
-            for function in [value.func, *value.list.func]:
-                if function.name in names:
-                    function.name = names[function.name]
-                    rename(function.attr)
-
-    for node in itertools.chain(graph.node, *(one.node_def for one in own)):
-        node.op = names.get(node.op, node.op)
-        rename(node.attr)
+    """Gives functions different names: every process counts from the same number."""
+    names = [one.signature.name for one in graph.library.function]
+    rename_functions(graph, {name: f"{name}_{mark}" for name in names})
 
 
 _T = TypeVar("_T")
@@ -213,7 +203,8 @@ class PackGraphs(NamedTuple):
     `zero` the sum of no answers; `accumulate` adds an answer to a sum, `merge` two
     sums. The last `num_integers` of an answer's tensors are not accumulated but
     integers to be added: TFF's secure sums. In a computation with a state (`seeded`)
-    what `work` draws at random follows from what was sent; elsewhere a stream goes on.
+    what `work` draws at random follows from what was sent; elsewhere a stream
+    continues.
     """
 
     work: GraphParts
@@ -237,7 +228,7 @@ class PackSums:
     def of_pack(
         self, pack: Sequence[tf.Tensor], sent: Sequence[tf.Tensor], place: int
     ) -> list[tf.Tensor]:
-        """The sum of one pack, given its tensors and what the server sent.
+        """Computes the sum of one pack, given its tensors and what the server sent.
 
         What it draws at random follows from what was sent and its place among them.
         """
@@ -252,16 +243,16 @@ class PackSums:
     def merge(
         self, first: Sequence[tf.Tensor], second: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        """The sum of two sums."""
+        """Merges two sums."""
         in_clear = len(first) - self._num_integers
         total = self._merge([*first[:in_clear], *second[:in_clear]])
         return [*total, *(a + b for a, b in zip(first[in_clear:], second[in_clear:]))]
 
 
 def merged_in_tree(sums: Iterable[_T], merge: Callable[[_T, _T], _T]) -> _T:
-    """The sum of at least one sum, by pairs, pairs of pairs, and so on.
+    """Merges at least one sum by pairs, pairs of pairs, and so on.
 
-    Each is merged as soon as its neighbour is there, so that few are kept.
+    Each is merged as soon as its neighbour is there, so that few are in memory.
     """
     waiting: list[tuple[int, _T]] = []
     for found in sums:

@@ -1,18 +1,18 @@
 """Random numbers of a graph that follow from a seed, given with each call.
 
 TensorFlow's random operations keep their streams from one call to the next, so that
-what a client draws would depend on who was trained before it.
+what a client draws would depend on the clients trained before it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from typing import Any
 
 import tensorflow as tf
 from absl import logging
 from tensorflow.python.framework.auto_control_deps import LEGACY_RANDOM_OPS
+
+from tff_pmc.runtime.graph_functions import called_functions
 
 # What draws from a stream that TensorFlow keeps, and what draws from a given one.
 _DRAWS = {
@@ -26,27 +26,12 @@ _PHILOX = 1  # Their algorithm, as TensorFlow numbers it.
 _CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
 
 
-def _reached(graph: tf.compat.v1.GraphDef) -> Iterable[tuple[Any, Any]]:
-    """Each node that may run, with the nodes around it.
-
-    The order is that of calls: functions come in any, and with any numbers in names.
-    """
-    functions = {one.signature.name: one for one in graph.library.function}
-    bodies = [graph.node]
-    for nodes in bodies:
-        for node in list(nodes):
-            yield node, nodes
-            values = [node.attr[name] for name in sorted(node.attr)]
-            called = [f.name for v in values for f in [v.func, *v.list.func]]
-            for name in [node.op, *called]:
-                if name in functions:
-                    bodies.append(functions.pop(name).node_def)
-
-
 def give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
-    """Gives each node that draws a stream; their names, each with its own seed."""
+    """Gives each node that draws a stream; returns their names, each with a seed."""
     streams: dict[str, bytes] = {}
-    for node, nodes in _reached(graph):
+    called = called_functions(graph).values()
+    bodies = [graph.node, *(one.node_def for one in called)]
+    for nodes, node in [(body, node) for body in bodies for node in body]:
         if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:
             words = "equal settings will not give equal numbers: a client draws by %s"
             logging.log_first_n(logging.WARNING, words, 1, node.op)

@@ -10,7 +10,7 @@ times, which takes two seconds. Here each graph is traced from what it needs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
 import tensorflow as tf
@@ -18,6 +18,10 @@ import tensorflow_federated as tff
 from tensorflow_federated.python.core.environments.tensorflow_backend import (
     tensorflow_tree_transformations,
 )
+from tensorflow_federated.python.core.impl.types.type_transformations import (
+    strip_placement,
+)
+from tensorflow_federated.python.core.impl.utils import tensorflow_utils
 
 from leaf_data.errors import one_line
 from tff_pmc.runtime import values
@@ -102,14 +106,17 @@ class RoundForm:
             total, hidden = found[: len(total)], found[len(total) :]
         hidden = [a if m is None else a % m for a, m in zip(hidden, self._moduli)]
         found = self._update([*state, *total, *hidden])
-        return values.to_python(found, _without_placement(self._result_type))
+        return values.to_python(found, strip_placement(self._result_type))
 
     def _packs(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
-        """The tensors of each value at CLIENTS, of all arguments there, in turn."""
+        """Returns the tensors of each value at CLIENTS, of all arguments in turn."""
         given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
         sizes = {len(value) for _, _, value in given}
         if len(sizes) > 1:
-            raise TypeError(f"lists of {sorted(sizes)} clients in one call")
+            raise TypeError(
+                "the lists of clients in one call have different lengths: "
+                f"{sorted(sizes)}"
+            )
         for client in range(sizes.pop() if sizes else 0):
             yield [
                 tensor
@@ -148,7 +155,7 @@ class RoundForm:
             return [body.value(one.zero, {}) for one in sums]
 
         def in_pairs(blocks: list[Any]) -> Callable[[list[Any]], list[Any]]:
-            """A function of the first arguments of these functions, then the second."""
+            """Makes a function of these functions' first arguments, then the second."""
             types = [block.type_signature.parameter for block in blocks]
 
             def traced(given: list[Any]) -> list[Any]:
@@ -182,22 +189,26 @@ class RoundForm:
         # Nobody is there to hide them from: secure sums are their integers' sums.
         self._no_hidden = [tf.zeros(leaf.shape, leaf.dtype) for leaf in flat]
         self._moduli = [modulus for one in hidden for modulus in body.moduli(one)]
-        graphs = PackGraphs(
-            work=_traced(work, [*data, *sent]) if self._at_clients else _NOTHING,
-            zero=_traced(zero, []),
-            accumulate=_traced(
-                in_pairs([one.accumulate for one in sums]), [*totals, *answers]
-            ),
-            merge=_traced(in_pairs([one.merge for one in sums]), [*totals, *totals]),
-            num_integers=len(flat),
-            seeded=bool(self._at_server),
-        )
-        self._zero = ImportedGraph(graphs.zero)
+        zero_parts = _traced(zero, [])
+        self._zero = ImportedGraph(zero_parts)
         self._update = ImportedGraph(_traced(update, [*state, *totals, *integers]))
-        # Without packs there is no work, and nothing to send.
-        if self._at_clients:
-            self._prepare = ImportedGraph(_traced(prepare, state))
-            self._sum_packs = sum_packs(graphs)
+        if not self._at_clients:  # There are no packs, and nothing is sent.
+            return
+        self._prepare = ImportedGraph(_traced(prepare, state))
+        self._sum_packs = sum_packs(
+            PackGraphs(
+                work=_traced(work, [*data, *sent]),
+                zero=zero_parts,
+                accumulate=_traced(
+                    in_pairs([one.accumulate for one in sums]), [*totals, *answers]
+                ),
+                merge=_traced(
+                    in_pairs([one.merge for one in sums]), [*totals, *totals]
+                ),
+                num_integers=len(flat),
+                seeded=bool(self._at_server),
+            )
+        )
 
 
 class _Sum(NamedTuple):
@@ -319,13 +330,10 @@ class _Body:
         return found
 
 
-_NOTHING = GraphParts(b"", (), (), "")
-
-
 def _traced(
     function: Callable[[list[Any]], list[Any]], types: Sequence[tff.Type]
 ) -> GraphParts:
-    """The graph of a function of a flat list of tensors, which gives structures."""
+    """Traces a function of a flat list of tensors that returns structures."""
     leaves = [leaf for type_ in types for leaf in tff.structure.flatten(type_)]
 
     def flat(given: list[Any]) -> tuple[Any, ...]:
@@ -350,14 +358,14 @@ def _taken(tensors: list[Any], type_: tff.Type) -> Any:
 
 
 def _member(argument: Any, number: int) -> Any:
-    """A member of a call's argument, which may be a structure or stand for one."""
+    """Returns a member of a call's argument, itself or what stands for it."""
     if isinstance(argument, tff.framework.Struct):
         return argument[number]
     return tff.framework.Selection(argument, index=number)
 
 
 def _named(type_: tff.Type, members: Sequence[Any]) -> Any:
-    """A structure of these members with the names of a type."""
+    """Makes a structure of these members with the names of a type."""
     names = [name for name, _ in tff.structure.to_elements(type_)]
     return tff.structure.Struct(zip(names, members))
 
@@ -366,37 +374,14 @@ def _at(placement: Any, arguments: list[tuple[str, tff.Type]]) -> list[int]:
     return [i for i, (_, t) in enumerate(arguments) if t.placement is placement]
 
 
-def _without_placement(type_: tff.Type) -> tff.Type:
-    found, _ = tff.types.type_transformations.transform_type_postorder(
-        type_,
-        lambda t: (t.member, True) if isinstance(t, tff.FederatedType) else (t, False),
-    )
-    return found
-
-
 def graph_parts(computation: tff.Computation) -> GraphParts:
-    """The parts of a computation that is TensorFlow alone."""
+    """Returns the parts of a computation that is TensorFlow alone."""
     serialized = tff.framework.serialize_computation(computation).tensorflow
-    graph = tf.compat.v1.GraphDef()
-    serialized.graph_def.Unpack(graph)
-    feeds: list[str] = []
-    if serialized.HasField("parameter"):
-        feeds = list(_names(serialized.parameter))
+    names = tensorflow_utils.extract_tensor_names_from_binding
+    has_parameter = serialized.HasField("parameter")
     return GraphParts(
-        graph.SerializeToString(deterministic=True),
-        tuple(feeds),
-        tuple(_names(serialized.result)),
+        serialized.graph_def.value,
+        tuple(names(serialized.parameter)) if has_parameter else (),
+        tuple(names(serialized.result)),
         serialized.initialize_op,
     )
-
-
-def _names(binding: object) -> Iterable[str]:
-    """The names of a binding's tensors, in order."""
-    kind = binding.WhichOneof("binding")
-    if kind == "tensor":
-        yield binding.tensor.tensor_name
-    elif kind == "struct":
-        for element in binding.struct.element:
-            yield from _names(element)
-    elif kind == "sequence":
-        yield binding.sequence.variant_tensor_name

@@ -1,4 +1,4 @@
-"""What runs TFF's computations: an engine, and the TFF context that leads to it."""
+"""`Runtime`: an engine for TFF's computations, and the TFF context that leads to it."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Runtime:
         """Starts the engine.
 
         Args:
-            engine: `local` runs computations in this process; `worker` in TFF's own
-                worker, a process of its own, which takes a second to start.
-            private: put a worker into a network namespace of its own; where that is
+            engine: `local` runs computations in this process; `worker` in TFF's
+                worker, a separate process, which takes a second to start.
+            private: put a worker into a separate network namespace; where that is
                 forbidden a port is used and a warning logged.
-            cluster: where the cluster is, as `--cluster` has it, or all of its
+            cluster: where the cluster is, as of `--cluster`, or all of its
                 `ClusterOptions`; by default on this machine.
 
         Raises:
@@ -57,9 +57,11 @@ class Runtime:
             WorkerStartError: the worker did not come up; its log is quoted.
         """
         if engine not in ENGINES:
-            raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
+            raise ValueError(
+                f"engine must be one of {', '.join(ENGINES)}; got {engine}"
+            )
         if cluster is not None and engine != "cluster":
-            raise ValueError(f"cluster goes with the engine cluster, not {engine}")
+            raise ValueError(f"cluster needs engine='cluster', got {engine}")
         options = {} if cluster is None else {"cluster": cluster}
         self.engine = pkgutil.resolve_name(ENGINES[engine])(private=private, **options)
         self.context = self.engine.context
@@ -98,7 +100,7 @@ class Runtime:
 
 
 def engine_versions() -> dict[str, Optional[str]]:
-    """The engine that runs computations now, its threads, and what a cluster spreads.
+    """Returns the engine in force, its threads, and what a cluster spreads.
 
     These are for `run.json`. The engine is None for a context of TFF's own. Told, too,
     is what changes a run's numbers: that oneDNN may take less than float32 for the
@@ -137,7 +139,7 @@ _TF32 = (8, 0)  # The least compute capability whose products can have TF32 fact
 
 
 def _gpu() -> dict[str, str]:
-    """The name of the GPU that is used, and its factors; nothing without one.
+    """Returns the name of the GPU that is used, and its factors; nothing without one.
 
     Nothing here names a device, and TensorFlow places that on the first visible GPU.
     """

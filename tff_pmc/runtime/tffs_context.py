@@ -1,6 +1,6 @@
-"""TFF's own context, which runs what is called where no `Runtime` is in force.
+"""TFF's default context, which runs what is called without a `Runtime`.
 
-Its worker is a process that runs the graph of whoever reaches its port.
+Its worker is a process that runs any graph that is sent to its port.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from absl import logging
 
 
 class _Warning(tff.framework.SyncContext):
-    """Warns once of what TFF's own context opens; it runs what needs an engine."""
+    """Warns once of the port that TFF's default context opens."""
 
     def __init__(self, inner: tff.framework.SyncContext) -> None:
         self._inner: Optional[tff.framework.SyncContext] = inner
@@ -41,7 +41,7 @@ class _Warning(tff.framework.SyncContext):
 
 
 def warn_when_used() -> None:
-    """Lets TFF's own context, if it is in force now, warn when it is used."""
+    """Makes TFF's default context, if it is in force now, warn when it is used."""
     current = tff.framework.get_context_stack().current
     if type(current).__name__ == "SyncExecutionContext":  # Not exported.
         tff.framework.set_default_context(_Warning(current))

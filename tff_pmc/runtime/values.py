@@ -12,7 +12,7 @@ import tensorflow_federated as tff
 
 from leaf_data.errors import one_line
 
-# A packed client, as `clients.packing.element_spec` has it.
+# A packed client, in the form of `clients.packing.element_spec`.
 _PACKED = {"x", "y", "client"}
 
 # The tensors behind the arrays of `to_python` that are still in use, by array.
@@ -20,7 +20,7 @@ _tensors: dict[int, tf.Tensor] = {}
 
 
 def to_tensors(value: Any, type_: tff.Type, place: str) -> list[Any]:
-    """The tensors of a value, in its type's order; a `TypeError` names the place.
+    """Converts a value to tensors in its type's order; a `TypeError` names the place.
 
     Where the type has a sequence, the value has a `tf.data.Dataset` or a list, and a
     dataset is given: the graph that takes it reads it.
@@ -34,7 +34,7 @@ def to_tensors(value: Any, type_: tff.Type, place: str) -> list[Any]:
 def _leaves(
     value: Any, type_: tff.Type, place: str
 ) -> Iterator[tuple[Any, tff.Type, str]]:
-    """The values in a value that are no structures, each with its type and place."""
+    """Yields the values that are no structures, each with its type and place."""
     if isinstance(type_, tff.FederatedType):
         if type_.placement is tff.SERVER or type_.all_equal:
             yield from _leaves(value, type_.member, place)
@@ -54,7 +54,7 @@ def _leaves(
 
 
 def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
-    """The value of these tensors in the containers of its type, as NumPy arrays.
+    """Converts tensors to the containers of the type, as NumPy arrays.
 
     The arrays are views of the tensors: given back, as a process's state is, they cost
     no copy. They are read-only, because TensorFlow takes a tensor not to change.
@@ -63,7 +63,7 @@ def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
 
 
 def specs_of(type_: tff.Type) -> Any:
-    """The `TensorSpec`s of a type of tensors, in its containers or in TFF's usual ones.
+    """Returns the `TensorSpec`s of a type, in its containers or TFF's usual ones.
 
     TFF's `type_to_tf_tensor_specs` fails on a struct that names no container, such as
     the clients' data of its computation that evaluates personalization.
@@ -111,7 +111,7 @@ def _cast_number(value: np.ndarray, type_: tff.TensorType, place: str) -> np.nda
 
 
 def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequence[Any]:
-    """The members of a mapping, a sequence or an object, in these names' order."""
+    """Returns the members of a mapping, a sequence or an object in this order."""
     if isinstance(value, tff.structure.Struct):
         value = tff.structure.to_odict_or_tuple(value, recursive=False)
     if isinstance(value, Mapping):
@@ -159,7 +159,7 @@ def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
 
 
 def fits(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
-    """Whether the dataset's elements are of the type."""
+    """Returns whether the dataset's elements are of the type."""
     specs = specs_of(type_.element)
     try:
         tf.nest.assert_same_structure(specs, dataset.element_spec, check_types=False)
@@ -170,7 +170,7 @@ def fits(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
 
 
 def _short(specs: Any) -> str:
-    """An element in TFF's words: <x=uint8[?,28,28],y=int32[?]>."""
+    """Describes an element as TFF does: <x=uint8[?,28,28],y=int32[?]>."""
     try:
         return str(tff.types.tensorflow_to_type(specs))
     except (KeyError, TypeError, NotImplementedError):
@@ -180,7 +180,7 @@ def _short(specs: Any) -> str:
 
 
 def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
-    """A dataset, or that of a list of its elements."""
+    """Returns the dataset, or one made of a list of its elements."""
     if isinstance(value, (list, tuple)):
         element = type_.element
         rows = [
@@ -202,9 +202,10 @@ class WrongDataError(TypeError):
 def check(computation: tff.Computation, argument: Any) -> None:
     """Refuses an argument of another kind than the computation's parameter.
 
-    TFF itself says it by printing both types whole, and when clients have trained. The
-    `WrongDataError` names the value in one line. Looked at are containers, the number
-    of arguments and the kinds of datasets; single tensors are when they are used.
+    TFF itself reports it by printing both types whole, and after clients have trained.
+    The `WrongDataError` names the value in one line. Looked at are containers, the
+    number of arguments and the kinds of datasets; single tensors are when they are
+    used.
     """
     parameter = computation.type_signature.parameter
     if parameter is None or not tff.types.contains(
@@ -218,12 +219,12 @@ def check(computation: tff.Computation, argument: Any) -> None:
             if is_sequence and not isinstance(value, (list, tuple)):
                 check_dataset(value, type_, place)
     except TypeError as error:
-        # Without the frames below, which say nothing to who reads it in a notebook.
+        # Without the frames below, which do not help the reader of a notebook.
         raise WrongDataError(str(error)) from None
 
 
 def _how_to_make(value: Any, type_: tff.SequenceType) -> str:
-    """Words on what makes the data that is wanted, as far as that can be told."""
+    """Returns a hint at what makes the data that is wanted, where that is known."""
     wanted = _names(specs_of(type_.element))
     found = _names(getattr(value, "element_spec", None))
     if wanted >= _PACKED:

@@ -4,9 +4,9 @@ TFF's native context starts a `worker_binary` that listens on every interface, i
 behind by a crash, and, when it dies, makes the call that waits for it hang.
 `WorkerEngine` starts it otherwise:
 
-- the worker is private: it lives in a network namespace of its own, behind a
+- the worker is private: it lives in a separate network namespace, behind a
   unix socket in a folder only the user can open (`worker_host.py`); where the
-  machine forbids namespaces the log says in one line that a port is open;
+  machine forbids namespaces the log warns in one line that a port is open;
 - worker, socket and folder are gone when the parent is, however it ended;
 - a worker that dies ends the running call with `WorkerDiedError`.
 """
@@ -14,7 +14,7 @@ behind by a crash, and, when it dies, makes the call that waits for it hang.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
+import contextlib
 import os
 import pathlib
 import shutil
@@ -22,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from concurrent import futures
+from concurrent.futures import Future
 from typing import Any
 
 import grpc
@@ -32,12 +33,11 @@ from absl import logging
 from tff_pmc.runtime import EngineError, values, worker_host
 from tff_pmc.runtime.context import EngineContext
 
-_MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
+_MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's limit; gRPC cannot send 2 GiB.
 _CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", _MESSAGE_LIMIT),
     ("grpc.max_send_message_length", _MESSAGE_LIMIT),
 ]
-_POLL_SECONDS = 0.25
 # glibc's per-thread arenas let the worker's memory climb from round to round; one
 # arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
 # next model the page faults of fresh memory (docs/performance.md).
@@ -52,9 +52,9 @@ _WORKER_ENVIRONMENT = {
 class WorkerContext(EngineContext):
     """Runs computations on a worker, and notices when it is gone."""
 
-    def __init__(self, target: str, raise_if_dead: Callable[[], None]) -> None:
+    def __init__(self, target: str, death: Future[str]) -> None:
         super().__init__(engine="worker")
-        self._raise_if_dead = raise_if_dead
+        self._death = death
         channel = grpc.insecure_channel(target, _CHANNEL_OPTIONS)
         stub = tff.framework.RemoteExecutorGrpcStub(channel)
 
@@ -84,11 +84,10 @@ class WorkerContext(EngineContext):
             self._inner.invoke(comp, arg), self._loop
         )
         try:
-            while True:
-                self._raise_if_dead()
-                concurrent.futures.wait([call], _POLL_SECONDS)
-                if call.done():
-                    return call.result()
+            futures.wait([call, self._death], return_when=futures.FIRST_COMPLETED)
+            if self._death.done():
+                raise WorkerDiedError(self._death.result())
+            return call.result()
         finally:
             call.cancel()
 
@@ -113,14 +112,17 @@ class WorkerEngine:
         """Starts the worker; a `WorkerStartError` quotes the log of one that fails."""
         # Not the user's: a unix socket's path has at most 107 characters.
         self._folder = tempfile.mkdtemp(prefix="tff_worker-", dir="/tmp")
-        self._died = threading.Event()
-        self._how = "ended"
-        self._closed = False
+        self._death: Future[str] = Future()  # How it ended, in words.
         self.context: Any = None
         self._host = subprocess.Popen(
             [
-                *(sys.executable, "-I", "-S", worker_host.__file__),
-                *(self._folder, str(int(private)), _worker_binary()),
+                sys.executable,
+                "-I",
+                "-S",
+                worker_host.__file__,
+                self._folder,
+                str(int(private)),
+                _worker_binary(),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -137,31 +139,23 @@ class WorkerEngine:
         self.private = not exposed
         if exposed:
             logging.warning(
-                "The TFF worker listens on a port of this machine while it runs: no "
-                "private network namespace (%s).",
+                "The TFF worker listens on a port of this machine, open to its other "
+                "users, because there is no private network namespace (%s).",
                 exposed,
             )
         threading.Thread(target=self._wait_for_death, daemon=True).start()
         target = f"unix:{self._folder}/worker.sock"
-        self.context = WorkerContext(target, self.raise_if_dead)
+        self.context = WorkerContext(target, self._death)
 
     def _wait_for_death(self) -> None:
         _, _, code = self._host.stdout.readline().strip().partition(" ")
+        how = f"ended with exit code {code}" if code else "ended"
         if code.startswith("-"):
-            self._how = f"was ended by signal {code[1:]}"
-        elif code:
-            self._how = f"ended with exit code {code}"
-        self._died.set()
-
-    def raise_if_dead(self) -> None:
-        """Raises `WorkerDiedError`, with the worker's last words, if it ended."""
-        if not self._died.is_set():
-            return
-        if self._closed:
-            raise WorkerDiedError("the TFF worker was closed")
-        raise WorkerDiedError(
-            f"the TFF worker {self._how} (out of memory?); {self._last_words()}"
-        )
+            how = f"was ended by signal {code[1:]}"
+        with contextlib.suppress(futures.InvalidStateError):  # It was closed.
+            self._death.set_result(
+                f"the TFF worker {how} (out of memory?); {self._last_words()}"
+            )
 
     def _last_words(self) -> str:
         log = pathlib.Path(self._folder, "worker.log")
@@ -171,9 +165,8 @@ class WorkerEngine:
 
     def close(self) -> None:
         """Ends the worker; safe to call twice."""
-        if self._closed:
-            return
-        self._closed = True
+        with contextlib.suppress(futures.InvalidStateError):  # It has died.
+            self._death.set_result("the TFF worker was closed")
         if self.context is not None:
             self.context.stop()
         self._host.stdin.close()

@@ -4,7 +4,7 @@
 
 TFF's `worker_binary` listens on every interface, without authentication, and
 runs any TensorFlow graph it is sent. This process moves into a user and network
-namespace of its own (no root needed), starts the worker there, and relays its
+private namespace (no root needed), starts the worker there, and relays its
 port to the unix socket FOLDER/worker.sock, which only the user can open. With
 PRIVATE = 0, or where the machine forbids namespaces, the relay is the same and
 only the namespace is missing.
@@ -41,7 +41,7 @@ def _report(line):
 
 
 def enter_private_namespace():
-    """Moves this process into a network of its own, with only a loopback."""
+    """Moves this process into a private network, with only a loopback."""
     uid, gid = os.geteuid(), os.getegid()
     if _LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         error = ctypes.get_errno()
@@ -81,31 +81,6 @@ def refused_namespace():
     return reason
 
 
-def start_worker(command, port, log_path):
-    """Starts the worker so that it cannot outlive this process."""
-
-    def die_with_parent():
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-    with open(log_path, "wb") as log:
-        return subprocess.Popen(
-            [*command, f"--port={port}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            preexec_fn=die_with_parent,
-        )
-
-
-def wait_until_listening(worker, port):
-    """Returns when the worker accepts connections or has ended."""
-    while worker.poll() is None:
-        with contextlib.suppress(OSError):
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        time.sleep(0.02)
-
-
 def pump(source, sink):
     """Copies bytes one way until either side is closed."""
     buffer = memoryview(bytearray(_CHUNK))
@@ -123,12 +98,28 @@ def relay(listener, port):
         client, _ = listener.accept()
         try:
             worker = socket.create_connection(("127.0.0.1", port))
-        except OSError:  # It has ended, which the parent learns.
+        except OSError:  # It has ended, which the parent notices.
             client.close()
             continue
         worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for pair in ((client, worker), (worker, client)):
             threading.Thread(target=pump, args=pair, daemon=True).start()
+
+
+def serve(folder, worker, port, exposed):
+    """Opens the socket when the worker accepts connections, and reports its end."""
+    while worker.poll() is None:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        time.sleep(0.02)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(folder, "worker.sock"))
+    listener.listen(16)
+    threading.Thread(target=relay, args=(listener, port), daemon=True).start()
+    if worker.poll() is None:
+        _report(f"ready {exposed}")
+    _report(f"died {worker.wait()}")
 
 
 def main(folder, private, *command):
@@ -139,19 +130,17 @@ def main(folder, private, *command):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    worker = start_worker(command, port, os.path.join(folder, "worker.log"))
-
-    def serve():
-        wait_until_listening(worker, port)
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(os.path.join(folder, "worker.sock"))
-        listener.listen(16)
-        threading.Thread(target=relay, args=(listener, port), daemon=True).start()
-        if worker.poll() is None:
-            _report(f"ready {exposed}")
-        _report(f"died {worker.wait()}")
-
-    threading.Thread(target=serve, daemon=True).start()
+    with open(os.path.join(folder, "worker.log"), "wb") as log:
+        worker = subprocess.Popen(
+            [*command, f"--port={port}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            # It cannot outlive this process.
+            preexec_fn=lambda: _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
+        )
+    serving = folder, worker, port, exposed
+    threading.Thread(target=serve, args=serving, daemon=True).start()
     sys.stdin.buffer.read()
     worker.kill()
     shutil.rmtree(folder, ignore_errors=True)

@@ -32,7 +32,7 @@ class Basis:
             scalars and are always summed.)
         minima: the sets of criteria whose minima weigh updates that are summed, too;
             they come after the monomials, and cost the same.
-        steps: whether scores may have a step of their own, whose length follows from
+        steps: whether scores may set the step's length, which follows from
             the totals.
     """
 
@@ -54,7 +54,7 @@ class Basis:
 
     @classmethod
     def of(cls, num_criteria: int, scores: Sequence[Score]) -> Basis:
-        """The smallest basis for these scores."""
+        """Builds the smallest basis for these scores."""
         products = {subset for score in scores for subset in score.products}
         minima = {subset for score in scores for subset in score.minima}
         return cls(
@@ -66,12 +66,12 @@ class Basis:
 
     @classmethod
     def singles(cls, num_criteria: int) -> Basis:
-        """The basis of the criteria by themselves."""
+        """Builds the basis of the criteria by themselves."""
         return cls(num_criteria, tuple((column,) for column in range(num_criteria)))
 
     @classmethod
     def all_subsets(cls, num_criteria: int, *, minima: bool = False) -> Basis:
-        """The basis of every ordering of m criteria: 2^m - 1 sums.
+        """Builds the basis of every ordering of m criteria: 2^m - 1 sums.
 
         With `minima` that of every capacity and OWA: as many sums, in which minima
         take the place of the products of two criteria or more.
@@ -89,11 +89,11 @@ class Basis:
         return len(self._entries)
 
     def covers(self, score: Score) -> bool:
-        """Whether the score's model follows from the sums of this basis."""
+        """Returns whether the score's model follows from the sums of this basis."""
         return not self._missing(score) and (self.steps or not score.step)
 
     def coefficients(self, score: Score) -> npt.NDArray[np.float32]:
-        """The score's coefficient of each sum of the basis, float32 [B].
+        """Returns the score's coefficient of each sum of the basis, float32 [B].
 
         Where the basis has `steps`, the powers of the score's step come behind them,
         [B + m].
@@ -104,8 +104,8 @@ class Basis:
         """
         if score.step and not self.steps:
             raise ValueError(
-                f"the score {score.label!r} has a step of its own: build the process "
-                "with a basis of it"
+                f"the score {score.label!r} sets the length of its step: build the "
+                "process with a basis of this score"
             )
         if not self.covers(score):
             raise ValueError(
@@ -119,18 +119,18 @@ class Basis:
         return np.array(products + minima + powers * self.steps, np.float32)
 
     def membership(self) -> npt.NDArray[np.bool_]:
-        """Which criteria each sum multiplies or takes the minimum of, bool [B, m]."""
+        """Returns which criteria each sum multiplies or compares, bool [B, m]."""
         rows = [
             [i in subset for i in range(self.num_criteria)] for subset in self._entries
         ]
         return np.array(rows)
 
     def needs_totals(self, method: str) -> bool:
-        """Whether clients need the cohort's totals before they weight their updates.
+        """Returns whether clients need the cohort's totals to weight their updates.
 
-        Minima compare normalized criteria, which a client knows by itself only where
-        their ranges are declared. So the method decides with the score whether a round
-        has one stage or two.
+        Minima compare normalized criteria, which a client can compute by itself only
+        where their ranges are declared. So the method decides with the score whether a
+        round has one stage or two.
         """
         return method != "range" and bool(self.minima)
 

@@ -1,6 +1,6 @@
 """Choquet integrals: scores that sort the criteria; OWA is the symmetric one.
 
-A capacity says how much a set of criteria is worth. With the Moebius transform m of a
+A capacity is the worth of each set of criteria. With the Moebius transform m of a
 capacity v the Choquet integral is a linear combination of minima,
 `s = sum_S m(S) * min_{i in S} c_i`: what the monomials are to the prioritized score,
 the minima are to every capacity.
@@ -40,18 +40,18 @@ QUANTIFIERS = {
 
 
 def joined(subset: Iterable[Hashable]) -> str:
-    """A set as messages have it: `DS+LD`; the empty one `nothing`."""
+    """Joins a set for messages: `DS+LD`; the empty one is `nothing`."""
     return "+".join(sorted(map(str, subset))) or "nothing"
 
 
 def moebius(capacity: Mapping[frozenset[Item], float]) -> dict[frozenset[Item], float]:
-    """The Moebius transform `m(S) = sum_{R in S} (-1)^|S - R| v(R)` (Rota 1964).
+    """Computes the Moebius transform, `m(S) = sum_{R in S} (-1)^|S - R| v(R)`.
 
     Args:
         capacity: v of every non-empty set of the criteria; v of the empty one is 0.
 
     Returns:
-        m of every set that is there; its sum over the subsets of S is v(S).
+        m of every set that is there; its sum over the subsets of S is v(S) (Rota 1964).
 
     Raises:
         ValueError: a set is missing.
@@ -67,7 +67,7 @@ def moebius(capacity: Mapping[frozenset[Item], float]) -> dict[frozenset[Item], 
 def from_moebius(
     transform: Mapping[frozenset[Item], float],
 ) -> dict[frozenset[Item], float]:
-    """The capacity of a Moebius transform, `v(S) = sum_{R in S} m(R)`.
+    """Computes the capacity of a Moebius transform, `v(S) = sum_{R in S} m(R)`.
 
     Args:
         transform: m; a set that is not there has 0.
@@ -91,7 +91,7 @@ def check_capacity(
     value = {nothing: 0.0, **capacity}
     everything = max(value, key=len)
     if abs(value[nothing]) > TOLERANCE:
-        raise ValueError("the capacity of no criteria must be 0")
+        raise ValueError("the capacity of the empty set must be 0")
     if abs(value[everything] - 1) > TOLERANCE:
         raise ValueError(
             f"the capacity of all criteria, {name(everything)}, must be 1, got "
@@ -123,7 +123,7 @@ def check_complete(
 
 
 def subsets(items: Iterable[Item]) -> list[frozenset[Item]]:
-    """The non-empty subsets, the smaller first."""
+    """Returns the non-empty subsets, the smaller first."""
     ordered = sorted(items, key=str)
     return [
         frozenset(subset)
@@ -162,7 +162,7 @@ class ChoquetScore(Score):
 def choquet(
     capacity: Mapping[Any, float], criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> ChoquetScore:
-    """The Choquet integral of the criteria (Choquet 1954; Grabisch 1996).
+    """Builds the Choquet integral of the criteria (Choquet 1954; Grabisch 1996).
 
     With `c_(1) <= ... <= c_(m)`, `s = sum_j (c_(j) - c_(j-1)) * v({(j), ..., (m)})`:
     each rise counts by what the criteria that reach it are worth together. A pair
@@ -203,7 +203,7 @@ def owa(
     *,
     members: Sequence[int | str] | None = None,
 ) -> ChoquetScore:
-    """Ordered weighted averaging (Yager 1988), `s = sum_j w_j * c_(j)`.
+    """Builds ordered weighted averaging (Yager 1988), `s = sum_j w_j * c_(j)`.
 
     The weights belong to places and not to criteria: `w_1` to the client's largest
     criterion, `w_m` to its smallest. (1, 0, ...) is the maximum, (0, ..., 1) the
@@ -233,7 +233,7 @@ def owa(
 
 
 def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
-    """OWA's weights from a quantifier, `w_j = Q(j/m) - Q((j-1)/m)` (Yager 1988).
+    """Computes OWA's weights of a quantifier, `w_j = Q(j/m) - Q((j-1)/m)` (Yager 1988).
 
     `Q(r)` is 0 up to a, 1 from b on and a line between: the share of the criteria that
     have to be satisfied. `any` is the maximum, `all` the minimum; `at_least_half` has
@@ -265,7 +265,7 @@ def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
 def _from_capacity(
     name: str | None, capacity: Mapping[frozenset[int], float], criteria: Sequence[str]
 ) -> ChoquetScore:
-    """The score of a capacity by columns; without a name, its values are the name."""
+    """Builds the score of a capacity by columns, named by its values without a name."""
     transform = moebius(capacity)
     ordered = sorted((tuple(sorted(s)) for s in transform), key=lambda s: (len(s), s))
     if name is None:
@@ -276,5 +276,5 @@ def _from_capacity(
 
 
 def _name(criteria: Sequence[str]) -> Callable[[Iterable[int]], str]:
-    """A function to the name of a set of columns in messages: `DS+LD`."""
+    """Returns a function to the name of a set of columns in messages: `DS+LD`."""
     return lambda subset: joined(named(sorted(subset), criteria))

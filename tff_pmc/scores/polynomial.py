@@ -35,7 +35,7 @@ class PolynomialScore(Score):
 def prioritized(
     order: Sequence[int | str], criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
-    """The prioritized score of DA (eq. 4) and PMC (eq. 6).
+    """Builds the prioritized score of DA (eq. 4) and PMC (eq. 6).
 
     `s = sum_j prod_{l <= j} c_{o(l)}`: the first criterion counts whole, each
     further one only as far as those before it are satisfied. One criterion
@@ -67,7 +67,19 @@ def prioritized(
 def single(
     criterion: int | str, criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
-    """The score that is one criterion; `prioritized` of that one alone."""
+    """Builds the score that is one criterion; `prioritized` of that one alone.
+
+    Args:
+        criterion: its code, or its column.
+        criteria: the code of each column.
+
+    Raises:
+        ValueError: there is no such criterion.
+
+    Example:
+        >>> single("LD")((1.0, 0.5, 0.25))
+        0.5
+    """
     return prioritized((criterion,), criteria)
 
 
@@ -77,7 +89,7 @@ def weighted_average(
     *,
     members: Sequence[int | str] | None = None,
 ) -> PolynomialScore:
-    """The weighted average of the criteria, `s = sum_i a_i c_i`.
+    """Builds the weighted average of the criteria, `s = sum_i a_i c_i`.
 
     Args:
         weights: `a_i` of each member, in the members' order; not negative, sum 1.
@@ -105,7 +117,7 @@ def product(
     *,
     members: Sequence[int | str] | None = None,
 ) -> PolynomialScore:
-    """The product of the criteria, one monomial; AdaFed's accuracy x samples.
+    """Builds the product of the criteria, one monomial; AdaFed's accuracy x samples.
 
     Args:
         criteria: the code of each column.
@@ -146,7 +158,7 @@ def dual(
     quantity: str = "DS",
     criteria: Sequence[str] = DUAL_CRITERIA,
 ) -> PolynomialScore:
-    """`lambda * c_quality + (1 - lambda) * c_quantity`, of normalized criteria.
+    """Builds `lambda * c_quality + (1 - lambda) * c_quantity`, of normalized criteria.
 
     Every lambda needs the same two sums over the clients, so that one training serves
     a search over lambda.
@@ -168,7 +180,9 @@ def dual(
     if not 0 <= lambda_ <= 1:
         raise ValueError(f"lambda must be in [0, 1], got {lambda_}")
     if quality == quantity:
-        raise ValueError(f"quality and quantity are both {quality}")
+        raise ValueError(
+            f"quality and quantity must be two criteria, got {quality} for both"
+        )
     columns = [single(code, criteria).columns for code in (quality, quantity)]
     terms = dict(zip(columns, (lambda_, 1 - lambda_)))
     label = f"lambda={lambda_:.2f}"
@@ -181,7 +195,7 @@ def dual_grid(
     quantity: str = "DS",
     criteria: Sequence[str] = DUAL_CRITERIA,
 ) -> list[PolynomialScore]:
-    """`dual` for lambda 0, ..., 1, evenly spaced, for `candidates=` of a search.
+    """Builds `dual` for lambda 0, ..., 1, evenly spaced, for `candidates=` of a search.
 
     Args:
         steps: how many, from 2 to 101 (a label has two decimals).
@@ -191,6 +205,10 @@ def dual_grid(
 
     Raises:
         ValueError: see `dual`; `steps` is out of range.
+
+    Example:
+        >>> [score.label for score in dual_grid(3)]
+        ['lambda=0.00', 'lambda=0.50', 'lambda=1.00']
     """
     if not 2 <= steps <= 101:
         raise ValueError(f"steps must be from 2 to 101, got {steps}")

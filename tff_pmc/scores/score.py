@@ -54,9 +54,9 @@ class Score:
                 )
 
     def length(self, totals: Sequence[float]) -> float:
-        """The length of the step, of the totals [m] of raw criteria; 1 for a mean.
+        """Returns the step's length, from the totals [m] of raw criteria; 1 for a mean.
 
-        It is 0 where one of these totals is: nobody counts.
+        It is 0 where one of these totals is: no client counts.
         """
         if not all(totals[i] > 0 for i in self.step):
             return 0.0
@@ -104,7 +104,7 @@ class Score:
 def columns_of(
     members: Sequence[int | str] | None, criteria: Sequence[str]
 ) -> tuple[int, ...]:
-    """The columns of criteria named by column or code, in their order; None: all."""
+    """Returns the columns of criteria named by column or code, in order; None: all."""
     if members is None:
         members = range(len(criteria))
     if isinstance(members, str):
@@ -119,7 +119,7 @@ def columns_of(
 
 
 def column_of(item: int | str, criteria: tuple[str, ...]) -> int:
-    """The column of one criterion, named by column or code."""
+    """Returns the column of one criterion, named by column or code."""
     if isinstance(item, str):
         if item not in criteria:
             raise ValueError(
@@ -133,15 +133,15 @@ def column_of(item: int | str, criteria: tuple[str, ...]) -> int:
 
 
 def labeled(name: str, columns: Sequence[int], criteria: Sequence[str]) -> str:
-    """The label of a score without priorities: `OWA[most]:DS,LD,MD`."""
+    """Makes the label of a score without priorities: `OWA[most]:DS,LD,MD`."""
     return f"{name}:{','.join(named(columns, criteria))}"
 
 
 def named(columns: Iterable[int], criteria: Sequence[str]) -> list[str]:
-    """The codes of columns; one without a code goes by its number."""
+    """Returns the codes of columns; one without a code goes by its number."""
     return [criteria[i] if i < len(criteria) else str(i) for i in columns]
 
 
 def digits(values: Sequence[float]) -> str:
-    """Numbers as labels have them: `0.5,0.3,0.2`."""
+    """Formats numbers as labels have them: `0.5,0.3,0.2`."""
     return ",".join(f"{value:.4g}" for value in values)

@@ -1,4 +1,4 @@
-"""From raw criteria to the weight of each participant."""
+"""The weight of each participant, from raw criteria."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ class Normalization:
             )
         if bool(self.ranges) != (self.method == "range"):
             raise ValueError(
-                "ranges are declared with the normalization 'range', and with no other"
+                "ranges need the normalization 'range', and no other takes them"
             )
         for low, high in self.ranges:
             if not (math.isfinite(high) and 0 <= low < high):
                 raise ValueError(
-                    f"({low}, {high}) is not a range of a criterion: 0 <= low < high"
+                    f"the range of a criterion must have 0 <= low < high, got ({low}, "
+                    f"{high})"
                 )
 
     @classmethod
@@ -62,7 +63,7 @@ class Normalization:
         codes: Sequence[str],
         ranges: Mapping[str, tuple[float, float]] | None = None,
     ) -> Normalization:
-        """A normalization from ranges by code.
+        """Builds a normalization from ranges by code.
 
         Args:
             method: see the class.
@@ -75,7 +76,9 @@ class Normalization:
         ranges = ranges or {}
         for code in ranges:
             if code not in codes:
-                raise ValueError(f"a range is declared for {code}, which is not there")
+                raise ValueError(
+                    f"a range is declared for {code}, which is not one of the criteria"
+                )
         if method != "range":
             return cls(method, tuple(ranges.values()))
         for code in codes:
@@ -111,6 +114,10 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
 
     Raises:
         ValueError: a value is negative, or the array is not two-dimensional.
+
+    Example:
+        >>> normalize([[30, 2], [10, 6]]).tolist()
+        [[0.75, 0.25], [0.25, 0.75]]
     """
     values = np.array(raw, float)
     if values.ndim != 2:
@@ -131,7 +138,7 @@ def participant_weights(
     score: Callable[[FloatArray], npt.ArrayLike],
     normalization: Normalization = SUM,
 ) -> FloatArray:
-    """The weight of each client, `p_k = s_k / sum_k s_k` (DA eq. 3, PMC eq. 5).
+    """Computes each client's weight, `p_k = s_k / sum_k s_k` (DA eq. 3, PMC eq. 5).
 
     Args:
         raw: raw criteria, float array [clients, m]; see `normalize`.
@@ -146,6 +153,14 @@ def participant_weights(
     Raises:
         ValueError: `raw` is refused by `normalize`, or the score gives a value
             that is negative or of the wrong shape.
+
+    Example:
+        Two clients with 30 and 10 examples of 2 and 6 labels, the labels first:
+
+        >>> from tff_pmc.scores import prioritized
+        >>> score = prioritized(("LD", "DS"), criteria=("DS", "LD"))
+        >>> participant_weights([[30, 2], [10, 6]], score).tolist()
+        [0.3181818181818182, 0.6818181818181818]
     """
     criteria = normalize(raw, normalization)
     scores = np.asarray(score(criteria), float)
@@ -161,30 +176,50 @@ def participant_weights(
 
 
 def coefficient_of_variation(weights: npt.ArrayLike) -> float:
-    """Standard deviation of the weights over their mean; 0 when all are equal.
+    """Computes the weights' standard deviation over their mean; 0 if all are equal.
 
     Args:
         weights: participant weights [clients], summing to 1 (or all 0, which
             gives 0).
+
+    Example:
+        >>> coefficient_of_variation([0.75, 0.25])
+        0.5
     """
     p = np.asarray(weights, float)
     return float(p.std() / p.mean()) if p.sum() > 0 else 0.0
 
 
 def effective_clients(weights: npt.ArrayLike) -> float:
-    """The number of equally weighted clients that are as unequal: `1/sum p^2`.
+    """Computes the number of equally weighted clients as unequal as these: `1/sum p^2`.
 
-    Between 1 (one client decides) and the number of clients; 0 if no weight.
+    Args:
+        weights: participant weights [clients], summing to 1, or all 0.
+
+    Returns:
+        A number from 1 (one client has all the weight) to the number of clients; 0 if
+        no client has weight.
+
+    Example:
+        >>> effective_clients([0.5, 0.5, 0.0])
+        2.0
     """
     p = np.asarray(weights, float)
     return float(1.0 / np.square(p).sum()) if p.sum() > 0 else 0.0
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
-    """Half the sum of absolute differences: the share of weight that moves.
+    """Computes half the sum of absolute differences: the share of weight that moves.
 
     Args:
         p: participant weights [clients].
         q: other weights of the same clients.
+
+    Returns:
+        A number from 0 (equal weights) to 1.
+
+    Example:
+        >>> total_variation([0.75, 0.25], [0.5, 0.5])
+        0.25
     """
     return float(0.5 * np.abs(np.asarray(p, float) - np.asarray(q, float)).sum())

@@ -1,4 +1,4 @@
-"""How a round's clients are chosen, a module for each kind (no TensorFlow).
+"""Selections of a round's clients, a module for each kind (no TensorFlow).
 
 A rule is a `Selection` that registers itself in `SELECTIONS`, also from outside.
 """

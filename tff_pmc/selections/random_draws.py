@@ -1,4 +1,4 @@
-"""Clients that are drawn: alike, by size, or those whom the model fits worst."""
+"""Clients that are drawn: uniformly, by size, or those that the model fits worst."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class BySize(Selection):
 
     Of those that are left, client k comes next with the probability `n_k / sum n`
     (*Federated Optimization in Heterogeneous Networks*, Li et al. 2020, Algorithm 2,
-    which does not say whether one may come twice; here none does). The algorithm weighs
-    them afterwards: where that is by DS, size counts twice.
+    which does not specify whether one may come twice; here none does). The algorithm
+    weighs them afterwards: where that is by DS, size counts twice.
     """
 
     name = "drawn by size"
@@ -42,7 +42,7 @@ class BySize(Selection):
 
 
 def drawn_by_size(generator: np.random.Generator, clients: Clients, count: int) -> Any:
-    """The places of `count` clients, drawn in proportion to their training examples."""
+    """Draws the places of `count` clients in proportion to their training examples."""
     shares = clients.sizes / clients.sizes.sum()
     return generator.choice(len(shares), count, replace=False, p=shares)
 
@@ -65,7 +65,7 @@ class PowerOfChoice(Selection):
 
     candidates: int = setting(
         0,
-        "Of --selection=power_of_choice, d: how many clients are drawn and asked for "
+        "Of --selection=power_of_choice, d: how many clients are drawn and report "
         "their loss; 0 is twice the clients of a round, or all, if there are fewer.",
         flag="choice_candidates",
         within=AT_LEAST_0,
@@ -75,7 +75,7 @@ class PowerOfChoice(Selection):
         """Refuses fewer candidates than a round has clients, or more than there are."""
         if self.candidates and not count <= self.candidates <= num_clients:
             raise SettingError(
-                f"--choice_candidates={self.candidates} has to be from {count}, the "
+                f"--choice_candidates={self.candidates} must be from {count}, the "
                 f"clients in a round, to {num_clients}, the clients that can train"
             )
 

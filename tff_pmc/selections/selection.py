@@ -1,4 +1,4 @@
-"""What a rule is by which a round's clients are chosen, and what it knows of them."""
+"""The base class of rules that choose a round's clients, and what they receive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Clients:
         measure: `(name, places) -> float64 [len(places)]`, for a name among the
             selection's `needs`: of `LOSS` the mean loss of the round's model on the
             training examples of each; else the attribute of the client table. Each
-            client that is asked for its loss is sent the model.
+            client that reports its loss receives the model first.
     """
 
     sizes: npt.NDArray[np.int64]
@@ -69,11 +69,11 @@ class Selection(Settings, abc.ABC):
     def choose(
         self, generator: np.random.Generator, clients: Clients, count: int
     ) -> Any:
-        """The places of `count` different clients, in any order.
+        """Chooses the places of `count` different clients, in any order.
 
         Args:
             generator: of this round alone.
-            clients: those of whom it may choose.
+            clients: those of which it may choose.
             count: how many, from 1 to all.
         """
 

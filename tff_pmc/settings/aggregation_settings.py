@@ -104,14 +104,16 @@ class AggregationSettings(SumSettings):
             text = f"--{flag}={','.join(codes)}"
             for code in codes:
                 if code in RESERVED:
-                    raise SettingError(f"{text}: {code} is a column of the record")
+                    raise SettingError(
+                        f"{text}: {code} is a column of the record: choose another code"
+                    )
                 prefix_errors(text, self._criterion, code)
         prefix_errors("--criteria", self.resolve_criteria)
         prefix_errors("--priority", scores.prioritized, self.priority, self.criteria)
         prefix_errors("--criteria_ranges", lambda: self.scores_normalization)
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
-        """The criteria, those that are attributes of clients among them."""
+        """Resolves the criteria, including those that are attributes of clients."""
         return criteria_lib.resolve([self._criterion(code) for code in self.criteria])
 
     def _criterion(self, code: str) -> criteria_lib.Criterion:

@@ -1,7 +1,7 @@
 """Parsers of flags whose values are not a single word or number.
 
-Each function takes the text and gives the value; a `ValueError` says what is wrong,
-and whoever knows the flag's name puts it before (`naming`).
+Each function takes the text and returns the value; a `ValueError` names what is wrong,
+and `prefix_errors` puts the flag's name before it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Value = TypeVar("_Value")
 
 
 def prefix_errors(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
-    """What a call returns; a `ValueError` of it is a `SettingError` with the flag."""
+    """Calls a function; its `ValueError` becomes a `SettingError` with the flag."""
     try:
         return call(*arguments)
     except SettingError:
@@ -31,7 +31,7 @@ def prefix_errors(flag: str, call: Callable[..., _Value], *arguments: Any) -> _V
 def codes(text: str) -> tuple[str, ...]:
     """Parses criteria's codes, `LD,DS,MD^2`; aliases are resolved.
 
-    A code that nobody knows stays as it is: it may be an attribute of the clients.
+    An unknown code stays as it is: it may be an attribute of the clients.
     """
     return tuple(criteria_lib.unaliased(code.strip()) for code in text.split(","))
 

@@ -1,7 +1,7 @@
 """The groups of settings that every run has, whatever it trains on what.
 
 Data sets (`leaf_data.datasets`), models (`tff_pmc.models`) and algorithms
-(`tff_pmc.algorithms`) have groups of their own, each in its module.
+(`tff_pmc.algorithms`) have further groups, each in its module.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class TrainingSettings(LocalTraining):
     cohort_rounding: str = setting(
         "up",
         "How the fraction --clients_per_round is made a number of clients: up, or to "
-        "the nearest, as PMC's published code has it. No paper prints a rule: 10 % of "
+        "the nearest, as PMC's published code has it. No paper gives a rule: 10 % of "
         "DA's 371 clients are 38 or 37.",
         choices=("up", "nearest"),
     )
@@ -118,13 +118,13 @@ class TrainingSettings(LocalTraining):
     )
     keep_own_model: bool = setting(
         False,
-        "Clients whose attribute `adversary` is 1 ignore the server's model and go on "
-        "with their own (AdaFed's simulation 3).",
+        "Clients whose attribute `adversary` is 1 ignore the server's model and "
+        "continue with the one they trained (AdaFed's simulation 3).",
     )
     most_lost_rounds: int = setting(
         3,
         "The run ends after so many rounds in a row in which no client counts and the "
-        "model stays as it is; 0 goes on to the last round.",
+        "model stays as it is; 0 runs all rounds.",
         within=_COUNT,
     )
     num_packs: int = setting(
@@ -156,7 +156,7 @@ class TrainingSettings(LocalTraining):
         return ", ".join(filter(None, (*start, prox, decays)))
 
     def cohort_size(self, num_clients: int, name: str) -> int:
-        """The clients in a round, of those that can train; never more."""
+        """Returns the clients in a round: never more than can train."""
         size = self.clients_per_round
         # As written in decimals: in floats 0.07 * 100 is above 7.
         share = fractions.Fraction(repr(size))
@@ -166,7 +166,7 @@ class TrainingSettings(LocalTraining):
             count = int(size)
         elif self.cohort_rounding == "up":
             count = math.ceil(share * num_clients)
-        else:  # Of the product in floats, as the published code has it.
+        else:  # Of the product in floats, as in the published code.
             count = max(round(size * num_clients), 1)
         if count > num_clients:
             raise SettingError(
@@ -214,7 +214,7 @@ class AdjustmentSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class CounterfactualSettings(Settings):
-    """The models that a round would have had under other weightings, judged beside."""
+    """The models that other weightings would have given in a round, judged as well."""
 
     title: ClassVar[str] = "Counterfactuals of a round"
 
@@ -230,8 +230,8 @@ class CounterfactualSettings(Settings):
     )
     rates: tuple[float, ...] = setting(
         (),
-        "Server learning rates with which each of these is judged beside the run's "
-        "own, as 0.5,2.",
+        "Server learning rates with which each of these is judged besides the "
+        "run's rate, as 0.5,2.",
         flag="counterfactual_rates",
         parse=flag_values.rates,
     )
@@ -244,7 +244,7 @@ class CounterfactualSettings(Settings):
     clients: int = setting(
         0,
         "How many clients judge them, drawn once and the same in all runs; 0 is all. "
-        "On which examples, --judge_on says.",
+        "--judge_on sets on which examples.",
         flag="counterfactual_clients",
         within=_COUNT,
     )
@@ -253,14 +253,14 @@ class CounterfactualSettings(Settings):
         super().__post_init__()
         # What a float32 holds.
         if not all(1e-30 < rate < 1e30 for rate in self.rates):
-            raise SettingError("--counterfactual_rates has to be above 0, and finite")
+            raise SettingError("--counterfactual_rates must be above 0, and finite")
         given = {"rates": self.rates, "clients": self.clients, "every": self.every > 1}
         for flag in given:
             if given[flag] and not self.kinds:
                 raise SettingError(f"--counterfactual_{flag} needs --counterfactuals")
 
     def judges(self, round_num: int) -> bool:
-        """Whether there are any, and they are judged after a round, counted from 1."""
+        """Returns whether judges judge after this round, counted from 1."""
         return bool(self.kinds) and (round_num == 1 or round_num % self.every == 0)
 
 
@@ -291,7 +291,7 @@ class RecordSettings(Settings):
     record_clients: str = setting(
         "all",
         "Whether the figures of each client that tests the model are on record. With "
-        "none there is no clients.csv, and no table of clients' own accuracies.",
+        "none there is no clients.csv, and no table of clients' accuracies.",
         choices=("all", "none"),
         omit_default=True,
     )
@@ -308,5 +308,5 @@ class RecordSettings(Settings):
     )
 
     def tests(self, round_num: int) -> bool:
-        """Whether the model is tested after a round, counted from 1."""
+        """Returns whether the model is tested after a round, counted from 1."""
         return round_num == 1 or round_num % self.evaluate_every == 0

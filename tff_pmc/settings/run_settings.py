@@ -1,4 +1,4 @@
-"""Everything that decides what one run computes, the algorithm among it.
+"""The settings of one run, including the algorithm.
 
 A run's settings have an algorithm, and an algorithm checks a run's settings: so both
 stand here. The algorithms are the modules of `tff_pmc.algorithms`.
@@ -11,7 +11,10 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.settings import A_SEED, Registry, SettingError, Settings
@@ -29,6 +32,11 @@ from tff_pmc.settings.groups import (
 )
 from tff_pmc.settings.server_settings import ServerSettings
 
+if TYPE_CHECKING:
+    from tff_pmc.algorithms.run_context import RunContext
+    from tff_pmc.algorithms.trainer import Trainer
+    from tff_pmc.clients.client_memory import ClientMemory
+
 GROUPS: dict[str, type[Settings]] = {
     "training": TrainingSettings,
     "server": ServerSettings,
@@ -40,15 +48,22 @@ GROUPS: dict[str, type[Settings]] = {
 """The groups that every run has, by the names of `RunSettings`'s attributes."""
 
 
+class Answers(Protocol):
+    """What answers test examples in the place of the server's model."""
+
+    def answer(self, weights: Any) -> npt.NDArray[np.int64]:
+        """Predicts the label of each test example, [N]."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Algorithm(Settings, abc.ABC):
     """One way of training a federation; its fields are its settings.
 
-    A new one is a subclass in a module of its own, registered by name (docs/extend.md).
+    A new one is a subclass in a separate module, registered by name (docs/extend.md).
 
     Attributes:
         name: what tables call it.
-        takes_priority: whether each ordering of `--priority` is a run of its own.
+        takes_priority: whether each ordering of `--priority` is a separate run.
         combines: whether it makes one score of several criteria, so that without
             `--priority` all of them take part, and one alone leaves nothing to do.
         weighs_equally: whether all clients count alike, whatever their criteria.
@@ -87,11 +102,11 @@ class Algorithm(Settings, abc.ABC):
             self.counterfactuals(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """The criteria that it needs with those of `--criteria`; none by default."""
+        """Returns the criteria it needs with those of `--criteria`; none by default."""
         return ()
 
     def candidates(self, settings: RunSettings) -> list[Score]:
-        """The scores that an online adjustment searches, in the order of testing.
+        """Returns the scores that an online adjustment searches, in the order of tests.
 
         Raises:
             SettingError: there is nothing to search.
@@ -102,14 +117,15 @@ class Algorithm(Settings, abc.ABC):
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[Score]:
-        """The scores whose models are judged as well, that in force the first of them.
+        """Returns the scores whose models are judged as well, that in force first.
 
         Raises:
             SettingError: there are none, or the sums do not hold them.
         """
         raise SettingError(
-            "--counterfactuals: of the algorithm "
-            f"{settings.names['algorithm']} no other weighting's model follows"
+            "--counterfactuals does not go with the algorithm "
+            f"{settings.names['algorithm']}, whose sums give no other weighting's "
+            "model"
         )
 
     def label(self, settings: RunSettings) -> str:
@@ -117,28 +133,28 @@ class Algorithm(Settings, abc.ABC):
         return self.name
 
     def folder(self, settings: RunSettings) -> str:
-        """The name of a run's folder: the label in small letters."""
+        """Returns the name of a run's folder: the label in small letters."""
         return slug(settings.label)
 
     @abc.abstractmethod
     def score(self, settings: RunSettings) -> Score:
-        """The score in force; a `ValueError` if it does not fit the criteria."""
+        """Returns the score in force; a `ValueError` if it misfits the criteria."""
 
     @abc.abstractmethod
-    def build(self, context: Any) -> Any:
-        """Builds the `algorithms.trainer.Trainer` of a `RunContext`."""
+    def build(self, context: RunContext) -> Trainer:
+        """Builds the trainer of a run's rounds."""
 
-    def memory(self, context: Any) -> Any:
-        """Builds what is remembered of clients, a `ClientMemory`; by default None."""
+    def memory(self, context: RunContext) -> Optional[ClientMemory]:
+        """Builds what is remembered of clients between rounds; None for nothing."""
         return None
 
-    def own_answers(self, context: Any) -> Any:
+    def own_answers(self, context: RunContext) -> Optional[Answers]:
         """Builds what answers in the place of the server's model; None for nothing."""
         return None
 
 
 def slug(label: str) -> str:
-    """A label as folders are named: `AdaFed, weights only` as `adafed_weights_only`."""
+    """Makes the name of a folder of a label: `adafed_weights_only`."""
     return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
 
 
@@ -151,7 +167,7 @@ CHOSEN: Mapping[str, Mapping[str, Any]] = {
     "model": MODELS,
     "selection": SELECTIONS,
 }
-"""What is chosen by name and has settings of its own, by the flag that chooses."""
+"""What is chosen by name and has further settings, by the flag that chooses."""
 
 _OF_CHOSEN = (
     "algorithm",
@@ -190,7 +206,7 @@ class RunSettings:
     def of(
         cls, values: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
     ) -> RunSettings:
-        """The settings from values by flag; the others have their defaults.
+        """Builds the settings from values by flag; the others have their defaults.
 
         Args:
             values: by flag, those of `CHOSEN` but the selection here or inherited.
@@ -227,11 +243,11 @@ class RunSettings:
         return settings
 
     def replaced(self, **changes: Any) -> RunSettings:
-        """The same with other values, by flag; the errors are those of `of`."""
+        """Returns the same with other values, by flag; the errors are those of `of`."""
         return RunSettings.of(changes, inherited=self.by_flag())
 
     def by_flag(self) -> dict[str, Any]:
-        """All values by flag."""
+        """Returns all values by flag."""
         found = dict(self.names, experiment=self.experiment, protocol=self.protocol)
         groups = self.groups().values()
         return {**found, **{f: v for one in groups for f, v in one.by_flag().items()}}
@@ -243,16 +259,16 @@ class RunSettings:
         return tuple(one.flag for one in every if one.within is A_SEED)
 
     def seeded(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
-        """The same with this seed in the place of all, but for those of some flags."""
+        """Returns the same with this seed for all seeds, except those of some flags."""
         flags = [flag for flag in self.seed_flags if flag not in but_for]
         return self.replaced(**dict.fromkeys(flags, seed))
 
     def groups(self) -> dict[str, Settings]:
-        """The groups by their names in the record."""
+        """Returns the groups by their names in the record."""
         return {name: getattr(self, name) for name in (*_OF_CHOSEN, *GROUPS)}
 
     def as_record(self) -> dict[str, Any]:
-        """The settings as `run.json` has them: a table for each group, by flag."""
+        """Returns the settings as `run.json` has them: a table for each group."""
         groups = {name: group.recorded() for name, group in self.groups().items()}
         for group, flag in zip(_OF_CHOSEN, CHOSEN):
             if self.names[flag] != _UNLESS_NAMED.get(flag):
@@ -301,7 +317,7 @@ class RunSettings:
 
     @property
     def measures_at_server(self) -> bool:
-        """Whether the server's own examples take part in the training."""
+        """Whether the server's examples take part in the training."""
         judged = self.adjustment.judge_on == "server"
         own = judged or self.algorithm.needs_server_examples
         return own or any(one.needs_server_examples for one in self.measured)

@@ -40,7 +40,7 @@ class ServerSettings(Settings):
         adagrad   v <- v + D^2;  w <- w - eta D / sqrt(v + epsilon^2)
 
     They are TFF's, and differ from Algorithm 2 in this: in step t there is the factor
-    `c = sqrt(1 - beta2^t) / (1 - beta1^t)`, Adam's own, and its v begins at 0; Adagrad
+    `c = sqrt(1 - beta2^t) / (1 - beta1^t)`, as in Adam, and its v begins at 0; Adagrad
     has the floor under the root. The weights that are not trained are averaged.
     """
 

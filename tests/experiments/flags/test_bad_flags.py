@@ -47,13 +47,13 @@ BAD = """
 --experiment= | --experiment= has no value:
 --compare= | --compare= has no value:
 --targets=20,20 | whole numbers from 1 to 100, each once
---tables=x --output_dir=y --targets=20,30 | --targets is of runs, and these are on disk
+--tables=x --output_dir=y --targets=20,30 | --targets is for new runs, and these are
 --plugin= | --plugin= has no value:
 --dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
 --model=mnist_cn | --model=mnist_cn: no model 'mnist_cn' (did you mean
 --search_for=celebs | --search_for=celebs: no experiment 'celebs' (did
---tables=x --output_dir=y --seeds=0,1 | --seeds is of runs, and these are on disk
---export=x --output_dir=y --dataset=mnist | --dataset is of runs, and these are on disk
+--tables=x --output_dir=y --seeds=0,1 | --seeds is for new runs, and these are
+--export=x --output_dir=y --dataset=mnist | --dataset is for new runs, and these are
 --compare=x,y --baseline=LD | --baseline goes with --tables, of runs of several seeds
 --learning_rates=0.5 | --learning_rates goes with --experiment=lr_search
 --search_for=celeba --held_out=own | --search_for goes with --experiment=lr_search
@@ -92,19 +92,19 @@ stray | unexpected argument: stray
 --experiment=lr_search --priority=LD | --priority does not go with
 --experiment=lr_search --record_clients=none | --record_clients does not go with
 --experiment=lr_search --evaluate_clients=3 | --evaluate_clients does not go with
---experiment=lr_search --learning_rates=0.1,0.10000001 | one is there twice: 0.1, 0.1
+--experiment=lr_search --learning_rates=0.1,0.10000001 | a rate is given twice: 0.1, 0.1
 --experiment=baselines --dirichlet_alpha=nan | --dirichlet_alpha must be
 --experiment=lr_search --algorithms=product | --algorithms does not go with
 --experiment=lr_search --search_for=adafed_1 | compares algorithms
 --seeds=1 | --seeds=1: name two or more seeds
 --seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
 --seeds=1,2 --cohort_seed=3 | --cohort_seed does not go with --seeds, which sets all
---seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is none of the runs: LD
+--seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is not one of the runs: LD
 --baseline=DS | --baseline goes with --seeds
 --adjustment=backtracking --priority=DS | has nothing to adjust
 --sample_fraction=0.1 | --sample_fraction is of no use with digits5k
---cache_dir=/tmp | --cache_dir is of no use with digits5k
---data_dir=/tmp | --data_dir is of no use with digits5k
+--cache_dir=/tmp | --cache_dir does not apply to digits5k
+--data_dir=/tmp | --data_dir does not apply to digits5k
 --inspect --output_dir=/tmp/x | --output_dir does not go with --inspect, which writes
 --client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
@@ -126,14 +126,14 @@ ADAM --server_epsilon=0 | --server_epsilon must be from 1e-15 to 1e15, got 0
 --algorithms=median --adjustment=backtracking | adjustment is of no use
 --algorithms=median --criteria=LD | --algorithms=median:
 --personalized_alpha=0.3 | --personalized_alpha is of no use with the
---algorithms=owa | --algorithms=owa: it takes --owa_weights or --owa_quant
+--algorithms=owa | --algorithms=owa: give --owa_weights or --owa_quant
 --algorithms=owa --owa_weights=0.5,0.5 | the OWA of 3 criteria needs 3 weights, got 2
 --algorithms=weighted_average --average_weights=1,x | average_weights=1
 --owa_quantifier=most | --owa_quantifier is of no use with the algorithm
 --algorithms=choquet --choquet_capacity=DS:x | 'DS:x' is not CODE+CODE
---algorithms=choquet --choquet_capacity=XX:0.1 | must be of the criteria
+--algorithms=choquet --choquet_capacity=XX:0.1 | must name the criteria
 CHOQUET+LD:0.35,DS+MD:0.5,LD+MD:0.4 | the capacity is not monotone: DS+LD has 0.35
-CHOQUET+LD:0.8 --priority=DS,LD | capacity must be of the criteria DS, LD
+CHOQUET+LD:0.8 --priority=DS,LD | capacity must name the criteria DS, LD
 MOST --adjustment=backtracking | searches orderings, which the algorithm owa does
 MOST --priority=LD | --algorithms=owa has nothing to combine
 --criteria=DS,LD^x | the exponent of LD^x must be a number from -100 to 100
@@ -155,7 +155,7 @@ ADAFED_2 --adafed_reading=a_class | --adafed_reading is of simulation 1, not of 
 ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
 ADAFED_2 --algorithms=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
 DUAL --num_clients=5 | --num_clients
---num_clients=1001 | digits5k: num_clients=1001: each client needs a test image
+--num_clients=1001 | digits5k: num_clients=1001 is too many: each
 DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --engine=local --cluster=local | --engine=local
 --cluster=tcp://192.0.2.1:8786 | --insecure_cluster
@@ -163,7 +163,7 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --spread=runs | --spread goes with --engine=cluster
 --tls_cert=x | --tls_cert goes with --engine=cluster
 --engine=cluster --tls_cert=x | --tls_cert goes with --cluster=tls
---cluster=tls://192.0.2.1:8786 | --tls_ca_file= is none
+--cluster=tls://192.0.2.1:8786 | --tls_ca_file= is not a file
 --cluster=local --cluster_threads=0 | --cluster_threads
 --cluster=local --cluster_timeout=0 | --cluster_timeout
 --cluster=local --experiment=lr_search --spread=runs | --spread=runs does not go with
@@ -196,13 +196,13 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(case):
     ("flag", "says"),
     [
         ("--clients_per_round=101", "--clients_per_round=101"),
-        ("--criteria=DS,IS", "IS needs to know of each example whether it is sharp"),
+        ("--criteria=DS,IS", "IS needs the attribute sharp of each example"),
         (
             "--selection=power_of_choice --choice_candidates=9",
-            "--choice_candidates=9 has to be from 10, the clients in a round, to 100",
+            "--choice_candidates=9 must be from 10, the clients in a round, to 100",
         ),
         ("--model=celeba_cnn", "--model=celeba_cnn takes inputs of (64, 64, 3)"),
-        ("--output_dir=/dev/null/below", "--output_dir=/dev/null/below"),
+        ("--output_dir=/dev/null/below", "/dev/null/below: Not a directory"),
     ],
 )
 @pytest.mark.parametrize(

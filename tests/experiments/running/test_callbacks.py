@@ -21,7 +21,7 @@ from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.experiments.running.lost_runs import LostRounds
 from tff_pmc.experiments.running.progress import Progress
-from tff_pmc.experiments.running.recording import Predictions
+from tff_pmc.experiments.running.recording import PredictionRecorder
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import LostRunError
 
@@ -246,7 +246,7 @@ def test_predictions_are_written_with_their_labels(tmp_path):
     """The labels are written again where somebody has removed them."""
     data = leaf_data.load("digits5k").test_examples
     right, folder = np.zeros(len(data.y), int), tmp_path / "predictions"
-    callback = Predictions()
+    callback = PredictionRecorder()
     callback.on_start(types.SimpleNamespace(folder=str(tmp_path), test_examples=data))
 
     def finished(number, predicted):

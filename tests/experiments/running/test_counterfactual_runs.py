@@ -107,9 +107,9 @@ def test_the_report_is_of_all_runs_that_asked(folders):
 
 
 REFUSED = {
-    "a kind": ({"counterfactuals": ("all",)}, "it is orderings, averages"),
-    "a step": ({"counterfactuals": ("averages:0.3",)}, "has to divide 1"),
-    "no step": ({"counterfactuals": ("averages",)}, "has to divide 1"),
+    "a kind": ({"counterfactuals": ("all",)}, "must be orderings, averages"),
+    "a step": ({"counterfactuals": ("averages:0.3",)}, "must divide 1"),
+    "no step": ({"counterfactuals": ("averages",)}, "must divide 1"),
     "many": ({"counterfactuals": ("averages:0.01",)}, "more than 200"),
     "more": ({"counterfactuals": ("averages:0.001",)}, "more than 200"),
     "ranges": ({"counterfactuals": ("ranges",)}, "without --normalization=range"),
@@ -119,7 +119,7 @@ REFUSED = {
     "judges alone": ({"counterfactual_clients": 5}, "clients needs --counterfactuals"),
     "an algorithm": (
         {"counterfactuals": ("orderings",), "algorithm": "simple_average"},
-        "algorithm simple_average no other weighting",
+        "algorithm simple_average, whose sums",
     ),
     "criteria": (
         {

@@ -45,7 +45,7 @@ def test_a_full_disk_is_one_line_and_the_run_is_resumed_later(
     done = run(*FLAGS, f"--output_dir={folder}", code=1)
     monkeypatch.undo()
     last = done.stderr.splitlines()[-1]
-    for words in ("No space left on device", "checkpoint.npz", "--resume goes on"):
+    for words in ("No space left on device", "checkpoint.npz", "--resume continues it"):
         assert words in last
     assert "Traceback" not in done.stderr
     info = json.loads((folder / "DS" / "run.json").read_text())

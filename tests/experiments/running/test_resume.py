@@ -91,7 +91,7 @@ def test_without_a_checkpoint_nothing_is_changed(copy):
     before = everything(copy)
     done = resume(copy, "--resume", code=2)
     assert len(done.stderr.splitlines()) == 1
-    assert "has rows and no checkpoint.npz; nothing was changed" in done.stderr
+    assert "it has rows and no checkpoint.npz; nothing was changed" in done.stderr
     assert everything(copy) == before
 
 

@@ -214,14 +214,14 @@ def _line(number, text):
 ATTRIBUTES, IDENTITIES = "list_attr_celeba.txt", "identity_CelebA.txt"
 FILES = [
     (ATTRIBUTES, _line(2, "Blurry Male Young"), "line 2 has no column Smiling"),
-    (ATTRIBUTES, _line(2, "Blurry Male Smiling"), "is there twice"),
+    (ATTRIBUTES, _line(2, "Blurry Male Smiling"), "appears twice"),
     (ATTRIBUTES, lambda lines: lines[:-1], "['60'] photos in line 1, 59 follow"),
-    (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 0 1"), "'000003.jpg': Smiling has to be"),
-    (ATTRIBUTES, _line(5, "000003.jpg 1 -1"), "'000003.jpg': Smiling has to be 1 or"),
+    (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 0 1"), "'000003.jpg': Smiling must be"),
+    (ATTRIBUTES, _line(5, "000003.jpg 1 -1"), "'000003.jpg': Smiling must be 1 or"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 1 1 1"), "cannot be read (Error tokeniz"),
-    (ATTRIBUTES, _line(5, "000001.jpg 1 -1 1 1 1"), "'000001' is there twice"),
-    (IDENTITIES, _line(3, "000003.jpg Ann"), "'000003.jpg': identity has to be a num"),
-    (IDENTITIES, _line(3, "000003.jpg"), "'000003.jpg': identity has to be a number"),
+    (ATTRIBUTES, _line(5, "000001.jpg 1 -1 1 1 1"), "'000001' appears twice"),
+    (IDENTITIES, _line(3, "000003.jpg Ann"), "'000003.jpg': identity must be a num"),
+    (IDENTITIES, _line(3, "000003.jpg"), "'000003.jpg': identity must be a number"),
     (IDENTITIES, lambda lines: [], "lists no photo"),
     (IDENTITIES, lambda lines: lines[1:], "'000001' is not in both of the lists"),
 ]
@@ -300,8 +300,8 @@ def test_leafs_json_that_is_not_split(raw, tmp_path):
         ("20", ["000007.jpg"], [True], "'000007.jpg' has the label True, not 0 or 1"),
         ("20", [[0.5, 0.5]], [0.0], "x holds [0.5, 0.5], not a photo's name"),
         ("20", ["000999.jpg"], [0.0], "has no photo '000999', which LEAF has"),
-        ("20", ["000007.jpg"] * 2, [0.0] * 2, "'000007' is there twice"),
-        ("20", ["000019.jpg"], [0.0], "'000019' is there twice"),
+        ("20", ["000007.jpg"] * 2, [0.0] * 2, "'000007' appears twice"),
+        ("20", ["000019.jpg"], [0.0], "'000019' appears twice"),
     ],
 )
 def test_leafs_json_that_is_refused(split, tmp_path, user, x, y, message):

@@ -180,8 +180,8 @@ def test_a_writer_in_several_files(tmp_path, caplog):
     train, test = seen(data.train_examples), seen(data.test_examples)
     assert sorted(train["b"] + test["b"]) == numbered(2, 0, 9)
     assert sorted(train["c"] + test["c"]) == numbered(3, 0, 2)
-    assert "all_data_2.json: user b: joined" in caplog.text
-    assert "all_data_3.json: user c: the same examples as before" in caplog.text
+    assert "all_data_2.json: user b appears again: these" in caplog.text
+    assert "all_data_3.json: user c appears again with the same examples" in caplog.text
 
 
 def test_a_user_without_any_example_is_named(tmp_path):

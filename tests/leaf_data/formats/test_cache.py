@@ -101,7 +101,7 @@ def test_a_damaged_cache_is_made_anew(home, caplog):
         make = maker()
         for _ in range(2):
             _get(home / "data", make)
-        assert make.call_count == 1 and f"{path}: damaged" in caplog.text
+        assert make.call_count == 1 and f"{path}: the cache is damaged" in caplog.text
         caplog.clear()
 
 
@@ -148,7 +148,7 @@ def test_a_read_only_folder_uses_the_users_cache(home, monkeypatch, caplog):
     _get(home / "data", make)
     (path,) = _files(home / "xdg")
     assert path.startswith("tff_pmc/toy_cache/")
-    assert f"not writable, the cache is in {home / 'xdg'}" in caplog.text
+    assert f"not writable: the cache is in {home / 'xdg'}" in caplog.text
     _get(home / "data", make)
     assert make.call_count == 1
 
@@ -161,4 +161,4 @@ def test_without_any_place_the_arrays_are_still_made(home, monkeypatch, caplog):
     for calls in (1, 2):
         _get(home / "data", make)
         assert make.call_count == calls
-    assert "no cache is kept" in caplog.text
+    assert "the cache cannot be written" in caplog.text

@@ -153,7 +153,7 @@ def _with_user(**fields):
             "user c: is in users but not in user_data",
         ),
         (_document(num_samples=[1]), "2 users but 1 num_samples"),
-        (_document(num_samples=[1, 3]), "user b: num_samples says 3, but there are 2"),
+        (_document(num_samples=[1, 3]), "user b: num_samples is 3, but there are 2"),
         (_document(num_samples=[1, True]), "num_samples is not a list of int"),
         (_document(users=["a", 1]), "users is not a list of str"),
         (_document(users=["a", ""]), "users has an empty name"),

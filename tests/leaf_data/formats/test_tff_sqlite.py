@@ -167,7 +167,7 @@ EXAMPLES = [
     (dict(pixels=GRAY, label=[62]), "a label that is not one of 0 to 61: 62"),
     (dict(RIGHT, image=IMAGE[3:]), "image"),
     (dict(RIGHT, image=[5 * v for v in IMAGE]), "an image from 100 to 405"),
-    (dict(RIGHT, image=IMAGE, smiling=[2]), "smiling has to be 0 or 1"),
+    (dict(RIGHT, image=IMAGE, smiling=[2]), "smiling must be 0 or 1"),
 ]
 
 

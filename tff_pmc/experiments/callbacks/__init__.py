@@ -1,4 +1,4 @@
-"""What is called as a run goes along: the base class, and what `--callbacks` names."""
+"""Callbacks: the base class, and those that `--callbacks` names."""
 
 from tff_pmc.experiments.callbacks.callback import (
     CALLBACKS,

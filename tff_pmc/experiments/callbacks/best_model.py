@@ -53,7 +53,7 @@ class BestModel(Callback):
             )
 
     def after_round(self, round: FinishedRound) -> None:
-        """Keeps the weights if there was no better round."""
+        """Stores the weights if there was no better round."""
         from tff_pmc.record.best_round import best_round
 
         if self.keep != "best" or best_round(self._run.folder)[0] != round.round_num:

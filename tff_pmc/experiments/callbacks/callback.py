@@ -131,20 +131,20 @@ class Callback(Declared):
         """Raises a `SettingError` if it cannot serve a run, before it has a folder."""
 
     def on_start(self, run: Run) -> None:
-        """Is called once, before the first round, or before the next one on a resume.
+        """Runs once, before the first round, or before the next one on a resume.
 
         A finished run that is resumed has no further round, and calls nothing.
         """
 
     def after_round(self, round: FinishedRound) -> Union[bool, str, None]:
-        """Is called after each round: True, or the reason in words, ends the run.
+        """Runs after each round: returning True, or the reason in words, ends the run.
 
         The round's rows are on disk then. Its checkpoint is saved when all callbacks
         were called: a run that is killed in between calls them for the round again.
         """
 
     def on_end(self, status: str) -> None:
-        """Is called once, after the last round or an error, if `on_start` was called.
+        """Runs once, after the last round or an error, if `on_start` was called.
 
         `status` is `FINISHED` or `INTERRUPTED` of `record.files`. The last callback is
         called first.

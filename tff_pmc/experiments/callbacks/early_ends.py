@@ -31,7 +31,7 @@ class EarlyStopping(Callback):
     )
 
     def on_start(self, run: Run) -> None:
-        """Keeps the folder, whose tables have the past."""
+        """Stores the folder, whose tables have the rounds before."""
         self._folder = run.folder
 
     def after_round(self, round: FinishedRound) -> Optional[str]:

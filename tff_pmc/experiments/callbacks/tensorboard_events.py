@@ -46,7 +46,7 @@ class TensorBoard(Callback):
         """Releases the round, whose events are on disk when this returns."""
         found = values(round)
         released = self._manager.release(found, round.round_num)
-        # A thread of its own, because that of a notebook runs an event loop already.
+        # A new thread, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             try:
                 pool.submit(asyncio.run, released).result()

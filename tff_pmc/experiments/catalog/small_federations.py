@@ -34,7 +34,7 @@ def _server(optimizer: str, rate: float) -> Variant:
 EXPERIMENTS.register(
     "baselines",
     Experiment(
-        "What is expected beside any weighting, on 5,000 real digits with Dirichlet "
+        "The usual baselines of a weighting, on 5,000 real digits with Dirichlet "
         "labels: orderings, fair objectives, FedNova, FedProx, the server's optimizers "
         "and selections of clients.",
         {**_SMALL, "client_sizes": "power_law", "targets": (80, 90)},

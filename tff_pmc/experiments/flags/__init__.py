@@ -1,1 +1,1 @@
-"""The command line: its flags, made of the declared settings, and what they ask for."""
+"""The command line: its flags, made of the declared settings, and its help."""

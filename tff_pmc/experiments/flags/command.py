@@ -27,7 +27,7 @@ from tff_pmc.settings import flag_values
 from tff_pmc.settings.run_settings import slug
 
 LR_SEARCH = "lr_search"
-"""The name by which `--experiment` asks for the search of a learning rate."""
+"""The name by which `--experiment` selects the search of a learning rate."""
 
 
 def _names(registry: Mapping[str, Any]) -> Callable[[str], str]:
@@ -256,13 +256,13 @@ class EngineOptions(Settings):
     engine: str = setting(
         "local",
         "What runs TFF's computations. local: this process, the fastest for one run on "
-        "one machine. worker: TFF's own worker, a process of its own, to compare the "
+        "one machine. worker: TFF's worker, a separate process, to compare the "
         "others with. cluster: the workers of Dask, for many runs or large cohorts.",
         choices=tuple(ENGINES),
     )
     private_worker: bool = setting(
         True,
-        "Run TFF's worker, where one is needed, in a network namespace of its own: "
+        "Run TFF's worker, where one is needed, in a separate network namespace: "
         "nothing listens.",
     )
 

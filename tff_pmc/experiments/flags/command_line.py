@@ -1,4 +1,4 @@
-"""The settings of the runs that the flags ask for (no TensorFlow).
+"""The settings of the runs that the flags describe (no TensorFlow).
 
 All that is wrong with the flags is reported here, before seconds are spent on
 TensorFlow and data.
@@ -122,7 +122,7 @@ def runs_of(
 def _runs(
     command: Command, given: Values, attributes: Sequence[str]
 ) -> list[RunSettings]:
-    """The settings of each run, before `--seed`."""
+    """Returns the settings of each run, before `--seed`."""
     of_callbacks = {flag for kind in CALLBACKS.values() for flag in kind.flags()}
     of_call = COMMAND_FLAGS | of_callbacks
     values = {flag: given[flag] for flag in given if flag not in of_call}
@@ -136,7 +136,9 @@ def _runs(
     data = DATASETS[start["dataset"]]
     for flag, taken in ("cache_dir", data.cached), ("data_dir", data.reads_folder):
         if getattr(command, flag) and not taken:
-            raise SettingError(f"--{flag} is of no use with {start['dataset']}")
+            raise SettingError(
+                f"--{flag} does not apply to {start['dataset']}: leave it out"
+            )
     found = experiment(name)
     if searching:
         return _of_search(found, command, start, values, given)
@@ -155,7 +157,7 @@ def _runs(
 def _of_search(
     found: Experiment, command: Command, start: Values, values: Values, given: Values
 ) -> list[RunSettings]:
-    """The runs of the search of a learning rate: DS with each rate."""
+    """Returns the runs of the search of a learning rate: DS with each rate."""
     if found.compares_algorithms:
         raise SettingError(
             f"--search_for={command.search_for} compares algorithms; the search runs DS"
@@ -169,7 +171,9 @@ def _of_search(
     )
     names = [f"{rate:g}" for rate in command.learning_rates]  # Of their folders.
     if len(set(names)) < len(names):
-        raise SettingError(f"--learning_rates: one is there twice: {', '.join(names)}")
+        raise SettingError(
+            f"--learning_rates: a rate is given twice: {', '.join(names)}"
+        )
     own = {**values, "priority": ("DS",)}
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)
@@ -180,7 +184,7 @@ def _of_search(
 def _of_algorithms(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """The runs of an experiment that compares algorithms: of those named, or of all."""
+    """Returns the runs of an experiment on algorithms: of those named, or of all."""
     _refuse(
         "priority adjustment criteria normalization criteria_ranges inspect",
         [*values, *["inspect"] * command.inspect],
@@ -212,19 +216,23 @@ def _of_algorithms(
 def _of_orderings(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """The runs of an experiment that compares orderings of criteria."""
+    """Returns the runs of an experiment that compares orderings of criteria."""
     wanted = list(command.algorithms) or [start["algorithm"]]
-    runs = [run for name in wanted for run in _of_algorithm(found, name, start, values)]
+    runs = [
+        run
+        for name in wanted
+        for run in _variants_of_algorithm(found, name, start, values)
+    ]
     if not any(ALGORITHMS[name].takes_priority for name in wanted):
         why = f"is of no use with the algorithm {', '.join(wanted)}"
         _refuse("priority adjustment", values, why)
     return _settings_of(runs, start)
 
 
-def _of_algorithm(
+def _variants_of_algorithm(
     found: Experiment, name: str, start: Values, values: Values
 ) -> list[dict[str, Any]]:
-    """The values of the runs of one algorithm: each ordering with each adjustment."""
+    """Returns the values of the runs of an algorithm: each ordering and adjustment."""
     criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
     common = {**values, "algorithm": name}
     priorities = common.pop("priority", None)
@@ -255,7 +263,7 @@ def _of_algorithm(
 def _orderings(
     given: Sequence[tuple[str, ...]], criteria: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """The orderings of `--priority`, `all` spelled out; each may be named once."""
+    """Parses the orderings of `--priority`, `all` spelled out; each is allowed once."""
     found: list[tuple[str, ...]] = []
     for order in given:
         if order == ("all",):
@@ -271,7 +279,7 @@ def _orderings(
 
 
 def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
-    """The settings of runs, each with the flags of its own algorithm."""
+    """Returns the settings of runs, each with the flags of its algorithm."""
     of_algorithms = {
         flag for algorithm in ALGORITHMS.values() for flag in algorithm.flags()
     }

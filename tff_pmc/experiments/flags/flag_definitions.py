@@ -22,7 +22,7 @@ from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import CHOSEN, GROUPS, Algorithm
 
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beyond the papers"
-"""The parts of the help that are of no paper."""
+"""The parts of the help that belong to no paper."""
 
 _CHOSEN: dict[str, tuple[str, type[Settings]]] = {
     "dataset": ("data set", Dataset),

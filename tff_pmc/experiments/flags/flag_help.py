@@ -37,7 +37,7 @@ Runs prioritized multi-criteria federated training and makes its tables.
   {_SCRIPT} --experiment=quickstart --seeds=0,1,2,3,4
       compares the two orderings seed by seed with the noise floor
   {_SCRIPT} --experiment=quickstart --output_dir=OUT --resume
-      goes on with the interrupted run in OUT
+      resumes the interrupted run in OUT
   {_SCRIPT} --plugin=my_module --dataset=mine --model=mine --inspect
       looks at your own data before it trains anything (docs/own_data.md)"""
 
@@ -60,7 +60,7 @@ _FIRST_DAY = {
 
 
 def asked(arguments: Sequence[str], program: str) -> str:
-    """Returns the help that arguments of a program ask for; empty without."""
+    """Returns the help that a program's arguments request; empty if they do not."""
     for word in arguments:
         if found := re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word):
             command = f"python {program}" if program.endswith(".py") else program
@@ -132,7 +132,7 @@ def markdown() -> str:
 
 
 def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
-    """What each flag file makes: its first comment's first line, by its name's stem."""
+    """Reads the first line of each flag file's first comment, by the file's stem."""
     found = {}
     folder = folder or project_files.folder(project_files.FLAG_FILES)
     for path in sorted(folder.glob("*.flags")):
@@ -142,13 +142,13 @@ def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
 
 
 def _first_page(sections: Iterable[Section]) -> str:
-    """The examples, the flags of a first day, and where the rest is."""
+    """Writes the examples, the flags of a first day, and where the rest is."""
     by_flag = {one.flag: one for section in sections for one in section.settings}
     parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
     for title, names in _FIRST_DAY.items():
         own = {name: by_flag[name].words.partition(". ")[0] for name in names.split()}
         first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
-        parts.append(_list(title, first))
+        parts.append(_format_list(title, first))
     rest = (
         "The rest: --help=criteria, --help=algorithms, and of one paper "
         f"{', '.join(f'--help={name}' for name in PAPERS)}; --helpfull has every flag, "
@@ -171,7 +171,7 @@ _LISTS = {
 
 
 def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
-    """The lists of what flags can name, or of what one paper has of it."""
+    """Lists what flags can name, or what one paper has of it."""
     order = ["", *PAPERS]  # The experiments beyond the papers first.
     found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
     search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
@@ -187,10 +187,10 @@ def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
     for flag, registry in {**CHOSEN, "callbacks": CALLBACKS}.items():
         docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
         names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
-    return [_list(_LISTS[key], names[key]) for key in of if names[key]]
+    return [_format_list(_LISTS[key], names[key]) for key in of if names[key]]
 
 
-def _list(heading: str, names: Mapping[str, str]) -> str:
+def _format_list(heading: str, names: Mapping[str, str]) -> str:
     width = max(map(len, names)) + 2
     lines = [f"{heading}:"]
     for name, words in names.items():
@@ -202,7 +202,7 @@ def _list(heading: str, names: Mapping[str, str]) -> str:
 
 
 def _flags(sections: Iterable[Section]) -> list[str]:
-    """The flags of sections as absl prints them, by the title of their part."""
+    """Formats the flags of sections as absl prints them, by the title of their part."""
     found = []
     for part, group in itertools.groupby(sections, lambda section: section.part):
         title = f"Flags. {_title(part)}"
@@ -224,21 +224,21 @@ def _title(part: str) -> str:
 
 
 def _words(declared: Setting) -> str:
-    """The words of a setting, and its choices."""
+    """Returns the words of a setting, and its choices."""
     choices = ", ".join(filter(None, declared.choices))
     return declared.words + (f" One of {choices}." if choices else "")
 
 
 def _default(declared: Setting) -> str:
     """Returns the default as a user types it, or each with those that have it."""
-    found = _defaults().get(declared.flag, {})
+    found = _owners_of_defaults().get(declared.flag, {})
     if len(found) < 2:
         return _typed(declared.default)
     return "; ".join(f"{value} ({', '.join(of)})" for value, of in found.items())
 
 
 @functools.cache
-def _defaults() -> dict[str, dict[str, list[str]]]:
+def _owners_of_defaults() -> dict[str, dict[str, list[str]]]:
     """Returns flag -> default -> the data sets, models and so on that have it."""
     found: dict[str, dict[str, list[str]]] = {}
     for registry in CHOSEN.values():

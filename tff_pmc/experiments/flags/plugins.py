@@ -65,7 +65,7 @@ def _import(name: str) -> None:
 
 
 def _place(error: BaseException) -> str:
-    """The line of a file in this folder that an error came from, if it is known."""
+    """Returns the line of a file in this folder that raised an error, if known."""
     here = os.path.join(os.path.realpath(os.getcwd()), "")
     frames = (
         []

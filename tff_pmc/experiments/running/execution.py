@@ -1,4 +1,4 @@
-"""What a call of `run_experiments.py` asks for: an inspection, a search, or runs."""
+"""Executes a call of `run_experiments.py`: an inspection, a search, or runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tff_pmc.runtime import Runtime, unused_gpu
 from tff_pmc.settings import RunSettings, SettingError
 
 MANY_CLIENTS = 10_000
-"""More clients than these are not tested in each round without a line that says so."""
+"""With more clients than these, a warning reports that testing each round is slow."""
 
 
 @dataclasses.dataclass
 class Federations:
-    """Loads the federation of a run; the last one is kept, as memory is limited.
+    """Loads the federation of a run; only the last one is cached, as memory is limited.
 
     It travels to another process as the places it loads from, without what it holds.
     """
@@ -36,7 +36,7 @@ class Federations:
     _last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
 
     def __call__(self, settings: RunSettings) -> leaf_data.FederatedDataset:
-        """The federation of a run's settings."""
+        """Loads the federation of a run's settings."""
         key = repr(settings.data)
         if self._last is None or self._last[0] != key:
             self._last = None  # Before the next one is loaded.

@@ -167,13 +167,13 @@ def _value(
     client: criteria_lib.LocalClient,
     name: str,
 ) -> float:
-    """A criterion of a client's data; a `CriterionError` names both."""
+    """Computes a criterion of a client's data; a `CriterionError` names both."""
     with failure_named(criterion, f"for the data of client {name} alone"):
         value = float(raw_value(criterion, client, checked=False))
     # A declared range cuts what is below it.
     if value < 0 and context.settings.aggregation.normalization != "range":
         raise criteria_lib.CriterionError(
-            f"the criterion {criterion.code} gave a negative value: {value:g} "
-            f"of client {name}"
+            f"the criterion {criterion.code} must not be negative: it gave {value:g} "
+            f"for client {name}"
         )
     return value

@@ -13,13 +13,14 @@ import numpy as np
 
 import leaf_data
 from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.experiments.running.lost_runs import LostRounds
 from tff_pmc.experiments.running.progress import Progress
 from tff_pmc.experiments.running.recording import (
     Checkpoint,
-    Predictions,
+    PredictionRecorder,
     Record,
     TrainedModel,
 )
@@ -75,7 +76,7 @@ def run(
         every = [
             Record(folder),
             LostRounds(),
-            Predictions(),
+            PredictionRecorder(),
             TrainedModel(),
             *callbacks,
             *([] if title is None else [Progress(title)]),
@@ -94,7 +95,7 @@ def run(
                 ends = [answer for answer in answers if answer[0]]
                 if ends and round_num < last:
                     _end_early(folder, settings.label, round_num, *ends[0])
-                checkpoint.after_round(finished)  # A resume then knows of the end.
+                checkpoint.after_round(finished)  # A resume then finds the end.
                 if ends:
                     break
 
@@ -127,7 +128,7 @@ def describe(
 
 def train_round(
     context: RunContext,
-    process: Any,
+    process: Trainer,
     evaluator: TestEvaluator,
     state: Any,
     round_num: int,

@@ -1,4 +1,4 @@
-"""The callback that shows how far a run is."""
+"""The callback that shows a run's progress."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def search(
     The rule is PMC's (section 5.3), which prints neither the target nor the examples
     that it is judged on. The published code's validation scripts have both: a target of
     95 %, reached at an accuracy of at least that, within 100 rounds, on a random fifth
-    of all training examples, which nobody trains on, dealt to the devices. So it is
+    of all training examples, on which no client trains, dealt to the devices. So it is
     here: `adjustment.validation_fraction` of each device's training examples are held
     out, mixed and dealt anew. The scripts hold out before they partition, which leaves
     the devices equally many examples, too. The test sets are not looked at, the target
@@ -50,8 +50,8 @@ def search(
     first = runs[0]
     if not data.has_classes:
         raise SettingError(
-            f"--experiment=lr_search looks for a target accuracy, and {data.name} has "
-            "none: its labels are numbers"
+            f"--experiment=lr_search needs accuracies, and {data.name} has none: its "
+            "labels are numbers"
         )
     adjustment = first.adjustment
     remaining, aside = data.hold_out(
@@ -94,7 +94,8 @@ def search(
                     "learning_rate": job.settings.training.learning_rate,
                     "rounds": _first_round(ordered, sizes, target),
                     "rounds_run": len(accuracy),
-                    # Of a lost one, that of a model that nobody trained any more.
+                    # Of a lost run, the accuracy of a model that was not trained any
+                    # more.
                     "best_accuracy": math.nan if lost else accuracy.max(),
                 }
             )

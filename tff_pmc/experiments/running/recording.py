@@ -52,7 +52,7 @@ class TrainedModel(Callback):
         self._folder = os.path.join(run.folder, MODEL)
 
     def after_round(self, round: FinishedRound) -> None:
-        """Keeps the weights."""
+        """Stores the weights."""
         self._weights = round.weights
 
     def on_end(self, status: str) -> None:
@@ -63,7 +63,7 @@ class TrainedModel(Callback):
             save_model(self._model, self._weights, self._folder)
 
 
-class Predictions(Callback):
+class PredictionRecorder(Callback):
     """Writes `predictions/round_NNNN.npz`, and the labels once; see `predictions`."""
 
     def on_start(self, run: Run) -> None:

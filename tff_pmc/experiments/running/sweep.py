@@ -74,7 +74,7 @@ def sweep(
     Args:
         jobs: the runs; the next is taken when those before are made, or handed over.
         load: returns the federation of a run's settings.
-        run: hands jobs over, with `load`, to whoever makes them elsewhere, and yields
+        run: hands jobs over, with `load`, to be made elsewhere, and yields
             each when it is finished, as an engine's `runs_elsewhere`; by default they
             are made here, one after another.
         callbacks: what is called after each round of all runs, before the callbacks of
@@ -170,7 +170,7 @@ def run_all(
                 text = report(folder, made)
         if lost:
             raise LostRunError("; ".join(lost))
-        # Each seed has its own reports already.
+        # Each seed has its reports already.
         return report(output_dir, runs, alone=()) if seeds else text
 
 

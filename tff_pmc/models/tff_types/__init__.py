@@ -1,1 +1,1 @@
-"""Classes derived from TFF's own; importing one of these modules imports TFF."""
+"""Classes derived from TFF's; importing one of these modules imports TFF."""

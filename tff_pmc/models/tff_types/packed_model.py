@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class PackedModel(tff.learning.models.FunctionalModel):
-    """A functional model with a training of its own, beyond what TFF's class allows.
+    """A functional model that defines its training beyond what TFF's class allows.
 
     TFF's algorithms take it as the `tff.learning.models.FunctionalModel` that it is.
     The training of packed clients uses the rest: the losses of single examples, a
-    forward pass of training's own, and weights that never leave a client.
+    separate forward pass for training, and weights that never leave a client.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
                 weights in what `forward_in_training` is given.
             metrics_fns: as of TFF's class, for example
                 `tff.learning.metrics.create_functional_metric_fns(...)`; by default
-                the model has no metrics of its own.
+                the model has no metrics.
             weight_names: the names of the weights in files, trainable ones first; by
                 default they are numbered.
         """
@@ -97,11 +97,11 @@ class PackedModel(tff.learning.models.FunctionalModel):
     def predict_on_batch(
         self, model_weights: Any, x: Any, training: bool = True
     ) -> Any:
-        """The model's output on a batch of inputs, as of TFF's class."""
+        """Returns the model's output on a batch of inputs, as TFF's class does."""
         return self._predict_on_batch_fn(model_weights, x, training)
 
     def initialize_metrics_state(self) -> Any:
-        """The state of the model's metrics before the first batch."""
+        """Returns the state of the model's metrics before the first batch."""
         if not self._has_metrics:
             return collections.OrderedDict()
         return super().initialize_metrics_state()
@@ -113,21 +113,21 @@ class PackedModel(tff.learning.models.FunctionalModel):
 
     @property
     def has_own_training(self) -> bool:
-        """Whether training has a forward pass of its own."""
+        """Whether training has a separate forward pass."""
         return self._forward_in_training is not None
 
     def example_losses(self, output: Any, y: Any) -> tf.Tensor:
-        """The loss of each example, float32 [n].
+        """Returns the loss of each example, float32 [n].
 
         Raises:
-            ValueError: the model does not say them.
+            ValueError: the model does not define them.
         """
         if self._example_losses is None:
             raise ValueError("this model does not give the losses of single examples")
         return self._example_losses(output, y)
 
     def weighted_loss(self, output: Any, y: Any, class_weights: tf.Tensor) -> tf.Tensor:
-        """The mean of the examples' losses, each times its class's weight."""
+        """Returns the mean of the examples' losses, each times its class's weight."""
         return tf.reduce_mean(
             self.example_losses(output, y) * tf.gather(class_weights, y)
         )
@@ -135,7 +135,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
     def forward_in_training(
         self, trainable: Any, non_trainable: Any, x: Any, seed: Any
     ) -> tuple[Any, Any]:
-        """The forward pass of a step of training.
+        """Runs the forward pass of a step of training.
 
         Args:
             trainable: the trainable weights, followed by the local ones.
@@ -186,7 +186,7 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
         made = tff.learning.models.functional_model_from_keras(
             inner, losses[0], spec, _metrics_of(model)
         )
-    except Exception as error:  # TFF's own class for it is no ValueError.
+    except Exception as error:  # TFF's exception for it is no ValueError.
         raise ValueError(one_line(error)) from error
     variables = [*inner.trainable_variables, *inner.non_trainable_variables]
     made.weight_names = tuple(one.name.partition(":")[0] for one in variables)
@@ -198,7 +198,7 @@ _OF_TFF = ("loss", "num_examples", "num_batches")
 
 
 def _metrics_of(model: Any) -> Any:
-    """What makes the metrics that a model of `from_keras_model` was given, by name."""
+    """Returns what makes the metrics given to `from_keras_model`, by name."""
     known = model._metric_constructors
     makers = collections.OrderedDict(
         (one.name, known.get(one.name) or _maker_of(one))
@@ -209,7 +209,7 @@ def _metrics_of(model: Any) -> Any:
 
 
 def _maker_of(metric: Any) -> Callable[[], Any]:
-    """What makes a metric anew; a `ValueError` where its configuration lacks some."""
+    """Returns what makes a metric anew, or raises a `ValueError`."""
     kind, config = type(metric), metric.get_config()
     takes = inspect.signature(kind.__init__).parameters.values()
     # Keras leaves out some that are None by default.
@@ -226,7 +226,7 @@ def _maker_of(metric: Any) -> Callable[[], Any]:
 def output_on(
     model: Any, x: Any, *y: Any, of: Optional[Callable[[Any, Any], Any]] = None
 ) -> list[Any]:
-    """The initial model's output on a batch of arrays, and its loss where y is given.
+    """Returns the initial model's output on a batch, and its loss if y is given.
 
     With `of`, a function of output and labels, its result is the only one. It is run in
     a graph, because TFF's functional models of Keras run nowhere else.

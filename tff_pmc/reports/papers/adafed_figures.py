@@ -70,7 +70,7 @@ def draw(results: Results, number: int) -> Optional[Figure]:
     of_classes = not published.column
     if of_classes:
         figure, grid = figures.panels(len(panels), columns=5)
-        figures.name_panels(figure, grid, "F1")
+        figures.label_axes(figure, grid, "F1")
     else:
         figure, axes = figures.single(height=3.1, width=5.2)
         grid = [axes]

@@ -5,7 +5,7 @@
         'LD reaches 70 and 80 % sooner than DS.'
         return rounds_saved(runs, "LD", AT_70_AND_80).is_more()
 
-The docstring is what the paper says. The modules of `claims` have those of the four
+The docstring is the paper's statement. The modules of `claims` have those of the four
 papers. A paper from outside has its claims in the module that registers the paper.
 """
 
@@ -31,12 +31,12 @@ from tff_pmc.settings.papers import PAPERS
 
 
 class Claim(NamedTuple):
-    """What a paper says, and how runs of ours judge it.
+    """A statement of a paper, and how our runs test it.
 
     Attributes:
         paper: its short name.
-        place: where the paper says it: section, table or figure.
-        says: what it says, in our words.
+        place: its place in the paper: section, table or figure.
+        says: the statement, in our words.
         experiments: those whose kept runs it is about.
         differences: returns what it is about, of the runs of each experiment.
         flags: those that make the runs it takes, if they are not the flag file's.
@@ -59,9 +59,9 @@ class Headline(NamedTuple):
 
     Attributes:
         paper: its short name.
-        place: where the paper has it.
+        place: its place in the paper.
         says: what it is.
-        printed: what the paper prints.
+        printed: the published number.
         experiment: whose kept runs it is of.
         own: the label of the run that it is of.
         measure: what it is of this run, infinite where it is not reached.
@@ -69,7 +69,8 @@ class Headline(NamedTuple):
         form: how it is written.
         needs: the labels of other runs that the measure takes.
         rounds: the rounds that it takes.
-        select: returns the runs by the names that the labels are; None for their own.
+        select: returns the runs by the names that the labels are; None for their
+            labels.
     """
 
     paper: str
@@ -104,7 +105,7 @@ _HEADLINES: list[Headline] = []
 def claim(
     paper: str, place: str, *experiments: str, **known: Any
 ) -> Callable[[Callable[..., Differences]], Claim]:
-    """Registers a function as a claim; its docstring is what the paper says.
+    """Registers a function as a claim; its docstring is the paper's statement.
 
     It takes the kept runs of each experiment. `known` is of `Claim`.
     """
@@ -118,9 +119,9 @@ def claim(
     return register
 
 
-def headline(*of: Any, **known: Any) -> None:
-    """Registers a headline number; the arguments are those of `Headline`."""
-    _HEADLINES.append(Headline(*of, **known))
+def headline(**fields: Any) -> None:
+    """Registers a headline number of these fields of `Headline`."""
+    _HEADLINES.append(Headline(**fields))
 
 
 def claims(paper: str = "") -> list[Claim]:
@@ -139,7 +140,7 @@ def headlines() -> list[Headline]:
 
 
 def answer(one: Claim, kept: pd.DataFrame) -> Answer:
-    """Returns what the kept runs say of a claim.
+    """Returns the verdict of the kept runs on a claim.
 
     Where none could be judged its `runs` are all of the claim's experiments.
     """

@@ -36,7 +36,7 @@ EVERY_RUN: Labels = ()
 Measure = Callable[..., "pd.Series[Any]"]
 
 Printed = Callable[[str, str, Cells], float]
-"""A published table, a label and columns -> the number printed; NaN for none."""
+"""A published table, a label and columns -> the published number; NaN for none."""
 
 
 class Columns(NamedTuple):
@@ -113,7 +113,7 @@ def compare(
         minus: the columns of the other side, where these differ.
         together: `max` or `mean` of all runs of a side; by default there is one
             difference for each run.
-        printed: what the published table prints of a run.
+        printed: the published table's number for a run.
         name: of the difference, with `{run}`, `{columns}`, `{minus}` and `{base}`.
         needs: the labels of other runs that the measure takes.
         rounds: the rounds that it takes.
@@ -225,7 +225,7 @@ def _weights(results: Results) -> pd.Series[Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def arrivals(results: Results, target: int) -> pd.DataFrame:
+def rounds_of_shares(results: Results, target: int) -> pd.DataFrame:
     """Returns the rounds in which shares of the devices reach a target; NaN: never.
 
     A row a run, by seed and label, and a column a share.
@@ -236,7 +236,7 @@ def arrivals(results: Results, target: int) -> pd.DataFrame:
 
 def arrival(results: Results, target: int, share: int = HALF) -> pd.Series[float]:
     """Returns the round in which a share of the devices reaches a target."""
-    return arrivals(results, target)[share]
+    return rounds_of_shares(results, target)[share]
 
 
 def reached_by(runs: pd.DataFrame, cells: Cells) -> Cells:
@@ -281,17 +281,17 @@ def _loses(results: Results, cells: Cells) -> pd.Series[float]:
     return 100 * pd.concat(loses, axis=1).mean(axis=1)
 
 
-def _printed_gains(table: str, label: str, cells: Cells) -> Any:
+def _printed_gain_of_columns(table: str, label: str, cells: Cells) -> Any:
     saved = published.rounds_saved(table, label)
     return np.array([saved.get(cell, math.nan) for cell in cells])
 
 
 def _printed_gain(table: str, label: str, cells: Cells) -> float:
-    return float(_printed_gains(table, label, cells).mean())
+    return float(_printed_gain_of_columns(table, label, cells).mean())
 
 
 def _printed_loses(table: str, label: str, cells: Cells) -> float:
-    gains = _printed_gains(table, label, cells)
+    gains = _printed_gain_of_columns(table, label, cells)
     return 100 * float((gains < 0).mean()) if np.isfinite(gains).all() else math.nan
 
 

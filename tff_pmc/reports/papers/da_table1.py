@@ -31,7 +31,7 @@ COLUMNS = {
 KEYS = ("target_accuracy_pct", "study", "row", "column")
 BEST, MEAN = "Best", "Mean"
 PUBLISHED_BEST = "Md≻Ds≻Ld"
-"""The initial ordering of the one row the paper prints of Final, its best."""
+"""The initial ordering of the one row that the paper shows of Final, its best."""
 
 _SHARES = sorted({share for part in COLUMNS.values() for share in part})
 
@@ -73,7 +73,7 @@ def report(results: Results) -> Report:
     if ours.empty:
         return Report()
     theirs = published.table("da_table1")
-    # The one row that is printed of Final is its best: it stands with ours, too.
+    # The one row that the paper shows of Final is its best: it is compared with ours.
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     theirs = pd.concat([theirs, best.assign(row=BEST)])
     cells = published.joined(ours, theirs, KEYS).fillna({"printed": ""})

@@ -4,7 +4,7 @@ A run's answers on its test set (the recorded predictions) give accuracy, precis
 F1 and MCC. Of which epoch (round) is a choice:
 
 * `ours_best_epoch`: the epoch with the most right answers on the very test set that is
-  reported, as the paper has it; it favors whatever varies most over the epochs.
+  reported, as in the paper; it favors whatever varies most over the epochs.
 * `ours_last`: the last epoch.
 * `ours_validated`: the epoch with the most right answers on other examples, where the
   run recorded them (`validation_correct` in `rounds.csv`).
@@ -39,7 +39,7 @@ ALGORITHMS = {
     "laplace": "Differential Privacy",
     "quantized": "Quantization",
 }
-"""The algorithms that are rows, by their names, and as the paper prints them."""
+"""The algorithms that are rows, by their names, and as the paper names them."""
 
 METRICS = ("Accuracy", "Precision", "F1 Score", "MCC")
 """The paper's columns."""

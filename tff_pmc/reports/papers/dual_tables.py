@@ -72,7 +72,7 @@ def report(results: Results, *, table: int) -> Report:
     and `highest` of our best epochs, from 0 to 1, `published`, and `difference`, mean
     minus published; `dual_tableN_seeds.csv` has the cells of each seed. Table 5 has two
     classes, whose precision and F1 are those of `POSITIVE`. Where none of the runs is a
-    row, the text says so.
+    row, the text reports it.
     """
     rows = rows_of(results)
     if not len(rows.runs):

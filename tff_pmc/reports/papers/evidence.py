@@ -26,14 +26,14 @@ _ARRIVED = "--until=targets"  # In what a run records of its early end.
 _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 
 
-class Declared(NamedTuple):
-    """What a paper says of an experiment, and what its runs cost here.
+class PaperExperiment(NamedTuple):
+    """What a paper claims of an experiment, and what its runs cost here.
 
     Attributes:
         settings: what its runs have to have; others decide nothing.
         table: the published table that they are compared with.
         hours: of one core, for the runs that would decide its claims; 0: not known.
-        needs: what they need and could not be had; empty for nothing.
+        needs: what they need and is not available; empty for nothing.
     """
 
     settings: Mapping[str, Any]
@@ -42,15 +42,15 @@ class Declared(NamedTuple):
     needs: str = ""
 
 
-_DECLARED: dict[str, Declared] = {}
+_DECLARED: dict[str, PaperExperiment] = {}
 
 
 def declare(experiment: str, settings: Mapping[str, Any], **known: Any) -> None:
-    """Declares what a paper says of an experiment; `known` is of `Declared`."""
-    _DECLARED[experiment] = Declared(settings, **known)
+    """Declares a `PaperExperiment`, with its fields `known`."""
+    _DECLARED[experiment] = PaperExperiment(settings, **known)
 
 
-def declared(experiment: str) -> Declared:
+def declared(experiment: str) -> PaperExperiment:
     """Returns what is declared of an experiment.
 
     Raises:
@@ -59,7 +59,7 @@ def declared(experiment: str) -> Declared:
     if experiment not in _DECLARED and experiment not in flag_files():
         known = ", ".join(sorted({*_DECLARED, *flag_files()}))
         raise RecordError(f"no experiment {experiment!r}: there are {known}")
-    return _DECLARED.get(experiment, Declared({}))
+    return _DECLARED.get(experiment, PaperExperiment({}))
 
 
 @functools.cache
@@ -178,7 +178,7 @@ class Runs(NamedTuple):
         kept: pd.DataFrame,
         settings: Optional[Mapping[str, Any]] = None,
     ) -> Runs:
-        """Returns the runs that are the paper's; `settings` stand for its own.
+        """Returns the runs that are the paper's; `settings` replace the paper's.
 
         Others are left out, whatever their labels: those that normalize otherwise,
         those by the published code's protocol, and those of other settings, where a

@@ -1,10 +1,10 @@
 """The rule by which claims on differences between runs are judged, the same for all.
 
 A claim is one or more differences, of which each is known under each seed, and has the
-sign or the limits that the paper's words give it and the size that it prints. From five
+sign or the limits that the paper's words give it and the published size. From five
 seeds on the 95 % interval of the mean decides: where it lies within the limits the
 difference is reproduced, where it lies beyond them it is not. An interval that allows
-both is compared with the printed size: where that lies outside, it is not reproduced
+both is compared with the published size: where that lies outside, it is not reproduced
 either.
 """
 
@@ -27,23 +27,24 @@ VERDICTS = REPRODUCED, NOT_REPRODUCED, OPEN, TOO_SHORT, UNTESTABLE = (
 enough`: others would decide it. `cannot be tested here`: its data could not be had."""
 
 Size = Union[float, Sequence[float], None]
-"""What a paper prints of a difference: a number, or the least and the most."""
+"""The published size of a difference: a number, or the least and the most."""
 
 NO_RUNS = pd.DataFrame()
 
 
 class Difference(NamedTuple):
-    """A difference under each seed, and what the paper says of it.
+    """A difference under each seed, and what the paper claims of it.
 
     Attributes:
         name: what it is of, for the reader.
         own: the one side under each seed.
         base: the other side, under the same seeds; the difference is own minus base.
-        low: the least that the paper has it be.
+        low: the least that the paper claims.
         high: the most.
         signed: whether it has a sign, so that 0 itself is not within.
-        sized: whether the limits are of its size: what is printed decides nothing then.
-        printed: the least and the most that the paper prints of it; empty for nothing.
+        sized: whether the limits are of its size: the published size decides nothing
+            then.
+        printed: the least and the most that the paper gives for it; empty for nothing.
         digits: decimals that are shown.
         equal: whether both weigh alike in every round, so that they are one algorithm.
         part: the part of the columns that it is of, `2 of 9 columns`; empty for all.
@@ -73,7 +74,7 @@ class Difference(NamedTuple):
 class Differences(tuple[Difference, ...]):
     """The differences of a claim; all of them have to hold for it to be reproduced.
 
-    Each method says where the paper puts them. `printed` is the size that its words
+    Each method is a claim on where they lie. `printed` is the size that its words
     give, of all columns; without it the size is that of its table, if there is one.
     """
 
@@ -129,7 +130,7 @@ class Differences(tuple[Difference, ...]):
 
 
 class Answer(NamedTuple):
-    """What runs say of a claim.
+    """The verdict of runs on a claim.
 
     Attributes:
         ours: our numbers as text.
@@ -161,7 +162,7 @@ def judged(differences: Iterable[Difference]) -> Answer:
     every = list(differences)
     if not every:
         raise ValueError("a claim has no difference")
-    table = pd.DataFrame(map(_judged, every))
+    table = pd.DataFrame(map(_row_of_difference, every))
     verdict = next(
         word
         for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED)
@@ -199,7 +200,7 @@ def judged(differences: Iterable[Difference]) -> Answer:
 _KEY = ["experiment", "folder", "seed", "label"]
 
 
-def _judged(one: Difference) -> Mapping[str, Any]:
+def _row_of_difference(one: Difference) -> Mapping[str, Any]:
     """Returns a difference's verdict, why, the seeds that decide, and its number."""
     of_data, others = _caveats(one)
     one = one._replace(equal=one.equal and not of_data)

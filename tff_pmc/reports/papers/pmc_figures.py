@@ -1,13 +1,13 @@
 """PMC's Figures 2a, 2b and 3 from runs.
 
-As their captions say, they have the accuracy of the global model on all clients' test
+By their captions, they have the accuracy of the global model on all clients' test
 examples (section 5.3: the local accuracies, weighted by the size of the test sets),
 over all rounds, of DS, the two other criteria and the six orderings. The paper has the
-nine as lines of one plot; here each is a panel of its own, with DS behind it in gray,
+nine as lines of one plot; here each is a panel, with DS behind it in gray,
 because lines that lie on each other cannot be read. No numbers of the figures are
-printed with their plots. Marks are the rounds in which half of the devices reach a
-target, ours and those of the printed table of the same runs. The divergence is MD in
-all plots, as in the code; the paper prints MW.
+published with their plots. Marks are the rounds in which half of the devices reach a
+target, ours and those of the published table of the same runs. The divergence is MD in
+all plots, as in the code; the paper writes MW.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def draw(results: Results, title: str) -> Figure:
     if behind:
         handles.append(figures.handle(BASELINE, base_color, **styles.BEHIND))
     handles += mark_handles(marked)
-    figures.name_panels(figure, every, figures.ACCURACY, handles)
+    figures.label_axes(figure, every, figures.ACCURACY, handles)
     figures.entitle(figure, title)
     return figure
 

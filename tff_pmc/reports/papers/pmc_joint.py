@@ -11,7 +11,7 @@ model of the ordering classify it correctly. The two are paired in two ways:
   published tables look like this: in 3 and 5, at most 4 of 10,000 examples are
   wrong in both. (The script that made them is not published.)
 
-The margins, each model's own counts of right and wrong, are the same in both.
+The margins, each model's counts of right and wrong, are the same in both.
 
 With each count stands what it would be if the two models' errors had nothing to do
 with each other, and the published one.
@@ -61,9 +61,10 @@ def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7.
 
     The CSV has a column `data` where the data has a caveat. A table that cannot be made
-    (no run of DS or no other, no predictions) is left out, and the text says why. Where
-    runs are kept without their predictions, the page is made of the CSV that was kept
-    with them. Rows without a run, and runs without a row, are named in the notes.
+    (no run of DS or no other, no predictions) is left out, and the text gives the
+    reason. Where runs are kept without their predictions, the page is made of the CSV
+    that was kept with them. Rows without a run, and runs without a row, are named in
+    the notes.
     """
     paper = PAPER[experiment]
     number, rows = paper.joint_table, paper.rows(results)
@@ -153,7 +154,7 @@ def joint_rows(results: Results, pairing: str) -> pd.DataFrame:
 
     The columns are those of the published tables' CSV (X is wrong, ✓ right; `value` in
     examples), and pairing, ds_round and experiment_round, the first rounds of the
-    highest accuracy. Clients of published runs that cannot be told apart, which
+    highest accuracy. Clients of published runs that cannot be distinguished, which
     `aligned` needs, are a `RecordError`.
     """
     if BASELINE not in results.labels:

@@ -1,7 +1,7 @@
 """What PMC shows of each of its experiments, and the runs that make it.
 
 PMC is *Prioritized Multi-Criteria Federated Learning* (2020). Here too is what is known
-of its printed Tables 2, 4 and 6: which cells cannot be, and which labels are in doubt.
+of its Tables 2, 4 and 6: which cells cannot be, and which labels are in doubt.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PaperResults:
         rounds_table: of rounds and gains.
         joint_table: of right and wrong.
         figure: of accuracies.
-        prose: notes on what the paper's text says of the table of rounds.
+        prose: notes on the statements of the paper's text on the table of rounds.
         text_numbers: of the paper's text, by the `KEYS` of the cell they are of.
         rounds: in which a run that does not arrive counts as arriving, if there is one.
         labels_in_doubt: whether the labels IS and CB are probably exchanged.
@@ -174,7 +174,7 @@ def exchanged_labels(
 ) -> list[str]:
     """Returns a note: does Table 6 fit better with its labels IS and CB exchanged?
 
-    The authors' published code prints its second criterion, which it computes as the
+    The authors' published code logs its second criterion, which it computes as the
     class balance, as IS; Tables 6 and 7 contradict each other unless the two are
     exchanged in one of them. Ours are what they are called. How well ours fit says
     something only if they are `comparable`: on the paper's data, and of its length.

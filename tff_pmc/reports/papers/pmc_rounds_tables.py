@@ -4,7 +4,7 @@ They have the rounds DS needs until a share of the devices reaches a target accu
 and the rounds every other ordering gains over DS. Tables 3, 5 and 7 come from the same
 runs, in `pmc_joint`.
 
-Two rules of the paper, recomputed from its printed cells:
+Two rules of the paper, recomputed from its cells:
 
 * A run that does not arrive counts as arriving in its last round (Table 6: 100), so
   its gain is a bound. Where DS does not arrive either, the cell is a dash.
@@ -53,8 +53,8 @@ _RULES = (
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
-    Without a run of DS the table is left out, and the text says so. Rows without a run,
-    and runs without a row, are named in the notes. Runs of different rules are a
+    Without a run of DS the table is left out, and the text reports it. Rows without a
+    run, and runs without a row, are named in the notes. Runs of different rules are a
     `RecordError`.
     """
     paper = PAPER[experiment]

@@ -3,7 +3,7 @@
 The paper's advice is to take criteria whose scores differ most between clients. Here
 each of the nine orderings has the coefficient of variation of the weights by its first
 criterion alone, the mean over the cohorts of all runs, and with it the rounds that it
-gained and its best accuracy. Spearman's rank correlation of the two says whether they
+gained and its best accuracy. Spearman's rank correlation of the two shows whether they
 go together. Nine orderings are three first criteria: the ranks have ties, and a
 correlation of them is no test by itself.
 """

@@ -26,7 +26,7 @@ FOLDER = project_files.folder("results/paper")
 """The folder of the published tables."""
 
 DASH = "—"
-"""Not reached, as the papers print it."""
+"""Not reached, in the papers' tables."""
 
 _ORDERINGS = {
     ",".join(order): "≻".join(order).title()
@@ -59,9 +59,9 @@ class PublishedTableMissing(FileNotFoundError):
 
 
 def table(name: str) -> pd.DataFrame:
-    """Returns a published table as printed, by its name, for example `da_table1`.
+    """Returns a published table as it stands in the paper, for example `da_table1`.
 
-    It has a row a cell: the columns that say which cell, `printed` (the text on the
+    It has a row a cell: the columns that identify the cell, `printed` (the text on the
     page) and `value` (float, NaN where the page has a dash). The name is that of its
     file in `results/paper`, or in the folder of a paper from outside; without one it is
     a `PublishedTableMissing`.
@@ -171,7 +171,7 @@ def rounds_saved(name: str, label: str) -> Rounds:
 
 
 def rounds_of_half(experiment: str, label: str) -> dict[int, float]:
-    """Returns the printed rounds until half of the devices reach a target, if any."""
+    """Returns the published rounds until half of the devices reach a target, if any."""
     if experiment not in _OF_ROUNDS:
         return {}
     name = _OF_ROUNDS[experiment]
@@ -200,7 +200,7 @@ def rounds_text(rounds: float) -> str:
 
 
 def pmc_experiment(label: str) -> str:
-    """Returns a run's label as PMC prints it, `LD≻DS≻MW`: MW is the divergence."""
+    """Returns a run's label as PMC writes it, `LD≻DS≻MW`: MW is the divergence."""
     if label == BASELINE:
         return f"{BASELINE} (baseline)"
     return label.replace("MD", "MW").replace(",", "≻")

@@ -1,4 +1,4 @@
-"""What the four papers say of their results: a module a paper, a function a claim."""
+"""The four papers' claims on their results: a module a paper, a function a claim."""
 
 from tff_pmc.reports.papers.claims import (
     adafed_claims,

@@ -1,4 +1,4 @@
-"""What AdaFed's section 4 says of its results, in its order, and how runs judge it.
+"""The claims of AdaFed's section 4 on its results, in its order.
 
 What its figures show beyond these sentences are curves without numbers. "About" a
 number is from its half to its double. At the end are the last five of the twenty
@@ -115,8 +115,9 @@ def second_round_is_the_twelfth(runs: Runs) -> Differences:
 
 
 headline(
-    *("AdaFed", "Figure 1"),
-    "round in which FedAvg has the accuracy of AdaFed's second",
+    paper="AdaFed",
+    place="Figure 1",
+    says="round in which FedAvg has the accuracy of AdaFed's second",
     printed="12",
     experiment="adafed_1",
     own=FEDAVG,
@@ -297,26 +298,28 @@ def lead_at_the_end(results: Results, column: str = "accuracy") -> pd.Series[flo
     return pd.Series(found)
 
 
-over_fedavg = functools.partial(headline, "AdaFed", needs=[FEDAVG], form="{:+.3f}")
+over_fedavg = functools.partial(
+    headline, paper="AdaFed", needs=[FEDAVG], form="{:+.3f}"
+)
 over_fedavg(
-    "Figure 2",
-    "lead over FedAvg in accuracy, last five rounds or all, weights only",
+    place="Figure 2",
+    says="lead over FedAvg in accuracy, last five rounds or all, weights only",
     printed="about .03",
     experiment="adafed_2",
     own=ONLY,
     measure=lead_at_the_end,
 )
 over_fedavg(
-    "Figure 2",
-    "the same with the adaptive loss",
+    place="Figure 2",
+    says="the same with the adaptive loss",
     printed="about .03",
     experiment="adafed_2",
     own=ADAFED,
     measure=lead_at_the_end,
 )
 over_fedavg(
-    "Figure 6",
-    "lead over FedAvg in macro F1, two adversaries, last five rounds or all",
+    place="Figure 6",
+    says="lead over FedAvg in macro F1, two adversaries, last five rounds or all",
     printed="",
     experiment="adafed_3",
     own=ADAFED,

@@ -1,4 +1,4 @@
-"""What DA's text says of its results, in its order, and how runs judge it."""
+"""The claims of DA's text on its results, in its order."""
 
 from __future__ import annotations
 
@@ -283,8 +283,9 @@ for _says, _printed, _label in (
     ("adjusted online from Md≻Ds≻Ld", "57", FROM_MD),
 ):
     headline(
-        *("DA", "Table 1"),
-        f"{_says}: round in which half of the devices reach 75 %",
+        paper="DA",
+        place="Table 1",
+        says=f"{_says}: round in which half of the devices reach 75 %",
         printed=_printed,
         experiment="femnist",
         own=_label,

@@ -1,9 +1,9 @@
-"""What Dual says of its results, in its order, and how runs judge it.
+"""The claims of Dual on its results, in its order.
 
 What its tables show without words stands before the words of section V, as the tables
 do. All measures are those of the best epoch, which the paper reports, in points; but
 with Laplace noise, where thirty chances would make the best of any guessing, of the
-last. Where it says that two are alike they may be one point apart, about two standard
+last. Where it calls two alike they may be one point apart, about two standard
 errors of a difference of two accuracies of .8 on 10,000 test images. Laplace noise is
 printed 1.19 points above chance.
 """
@@ -247,7 +247,7 @@ def comparable_to_personalized_with_four(runs: Runs) -> Differences:
 
 
 best_share = functools.partial(
-    headline, "Dual", measure=measures.best_round, select=of_clients
+    headline, paper="Dual", measure=measures.best_round, select=of_clients
 )
 best_share(
     place="Table IV",

@@ -1,4 +1,4 @@
-"""What PMC's text says of its results, in its order, and how runs judge it.
+"""The claims of PMC's text on its results, in its order.
 
 The numbers in the words are the paper's. Where its tables give another one, text and
 table are a claim each. The paper's MW is MD everywhere else here.
@@ -486,9 +486,10 @@ for _place, _experiment, _target, _printed in (
 ):
     for _label, _rounds in _printed.items():
         headline(
-            *("PMC", _place),
-            f"{_label.replace(',', '≻').replace('MD', 'MW')}: round in which half of "
-            f"the devices reach {_target} %",
+            paper="PMC",
+            place=_place,
+            says=f"{_label.replace(',', '≻').replace('MD', 'MW')}: round in which half "
+            f"of the devices reach {_target} %",
             printed=_rounds,
             experiment=_experiment,
             own=_label,
@@ -499,8 +500,9 @@ for _label, _says, _printed_share in (
     ("CB", "the same", "0.803"),
 ):
     headline(
-        *("PMC", "Table 7"),
-        f"{_label}: {_says}",
+        paper="PMC",
+        place="Table 7",
+        says=f"{_label}: {_says}",
         printed=_printed_share,
         experiment="celeba",
         own=_label,
