@@ -86,7 +86,7 @@ def test_a_claim_has_its_number_its_runs_its_verdict_and_why(of, seeds, row):
 def test_what_nobody_can_get_is_not_tested_though_there_are_runs(seeds, runs):
     ours, kept, verdict, why, *_ = judged(differences, seeds, "celeba")
     assert (ours, kept, verdict) == ("", runs, UNTESTABLE)
-    assert why.startswith("it takes CelebA's photographs") and "table6" in why
+    assert why.startswith("it needs CelebA's photographs") and "table6" in why
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,10 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
         return claims_page.page(table).rstrip().split("\n\n")[-2:]
 
     cells = last_line()[-1].split("\n")[-1].split(" | ")
-    assert cells[-4:] == ["x (Here: y.)", "b +2; 1 more", "open: why", "7 |"]
+    own = ["| PMC-1 (1)", "x (Here: y.)", "b +2; 1 more", "open: why", "7 |"]
+    assert cells == own
     short = last_line(verdict=SHORT, why="few; seeds. To decide it: run")
-    assert short == ["**Not run far enough: few.**", "- 1: x [7 seeds]"]
+    assert short == ["**Not run far enough: few.**", "- PMC-1 (1): x [7 seeds needed]"]
     assert " | b | open" in last_line(ours="", shown="")[-1]
 
 
