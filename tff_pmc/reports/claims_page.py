@@ -96,8 +96,8 @@ Verdicts:
 - PMC's IID runs (Table 2) have the seeds 0, 1, 3, 4 and 5. Under seed 2 DS and five
   other weightings diverged, and the three that begin with MD did not. So the verdicts
   on Table 2 hold where DS trains. Table 4 is non-IID.
-- AdaFed does not name its optimizer. Our runs use Adadelta, as the Keras example does
-  from which it takes its network.
+- AdaFed's Algorithm 1 writes plain gradient descent. Our runs use Adadelta, as does
+  the Keras example from which AdaFed takes its network.
 - Dual does not say how many epochs it ran; ours have ten."""
 
 
