@@ -302,7 +302,7 @@ def lead_at_the_end(results: Results, column: str = "accuracy") -> pd.Series[flo
 over_fedavg = functools.partial(headline, "AdaFed", needs=[FEDAVG], form="{:+.3f}")
 over_fedavg(
     "Figure 2",
-    "lead over FedAvg in accuracy, last five rounds or all, weights only",
+    "weights only: lead over FedAvg in accuracy, last five rounds",
     printed="about .03",
     experiment="adafed_2",
     own=ONLY,
@@ -310,7 +310,7 @@ over_fedavg(
 )
 over_fedavg(
     "Figure 2",
-    "the same with the adaptive loss",
+    "with the adaptive loss: lead over FedAvg in accuracy, last five rounds",
     printed="about .03",
     experiment="adafed_2",
     own=ADAFED,
@@ -318,7 +318,7 @@ over_fedavg(
 )
 over_fedavg(
     "Figure 6",
-    "lead over FedAvg in macro F1, two adversaries, last five rounds or all",
+    "two adversaries: lead over FedAvg in macro F1, last five rounds",
     printed="curves only",
     experiment="adafed_3",
     own=ADAFED,

@@ -265,7 +265,7 @@ for _place, _printed, _experiment in (
 ):
     best_share(
         place=_place,
-        says="its lead over the weighted mean" + ", obstacles" * (_place == "Table V"),
+        says="lead of the dual criterion over the weighted mean, three clients",
         printed=_printed,
         experiment=_experiment,
         own="dual",
