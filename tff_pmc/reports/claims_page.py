@@ -55,14 +55,15 @@ the paper makes it. *What the paper says* is in our words, and what follows "Her
 how we made it measurable.
 
 *Ours (paper)* is a mean over seeds ± half of its 95 % interval, and in brackets the
-same number by the paper. A difference is taken between two runs with the same seed,
-which share data, initial weights, cohorts and batches. "0.4 ± 0.6 rounds sooner
-(paper: 1.6)" means: the targets are reached 0.4 rounds earlier than with DS alone
-(FedAvg), averaged over those columns of the paper's table that all of our runs reach;
-in the same columns the paper's table has 1.6 rounds earlier. Where numbers have
-signs, + means that what is named first has more. Of many numbers only those that
-decide are shown; [claims.csv](../results/reproduced/claims.csv) has all of them in
-the same order, with noise floors, runs, and the command that makes the runs.
+number of the paper's table or text. A difference is taken between two runs with the
+same seed, which share data, initial weights, cohorts and batches. "0.4 ± 0.6 rounds
+sooner (paper: 1.6)" means: the targets are reached 0.4 rounds earlier than with DS
+alone (FedAvg) or with what else the claim names, averaged over those columns of the
+paper's table that all of our runs reach; in the same columns the paper's table has
+1.6 rounds earlier. Where numbers have signs, + means that what is named first has
+more. Of many numbers only those that decide are shown;
+[claims.csv](../results/reproduced/claims.csv) has all of them in the same order, with
+noise floors, runs, and the command that makes the runs.
 
 DS, LD and MD are the criteria dataset size, label diversity and model divergence (PMC
 writes MW for MD); DS≻LD≻MD, or DS,LD,MD, is an ordering with DS first. DA's Low, Mid

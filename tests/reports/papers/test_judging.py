@@ -87,7 +87,10 @@ def test_the_differences_that_decide_are_named_unless_all_do():
     assert answer.ours.startswith("a, b -3.0 ± 2.0") and "; c +3.0" in answer.ours
     assert not judged(found[:1]).decided_by and not judged(found[::2]).decided_by
     parts = [of(0, "none", 3, equal=equal) for equal in (True, False, True)]
-    assert judged(parts).why == f"2 of 3: {EQUAL}" and judged(parts[::2]).why == EQUAL
+    assert (
+        judged(parts).why == f"in 2 of 3 numbers {EQUAL}"
+        and judged(parts[::2]).why == EQUAL
+    )
 
 
 # The deviation is 1.581: with six seeds the interval is 2.571 * 1.581 / sqrt(6) = 1.66,

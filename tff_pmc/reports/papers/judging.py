@@ -173,7 +173,7 @@ def judged(differences: Iterable[Difference]) -> Answer:
     decides = table["verdict"] == verdict
     reasons = table[decides]["why"].str.split("; ").explode()
     why = [
-        f"{count} of {len(every)}: {reason}"
+        f"in {count} of {len(every)} numbers {reason}"
         if verdict == REPRODUCED and count < len(every)
         else reason
         for reason, count in reasons[reasons != ""].value_counts(sort=False).items()
