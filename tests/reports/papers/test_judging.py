@@ -199,9 +199,10 @@ def e(label, seed=0, **row):
     return run(label, seed, **{"experiment": "quickstart", "length": 1, **row})
 
 
-def chosen(folders, labels, least=0):
+def chosen(folders, labels, least=0, **options):
     """Seed -> the numbers of the folders whose runs count."""
-    found = Runs.of("quickstart", kept(*folders)).choose(labels.split(), least)
+    runs = Runs.of("quickstart", kept(*folders))
+    found = runs.choose(labels.split(), least, **options)
     return found.groupby("seed")["folder"].agg(set).to_dict()
 
 
@@ -222,6 +223,11 @@ PART_OF_IMAGES = {"data_options": {"image_fraction": 0.5}}
         ([[e("DS", length=2)], [e("DS"), e("DS", 1)]], "DS", 0, [1, 1]),
         # So many rounds come before more seeds.
         ([[e("DS", length=5)], [e("DS"), e("DS", 1)]], "DS", 4, [0, 1]),
+        # Five seeds decide: longer runs then come before a sixth, which is left out.
+        ([[e("DS", k, length=5) for k in range(5)], [e("DS", k) for k in range(6)]],
+         "DS", 0, 5 * [0]),
+        ([[e("DS", k, length=5) for k in range(4)], [e("DS", k) for k in range(6)]],
+         "DS", 0, 6 * [1]),
         # Another reading of the network counts where there is no other.
         ([[e("DS", **LINEAR)], [e("DS", length=9, **RELU)]], "DS", 0, [0]),
         ([[e("DS", **LINEAR)], [e("DS", **RELU), e("LD", **RELU)]], "DS LD", 0, [1]),
@@ -235,6 +241,20 @@ PART_OF_IMAGES = {"data_options": {"image_fraction": 0.5}}
 def test_which_folder_counts_of_a_seed(folders, labels, least, found):
     places = {seed: {place} for seed, place in enumerate(found)}
     assert chosen(folders, labels, least) == places
+
+
+def test_a_run_that_ended_with_all_targets_reached_shows_when_they_were():
+    ended = {"ended_early": "ended after round 4: all (--until=targets)"}
+    patient = {"ended_early": "ended after round 4: no better (--patience=2)"}
+    longest, other = [e("DS", length=9, rounds=9)], [e("DS", rounds=9, **patient)]
+    arrived = [e("DS", length=4, rounds=9, **ended)]
+    for folders, arrivals, found in [
+        ([longest, arrived, other], True, {1}),
+        ([longest, arrived, other], False, {0}),
+    ]:
+        assert chosen(folders, "DS", arrivals=arrivals) == {0: found}
+    with pytest.raises(RecordError, match="^not run: DS$"):
+        chosen([other], "DS", arrivals=True)
 
 
 @pytest.mark.parametrize(

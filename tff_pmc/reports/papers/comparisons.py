@@ -128,7 +128,9 @@ def compare(
     bases = [base] if isinstance(base, str) else []
     bases = [*base] if isinstance(base, (list, tuple)) else bases
     needed = [*needs, *bases, *labels]
-    chosen = [one.choose(needed, rounds) for one in both]
+    every = [at] if isinstance(at, Columns) else at
+    arrivals = any(asked.cells for asked in every)
+    chosen = [one.choose(needed, rounds, arrivals=arrivals) for one in both]
     labels = labels or [*chosen[0]["label"].unique()]
     seeds = set(chosen[0]["seed"]) & set(chosen[-1]["seed"])
     if not seeds:
@@ -186,7 +188,6 @@ def compare(
         )
 
     of_runs = [labels] if together else [[label] for label in labels]
-    every = [at] if isinstance(at, Columns) else at
     return Differences(difference(mine, asked) for mine in of_runs for asked in every)
 
 

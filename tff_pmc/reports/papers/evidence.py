@@ -18,9 +18,11 @@ from tff_pmc import project_files
 from tff_pmc.models import MODELS
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import EXPERIMENT, KEY, Results, read_results
+from tff_pmc.reports import paired
 from tff_pmc.reports.conditions import data_caveat
 from tff_pmc.settings.papers import folders
 
+_ARRIVED = "--until=targets"  # In what a run records of its early end.
 _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 
 
@@ -111,9 +113,10 @@ def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
 
     The columns are `data_caveat` (the source of data that is a stand-in or incomplete),
     `image_fraction` (the part of the images that it has), `other_reading` (what its
-    network has and its paper's text has not), `length` (its recorded rounds), `factors`
-    (what the factors of products were rounded to; empty for float32), `folder` (a
-    number), `results` (those of the folder) and `own_label` (the label there).
+    network has and its paper's text has not), `length` (its recorded rounds), `arrived`
+    (whether it ended because it had reached all targets), `factors` (what the factors
+    of products were rounded to; empty for float32), `folder` (a number), `results`
+    (those of the folder) and `own_label` (the label there).
     """
     found = []
     for number, results in enumerate(every):
@@ -130,6 +133,7 @@ def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
             ],
             "other_reading": [*map(_other_reading, rows)],
             "length": length.to_numpy(),
+            "arrived": [_ARRIVED in str(run.get("ended_early")) for run in rows],
             "factors": [_factors(run.get("versions", {})) for run in rows],
             "folder": number,
             "results": [results] * len(runs),
@@ -193,39 +197,59 @@ class Runs(NamedTuple):
         found = self.rows.reindex(columns=[name])[name]
         return found.where(found.notna(), default)
 
-    def choose(self, labels: Sequence[str], least: int = 0) -> pd.DataFrame:
+    def choose(
+        self, labels: Sequence[str], least: int = 0, *, arrivals: bool = False
+    ) -> pd.DataFrame:
         """Returns all runs of one folder for each seed that has a run of every label.
 
         Only runs of one folder are compared: they were made by one command. Runs of
         another reading than the paper's count where there are no others. Of two folders
         that have a seed the one with more of the data set counts, then that with
-        `least` rounds or more of them, then that with more seeds, then that with longer
-        runs, then that with more of them. A run that ended early, as when all of its
-        clients diverged, is left out: such a seed shows nothing of rounds. Where no
-        seed has all labels, a `RecordError` names them.
+        `least` rounds or more of them, then that with more seeds up to five, then that
+        with longer runs, then that with more seeds, then that with more of the runs.
+        Where five seeds of a folder count, seeds of shorter runs do not. A run that
+        ended early, as when all of its clients diverged, is left out: such a seed shows
+        nothing of rounds. Where no seed has all labels, a `RecordError` names them.
+
+        Args:
+            labels: those of the runs that are needed.
+            least: the rounds that are needed.
+            arrivals: whether only the rounds are needed in which targets are reached: a
+                run that ended because it had reached all of them counts then, as one
+                that is longer than any other.
         """
         place = ["folder", "seed"]
         if not len(self.rows):
             raise RecordError(f"not run: {_listed(labels)}")
-        runs = self.rows[self.rows["length"] >= self.setting("rounds", 0)]
+        known = self.rows["length"].where(
+            ~(self.rows["arrived"].astype(bool) & arrivals), math.inf
+        )
+        runs = self.rows.assign(known=known)
+        runs = runs[runs["known"] >= self.setting("rounds", 0)]
         runs = runs.drop_duplicates([*place, "label"])
         for some in (runs[runs["other_reading"] == ""], runs):
             worth = some.groupby(place, sort=False).agg(
                 image_fraction=("image_fraction", "min"),
-                length=("length", "min"),
+                length=("known", "min"),
                 runs=("label", "size"),
                 labels=("label", set),
             )
             worth["enough"] = worth["length"].clip(upper=least)
             worth["seeds"] = worth.groupby("folder")["runs"].transform("size")
+            worth["decide"] = worth["seeds"].clip(upper=paired.MIN_SEEDS)
             worth = worth[[{*labels} <= of for of in worth["labels"]]]
             if len(worth):
-                order = ["image_fraction", "enough", "seeds", "length", "runs"]
-                best = worth.sort_values(order, ascending=False, kind="stable")
-                best = best.reset_index()[place].drop_duplicates("seed")
+                order = ["image_fraction", "enough", "decide", "length", "seeds"]
+                best = worth.sort_values(
+                    [*order, "runs"], ascending=False, kind="stable"
+                )
+                best = best.reset_index().drop_duplicates("seed")
+                of_folder = best.groupby("folder")["length"]
+                five = best[of_folder.transform("size") >= paired.MIN_SEEDS]
+                best = best[~(best["length"] < five["length"].min())]
                 there = pd.MultiIndex.from_frame(some[place])
-                chosen = some[there.isin(pd.MultiIndex.from_frame(best))]
-                return chosen.sort_values("seed", kind="stable")
+                chosen = some[there.isin(pd.MultiIndex.from_frame(best[place]))]
+                return chosen.drop(columns="known").sort_values("seed", kind="stable")
         missing = [label for label in labels if label not in {*runs["label"]}]
         none = f"no folder of runs has all of {_listed(labels)}"
         raise RecordError(f"not run: {_listed(missing)}" if missing else none)
