@@ -1,15 +1,18 @@
-"""Checks a built site: every link ends somewhere, and nothing is loaded from elsewhere.
+"""Checks a built site: links, loads from elsewhere, and what its search finds.
 
     python tools/check_site.py build/site
 
 MkDocs checks the links of Markdown. This looks at the pages as they are, those made of
 docstrings and of HTML too. Links that a reader may follow to other sites are not tried:
-no network is needed.
+no network is needed. The search is tried where Node is installed.
 """
 
 import html.parser
+import json
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import urllib.parse
 
@@ -19,6 +22,15 @@ LOADS = {
     "source", "track", "use", "video",
 }  # fmt: skip
 ADDRESSES = {"data", "href", "poster", "src", "xlink:href"}
+# What readers search for, and the page that has to be among the first three.
+SEARCHES = {
+    "checkpoint": "architecture.html",
+    "early stopping": "flags.html",
+    "own model": "own_code.html",
+    "GPU": "install.html",
+    "learning rate schedule": "flags.html",
+    "weights of a client": "own_code.html",
+}
 STYLE_ADDRESS = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s]+)""")
 
 
@@ -64,6 +76,20 @@ def check(folder):
     return faults
 
 
+def check_search(folder, searches):
+    """Returns the searches of a site that do not find their page, a line for each."""
+    script = pathlib.Path(__file__).with_name("search_site.js")
+    command = ["node", str(script), str(folder), *searches]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        return [f"{folder}: the search fails: {done.stderr.strip()}"]
+    return [
+        f"search for {query!r}: {searches[query]} is not among {found[:3]}"
+        for query, found in json.loads(done.stdout).items()
+        if searches[query] not in found[:3]
+    ]
+
+
 def _is_elsewhere(address):
     parts = urllib.parse.urlsplit(address)
     return bool(parts.netloc) or parts.scheme not in ("", "data")
@@ -93,6 +119,11 @@ def _follow(address, path, folder, pages):
 def main():
     """Checks the folder that is named; prints the faults, and exits with 1 for any."""
     faults = check(sys.argv[1])
+    if (pathlib.Path(sys.argv[1]) / "search").is_dir():
+        if shutil.which("node"):
+            faults += check_search(sys.argv[1], SEARCHES)
+        else:
+            print("Node is not installed: the site's search was not tried.")
     for fault in faults:
         print(fault, file=sys.stderr)
     sys.exit(1 if faults else 0)

@@ -19,7 +19,7 @@ from mkdocs.structure.files import File
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The documents outside docs/ that are pages, and their places on the site.
 PAGES = {
-    "README.md": "index.md",
+    "README.md": "overview.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
@@ -28,9 +28,18 @@ PAGES = {
 }
 # The page that is made of the declared settings, and of which no file is kept.
 FLAGS = "docs/flags.md"
+# How much more a page counts in the search than another: guides come first, then flags
+# and pages of how it works; the list of changes and kept results come last.
+BOOSTS = {
+    "own_code.md": 8,
+    **dict.fromkeys(("install.md", "start.md", "own_data.md", "extend.md"), 4),
+    **dict.fromkeys(("flags.md", "architecture.md", "numbers_and_words.md"), 4),
+    "changelog.md": 0.1,
+}
 # Stands between the theme and its search. A page that is opened as a file may start no
 # worker but from text that it has. A query may have a flag's dashes, which would leave
-# words out, and the British spelling of a word.
+# words out, the British spelling of a word, words such as "a", which begin others, and
+# plurals: the search completes a word, so that its singular finds both.
 SEARCH = r"""
 const Started = Worker, source = SOURCE, spellings = SPELLINGS;
 window.Worker = function (address) {
@@ -40,7 +49,9 @@ window.Worker = function (address) {
   worker.postMessage = (message) => post(typeof message.data !== "string" ? message : {
     ...message,
     data: message.data.replace(/(^|\s)-+/g, "$1")
-      .replace(/\w+/g, (word) => spellings[word.toLowerCase()] || word),
+      .replace(/\b(a|an|and|for|in|my|of|on|or|the|to|with|your)\s+/gi, "")
+      .replace(/\w+/g, (word) => spellings[word.toLowerCase()] || word)
+      .replace(/\b(\w\w+[^s\W])s\b/g, "$1"),
   });
   return worker;
 };
@@ -129,10 +140,9 @@ def on_page_markdown(markdown, page, config, files):
     kept results come last.
     """
     place = page.file.src_uri
-    if place.startswith("results/reproduced/"):
-        page.meta["search"] = {"boost": 1e-6}
-    elif place == "flags.md":
-        page.meta["search"] = {"boost": 4}
+    boost = 1e-6 if place.startswith("results/reproduced/") else BOOSTS.get(place)
+    if boost:
+        page.meta["search"] = {"boost": boost}
     source = _sources.get(place, f"docs/{place}")
     # The page of a folder stands in the folder, its links too.
     here = source if (ROOT / source).is_dir() else posixpath.dirname(source)

@@ -1,5 +1,6 @@
 """What a finished run leaves: its model, in other programs and here; early ends."""
 
+import functools
 import json
 import pathlib
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import run_experiments
 import tff_pmc
+from tff_pmc.experiments.callbacks.best_model import BestModel
 from tff_pmc.experiments.callbacks.early_ends import EarlyStopping
 from tff_pmc.experiments.trained import load_model
 from tff_pmc.record.best_round import best_round
@@ -175,6 +177,64 @@ def test_it_ended_early_and_says_why(made, capsys):
     command = [*RUN, "--rounds=9", "--patience=1", "--keep=best", "--predictions"]
     assert run_experiments.main([*command, f"--output_dir={made}", "--resume"]) == 0
     assert len(read_results(str(made)).rounds) == len(accuracy)
+
+
+def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(made, tmp_path):
+    """What `--patience=1` has ended goes on under `--patience=2`, to its last round."""
+    flags, whole = ["--rounds=9", "--patience=2", "--keep=best"], tmp_path / "whole"
+    assert run_experiments.main([*RUN, *flags, f"--output_dir={whole}"]) == 0
+    place = tmp_path / "runs"
+    subprocess.run(["cp", "-r", str(made), str(place)], check=True)
+    again = [*RUN, *flags, "--predictions", f"--output_dir={place}", "--resume"]
+    assert run_experiments.main(again) == 0
+    found, expected = (one / "LD-DS" for one in (place, whole))
+    for name in ("rounds.csv", "model_best/weights.npz", "model_best/round.txt"):
+        assert (found / name).read_bytes() == (expected / name).read_bytes()
+    for folder in (found, expected):
+        assert "ended_early" not in json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("kept", "saved", "before", "refused"),
+    [
+        (2, 0, 3, False),
+        (0, 2, 3, False),  # Of a run that was finished, and has more rounds now.
+        (4, 0, 3, False),  # Killed after round 4, which is made again.
+        (0, 0, 3, True),  # Begun with --keep=last.
+        (1, 1, 3, True),  # The rounds 2 and 3 had --keep=last.
+        (0, 0, 0, False),
+    ],
+)
+def test_the_best_model_is_of_the_best_round_or_refused(
+    tmp_path, assert_one_line, kept, saved, before, refused
+):
+    """The best of three rounds is the second."""
+    lines = ["round,correct,examples", "1,5,10", "2,7,10", "3,6,10"]
+    (tmp_path / "rounds.csv").write_text("\n".join(lines) + "\n")
+    if kept:
+        np.savez(tmp_path / "weights_of_best.npz", kept, np.zeros(2))
+    if saved:
+        (tmp_path / "model_best").mkdir()
+        (tmp_path / "model_best" / "round.txt").write_text(f"{saved}\n")
+    run = types.SimpleNamespace(folder=str(tmp_path), rounds_before=before)
+    for keep in ("last", "best"):
+        start = functools.partial(BestModel(keep=keep).on_start, run)
+        if keep == "best" and refused:
+            assert_one_line(RecordError, start, "model of round 2", "leave the flag")
+        else:
+            start()
+
+
+@pytest.mark.parametrize("keep", ["last", "best"])
+def test_no_other_rounds_model_is_saved_as_the_best(tmp_path, keep):
+    """What the rounds before a resume with `--keep=last` had kept is not the best."""
+    lines = ["round,correct,examples", "1,5,10", "2,7,10"]
+    (tmp_path / "rounds.csv").write_text("\n".join(lines) + "\n")
+    np.savez(tmp_path / "weights_of_best.npz", 1, np.zeros(2))
+    callback = BestModel(keep=keep)
+    callback.on_start(types.SimpleNamespace(folder=str(tmp_path), rounds_before=0))
+    callback.on_end("finished")
+    assert not (tmp_path / "model_best").exists()
 
 
 @pytest.mark.parametrize(

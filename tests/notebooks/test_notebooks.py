@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pathlib
+import re
 import runpy
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-assert len(NOTEBOOKS) == 6
+assert len(NOTEBOOKS) == 7
 cleared = runpy.run_path(str(ROOT / "tools" / "clear_notebooks.py"))["cleared"]
 
 # Of each figure that is shown, the ticks and the first value of an axis of rounds.
@@ -104,8 +105,11 @@ def test_a_cell_installs_what_is_missing(monkeypatch, minor, spec, ends):
 def test_a_notebook_is_kept_without_outputs(path):
     text = path.read_text(encoding="utf-8")
     assert cleared(text) == text, "run tools/clear_notebooks.py"
-    ids = [cell["id"] for cell in json.loads(text)["cells"]]
+    cells = json.loads(text)["cells"]
+    ids = [cell["id"] for cell in cells]
     assert len(set(ids)) == len(ids)
+    first = "".join(cells[0]["source"])  # What it shows, and how long it takes.
+    assert first.startswith("# ") and re.search(r"\b(minutes?|seconds?)\b", first)
 
 
 def test_what_a_kernel_leaves_is_cleared():

@@ -38,7 +38,7 @@ def made(tmp_path_factory):
 
 def test_each_addition_of_the_page_runs(made):
     folder, done = made
-    assert len(MODULES) == 10
+    assert len(MODULES) == 11
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
     settings = json.loads((name / "run.json").read_text())["settings"]
     assert settings["algorithm"] == {"algorithm": "first_half", "first_share": 0.7}
@@ -46,7 +46,10 @@ def test_each_addition_of_the_page_runs(made):
     assert settings["selection"] == {"selection": "largest"}
     assert settings["model"]["model"] == "linear"
     cohort = rows(name / "cohort.csv")
-    assert {"DS", "EV"} <= set(cohort[0]) and len(cohort) == 2 * 4
+    assert {"DS", "EV", "WRONG"} <= set(cohort[0]) and len(cohort) == 2 * 4
+    shares = [float(row["WRONG"]) * float(row["DS"]) for row in cohort]
+    assert shares == pytest.approx([round(share) for share in shares], abs=1e-3)
+    assert len({round(share) for share in shares}) > 1
     total = {code: sum(float(row[code]) for row in cohort[:4]) for code in ("DS", "EV")}
     for row in cohort[:4]:  # 0.7 of the first, 0.3 of the other.
         weight = 0.7 * float(row["DS"]) / total["DS"]
@@ -92,6 +95,19 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
     assert moved == pytest.approx([1, 1], abs=1e-6)
     code = "import inspect, tff_pmc; print(inspect.signature(tff_pmc.build_adafed))"
     assert "gradient_norm: 'float' = 0.0" in python("-c", code, cwd=tmp_path).stdout
+
+
+@pytest.mark.slow
+def test_a_callback_is_an_object_in_a_program(tmp_path):
+    (code,) = (
+        b for b in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "loop.run" in b
+    )
+    (tmp_path / "ends_when_flat.py").write_text(MODULES["ends_when_flat"])
+    done = python("-c", code.replace('"rounds": 20', '"rounds": 1'), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    info = json.loads((tmp_path / "runs" / "mine" / "run.json").read_text())
+    assert info["callbacks"] == {"EndsWhenFlat": {"flat_rounds": 3}}
+    assert info["status"] == "finished"
 
 
 @pytest.mark.slow

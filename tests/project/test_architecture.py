@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import re
 
 import pytest
 from commands import ROOT, python
@@ -128,3 +129,50 @@ def test_the_tests_have_the_folders_of_what_they_test():
             "project",  # The repository as a whole.
             "vocabulary",  # The modules that stand in no folder.
         ), path
+
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+
+
+def places():
+    """What the page says is where, as (files, names)."""
+    _, _, table = PAGE.partition("## Where is it?")
+    for row in re.findall(r"^\| .*\? \|.*", table.partition("\n## ")[0], re.M):
+        _, _, files, names, _ = row.split("|")
+        yield re.findall(r"`([\w/.]+\.py)`", files), re.findall(r"`(\w+)`", names)
+    for names, file in re.findall(r"^\d+\. `(\w+)`, `([\w/.]+\.py)`", PAGE, re.M):
+        yield [file], [names]
+
+
+@pytest.mark.parametrize(("files", "names"), list(places()), ids=str)
+def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
+    found = [ROOT / file if (ROOT / file).is_file() else ROOT / "tff_pmc" / file
+             for file in files]  # fmt: skip
+    assert files and names and all(path.is_file() for path in found), files
+    assert len(files) <= 3  # A reader opens this page, and then two or three files.
+    text = "\n".join(path.read_text("utf-8") for path in found)
+    for name in names:
+        assert re.search(rf"^ *(?:def |class |@)?{name}\b", text, re.M), name
+    # No file is named for nothing.
+    for path in found:
+        names_here = [n for n in names if re.search(rf"\b{n}\b", path.read_text())]
+        assert names_here, path
+
+
+def test_the_page_answers_all_its_questions():
+    table = PAGE.partition("## Where is it?")[2].partition("\n## ")[0]
+    assert len(list(places())) == table.count("\n|") - 2 + 10
+
+
+def test_the_folders_of_the_page_and_of_the_repository_map_are_there():
+    table = PAGE.partition("\n## Folders")[2].partition("\n## ")[0]
+    found = re.findall(r"`((?:tff_pmc|leaf_data)/[\w/.]*)`", table)
+    contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    table = contributing.partition("\n## Where things are")[2].partition("\n## ")[0]
+    for row in re.findall(r"^\| (`.*?) \|", table, re.M):
+        found += re.findall(r"`([^`]+)`", row)
+    for name in found:
+        assert (ROOT / name).exists(), name
+    kept = {"tff_pmc", "leaf_data", "docs", "tests", "tools", "results", "experiments",
+            "benchmarks", "notebooks"}  # fmt: skip
+    assert kept <= {name.split("/")[0] for name in found}

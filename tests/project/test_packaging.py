@@ -122,6 +122,8 @@ def test_the_command_of_the_wheel_is_run_experiments(run):
 def test_citation_and_changelog_are_of_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == tff_pmc.__version__
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"version = {{{tff_pmc.__version__}}}" in readme
     assert len(citation["references"]) == 4
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## [{tff_pmc.__version__}]" in changes or (

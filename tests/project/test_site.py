@@ -3,12 +3,15 @@
 import json
 import re
 import runpy
+import shutil
 import types
 import xml.etree.ElementTree
 
 import pytest
 import yaml
 from commands import ROOT, python
+
+import tff_pmc
 
 
 def check(folder):
@@ -95,9 +98,44 @@ def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
     )
 
 
+# Answers a query with the documents whose text has it.
+WORKER = """
+let docs;
+self.addEventListener("message", ({data: message}) => {
+  if (message.type === 0) docs = message.data.docs;
+  else if (message.data === "broken") throw new Error("no such word");
+  else self.postMessage({type: 3, data: {items: docs.filter(
+    (doc) => doc.text.includes(message.data)).map((doc) => [doc])}});
+});
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
+def test_a_search_that_misses_its_page_is_named(site_pages, tmp_path):
+    found = runpy.run_path(str(ROOT / "tools" / "check_site.py"))["check_search"]
+    docs = [{"location": f"{n}.html#x", "text": "equalized checkpoint"} for n in "abc"]
+    docs.append({"location": "d.html", "text": "checkpoint, early"})
+    workers = tmp_path / "assets" / "javascripts" / "workers"
+    for folder in (tmp_path / "search", workers):
+        folder.mkdir(parents=True)
+    index = json.dumps({"config": {}, "docs": docs})
+    (tmp_path / "search" / "search_index.json").write_text(index)
+    (workers / "search.0.min.js").write_text(WORKER)
+    site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
+    wanted = {"early": "d.html", "--checkpoint": "c.html", "equalised": "a.html",
+              "the checkpoints": "a.html"}  # fmt: skip
+    assert found(tmp_path, wanted) == []
+    assert found(tmp_path, {"checkpoint": "d.html", "early": "a.html"}) == [
+        "search for 'checkpoint': d.html is not among ['a.html', 'b.html', 'c.html']",
+        "search for 'early': a.html is not among ['d.html']",
+    ]
+    (fault,) = found(tmp_path, {"broken": "a.html"})
+    assert "the search fails" in fault and "no such word" in fault
+
+
 @pytest.mark.parametrize(
     ("place", "boost"),
-    [("results/reproduced/a/b.md", 1e-6), ("flags.md", 4), ("start.md", 1)],
+    [("results/reproduced/a/b.md", 1e-6), ("flags.md", 4), ("scaling.md", 1)],
 )
 def test_kept_results_come_last_in_a_search(site_pages, place, boost):
     page = types.SimpleNamespace(file=types.SimpleNamespace(src_uri=place), meta={})
@@ -170,6 +208,20 @@ def test_what_documents_and_notebooks_import_is_in_the_reference():
         and (module not in shown or name not in (shown[module] or {name}))
     }
     assert not lacking
+
+
+def test_the_reference_shows_public_names_alone_and_all_that_the_package_offers():
+    """A package shows what its `__all__` has; of a module the members are named."""
+    for module, members in referred().items():
+        path = ROOT / module.replace(".", "/") / "__init__.py"
+        offers = path.is_file() and "__all__ = " in path.read_text("utf-8")
+        assert members or offers, module
+        assert not any(name.startswith("_") for name in [module, *(members or ())])
+    page = (ROOT / "docs" / "api" / "index.md").read_text("utf-8")
+    rows = re.findall(r"^\| \[`(\w+)`\]\[([\w.]+)\] \|", page, re.M)
+    assert all(place.endswith(f".{name}") for name, place in rows)
+    modules = set(re.findall(r"`(\w+)`", page.partition("##")[0]))
+    assert {name for name, _ in rows} | modules == set(tff_pmc.__all__)
 
 
 def test_the_members_that_the_reference_names_are_there():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tff_pmc import scores
-from tff_pmc.algorithms.trainer import Tested
+from tff_pmc.algorithms.trainer import TriedCandidate
 from tff_pmc.record.metrics import LOSS
 from tff_pmc.record.tables import (
     CANDIDATES,
@@ -81,7 +81,7 @@ def test_the_weights_of_the_cohort(record_of, algorithm, own, excluded, weights)
 
 def test_candidates_are_in_the_order_of_their_tests(record_of):
     """Those of a search, then those of other weightings, each numbered from 1."""
-    tried = (Tested("LD,DS", 3, 8, False), Tested("DS", 6, 8, True))
+    tried = (TriedCandidate("LD,DS", 3, 8, False), TriedCandidate("DS", 6, 8, True))
     ld, ds = (scores.prioritized((code,)) for code in ("LD", "DS"))
     beside = [
         types.SimpleNamespace(score=score, rate=rate, correct=np.array(correct))

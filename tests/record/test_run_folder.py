@@ -217,6 +217,19 @@ def test_a_folder_that_is_lost_ends_the_run(tmp_path, record_of, damage):
     assert len([*tmp_path.iterdir()]) == 1
 
 
+def test_metrics_that_the_rounds_before_lack_are_left_out(begun, record_of, caplog):
+    """As of a run of an earlier version, which goes on; one line names them."""
+    head = (begun / "rounds.csv").read_text().splitlines()[0]
+    with take(begun) as folder:
+        folder.load(state(0))
+        for number in (3, 4):
+            folder.write(record_of(number, model_metrics={"auc": 0.5, "top_2": 0.25}))
+    lines = (begun / "rounds.csv").read_text().splitlines()
+    assert lines[0] == head and lines[-1].startswith("4,")
+    (words,) = [r.getMessage() for r in caplog.records if "auc" in r.getMessage()]
+    assert "without the metrics auc, top_2 of the model" in words
+
+
 def test_another_versions_columns_are_refused(begun, record_of):
     text = (begun / "rounds.csv").read_text().replace("p10", "p11")
     (begun / "rounds.csv").write_text(text)

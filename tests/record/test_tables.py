@@ -92,6 +92,24 @@ def test_a_loss_that_is_no_number_is_not_replaced_by_that_of_another_round(tmp_p
     assert found["examples"].tolist() == [10, 10, 10]
 
 
+def test_metrics_of_the_model_are_those_of_the_last_test(record_of, tmp_path):
+    """Of rounds without a test; a plugin's numbers stay as they are."""
+    head = "round,accuracy,correct,examples,auc,top_2,mine,train_loss"
+    lines = ["1,0.5,5,10,0.75,nan,3,1.0", "2,,,,,,,1.0", "3,0.5,5,10,,0.5,4,1.0"]
+    put(tmp_path, "rounds", [head, *lines])
+    found = TABLES["rounds"].read(str(tmp_path))
+    np.testing.assert_array_equal(found["auc"], [0.75, 0.75, np.nan])
+    np.testing.assert_array_equal(found["top_2"], [np.nan, np.nan, 0.5])
+    put(tmp_path, "rounds", [head, lines[0], "2,,,,,,7,1.0", lines[2]])
+    found = TABLES["rounds"].read(str(tmp_path))
+    assert found["mine"].tolist() == [3, 7, 4]
+    for measured, value in ((np.array([5, 30, 0]), 0.75), (None, "")):
+        metrics = {"auc": value or None}
+        record = record_of(model_metrics=metrics, measured=measured)
+        (row,) = TABLES["rounds"].rows(record)
+        assert row["auc"] == value and [*row].index("auc") < [*row].index("train_loss")
+
+
 def test_names_are_text_whatever_they_look_like(tmp_path):
     """Not a missing value, a number or two rows."""
     put(tmp_path, "clients", 'round,client,correct,examples\n1,NA,1,4\n1,"1\n2",2,4\n')

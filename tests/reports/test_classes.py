@@ -66,6 +66,24 @@ def test_the_matrix_is_scikit_learns_and_has_a_column_for_no_class(run):
     assert counts.sum() == len(y) and counts[:, -1].sum() == 1
 
 
+@pytest.mark.parametrize(
+    ("without", "words"),
+    [
+        ((3,), ["last tested and best round, 2 of 3"]),
+        ((2, 3), ["last tested round, 1 of 3"]),
+        ((2,), ["last round, 3"]),
+    ],
+)
+def test_a_last_round_without_a_test_is_named(run, tmp_path, without, words):
+    """And a best round whose predictions somebody has removed is left out."""
+    results, *_ = run
+    for number in without:
+        (tmp_path / "DS" / "predictions" / f"round_000{number}.npz").unlink()
+    report = classes.report(results)
+    assert list(report.tables["classes"]["round"].unique()) == words
+    assert all(word in str(report.pages["classes"]) for word in words)
+
+
 def test_runs_without_predictions_have_no_classes(run, tmp_path):
     results, *_ = run
     for path in (tmp_path / "DS" / "predictions").iterdir():

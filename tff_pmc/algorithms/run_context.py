@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
+from leaf_data.errors import one_line
 from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tff_pmc.clients.training import Training
 
 _SAMPLE = 82  # A stream of random numbers of its own.
+_TRIED = 32  # Test examples on which the model's metrics are tried.
 MOST_RECORDED_CLASSES = 255
 """The most classes whose labels `--predictions` records: a byte, and 255 is none."""
 
@@ -175,9 +177,9 @@ def _model(settings: RunSettings) -> Any:
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
     """The model, one for runs of equal settings: what is traced of it serves them."""
-    from tff_pmc.models.tff_types.packed_model import as_functional
+    from tff_pmc.models.tff_types.packed_model import built
 
-    return as_functional(settings.build())
+    return built(settings)
 
 
 _begun = functools.lru_cache(maxsize=1)(with_weights_of)
@@ -192,10 +194,10 @@ def _num_scores(settings: RunSettings) -> int:
     )
 
 
-@functools.lru_cache(maxsize=2)
-def traced(build: Callable[..., Any], model: Any, num_clients: int) -> Any:
+@functools.lru_cache(maxsize=3)
+def traced(build: Callable[..., Any], model: Any, *num_clients: int) -> Any:
     """A computation, which the next run of an equal model need not trace again."""
-    return build(model, num_clients)
+    return build(model, *num_clients)
 
 
 def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
@@ -277,6 +279,38 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         )
     if not data.has_classes:
         _check_without_classes(settings, data.name)
+    _check_metrics(settings, data)
+
+
+def _check_metrics(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+    """Refuses metrics of the model that a record of the data cannot have."""
+    from tff_pmc.clients.model_metrics import metrics_on
+    from tff_pmc.record.tables import ROUNDS
+
+    model, rows = _model(settings), slice(_TRIED)
+    x, y = np.asarray(data.test_examples.x[rows]), data.test_examples.y[rows]
+    flag = f"--model={settings.names['model']}"
+    try:
+        found = metrics_on(model, x, np.asarray(y))
+    except Exception as error:  # Whatever a metric raises.
+        words = str(getattr(error, "message", error)).strip()
+        if words.startswith("in user code"):  # And the calls, before what was raised.
+            words = words.splitlines()[-1]
+        raise SettingError(
+            f"{flag}: its metrics cannot be computed of its outputs and the labels of "
+            f"{data.name}: {one_line(words)}"
+        ) from error
+    for name, value in found.items():
+        if np.shape(value):
+            raise SettingError(
+                f"{flag}: its metric {name!r} is no single number, and a column of "
+                f"rounds.csv takes one: its shape is {np.shape(value)}"
+            )
+        if name in {"seed", "label", "round", *(one.name for one in ROUNDS.columns)}:
+            raise SettingError(
+                f"{flag}: its metric {name!r} has the name of a column of rounds.csv: "
+                "give it another name"
+            )
 
 
 def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:

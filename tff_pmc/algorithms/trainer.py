@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tff_pmc.processes.counterfactuals import Counterfactual
 
 
-class Tested(NamedTuple):
+class TriedCandidate(NamedTuple):
     """A candidate that was tested."""
 
     label: str  # Of its score.
@@ -32,7 +32,7 @@ class RoundResult(NamedTuple):
     state: Any  # Of the process, for the next round and the checkpoint.
     metrics: Any  # `<client_work, aggregator, finalizer>`.
     in_force: Score  # Whose model is the round's result.
-    tested: tuple[Tested, ...] = ()  # In order.
+    tested: tuple[TriedCandidate, ...] = ()  # In order.
     # The correct examples of each client, where the judge counted them on the clients'
     # test sets.
     counts: Optional[npt.NDArray[np.int64]] = None
@@ -110,7 +110,7 @@ class Trainer:
         output = process.choose(state, trained, self._judged_packs)
         chosen, counts = int(output.state.index), output.counts
         tested = tuple(
-            Tested(
+            TriedCandidate(
                 process.candidates[trial.index].label,
                 trial.correct,
                 self._context.judged.num_examples,

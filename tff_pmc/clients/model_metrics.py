@@ -8,6 +8,7 @@ sums over a client's examples; a `FunctionalModel` may have functions for them. 
 from __future__ import annotations
 
 import collections
+from collections.abc import Mapping
 from typing import Any, Callable, NamedTuple, Optional
 
 import tensorflow as tf
@@ -16,6 +17,7 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
 from tff_pmc.clients.packing import split_batch
+from tff_pmc.models.tff_types.packed_model import output_on
 
 MetricsAggregator = Callable[[Any], tff.Computation]
 """From a model's metric finalizers to the computation that aggregates its metrics, as
@@ -91,6 +93,35 @@ def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
     return tf.nest.map_structure(
         lambda some, no: tf.where(own.included, some, no), found, none
     )
+
+
+def updated(model: Any, state: Any, labels: Any, output: Any) -> Any:
+    """The state of a functional model's metrics after one more batch."""
+    batch = tff.learning.models.BatchOutput(
+        loss=model.loss(output, labels),
+        predictions=output,
+        num_examples=tf.shape(labels)[0],
+    )
+    return model.update_metrics_state(state, labels=labels, batch_output=batch)
+
+
+def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
+    """The metrics of an initial functional model on a batch of arrays, by name.
+
+    What a metric raises on such labels and outputs is passed on; metrics without names
+    are a `ValueError`.
+    """
+    if not tf.nest.flatten(OwnMetrics.of(model).specs):
+        return {}
+
+    def measure(output: Any, labels: Any) -> Any:
+        state = updated(model, model.initialize_metrics_state(), labels, output)
+        return model.finalize_metrics(state)
+
+    (found,) = output_on(model, x, y, of=measure)
+    if not isinstance(found, Mapping):
+        raise ValueError("they have no names: give a dict of them")
+    return dict(found)
 
 
 def as_model_fn(model: Any) -> Any:

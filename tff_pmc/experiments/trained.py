@@ -10,10 +10,15 @@ import numpy as np
 from leaf_data.settings import UnknownNameError
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
-from tff_pmc.models.trained_model import BEST_MODEL, MODEL, WEIGHTS, save_model
+from tff_pmc.models.trained_model import (
+    BEST_MODEL,
+    MODEL,
+    WEIGHTS,
+    round_of,
+    save_model,
+)
 from tff_pmc.models.weights_file import with_weights
 from tff_pmc.record import checkpoints
-from tff_pmc.record.best_round import best_round
 from tff_pmc.record.files import FINISHED, RUN_JSON, make_empty_folder, read_json
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import ROUNDS
@@ -40,15 +45,15 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
     """
     model = _model_of(run)
     rounds = len(ROUNDS.read(run))
-    trained = os.path.join(run, BEST_MODEL, WEIGHTS)
+    best = os.path.join(run, BEST_MODEL)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if round in (None, rounds):
         path = os.path.join(run, MODEL, WEIGHTS)
         saved = ended and os.path.exists(path)
         arrays = _arrays(path) if saved else _of_checkpoint(run, model)
-    elif ended and os.path.exists(trained) and best_round(run)[0] == round:
-        arrays = _arrays(trained)
+    elif round_of(best) == round:
+        arrays = _arrays(os.path.join(best, WEIGHTS))
     else:
         raise RecordError(
             f"{run} has no model of round {round}: a run keeps that of the last round, "
@@ -70,7 +75,7 @@ def export_model(run: str, folder: str) -> None:
 
 def _model_of(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
-    from tff_pmc.models.tff_types.packed_model import as_functional
+    from tff_pmc.models.tff_types.packed_model import built
 
     path = os.path.join(run, RUN_JSON)
     found = read_json(path, ("settings",))
@@ -80,7 +85,7 @@ def _model_of(run: str) -> Any:
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]
-        return as_functional(kind.of_flags(values).build())
+        return built(kind.of_flags(values))
     except UnknownNameError as error:
         raise RecordError(f"{path}: {error}; import the module that has it") from error
     except (KeyError, TypeError, ValueError) as error:

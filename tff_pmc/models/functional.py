@@ -40,6 +40,7 @@ def classifier(
     forward_in_training: Optional[Callable[..., Any]] = None,
     local_weights: Sequence[np.ndarray] = (),
     weight_names: Sequence[str] = (),
+    metrics_fns: Optional[tuple[Any, Any, Any]] = None,
 ) -> Any:
     """A model of inputs and labels with the mean cross-entropy as its loss.
 
@@ -52,6 +53,7 @@ def classifier(
         forward_in_training: see `PackedModel`.
         local_weights: see `PackedModel`.
         weight_names: see `PackedModel`.
+        metrics_fns: see `PackedModel`.
 
     Returns:
         A `PackedModel`. Its loss is the mean of its `example_losses`.
@@ -82,6 +84,7 @@ def classifier(
         forward_in_training=forward_in_training,
         local_weights=local_weights,
         weight_names=weight_names,
+        metrics_fns=metrics_fns,
     )
 
 

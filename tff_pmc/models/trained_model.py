@@ -1,6 +1,7 @@
 """A trained model in a folder: its weights, and a SavedModel that needs no package.
 
 weights.npz    the arrays by name, trainable ones first, as `--initial_weights` reads
+round.txt      of the best model alone: the round
 saved_model/   TensorFlow's SavedModel, whose signature `serving_default` gives the
                model's output, `scores`, for a batch of inputs
 """
@@ -23,8 +24,10 @@ MODEL, BEST_MODEL = "model", "model_best"
 WEIGHTS, SAVED_MODEL = "weights.npz", "saved_model"
 """The names of the file and of the folder."""
 
+_ROUND = "round.txt"
 
-def save_model(model: Any, weights: Any, folder: str) -> None:
+
+def save_model(model: Any, weights: Any, folder: str, round_num: int = 0) -> None:
     """Writes a trained model into a folder, which is made if need be.
 
         save_model(model, process.get_model_weights(state), "model")
@@ -35,6 +38,8 @@ def save_model(model: Any, weights: Any, folder: str) -> None:
         model: a `tff.learning.models.FunctionalModel`.
         weights: the `tff.learning.models.ModelWeights` after training.
         folder: where to; files of these names are replaced.
+        round_num: the round after which the model is this one, written into
+            `round.txt`; 0 writes none.
 
     The inputs of the signature are `x`, or of a model with several inputs their own
     names. Of a model with several outputs each has its name, or `scores_0` and so on.
@@ -42,11 +47,26 @@ def save_model(model: Any, weights: Any, folder: str) -> None:
     trainable, others = tuple(weights.trainable), tuple(weights.non_trainable)
     arrays = [np.asarray(one) for one in (*trainable, *others)]
     os.makedirs(folder, exist_ok=True)
+    number = os.path.join(folder, _ROUND)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(number)  # That of a model of before.
     names = weight_names(model)
     np.savez(os.path.join(folder, WEIGHTS), **dict(zip(names, arrays)))
     path = os.path.join(folder, SAVED_MODEL)
     shutil.rmtree(path, ignore_errors=True)
     _write_saved_model(model, trainable, others, path)
+    if round_num:  # When all else is there.
+        with open(number, "w", encoding="utf-8") as file:
+            file.write(f"{round_num}\n")
+
+
+def round_of(folder: str) -> int:
+    """Returns the round of the model in a folder; 0 where none is recorded."""
+    try:
+        with open(os.path.join(folder, _ROUND), encoding="utf-8") as file:
+            return int(file.read())
+    except (FileNotFoundError, ValueError):
+        return 0
 
 
 def weight_names(model: Any) -> list[str]:

@@ -16,6 +16,7 @@ from tff_pmc.processes.evaluation import (
     build_correct_counts,
     build_federated_evaluation,
     build_loss_sums,
+    build_metrics,
     evaluation_packs,
 )
 from tff_pmc.processes.federated_prediction import (
@@ -49,6 +50,7 @@ __all__ = [
     "Training",
     "build_adafed",
     "build_correct_counts",
+    "build_metrics",
     "build_federated_evaluation",
     "build_federated_prediction",
     "build_local_tuning_prediction",

@@ -149,14 +149,7 @@ def build_correct_counts(
                 hits, client[rows], num_clients or 1
             )
             if metrics is not None:
-                batch = tff.learning.models.BatchOutput(
-                    loss=model.loss(output, labels),
-                    predictions=output,
-                    num_examples=tf.shape(labels)[0],
-                )
-                state = model.update_metrics_state(
-                    state, labels=labels, batch_output=batch
-                )
+                state = model_metrics.updated(model, state, labels, output)
             return correct, state
 
         none = tf.zeros([num_clients or 1], tf.int32)
@@ -177,6 +170,39 @@ def build_correct_counts(
         return zipped(correct=correct, metrics=metrics(found[1]))
 
     return over_packs(model, type_of_examples(model), count, combine)
+
+
+def build_metrics(
+    model: tff.learning.models.FunctionalModel,
+    *,
+    batch_size: int = BATCH_SIZE,
+) -> Optional[tff.Computation]:
+    """Builds the evaluation of a model's metrics alone, on `evaluation_packs`.
+
+    The type is
+
+        (<W@SERVER, <x=X[?, ...], y=Y[?, ...], client=int32[?]>@CLIENTS> -> M@SERVER)
+
+    with M as of `build_federated_evaluation`: the states of each metric (its sums) are
+    added over all examples of all clients, and then finalized once. It is None for a
+    model without metrics.
+    """
+    aggregate = model_metrics.build_aggregation(model)
+    if aggregate is None:
+        return None
+
+    @tf.function(autograph=False)
+    def measure(weights, examples):
+        x, y = examples["x"], examples["y"]
+
+        def add(state, rows, output):
+            return model_metrics.updated(model, state, y[rows], output)
+
+        first = model.initialize_metrics_state()
+        size = tf.shape(y)[0]
+        return over_batches(model, weights, x, size, first, add, batch_size=batch_size)
+
+    return over_packs(model, type_of_examples(model), measure, aggregate)
 
 
 def over_packs(

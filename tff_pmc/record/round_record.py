@@ -56,7 +56,9 @@ class RoundRecord:
         metric: what the model is measured by on the test examples.
         measured: what it found of each client, [E]: the correct test examples, or the
             sum of their losses. None where the model was not tested after this round.
-        central: the same of the central test set, where it was tested.
+        model_metrics: the metrics of the model (those of Keras, say) over all test
+            examples together, by name; None of each in rounds without a test.
+        central: what it found of the central test set, where it was tested.
         central_examples: the size of that set; 0 where the data set has none.
         f1: the F1 of each class on the server's examples; empty where it has none.
         validation_correct: the server's examples that the model got right, where these
@@ -73,6 +75,9 @@ class RoundRecord:
     sizes: npt.NDArray[np.int64]
     metric: Metric
     measured: Optional[npt.NDArray[Any]] = None
+    model_metrics: Mapping[str, Optional[float]] = dataclasses.field(
+        default_factory=dict
+    )
     central: Optional[float] = None
     central_examples: int = 0
     f1: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.empty(0))

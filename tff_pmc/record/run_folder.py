@@ -17,13 +17,17 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import datetime
 import io
+import json
 import os
 import platform
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Optional
+
+from absl import logging
 
 from tff_pmc.record import checkpoints, files
 from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
@@ -32,7 +36,7 @@ from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
 from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
-_TIMING = f"{TIMING.name}.csv"
+_ROUNDS, _TIMING = f"{ROUNDS.name}.csv", f"{TIMING.name}.csv"
 
 
 class FolderLostError(OSError):
@@ -70,6 +74,7 @@ class RunFolder:
         self.path = path
         self._lengths: dict[str, int] = {}  # Of the tables, in bytes.
         self._columns: dict[str, list[str]] = {}  # Of the tables.
+        self._without = False  # Metrics that the record has no column for.
         self._before: dict[str, Any] = {}
         longer = False
         if resume and os.path.exists(self._path(RUN_JSON)):
@@ -86,6 +91,10 @@ class RunFolder:
             # A callback may have ended the run before its last round: it stays so.
             asked = by_flag(self._before["settings"])["rounds"]
             self.finished = len(ROUNDS.read(path)) < asked
+        # As may the rounds, the flags of the callback that ended it may be others.
+        by = self._before.get("ended_by", "")
+        self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
+        self.finished = self.finished and not self._opened
         self._description = description
         self._json: dict[str, Any] = {}  # Empty until something is changed.
         if not self._before:
@@ -136,9 +145,11 @@ class RunFolder:
                     "whose checkpoint is there: run into another folder"
                 )
         self._begin()
-        if round_num and self._before.get("ended_after") == round_num:
+        ended = self._before.get("ended_after") == round_num and not self._opened
+        if round_num and ended:
             self.has_ended = True
-            self.end_early(self._before["ended_early"], round_num)
+            by = self._before.get("ended_by", "")
+            self.end_early(self._before["ended_early"], round_num, by)
         for name in sizes:
             with open(self._path(name), newline="", encoding="utf-8") as file:
                 self._columns[name] = next(csv.reader(file), [])
@@ -164,7 +175,7 @@ class RunFolder:
         if self._is_lost():
             raise FolderLostError(f"{self.path} was removed or replaced during the run")
         for table in TABLES.values():
-            if rows := table.rows(record):
+            if rows := table.rows(self._as_begun(record)):
                 self._append(f"{table.name}.csv", rows)
 
     def save(self, state: Any, round_num: int) -> None:
@@ -172,10 +183,31 @@ class RunFolder:
         lengths = {name: n for name, n in self._lengths.items() if name != _TIMING}
         checkpoints.save(self.path, checkpoints.Saved(state, round_num, lengths))
 
-    def end_early(self, why: str, round_num: int) -> None:
-        """Records in `run.json` why the run ends after a round, before its last."""
-        self._json.update(ended_early=why, ended_after=round_num)
+    def end_early(self, why: str, round_num: int, by: str) -> None:
+        """Records in `run.json` why the run ends after a round, before its last.
+
+        `by` is the class of the callback that ends it.
+        """
+        self._json.update(ended_early=why, ended_after=round_num, ended_by=by)
         self._write_json(RUNNING)
+
+    def _as_begun(self, record: RoundRecord) -> RoundRecord:
+        """Leaves out metrics of the model that the rounds before were written without.
+
+        An earlier version did not record them, or the model did not have them.
+        """
+        columns = self._columns.get(_ROUNDS)
+        if columns is None:
+            return record
+        new = sorted({*record.model_metrics} - {*columns})
+        if new and not self._without:
+            logging.warning(
+                "%s was begun without the metrics %s of the model: they are left out.",
+                *(self._path(_ROUNDS), ", ".join(new)),
+            )
+        self._without = self._without or bool(new)
+        known = {n: v for n, v in record.model_metrics.items() if n in columns}
+        return dataclasses.replace(record, model_metrics=known) if new else record
 
     def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
         text = io.StringIO(newline="")
@@ -225,6 +257,12 @@ class RunFolder:
     def _write_json(self, status: str) -> None:
         self._json["status"] = status
         files.write_json(self.path, self._json)
+
+
+def _flags(description: Mapping[str, Any], callback: str) -> Any:
+    """Returns the flags of a callback as `run.json` has them; None without it."""
+    found = description.get("callbacks", {}).get(callback)
+    return json.loads(json.dumps(found))
 
 
 def _files() -> list[str]:

@@ -1,7 +1,8 @@
 """The six tables of a run's record: each is declared once, written and read by that.
 
     rounds       a row a round: accuracy (of a regression, the test loss), percentiles
-                 over the clients, training loss, bytes
+                 over the clients, the metrics that the model brings, training loss,
+                 bytes
     clients      a row a client and tested round: what it classified correctly (of a
                  regression, the sum of its losses) of how many test examples
     cohort       a row a client of a round's cohort: its criteria and its weight
@@ -76,13 +77,14 @@ class Table(NamedTuple):
     """A table: its name, its columns behind `round`, and what tells rows apart.
 
     `others` gives the columns that have no fixed name, which are numbers: the raw
-    criteria by their codes. They stand before the column `before`.
+    criteria by their codes, and in `rounds` the metrics of the model. They stand before
+    the column `before`.
     """
 
     name: str
     columns: list[Column]
     key: Sequence[str] = ()
-    others: Callable[[RoundRecord], Mapping[str, Sequence[float]]] | None = None
+    others: Callable[[RoundRecord], Mapping[str, Any]] | None = None
     before: str = ""
 
     def add(self, column: Column) -> None:
@@ -149,8 +151,10 @@ class Table(NamedTuple):
         known = {"seed": "int64", "label": "str", "round": "int64"}
         known.update((one.name, _DTYPES[one.kind]) for one in self.columns)
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
-        # A column that is not declared here is a raw criterion, or a plugin's.
-        others = "float64" if self.others else "str"
+        # A column that is not declared here is a raw criterion; in `rounds` a metric of
+        # the model, or a plugin's, which may be text.
+        criteria = bool(self.others and self.key)
+        others = "float64" if criteria else "str"
         dtype: Any = {name: known.get(name, others) for name in names}
         table = pd.read_csv(
             io.BytesIO(content),
@@ -158,9 +162,12 @@ class Table(NamedTuple):
             keep_default_na=False,
             na_values={name: ["", "nan"] for name in names if dtype[name] == "float64"},
         )
-        for name in () if self.others else {*names} - {*known}:
-            with contextlib.suppress(ValueError):  # Then it is text.
-                table[name] = table[name].replace("", "nan").astype(float)
+        numbers = []
+        for name in names if not criteria else ():
+            if name not in known:
+                with contextlib.suppress(ValueError):  # Then it is text.
+                    table[name] = table[name].replace("", "nan").astype(float)
+                    numbers.append(name)
         lacking = [name for name in ("round", *self.key) if name not in table]
         if lacking:
             raise ValueError(f"it lacks the column {lacking[0]!r}")
@@ -168,8 +175,11 @@ class Table(NamedTuple):
         tested = [c.name for c in self.columns if c.tested and c.name in table]
         if tested:
             # By the last test, which may have found a loss that is no number.
-            tests = table[tested].notna().any(axis=1).cumsum()
-            keys = [*(table[name] for name in run), tests]
+            is_test = table[tested].notna().any(axis=1)
+            keys = [*(table[name] for name in run), is_test.cumsum()]
+            # A metric of the model is known by being empty without a test.
+            metrics = table.loc[~is_test, numbers].isna().all()
+            tested += [name for name in numbers if metrics[name]]
             table[tested] = table.groupby(keys)[tested].transform("first")
         for column in self.columns:
             # Of several runs some may not have the column.
@@ -294,6 +304,10 @@ ROUNDS = Table(
             tested=True,
         ),
     ],
+    others=lambda r: {
+        name: "" if value is None else value for name, value in r.model_metrics.items()
+    },
+    before="train_loss",
 )
 
 CLIENTS = Table(

@@ -7,6 +7,7 @@ accuracy in that round.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -131,19 +132,34 @@ def _parts(results: Results, seed: int, label: str) -> Iterator[_Part]:
     """Returns the matrices of a run; none where it has recorded no predictions."""
     own = results.rounds[results.rounds["label"] == label].set_index("round")
     last, best = int(own.index[-1]), int(own["accuracy"].idxmax())
-    rounds = {last: "last", best: "best" if best < last else "last and best"}
-    for round_num, name in rounds.items():
+    if not (tested := _last_predicted(results, seed, label)):
+        return
+    # The last round is without a test where --evaluate_every does not divide it.
+    which, of = ("last", "") if tested == last else ("last tested", f" of {last}")
+    both = " and best" if tested == best else ""
+    rounds = {tested: f"{which}{both} round, {tested}{of}"}
+    rounds.setdefault(best, f"best round, {best}")
+    for round_num, words in rounds.items():
         try:
             found = results.predictions(seed, label, round_num)
         except RecordMissingError:
             continue
-        words = f"{name} round, {round_num}"
         recognized = found.predicted[found.predicted < NO_CLASS]
         num_classes = int(max(found.y.max(), recognized.max(initial=0))) + 1
         everyone = np.ones(len(found.y), bool)
         for clients, chosen in ((ALL, everyone), (WORST, _of_worst(found))):
             counts = confusion(found.y[chosen], found.predicted[chosen], num_classes)
             yield _Part(words, clients, counts)
+
+
+def _last_predicted(results: Results, seed: int, label: str) -> int:
+    """Returns the last round whose predictions a run has recorded; 0 if none."""
+    rounds = results.rounds
+    for round_num in reversed(rounds.loc[rounds["label"] == label, "round"].tolist()):
+        with contextlib.suppress(RecordMissingError):
+            results.predictions(seed, label, int(round_num))
+            return int(round_num)
+    return 0
 
 
 def _of_worst(found: Predictions) -> npt.NDArray[np.bool_]:

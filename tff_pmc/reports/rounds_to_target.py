@@ -97,6 +97,15 @@ def reaches(correct: Any, examples: Any, target: int, reach: str) -> Any:
     return hundredths > needed if reach == "above" else hundredths >= needed
 
 
+def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
+    """Returns how many devices, on the last axis, reach a target, percent.
+
+    A device without test examples never does.
+    """
+    reached = reaches(correct, examples, target, reach) & (examples > 0)
+    return np.sum(reached, axis=-1)
+
+
 def average(gains: pd.Series[float]) -> float:
     """Returns PMC's "Avg." of a row, as its tables compute it: the sum / 9.
 

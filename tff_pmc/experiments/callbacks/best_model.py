@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +17,9 @@ from tff_pmc.experiments.callbacks.callback import (
     FinishedRound,
     Run,
 )
-from tff_pmc.models.trained_model import BEST_MODEL
+from tff_pmc.models.trained_model import BEST_MODEL, round_of, save_model
 from tff_pmc.record import files
+from tff_pmc.record.record_error import RecordError
 
 _WEIGHTS = "weights_of_best.npz"  # The arrays by number, until the run ends.
 
@@ -34,9 +37,20 @@ class BestModel(Callback):
     )
 
     def on_start(self, run: Run) -> None:
-        """Keeps the run."""
-        self._run = run
-        self._path = os.path.join(run.folder, _WEIGHTS)
+        """Refuses a resume whose best round up to now was trained without `keep`."""
+        from tff_pmc.record.best_round import best_round
+
+        self._run, self._path = run, os.path.join(run.folder, _WEIGHTS)
+        self._saved = os.path.join(run.folder, BEST_MODEL)
+        if self.keep != "best" or not run.rounds_before:
+            return
+        best, kept = best_round(run.folder)[0], self._kept()[0]
+        # After a kill it may be of the round that is now made again.
+        if best not in (kept, round_of(self._saved)) and kept <= run.rounds_before:
+            raise RecordError(
+                f"--keep=best: the model of round {best}, the best up to now, was not "
+                f"kept in {run.folder}: leave the flag out, or run into another folder"
+            )
 
     def after_round(self, round: FinishedRound) -> None:
         """Keeps the weights if there was no better round."""
@@ -46,23 +60,24 @@ class BestModel(Callback):
             return
         weights = [*round.weights.trainable, *round.weights.non_trainable]
         with files.replacing(self._path) as file:
-            np.savez(file, *map(np.asarray, weights))
+            np.savez(file, round.round_num, *map(np.asarray, weights))
 
     def on_end(self, status: str) -> None:
         """Saves the best model of a run that is finished, and prints its round."""
-        from tff_pmc.models.trained_model import save_model
         from tff_pmc.record.best_round import best_round
 
-        if status != files.FINISHED or not os.path.exists(self._path):
+        if status != files.FINISHED or self.keep != "best":
             return
         best, name = best_round(self._run.folder)
-        with np.load(self._path, allow_pickle=False) as archive:
-            arrays = [archive[one] for one in archive.files]
-        split = len(self._run.weights.trainable)
-        weights = tff.learning.models.ModelWeights(arrays[:split], arrays[split:])
-        folder = os.path.join(self._run.folder, BEST_MODEL)
-        save_model(self._run.context.model, weights, folder)
-        os.unlink(self._path)
+        kept, arrays = self._kept()
+        if kept and kept == best:
+            split = len(self._run.weights.trainable)
+            weights = tff.learning.models.ModelWeights(arrays[:split], arrays[split:])
+            save_model(self._run.context.model, weights, self._saved, best)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
+        if not best or round_of(self._saved) != best:  # No round had a value.
+            return
         judged = name == "judged accuracy"
         judge = self._run.settings.adjustment.judge_on
         on_tests = judge == "test" if judged else name.startswith("test")
@@ -72,6 +87,14 @@ class BestModel(Callback):
             f"by {name}{optimistic}",
             flush=True,
         )
+
+    def _kept(self) -> tuple[int, list[Any]]:
+        """Returns the round that was the best up to now, and its weights; 0 if none."""
+        if not os.path.exists(self._path):
+            return 0, []
+        with np.load(self._path, allow_pickle=False) as archive:
+            number, *arrays = (archive[one] for one in archive.files)
+        return int(number), arrays
 
 
 CALLBACKS.register("best_model", BestModel)

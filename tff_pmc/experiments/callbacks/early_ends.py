@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Optional
 
-import numpy as np
-
 from leaf_data.settings import AT_LEAST_0, SettingError, setting
 from tff_pmc.experiments.callbacks.callback import (
     CALLBACKS,
@@ -91,15 +89,14 @@ class Until(Callback):
 
     def after_round(self, round: FinishedRound) -> Optional[str]:
         """Counts the devices that reach each target, in a round that was tested."""
-        from tff_pmc.reports.rounds_to_target import DEVICES, reaches
+        from tff_pmc.reports.rounds_to_target import DEVICES, count_devices
 
         correct, sizes = round.record.measured, round.record.sizes
         if not self.until or correct is None:
             return None
-        able = sizes > 0
         for target in self._targets:
-            reached = reaches(correct[able], sizes[able], target, self._rule)
-            self._most[target] = max(self._most[target], int(np.sum(reached)))
+            count = int(count_devices(correct, sizes, target, self._rule))
+            self._most[target] = max(self._most[target], count)
         needed = -(-max(DEVICES) * len(sizes) // 100)
         if min(self._most.values()) < needed:
             return None

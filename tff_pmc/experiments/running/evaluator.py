@@ -7,9 +7,11 @@ from typing import Any, Optional
 import numpy as np
 
 from tff_pmc import processes
+from tff_pmc._lazy import tff
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.record import metrics
+from tff_pmc.record.tables import digits
 
 
 class TestEvaluator:
@@ -56,6 +58,15 @@ class TestEvaluator:
             self._compute = traced(build, context.model, self.examples.num_clients)
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
+        # Answers of clients' models are labels, of which the metrics of one model are
+        # not made.
+        self._metrics = None
+        if self._own is None:
+            self._metrics = traced(processes.build_metrics, context.model)
+        if self._metrics is not None:
+            self._metric_packs = processes.evaluation_packs(
+                self.examples, num_packs=settings.training.num_packs
+            )
         self._confusion, server = None, data.server_examples
         if server is not None and data.has_classes:
             self._confusion = build_confusion(
@@ -72,6 +83,21 @@ class TestEvaluator:
         if self._central is None:
             return None
         return float(np.asarray(self._central(weights, self._central_packs))[0])
+
+    def metrics_of_model(
+        self, weights: Any, tested: bool
+    ) -> dict[str, Optional[float]]:
+        """Returns the model's metrics over all test examples, by name.
+
+        They are None in a round that is not tested.
+        """
+        if self._metrics is None:
+            return {}
+        if not tested:
+            names = self._metrics.type_signature.result.member
+            return dict.fromkeys(tff.structure.name_list(names))
+        found = self._metrics(weights, self._metric_packs)
+        return dict(zip(found, digits([*found.values()])))
 
     def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.

@@ -90,9 +90,10 @@ def run(
                 finished = train_round(context, process, evaluator, state, round_num)
                 state = finished.state
                 # All are called, also those after the one that ends the run.
-                ends = list(filter(None, [c.after_round(finished) for c in every]))
+                answers = [(c.after_round(finished), c) for c in every]
+                ends = [answer for answer in answers if answer[0]]
                 if ends and round_num < last:
-                    _end_early(folder, settings.label, round_num, ends[0])
+                    _end_early(folder, settings.label, round_num, *ends[0])
                 checkpoint.after_round(finished)  # A resume then knows of the end.
                 if ends:
                     break
@@ -140,7 +141,9 @@ def train_round(
     weights = process.get_model_weights(outcome.state)
     train_seconds = outcome.train_seconds or time.perf_counter() - start
     measured = predicted = central = None
-    if context.settings.record.tests(round_num):
+    tested = context.settings.record.tests(round_num)
+    model_metrics = evaluator.metrics_of_model(weights, tested)
+    if tested:
         measured, predicted = evaluator.of(weights, outcome.counts)
         central = evaluator.on_central_test(weights)
     seconds = {
@@ -158,6 +161,7 @@ def train_round(
         sizes=np.asarray(evaluator.examples.sizes, np.int64),
         metric=evaluator.metric,
         measured=measured,
+        model_metrics=model_metrics,
         central=central,
         central_examples=evaluator.central_examples,
         f1=f1,
@@ -169,12 +173,14 @@ def train_round(
     return FinishedRound(record, outcome.state, weights, predicted)
 
 
-def _end_early(folder: RunFolder, label: str, round_num: int, why: Any) -> None:
-    """Records and prints why a run ends early."""
+def _end_early(
+    folder: RunFolder, label: str, round_num: int, why: Any, callback: Callback
+) -> None:
+    """Records and prints why a callback ends a run early."""
     words = f"ended after round {round_num}"
     if isinstance(why, str):
         words = f"{words}: {why}"
-    folder.end_early(words, round_num)
+    folder.end_early(words, round_num, type(callback).__name__)
     print(printable(f"{label} {words}"), flush=True)
 
 

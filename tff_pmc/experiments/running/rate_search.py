@@ -20,7 +20,7 @@ from tff_pmc.record.record_error import ClientsLeftOutError, LostRunError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output
-from tff_pmc.reports.rounds_to_target import reaches
+from tff_pmc.reports.rounds_to_target import count_devices
 from tff_pmc.settings import RunSettings, SettingError
 
 _SHARE = 50  # Of the devices, percent.
@@ -136,9 +136,8 @@ def _first_round(correct: Any, sizes: Any, target: float) -> Optional[int]:
 
     As `rounds_to_target`, without the devices that have no examples.
     """
-    able = sizes > 0
-    count = reaches(correct[:, able], sizes[able], target, "at_least").sum(axis=1)
-    enough = count >= math.ceil(_SHARE * able.sum() / 100)
+    count = count_devices(correct, sizes, target, "at_least")
+    enough = count >= math.ceil(_SHARE * (sizes > 0).sum() / 100)
     return int(enough.argmax()) + 1 if enough.any() else None
 
 

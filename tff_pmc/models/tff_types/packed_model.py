@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import collections
+import functools
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from leaf_data.errors import one_line
+
+if TYPE_CHECKING:
+    from tff_pmc.models.model_settings import ModelSettings
 
 
 class PackedModel(tff.learning.models.FunctionalModel):
@@ -147,6 +152,16 @@ class PackedModel(tff.learning.models.FunctionalModel):
         return output, non_trainable
 
 
+def built(settings: ModelSettings) -> tff.learning.models.FunctionalModel:
+    """Returns the model of settings, with the same names whenever it is made.
+
+    Keras would name the layers and metrics of a process's second model `dense_1` and
+    `auc_1`.
+    """
+    tf.keras.backend.reset_uids()
+    return as_functional(settings.build())
+
+
 def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
     """Returns a functional model, also of a `model_fn` of a Keras model.
 
@@ -168,7 +183,9 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
     spec = model.input_spec
     spec = (spec["x"], spec["y"]) if isinstance(spec, Mapping) else tuple(spec)
     try:
-        made = tff.learning.models.functional_model_from_keras(inner, losses[0], spec)
+        made = tff.learning.models.functional_model_from_keras(
+            inner, losses[0], spec, _metrics_of(model)
+        )
     except Exception as error:  # TFF's own class for it is no ValueError.
         raise ValueError(one_line(error)) from error
     variables = [*inner.trainable_variables, *inner.non_trainable_variables]
@@ -176,10 +193,43 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
     return made
 
 
-def output_on(model: Any, x: Any, *y: Any) -> list[Any]:
+_OF_TFF = ("loss", "num_examples", "num_batches")
+"""The metrics that TFF adds to those that `from_keras_model` is given."""
+
+
+def _metrics_of(model: Any) -> Any:
+    """What makes the metrics that a model of `from_keras_model` was given, by name."""
+    known = model._metric_constructors
+    makers = collections.OrderedDict(
+        (one.name, known.get(one.name) or _maker_of(one))
+        for one in model.get_metrics()
+        if one.name not in _OF_TFF
+    )
+    return makers or None
+
+
+def _maker_of(metric: Any) -> Callable[[], Any]:
+    """What makes a metric anew; a `ValueError` where its configuration lacks some."""
+    kind, config = type(metric), metric.get_config()
+    takes = inspect.signature(kind.__init__).parameters.values()
+    # Keras leaves out some that are None by default.
+    named = {one.name for one in takes if one.default not in (None, one.empty)}
+    if lacking := named - {*config}:
+        raise ValueError(
+            f"the metric {metric.name!r} cannot be made again, as its get_config lacks "
+            f"{', '.join(sorted(lacking))}: give from_keras_model functions that make "
+            "its metrics, metrics=[lambda: ...]"
+        )
+    return functools.partial(kind.from_config, config)
+
+
+def output_on(
+    model: Any, x: Any, *y: Any, of: Optional[Callable[[Any, Any], Any]] = None
+) -> list[Any]:
     """The initial model's output on a batch of arrays, and its loss where y is given.
 
-    It is run in a graph, because TFF's functional models of Keras run nowhere else.
+    With `of`, a function of output and labels, its result is the only one. It is run in
+    a graph, because TFF's functional models of Keras run nowhere else.
     """
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         # Fed, and no constants, as a graph takes seconds to hold a large model's.
@@ -189,5 +239,7 @@ def output_on(model: Any, x: Any, *y: Any) -> list[Any]:
         )
         output = model.predict_on_batch(*fed[:2], False)
         found = [output, *(model.loss(output, labels) for labels in fed[2])]
+        if of is not None:
+            found = [of(output, *fed[2])]
         feeds = zip(tf.nest.flatten(fed), tf.nest.flatten(arrays))
         return session.run(found, dict(feeds))

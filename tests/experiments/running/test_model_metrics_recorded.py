@@ -1,0 +1,234 @@
+"""The metrics that a model of the command line brings, as columns of `rounds.csv`."""
+
+import collections
+import dataclasses
+import importlib
+import sys
+import types
+
+import numpy as np
+import pytest
+from cli import ROOT, SHORT, records, restarted
+from sklearn.metrics import roc_auc_score, top_k_accuracy_score
+
+import leaf_data
+from leaf_data.settings import SettingError
+from tff_pmc import models
+from tff_pmc._lazy import tf, tff
+from tff_pmc.experiments.experiment import EXPERIMENTS, settings
+from tff_pmc.models import MODELS
+from tff_pmc.record.results import read_results
+
+NAME = "keras_with_auc"
+
+
+class Weights:
+    """A callback that keeps the weights after each round."""
+
+    def __init__(self):
+        self.of = {}
+
+    def check(self, settings, data):
+        pass
+
+    on_start = on_end = lambda self, _: None
+
+    def by_flag(self):
+        return {}
+
+    def after_round(self, round):
+        self.of[round.round_num] = [np.asarray(w) for w in round.weights.trainable]
+        self.numbers = round.numbers
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """The models and data of the documents."""
+    for registry in (leaf_data.dataset.DATASETS, MODELS, EXPERIMENTS):
+        len(registry)
+        monkeypatch.setattr(registry, "_things", dict(registry))
+    for folder, name in (("own_code", NAME), ("numbers_and_words", "wells")):
+        monkeypatch.syspath_prepend(ROOT / "docs" / "examples" / folder)
+        sys.modules.pop(name, None)
+        importlib.import_module(name)
+        del sys.modules[name]  # The next test registers them again.
+
+
+def keras_metrics(*metrics):
+    """The model of the documents with these metrics, as instances."""
+    make = MODELS[NAME].build
+
+    def build(self):
+        model = make(self)()
+        spec, loss = model.input_spec, model._loss_fns[0]
+        inner = model._keras_model
+        return lambda: tff.learning.models.from_keras_model(
+            inner, loss, input_spec=spec, metrics=[make() for make in metrics]
+        )
+
+    return types.new_class(
+        "Model", (MODELS[NAME],), exec_body=lambda space: space.update(build=build)
+    )
+
+
+def functional(finalize):
+    """The same with the functions of a metric, a sum of labels and a count."""
+
+    def zero():
+        return tf.zeros([]), tf.zeros([])
+
+    def update(state, labels, batch_output, sample_weight=None):
+        total = tf.reduce_sum(tf.cast(labels, tf.float32))
+        return state[0] + total, state[1] + tf.cast(tf.size(labels), tf.float32)
+
+    @dataclasses.dataclass(frozen=True)
+    class Model(MODELS[NAME]):
+        def build(self):
+            from tff_pmc.models.tff_types.packed_model import as_functional
+
+            base = as_functional(MODELS[NAME].build(self))
+            return models.PackedModel(
+                initial_weights=base.initial_weights,
+                predict_on_batch_fn=base._predict_on_batch_fn,
+                loss_fn=base._loss_fn,
+                input_spec=base.input_spec,
+                metrics_fns=tuple(map(tf.function, (zero, update, finalize))),
+            )
+
+    return Model
+
+
+def test_they_are_scikit_learns_over_all_test_examples(runtime, tmp_path):
+    """Also where a search has counted already; a resume and a second model are alike.
+
+    The scores are NumPy's. A round without a test has those of the test before.
+    """
+    from tff_pmc.experiments.running import loop
+
+    given = {**SHORT, "model": NAME, "evaluate_every": 2, "clients_per_round": 5.0}
+    given.update(adjustment="backtracking", priority=("LD", "DS"), rounds=4)
+    one, data = settings("quickstart", given), leaf_data.load("digits5k")
+    weights, folder = Weights(), tmp_path / "whole"
+    loop.run(one, data, str(folder), title=None, callbacks=[weights])
+    rows = read_results(str(folder)).rounds.set_index("round")
+    x, y = np.asarray(data.test_examples.x), data.test_examples.y
+    for number in (1, 2, 4):
+        kernel, bias = weights.of[number]
+        scores = x.reshape(len(x), -1) / 255 @ kernel + bias
+        auc = roc_auc_score(np.eye(10)[y], scores, average="micro")
+        np.testing.assert_allclose(rows["auc"][number], auc, atol=2e-3)
+    assert rows["auc"][3] == rows["auc"][2] != rows["auc"][4]
+    assert weights.numbers["auc"] == rows["auc"][4]
+    again = tmp_path / "cut"
+    two = one.replaced(rounds=2)
+    loop.run(two, data, str(again), title=None, callbacks=[Weights()])
+    restarted(again)
+    loop.run(one, data, str(again), title=None, resume=True, callbacks=[Weights()])
+    assert records(again) == records(folder)
+
+
+def test_those_of_keras_are_named_alike_in_every_model(runtime, monkeypatch):
+    """Given as objects; Keras would name the second model's `auc_1`."""
+    from tff_pmc.algorithms.run_context import RunContext
+    from tff_pmc.experiments.running.evaluator import TestEvaluator
+
+    def top_3():
+        return tf.keras.metrics.SparseTopKCategoricalAccuracy(3, name="top_3")
+
+    class Nameless(tf.keras.metrics.Metric):
+        def __init__(self, name=None, dtype=None):
+            super().__init__(name, dtype)
+            self.total = self.add_weight("total", initializer="zeros")
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            self.total.assign_add(tf.reduce_sum(tf.cast(y_true, tf.float32)))
+
+        def result(self):
+            return tf.identity(self.total)
+
+    monkeypatch.setitem(MODELS._things, "mine", keras_metrics(top_3, Nameless))
+    data = leaf_data.load("digits5k")
+    x, y = np.asarray(data.test_examples.x), data.test_examples.y
+    for seed in (0, 1):
+        one = settings("quickstart", {**SHORT, "model": "mine", "model_seed": seed})
+        context = RunContext.of(one, data)
+        weights = tff.learning.models.ModelWeights(*context.model.initial_weights)
+        evaluator = TestEvaluator(context)
+        found = evaluator.metrics_of_model(weights, True)
+        kernel, bias = weights.trainable
+        scores = x.reshape(len(x), -1) / 255 @ kernel + bias
+        expected = top_k_accuracy_score(y, scores, k=3, labels=range(10))
+        np.testing.assert_allclose(found["top_3"], expected, atol=2e-3)
+        assert found["nameless"] == y.sum()
+        assert {*found} == {*evaluator.metrics_of_model(weights, False)}
+        assert len(found) == 2
+
+
+def test_a_regressions_are_numpys(runtime, tmp_path, monkeypatch):
+    from tff_pmc.experiments.running import loop
+
+    plane = MODELS["plane"]
+
+    @dataclasses.dataclass(frozen=True)
+    class WithError(plane):
+        def build(self):
+            made, metric = plane.build(self), tf.keras.metrics.MeanAbsoluteError
+            return models.PackedModel(
+                initial_weights=made.initial_weights,
+                predict_on_batch_fn=made._predict_on_batch_fn,
+                loss_fn=made._loss_fn,
+                input_spec=made.input_spec,
+                metrics_fns=tff.learning.metrics.create_functional_metric_fns(
+                    collections.OrderedDict(mae=metric)
+                ),
+            )
+
+    monkeypatch.setitem(MODELS._things, "mine", WithError)
+    one = settings("wells", {"rounds": 2, "model": "mine"})
+    data, weights = leaf_data.load("wells"), Weights()
+    loop.run(one, data, str(tmp_path), title=None, callbacks=[weights])
+    x, y = data.test_examples.x, data.test_examples.y
+    rows = read_results(str(tmp_path)).rounds
+    for number, found in zip(rows["round"], rows["mae"]):
+        slope, offset = weights.of[number]
+        np.testing.assert_allclose(found, np.abs(x @ slope + offset - y).mean(), 1e-5)
+
+
+def without_config():
+    class Scaled(tf.keras.metrics.Mean):
+        def __init__(self, factor=2.0, name="scaled", dtype=None):
+            super().__init__(name, dtype)
+
+    return Scaled
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (lambda: keras_metrics(tf.keras.metrics.CategoricalHinge), "are 32 and 10"),
+        (lambda: keras_metrics(tf.keras.metrics.AUC), "are incompatible"),
+        (lambda: keras_metrics(without_config()), "get_config lacks factor"),
+        (
+            lambda: keras_metrics(
+                lambda: tf.keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+            ),
+            "metric 'accuracy' has the name of a column of rounds.csv",
+        ),
+        (
+            lambda: functional(lambda state: {"both": tf.stack(state)}),
+            "metric 'both' is no single number",
+        ),
+        (lambda: functional(lambda state: state[0] / state[1]), "have no names"),
+    ],
+)
+def test_what_no_column_can_have_is_one_line_before_the_first_round(
+    tmp_path, monkeypatch, assert_one_line, model, says
+):
+    from tff_pmc.experiments.running import loop
+
+    monkeypatch.setitem(MODELS._things, "mine", model())
+    one = settings("quickstart", {**SHORT, "model": "mine"})
+    data, folder = leaf_data.load("digits5k"), tmp_path / "out"
+    start = lambda: loop.run(one, data, str(folder), title=None)  # noqa: E731
+    assert_one_line(SettingError, start, "--model=mine: ", "metric", says)
+    assert not folder.exists()
