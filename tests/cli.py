@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import io
 import json
 import logging
@@ -12,12 +13,59 @@ import sys
 import time
 import types
 
+import numpy as np
+import pytest
+
+from tff_pmc.models import MODELS, ModelSettings
+from tff_pmc.models.functional import classifier
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# A small model of the images of digits, and the flags of a run of seconds.
-MODEL = "keras_simple_convnet"
+# The flags of a run of seconds in this process, which has the model below, and in
+# another, which does not.
+MODEL = "softmax"
 QUICK = ["--experiment=quickstart", f"--model={MODEL}", "--local_epochs=1"]
 SMALL = [*QUICK, "--rounds=2"]
 SHORT = {"model": MODEL, "rounds": 3, "local_epochs": 1, "priority": ("DS",)}
+ALONE = [QUICK[0], "--model=keras_simple_convnet", QUICK[2]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Softmax(ModelSettings):
+    """A linear model of the images of digits: what is built and trained fastest."""
+
+    element_shape = (28, 28)
+    num_classes = 10
+
+    def build(self):
+        import tensorflow as tf
+
+        kernel = np.random.default_rng(self.seed).normal(0, 0.1, (784, 10))
+
+        @tf.function(autograph=False)
+        def predict(weights, x, training=True):
+            (kernel, bias), _ = weights
+            return tf.reshape(tf.cast(x, tf.float32) / 255, [-1, 784]) @ kernel + bias
+
+        weights = [kernel.astype(np.float32), np.zeros(10, np.float32)]
+        return classifier(weights, predict, self.element_shape)
+
+
+@contextlib.contextmanager
+def softmax():
+    """Has this model among the models, for as long as something runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(MODELS._things, MODEL, Softmax)
+        yield patch
+
+
+@contextlib.contextmanager
+def quick_runs():
+    """Has this model, and draws no plots, which take half the time of a short run."""
+    from tff_pmc.reports import figures
+
+    with softmax() as patch:
+        patch.setattr(figures, "png", lambda figure: b"\x89PNG")
+        yield
 
 
 def command(*arguments, script=str(ROOT / "run_experiments.py")):
@@ -43,7 +91,8 @@ def run(*arguments, code=0):
     log = logging.StreamHandler(err)
     logging.getLogger().addHandler(log)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+        with softmax(), streams[0], streams[1]:
             found = run_experiments.main(words)
     finally:
         logging.getLogger().removeHandler(log)
@@ -94,7 +143,7 @@ def long_run(folder, *more):
     """Starts a run of very many rounds; returns it when one of them is recorded."""
     process = subprocess.Popen(
         command(
-            *QUICK,
+            *ALONE,
             *("--rounds=1000", "--priority=DS", f"--output_dir={folder}", *more),
         ),
         stdout=subprocess.PIPE,

@@ -4,8 +4,16 @@ import dataclasses
 
 import numpy as np
 import pytest
+from cli import MODEL, quick_runs
 
 import leaf_data
+
+
+@pytest.fixture
+def small():
+    """The settings of a model that is built at once, and what else is short."""
+    with quick_runs():
+        yield {"model": MODEL, "batch_size": 16}
 
 
 @pytest.fixture(scope="session")

@@ -21,12 +21,11 @@ class Interrupt(Callback):
         return None
 
 
-def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
+def test_adafed_records_reports_and_resumes(runtime, federation, small, tmp_path):
     """Cut after a round and resumed: every record and every bit of the model."""
     from tff_pmc.experiments.running import loop
 
-    changes = {"batch_size": 10, "model": "keras_simple_convnet"}
-    runs = runs_of("adafed_3", **changes)
+    runs = runs_of("adafed_3", **small)
     text = run_all(runs, federation, tmp_path / "whole")
     assert "FedAvg" in text and "AdaFed's simulation 3" in text
     for name in ("adafed.csv", "adafed.md", "figure5.png", "figure6.png"):

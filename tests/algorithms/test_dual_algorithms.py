@@ -7,8 +7,8 @@ from short_runs import run_all, runs_of
 from tff_pmc.record.results import read_results
 
 
-def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, tmp_path):
-    small = {"model": "keras_simple_convnet", "num_clients": 4, "batch_size": 16}
+def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, small, tmp_path):
+    small["num_clients"] = 4
     dual, _ = runs_of("dual_criterion", "dual", dual_lambda_steps=3, **small)
     average, _ = runs_of("dual_criterion", "simple_average", **small)
     runs = [dual, average]

@@ -61,16 +61,14 @@ def test_the_client_step_of_a_algorithm_reaches_its_process(federation, monkeypa
 
 
 def test_personalized_by_its_text_tests_the_clients_own_models(
-    runtime, federation, tmp_path
+    runtime, federation, small, tmp_path
 ):
     from tff_pmc.experiments.running import loop
 
     (config,) = runs_of(
         *("dual_criterion", "personalized"),
-        model="keras_simple_convnet",
         num_clients=4,
-        batch_size=16,
-        dropout=0.0,
+        **small,
     )[:1]
     found = {}
     for form in ("formula", "text"):
@@ -83,7 +81,9 @@ def test_personalized_by_its_text_tests_the_clients_own_models(
     assert list(found["formula"]["correct"]) != list(found["text"]["correct"])
 
 
-def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation):
+def test_each_client_answers_its_own_part_with_its_own_model(
+    runtime, federation, small
+):
     """Against each client tuned by itself, one after another."""
     import tensorflow as tf
     import tensorflow_federated as tff
@@ -93,10 +93,8 @@ def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation
 
     (config,) = runs_of(
         *("dual_criterion", "personalized"),
-        model="keras_simple_convnet",
+        **{**small, "batch_size": 0},
         num_clients=4,
-        dropout=0.0,
-        batch_size=0,
         learning_rate=0.01,
         personalized_form="text",
     )[:1]

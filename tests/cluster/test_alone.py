@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from cli import QUICK, ROOT, run_alone
+from cli import ALONE, ROOT, run_alone
 
 CODE = ("tff_pmc", "leaf_data", "run_experiments.py")
 NAME = "tff_pmc.cluster"
@@ -45,7 +45,7 @@ def without_cluster(tmp_path):
 def test_without_the_folder_all_else_works(without_cluster):
     script = str(without_cluster / "run_experiments.py")
     flags = ("--rounds=1", f"--output_dir={without_cluster / 'out'}")
-    done = run_alone(*QUICK, *flags, cwd=without_cluster, script=script)
+    done = run_alone(*ALONE, *flags, cwd=without_cluster, script=script)
     assert done.returncode == 0, done.stderr
     assert (without_cluster / "out" / "DS" / "rounds.csv").exists()
     done = run_alone("--cluster=local", cwd=without_cluster, script=script)
@@ -63,5 +63,5 @@ def test_a_local_run_imports_the_options_alone(tmp_path):
         "assert found == ['tff_pmc.cluster.options'], found\n"
         "assert 'distributed' not in sys.modules and 'dask' not in sys.modules\n"
     )
-    done = run_alone(*QUICK, "--inspect", script=str(asks))
+    done = run_alone(*ALONE, "--inspect", script=str(asks))
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from cli import QUICK, ROOT, long_run, run_alone
+from cli import ALONE, ROOT, long_run, run_alone
 from open_files import begun_by, listening, opened
 
 
@@ -56,7 +56,8 @@ def test_a_signal_leaves_no_process(tmp_path, name, spread):
     Who kills the driver may have stopped its workers before.
     """
     folder, number = tmp_path / "out", getattr(signal, name)
-    process = long_run(folder, "--cluster=local", f"--spread={spread}")
+    flags = ("--cluster=local", "--cluster_workers=1", f"--spread={spread}")
+    process = long_run(folder, *flags)
     workers = begun_by(process)
     # The scheduler's, and those of a worker and its nanny.
     assert_only_tls_on_loopback([process, *workers], least=3)
@@ -80,7 +81,7 @@ def test_a_signal_leaves_no_process(tmp_path, name, spread):
 @pytest.mark.slow
 def test_an_end_is_quiet_and_leaves_no_process(tmp_path):
     done = run_alone(
-        *QUICK,
+        *ALONE,
         "--rounds=1",
         *("--cluster=local", "--spread=clients", f"--output_dir={tmp_path / 'out'}"),
     )

@@ -1,6 +1,7 @@
 """The engine of a cluster: the bits of `local`, from workers that may die."""
 
 import dataclasses
+import functools
 import logging
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from cli import SHORT, records, softmax
 
 import tff_pmc
 from tff_pmc._lazy import tf, tff
@@ -19,6 +21,19 @@ WORKERS = 2
 @pytest.fixture(scope="module")
 def evaluate():
     return tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
+
+
+@pytest.fixture(scope="module")
+def process():
+    """A process whose packs are trained for so long that a worker can die in one."""
+    return tff_pmc.build_prioritized_fed_avg(
+        tff_pmc.models.mnist_cnn(seed=1),
+        priority=("LD", "DS", "MD"),
+        basis=tff_pmc.scores.Basis.all_subsets(3),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+        batch_size=4,
+        local_epochs=1,
+    )
 
 
 @pytest.fixture
@@ -234,6 +249,26 @@ def test_a_worker_lost_while_it_hands_on_what_is_sent(
     monkeypatch.setattr(client, "scatter", fails_once)
     assert installed("cluster", lambda: add([5, 6])) == 11
     assert before
+
+
+def test_a_cluster_chooses_whom_this_process_would(installed, tmp_path):
+    """The losses of whom `power_of_choice` asks are computed there."""
+    import leaf_data
+    from tff_pmc.experiments.experiment import settings
+    from tff_pmc.experiments.running import loop
+
+    chosen = {"selection": "power_of_choice", "choice_candidates": 25}
+    with softmax():
+        one, data = (
+            settings("quickstart", {**SHORT, **chosen}),
+            leaf_data.load("digits5k"),
+        )
+        for engine in ("local", "cluster"):
+            folder = str(tmp_path / engine)
+            installed(
+                engine, functools.partial(loop.run, one, data, folder, title=None)
+            )
+    assert records(tmp_path / "cluster") == records(tmp_path / "local")
 
 
 def test_a_cluster_that_is_gone_is_one_line(certificates, assert_one_line, add):

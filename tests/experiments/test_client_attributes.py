@@ -1,7 +1,7 @@
 """Client attributes on the command line: criteria, and accuracy by group."""
 
 import pytest
-from cli import refused, run, table
+from cli import ALONE, QUICK, refused, run, table
 
 import leaf_data
 from tff_pmc.record.results import read_results
@@ -23,8 +23,7 @@ def test_from_the_command_line(table_of_all, tmp_path):
     """Clients that are no VIPs have weight 0, and the record gives their groups."""
     folder = tmp_path / "out"
     run(
-        "--experiment=quickstart",
-        *("--rounds=1", "--local_epochs=1", "--criteria=DS,vip,battery"),
+        *(*QUICK, "--rounds=1", "--criteria=DS,vip,battery"),
         *("--priority=vip,DS", f"--client_table={table_of_all}"),
         f"--output_dir={folder}",
     )
@@ -48,10 +47,10 @@ def test_inspect_shows_every_orderings_weights_and_trains_nothing(table_of_all):
 
 
 def test_inspect_trains_for_a_criterion_of_the_model():
-    done = run("--experiment=quickstart", "--inspect", "--rounds=1")
+    done = run(*QUICK, "--inspect", "--rounds=1")
     for name in ("DS ", "MD,LD,DS", "40 to", "effective"):
         assert name in done.stdout
-    broken = run("--experiment=quickstart", "--inspect", "--learning_rate=1e10")
+    broken = run(*ALONE, "--inspect", "--learning_rate=1e10")
     assert broken.stdout.strip().endswith(
         "30 of 30 clients of the first cohorts are left out, as not finite or above "
         "--max_update_norm."

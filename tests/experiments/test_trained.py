@@ -28,9 +28,11 @@ RUN = [
 SCORES = """
 import sys, numpy as np, tensorflow as tf
 assert "tff_pmc" not in sys.modules
-serve = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-images = np.load(sys.argv[2])
-np.save(sys.argv[3], serve(x=tf.constant(images))["scores"].numpy())
+images = tf.constant(np.load("images.npy"))
+for folder in ("model", "model_best"):
+    loaded = tf.saved_model.load(f"{sys.argv[1]}/{folder}/saved_model")
+    serve = loaded.signatures["serving_default"]
+    np.save(f"{folder}.npy", serve(x=images)["scores"].numpy())
 """
 
 
@@ -58,17 +60,14 @@ def test_the_model_scores_as_the_record_says_without_this_package(
 ):
     images, labels = examples
     np.save(tmp_path / "images.npy", images)
+    script = [sys.executable, "-c", SCORES, str(made / "LD-DS")]
+    subprocess.run(script, check=True, cwd=tmp_path)
     results = read_results(str(made))
     for folder, row in (
         ("model", results.rounds.iloc[-1]),
         ("model_best", results.rounds.loc[results.rounds["accuracy"].idxmax()]),
     ):
-        saved = made / "LD-DS" / folder / "saved_model"
-        paths = [saved, tmp_path / "images.npy", tmp_path / "scores.npy"]
-        subprocess.run(
-            [sys.executable, "-c", SCORES, *map(str, paths)], check=True, cwd=tmp_path
-        )
-        right = np.load(tmp_path / "scores.npy").argmax(axis=1) == labels
+        right = np.load(tmp_path / f"{folder}.npy").argmax(axis=1) == labels
         assert right.sum() == row["correct"]
 
 

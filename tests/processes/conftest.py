@@ -1,6 +1,7 @@
 """What tests of whole rounds share: SGD, packs and datasets, and what is compared."""
 
 import collections
+import functools
 
 import numpy as np
 import pytest
@@ -48,7 +49,10 @@ def weights_of():
 
 @pytest.fixture(scope="session")
 def build_prioritized(sgd):
-    """Builds a process that sees sums only, with SGD at the clients."""
+    """Builds a process that sees sums only, with SGD at the clients.
+
+    Equal options give the same process, which holds no state.
+    """
 
     def build(model, **options):
         options = {"local_epochs": 1, **options}
@@ -56,7 +60,16 @@ def build_prioritized(sgd):
             model, client_optimizer_fn=sgd(), **options
         )
 
-    return build
+    once = functools.lru_cache(maxsize=8)(build)
+
+    def built(model, **options):
+        try:
+            hash((model, *options.values()))
+        except TypeError:  # A score's terms, say, are a dictionary.
+            return build(model, **options)
+        return once(model, **options)
+
+    return built
 
 
 @pytest.fixture(scope="session")

@@ -69,8 +69,7 @@ def build(model, server, **options):
     [
         ({}, lambda acc, n: acc),
         ({"adapt_loss": False}, lambda acc, n: acc),
-        ({"power": 3.0}, lambda acc, n: acc**3),
-        ({"epsilon": 0.5}, lambda acc, n: acc),
+        ({"power": 3.0, "epsilon": 0.5}, lambda acc, n: acc**3),
         ({"score": scores.product(("ACC", "DS"))}, lambda acc, n: acc * n),
         ({"score": scores.single(1), "adapt_loss": False}, lambda acc, n: n),
         ({"keep_own_model": (4, 1)}, lambda acc, n: acc),
@@ -78,8 +77,7 @@ def build(model, server, **options):
     ids=[
         "accuracy",
         "weights_only",
-        "power",
-        "epsilon",
+        "power_and_epsilon",
         "times_samples",
         "fedavg",
         "own",

@@ -8,28 +8,27 @@ from tff_pmc._lazy import tf, tff
 from tff_pmc.settings.groups import LocalTraining
 
 
-@pytest.mark.parametrize("num_packs", [1, 3])
 @pytest.mark.parametrize("batch_size", [4, 500])
-def test_counts_equal_numpy(runtime, toy_examples, toy_model, num_packs, batch_size):
+def test_counts_equal_numpy(runtime, toy_examples, toy_model, batch_size):
     evaluate = tff_pmc.build_federated_evaluation(
         toy_model, toy_examples.num_clients, batch_size=batch_size
     )
     trainable, _ = toy_model.initial_weights
     weights = tff.learning.models.ModelWeights(trainable, ())
-    packs = tff_pmc.evaluation_packs(toy_examples, num_packs=num_packs)
-    counts = evaluate(weights, packs)
     expected = []
     for k in range(toy_examples.num_clients):
         part = toy_examples.client(k)
         x = part["x"].reshape(len(part["y"]), -1) / 255.0
         predicted = (x @ trainable[0] + trainable[1]).argmax(axis=1)
         expected.append((predicted == part["y"]).sum())
-    assert list(counts) == expected
-    in_all = tff_pmc.build_federated_evaluation(toy_model, batch_size=batch_size)
-    assert int(in_all(weights, packs)) == sum(expected)
     assert 0 < sum(expected) < toy_examples.num_examples
+    in_all = tff_pmc.build_federated_evaluation(toy_model, batch_size=batch_size)
     none = tff.learning.models.ModelWeights([w * np.nan for w in trainable], ())
-    assert int(in_all(none, packs)) == 0  # And not what has the label 0.
+    for num_packs in (1, 3):
+        packs = tff_pmc.evaluation_packs(toy_examples, num_packs=num_packs)
+        assert list(evaluate(weights, packs)) == expected
+        assert int(in_all(weights, packs)) == sum(expected)
+        assert int(in_all(none, packs)) == 0  # And not what has the label 0.
 
 
 @pytest.mark.parametrize(
@@ -91,21 +90,18 @@ def test_a_packed_model_of_several_labels_is_refused(toy_model, several):
         tff_pmc.build_federated_evaluation(model)
 
 
-@pytest.mark.parametrize("num_packs", [1, 3])
-def test_predictions_are_those_of_numpy_at_their_rows(
-    runtime, toy_examples, toy_model, num_packs
-):
+def test_predictions_are_those_of_numpy_at_their_rows(runtime, toy_examples, toy_model):
     predict = tff_pmc.processes.build_federated_prediction(
         toy_model, toy_examples.num_examples, batch_size=4
     )
     weights = tff.learning.models.ModelWeights(*toy_model.initial_weights)
-    packs = tff_pmc.processes.prediction_packs(toy_examples, num_packs=num_packs)
-    assert len(packs) == num_packs
     kernel, bias = (np.asarray(w) for w in toy_model.initial_weights[0])
     x = toy_examples.x.reshape(toy_examples.num_examples, -1) / np.float32(255)
-    np.testing.assert_array_equal(
-        predict(weights, packs), (x @ kernel + bias).argmax(1)
-    )
+    expected = (x @ kernel + bias).argmax(1)
+    for num_packs in (1, 3):
+        packs = tff_pmc.processes.prediction_packs(toy_examples, num_packs=num_packs)
+        assert len(packs) == num_packs
+        np.testing.assert_array_equal(predict(weights, packs), expected)
     none = tff.learning.models.ModelWeights((kernel * np.nan, bias), ())
     assert set(predict(none, packs)) == {-1}
 

@@ -81,20 +81,24 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
         path = tmp_path / "tff_pmc" / file
         before, after = path.read_text().split(line)  # It is there once.
         path.write_text(before + code + line + after)
+    code = (
+        "import inspect, sys, run_experiments, tff_pmc\n"
+        "assert run_experiments.main(['run_experiments.py', *sys.argv[1:]]) == 0\n"
+        "print(inspect.signature(tff_pmc.build_adafed))\n"
+    )
     small = ("--experiment=quickstart", "--priority=DS", "--rounds=1")
     done = python(
-        *("run_experiments.py", *small, "--clients_per_round=2"),
+        *("-c", code, *small, "--clients_per_round=2"),
         *("--gradient_norm=1e-9", "--output_dir=out"),
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
+    assert "gradient_norm: 'float' = 0.0" in done.stdout
     info = json.loads((tmp_path / "out" / "DS" / "run.json").read_text())
     assert info["settings"]["training"]["gradient_norm"] == 1e-9
     # A model that does not move has the divergence 1.
     moved = [float(row["MD"]) for row in rows(tmp_path / "out" / "DS" / "cohort.csv")]
     assert moved == pytest.approx([1, 1], abs=1e-6)
-    code = "import inspect, tff_pmc; print(inspect.signature(tff_pmc.build_adafed))"
-    assert "gradient_norm: 'float' = 0.0" in python("-c", code, cwd=tmp_path).stdout
 
 
 @pytest.mark.slow

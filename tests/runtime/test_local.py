@@ -10,6 +10,19 @@ import tff_pmc
 from tff_pmc._lazy import tf, tff
 
 
+@pytest.fixture(scope="module")
+def process():
+    """A process of three criteria and all orderings, with batches."""
+    return tff_pmc.build_prioritized_fed_avg(
+        tff_pmc.models.keras_simple_convnet(seed=1, dropout=0.0),
+        priority=("LD", "DS", "MD"),
+        basis=tff_pmc.scores.Basis.all_subsets(3),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+        batch_size=4,
+        local_epochs=1,
+    )
+
+
 @pytest.fixture
 def local():
     """A local engine of the test's own, installed."""
@@ -27,7 +40,8 @@ def test_two_rounds_are_the_workers(process, digits, pairs, assert_close):
     """
     from tff_pmc.runtime import Runtime
 
-    evaluate = tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
+    model = tff_pmc.models.keras_simple_convnet(seed=1)
+    evaluate = tff_pmc.build_federated_evaluation(model)
     packs = tff_pmc.evaluation_packs(digits)
 
     def one_round(engine, state):
@@ -186,7 +200,7 @@ def test_an_interrupt_ends_a_call_within_seconds(start):
             threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
 
         fed_avg = tff_pmc.build_prioritized_fed_avg(
-            tff_pmc.models.mnist_cnn(),
+            tff_pmc.models.keras_simple_convnet(),
             criteria=("DS",),
             packed=False,
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),

@@ -22,18 +22,6 @@ def ended(process):
     return out, err
 
 
-def test_a_worker_that_cannot_start_is_reported(start):
-    process = start("""
-        import tff_pmc.runtime.worker as module
-        module._worker_binary = lambda: "/bin/false"
-        try:
-            Runtime()
-        except module.WorkerStartError as error:
-            print("refused:", error, flush=True)
-    """)
-    assert "refused: the TFF worker did not start" in ended(process)[0]
-
-
 def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
     @tff.tensorflow.computation(np.int32)
     def fails(n):
@@ -44,33 +32,17 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
         fails(1)
 
 
-def test_contexts_come_and_go(start):
-    """Closed, the one before is back; of two that are installed one is left."""
-    process = start("""
-        before = tff.framework.get_context_stack().current
-        running = Runtime().install()
-        with running:
-            assert add([1]) == 1
-        assert tff.framework.get_context_stack().current is before
+def test_workers_and_contexts_come_and_go(start):
+    """In one process, which takes TensorFlow's import to start.
 
-        first = Runtime().install()  # The next cell takes its name.
-        host = first.engine._host
-        installed = Runtime().install()
-        assert host.poll() is not None and installed.engine._host.poll() is None
-        with Runtime() as running:
-            assert installed.engine._host.poll() is None
-        assert tff.framework.get_context_stack().current is installed.context
-        assert add([1, 2]) == 3
-        installed.close()
-        assert tff.framework.get_context_stack().current is before
-    """)
-    ended(process)
-
-
-def test_outside_of_a_runtime_tensorflow_is_enough_and_a_call_is_warned_of(start):
-    """A state's model is read without a worker; TFF's own context ends its worker."""
+    A state's model is read without a worker. A worker that cannot start is reported.
+    Closed, a runtime leaves the context before it; of two that are installed one is
+    left. TFF's own context, in which a call is warned of, ends its worker.
+    """
     process = start("""
         import tff_pmc
+        import tff_pmc.runtime.worker as module
+
         made = tff_pmc.build_prioritized_fed_avg(
             tff_pmc.models.keras_simple_convnet(),
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
@@ -90,12 +62,41 @@ def test_outside_of_a_runtime_tensorflow_is_enough_and_a_call_is_warned_of(start
         assert type(here) is type(there)
         for a, b in zip(here.trainable, there.trainable):
             assert type(a) is type(b) and (a == b).all()
+
+        binary, module._worker_binary = module._worker_binary, lambda: "/bin/false"
+        try:
+            Runtime()
+        except module.WorkerStartError as error:
+            assert "the TFF worker did not start" in str(error)
+            module._worker_binary = binary
+        assert module._worker_binary is binary
+
+        before = tff.framework.get_context_stack().current
+        running = Runtime().install()
+        with running:
+            assert add([1]) == 1
+        assert tff.framework.get_context_stack().current is before
+
+        first = Runtime().install()  # The next cell takes its name.
+        host = first.engine._host
+        installed = Runtime().install()
+        assert host.poll() is not None and installed.engine._host.poll() is None
+        with Runtime() as running:
+            assert installed.engine._host.poll() is None
+        assert tff.framework.get_context_stack().current is installed.context
+        assert add([1, 2]) == 3
+        installed.close()
+        assert tff.framework.get_context_stack().current is before
+
         assert not children()
+        print("own context", file=sys.stderr)
         assert add([1, 2]) == 3
         print(*children())
     """)
     out, err = ended(process)
-    assert err.count("called outside of `with tff_pmc.Runtime():`") == 1
+    before, after = err.split("own context")
+    says = "called outside of `with tff_pmc.Runtime():`"
+    assert says not in before and after.count(says) == 1
     (worker,) = out.split()
     assert not os.path.exists(f"/proc/{worker}")
 
@@ -163,36 +164,36 @@ def namespaces_are_allowed():
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-@pytest.mark.parametrize("private", [True, False])
 def test_a_private_worker_listens_nowhere_and_another_on_a_port_it_tells_of(
-    start, read_report, assert_nothing_left, private
+    start, read_report, assert_nothing_left
 ):
-    if private and not namespaces_are_allowed():
-        pytest.skip("this machine forbids user namespaces")
+    kinds = (True, False) if namespaces_are_allowed() else (False,)
     process = start(
         f"""
         from absl import logging
-        with Runtime(private={private}) as running:
-            assert running.engine.private == {private}
-            left = report(running)
-            assert add([1, 2]) == 3
-            sys.stdin.read()
+        for private in {kinds}:
+            with Runtime(private=private) as running:
+                assert running.engine.private == private
+                report(running)
+                assert add([1, 2]) == 3
+                sys.stdin.readline()
         """,
         stdin=subprocess.PIPE,
     )
-    host, worker, folder = read_report(process)
-    with open(f"/proc/{worker}/environ") as file:  # Else its memory climbs.
-        assert "MALLOC_ARENA_MAX=1" in file.read().split("\0")
-    time.sleep(0.5)
-    networks = [os.readlink(f"/proc/{pid}/ns/net") for pid in (host, "self")]
-    assert (networks[0] != networks[1]) == private
-    assert bool(listening([process, *begun_by(process)])) != private
-    assert os.stat(folder).st_mode & 0o777 == 0o700
-    _, err = process.communicate("", timeout=600)
-    assert process.returncode == 0, err
-    told = re.findall("listens on a port of this machine", err)
-    assert len(told) == (0 if private else 1)
-    assert_nothing_left(host, worker, folder)
+    for private in kinds:
+        host, worker, folder = read_report(process)
+        with open(f"/proc/{worker}/environ") as file:  # Else its memory climbs.
+            assert "MALLOC_ARENA_MAX=1" in file.read().split("\0")
+        time.sleep(0.5)
+        networks = [os.readlink(f"/proc/{pid}/ns/net") for pid in (host, "self")]
+        assert (networks[0] != networks[1]) == private
+        assert bool(listening([process, *begun_by(process)])) != private
+        assert os.stat(folder).st_mode & 0o777 == 0o700
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert_nothing_left(host, worker, folder)
+    _, err = ended(process)
+    assert err.count("listens on a port of this machine") == 1
 
 
 def test_a_namespace_without_a_loopback_is_refused():

@@ -13,7 +13,7 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
-from cli import QUICK, ROOT, SHORT, records, refused, run, table
+from cli import ALONE, QUICK, ROOT, SHORT, records, refused, run, table
 
 import leaf_data
 from leaf_data.settings import AT_LEAST_1, setting
@@ -104,29 +104,38 @@ class Fails(Callback):
             raise KeyboardInterrupt
 
 
+@pytest.fixture(scope="module")
+def whole(runtime, tmp_path_factory):
+    """An adjusted run without an error: its settings, its data and its folder."""
+    from tff_pmc.experiments.running import loop
+
+    adjusted = {"adjustment": "backtracking", "priority": ("LD", "DS")}
+    one = settings("quickstart", {**SHORT, **adjusted, "clients_per_round": 5.0})
+    data, folder = leaf_data.load("digits5k"), str(tmp_path_factory.mktemp("whole"))
+    loop.run(one, data, f"{folder}/run", title=None)
+    return one, data, f"{folder}/run"
+
+
 @pytest.mark.parametrize(
     ("at", "statuses"),
     [("round", ["interrupted"] * 2), ("end", ["finished", "interrupted"])],
 )
 def test_an_error_interrupts_the_run_and_reaches_all_callbacks(
-    runtime, tmp_path, at, statuses
+    whole, tmp_path, at, statuses
 ):
     """In the reverse order; a run that is resumed is the one without the error."""
     from tff_pmc.experiments.running import loop
 
     CALLS.clear()
-    adjusted = {"adjustment": "backtracking", "priority": ("LD", "DS")}
-    one = settings("quickstart", {**SHORT, **adjusted, "clients_per_round": 5.0})
-    data = leaf_data.load("digits5k")
-    folder, whole = str(tmp_path / "cut"), str(tmp_path / "whole")
+    one, data, without = whole
+    folder = str(tmp_path / "cut")
     with pytest.raises(KeyboardInterrupt):
         failing = [Fails("never"), Fails(at)]
         loop.run(one, data, folder, title=None, callbacks=failing)
     assert CALLS[-2:] == statuses and len(CALLS) == 2 + (2 if at == "round" else 6)
     assert '"status": "interrupted"' in (tmp_path / "cut" / "run.json").read_text()
     loop.run(one, data, folder, title=None, resume=True)
-    loop.run(one, data, whole, title=None)
-    found, expected = (records(f, states=True) for f in (folder, whole))
+    found, expected = (records(f, states=True) for f in (folder, without))
     assert found.pop("run.json").pop("callbacks", None) is None
     expected.pop("run.json")
     assert found == expected
@@ -136,7 +145,7 @@ def test_an_error_interrupts_the_run_and_reaches_all_callbacks(
 def test_a_rate_that_breaks_every_client(tmp_path, most, rounds):
     out = tmp_path / "out"
     done = run(
-        *QUICK,
+        *ALONE,  # A linear model takes any rate.
         "--priority=DS",
         "--rounds=4",
         "--clients_per_round=2",
@@ -201,14 +210,13 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
     """The server's rate breaks one of two runs; the other has its tables."""
     out = tmp_path / "out"
     flags = [
-        *QUICK,
+        *ALONE,
         *("--priority=DS", "--clients_per_round=2"),
         *("--algorithms=momentum,prioritized", "--momentum_eta=1e10"),
         *("--most_lost_rounds=2", f"--output_dir={out}"),
     ]
-    run(*flags, "--rounds=2")
-    for rounds in (5, 6):
-        done = run(*flags, f"--rounds={rounds}", "--resume", code=1)
+    for rounds, more in ((3, []), (4, ["--resume"])):
+        done = run(*flags, f"--rounds={rounds}", *more, code=1)
         last = done.stderr.strip().splitlines()[-1]
         assert "Momentum: in the rounds 2 to 3 all 2 clients were left out" in last
         assert len(table(out / "momentum" / "rounds.csv")) == 3

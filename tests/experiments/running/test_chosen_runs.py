@@ -1,4 +1,4 @@
-"""Runs with clients, optimizers and losses of choice: resumed, and on a cluster."""
+"""Runs with clients, optimizers and losses of choice, also resumed."""
 
 import functools
 import hashlib
@@ -126,16 +126,6 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
         says = refused(*words[:-1], f"--initial_weights={file}")
         assert f"--initial_weights: {file}" in says
     assert f"--initial_weights={file}" in refused(*words, f"--initial_weights={file}x")
-
-
-def test_a_cluster_chooses_whom_this_process_would(run, whole, cluster, tff, tmp_path):
-    before = tff.framework.get_context_stack().current
-    cluster.install()
-    try:
-        there = run(tmp_path / "there", **CASES["adam"])
-    finally:
-        tff.framework.set_default_context(before)
-    assert records(there) == records(whole("adam"))
 
 
 def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cli import SHORT, run, table
+from cli import QUICK, SHORT, run, table
 
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record.results import read_results
@@ -61,7 +61,7 @@ def test_who_tests_and_when_changes_nothing_of_the_training(runs):
 
 def test_without_the_clients_on_record_tables_say_so(tmp_path):
     """All else is as with them; also `--tables`, `--compare` and TensorBoard."""
-    flags = ["--rounds=3", "--priority=DS", "--local_epochs=1", "--tensorboard"]
+    flags = [*QUICK, "--rounds=3", "--priority=DS", "--tensorboard"]
     flags += ["--evaluate_every=2", "--clients_per_round=5"]
     made = {}
     for name in ("all", "none"):

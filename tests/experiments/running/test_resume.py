@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from cli import QUICK, records, restarted, run, run_alone
+from cli import ALONE, QUICK, records, restarted, run, run_alone
 
 ROUNDS = 5
 FLAGS = [
@@ -46,10 +46,12 @@ def rounds_done(folder):
 
 
 @pytest.mark.slow
-def test_the_same_flags_give_the_same_run_in_a_new_process(whole, tmp_path):
-    done = run_alone(*FLAGS, f"--output_dir={tmp_path / 'out'}")
+def test_the_same_flags_give_the_same_run_in_a_new_process(tmp_path):
+    flags = [*ALONE, *FLAGS[len(QUICK) :]]
+    run(*flags, f"--output_dir={tmp_path / 'here'}")
+    done = run_alone(*flags, f"--output_dir={tmp_path / 'there'}")
     assert done.returncode == 0, done.stderr
-    assert_same_run(tmp_path / "out", whole)
+    assert_same_run(tmp_path / "there", tmp_path / "here")
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_the_histograms_are_of_clients_and_weights(made):
         ("clients/accuracy", 100),
         ("cohort/weight", len(cohort)),
         ("cohort/LD", len(cohort)),
-        ("model/00", 3 * 3 * 32),
+        ("model/00", 784 * 10),
     ):
         buckets, *_ = found[tag, 2]
         assert buckets[:, 2].sum() == count, tag
