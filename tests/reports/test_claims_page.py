@@ -2,17 +2,19 @@
 
 import math
 import pathlib
+import re
 
 import pandas as pd
 import pytest
 from papers.claim_runs import kept, read_once, reproduced, run
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import claims_page
-from tff_pmc.reports.papers import evidence
+from tff_pmc.reports import claims_page, paired
+from tff_pmc.reports.papers import evidence, published
 from tff_pmc.reports.papers.catalog import Claim, Headline
 from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
-from tff_pmc.reports.papers.comparisons import round_of_half
+from tff_pmc.reports.papers.claims.pmc_claims import AT_70_AND_80
+from tff_pmc.reports.papers.comparisons import round_of_half, rounds_saved
 from tff_pmc.reports.papers.evidence import command
 from tff_pmc.reports.papers.judging import Difference, Differences
 
@@ -86,7 +88,7 @@ def test_a_claim_has_its_number_its_runs_its_verdict_and_why(of, seeds, row):
 def test_what_nobody_can_get_is_not_tested_though_there_are_runs(seeds, runs):
     ours, kept, verdict, why, *_ = judged(differences, seeds, "celeba")
     assert (ours, kept, verdict) == ("", runs, UNTESTABLE)
-    assert why.startswith("it takes CelebA's photographs") and "table6" in why
+    assert why.startswith("it needs CelebA's photographs") and "table6" in why
 
 
 @pytest.mark.parametrize(
@@ -122,6 +124,51 @@ def test_the_committed_files_are_what_the_command_makes(
     assert committed == capsys.readouterr().out, f"run: {command} > {path}"
 
 
+@pytest.mark.parametrize(
+    ("paper", "name", "rows"),
+    [
+        ("PMC", "pmc", 9),
+        ("DA", "da", 9),
+        ("AdaFed", "adafed", 10),
+        ("Dual", "dual_criterion", 10),
+    ],
+)
+def test_the_pages_of_the_papers_have_the_verdicts_and_numbers(paper, name, rows):
+    table = pd.read_csv(ROOT / "results" / "reproduced" / "claims.csv", dtype=str)
+    table = table[table["paper"] == paper].fillna("").reset_index(drop=True)
+    text = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+    line = rf"^\| ({paper}-\d.*?) \| .* \| (.*?) \| (.*?) \|$"
+    found = re.findall(line, text, re.M)
+    assert len(found) == rows
+    size = r"(\d*\.\d+ ± \d*\.\d+)(?: (?:rounds )?(ahead|behind|sooner|later))?"
+    for first, ours, verdict in found:
+        of = table.iloc[[int(n) - 1 for n in re.findall(rf"{paper}-(\d+)", first)]]
+        assert {*of["verdict"]} == {verdict.partition(":")[0]}, first
+        known = " ".join(of["ours"])
+        for words, direction in re.findall(size, ours):
+            sign = {"": "", "ahead": "+", "sooner": "+"}.get(direction, "-")
+            assert f"{sign}{words}" in known, (first, words, direction)
+
+
+def test_the_page_of_pmc_has_the_orderings_under_both_networks():
+    """LD has nine seeds without ReLU, which its claim has."""
+    text = (ROOT / "docs" / "pmc.md").read_text("utf-8")
+    part = text.split("bias the comparison of orderings?")[1].split("###")[0]
+    lines = re.findall(r"^\| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", part, re.M)[-4:]
+    assert [line[0] for line in lines] == ["LD", "MD", "LD,DS,MD", "LD,MD,DS"]
+    for label, *cells in lines:
+        made = []
+        for name in ("mnist_table4", "mnist_table4_relu"):
+            runs = evidence.kept_runs([reproduced()[0][name]])
+            runs = evidence.Runs.of("mnist_noniid", runs)
+            (one,) = rounds_saved(runs, label, AT_70_AND_80)
+            stat = paired.difference(one.own, one.base)
+            made.append(f"{stat['mean']:+.1f} ± {stat['interval']:.1f}")
+        saved = published.rounds_saved("pmc_table4", label)
+        printed = sum(saved[cell] for cell in AT_70_AND_80.cells) / 18
+        assert cells[label == "LD" :] == [*made, f"{printed:+.1f}"][label == "LD" :]
+
+
 def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
     kept, _ = reproduced()
     assert {"quickstart", "adafed_2", "when_it_helps"} <= {*kept}
@@ -143,9 +190,10 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
         return claims_page.page(table).rstrip().split("\n\n")[-2:]
 
     cells = last_line()[-1].split("\n")[-1].split(" | ")
-    assert cells[-4:] == ["x (Here: y.)", "b +2; 1 more", "open: why", "7 |"]
+    assert cells[:2] == ["| PMC-1 (1)", "x (Here: y.)"]
+    assert cells[2:] == ["b +2; 1 more", "open: why", "7 |"]
     short = last_line(verdict=SHORT, why="few; seeds. To decide it: run")
-    assert short == ["**Not run far enough: few.**", "- 1: x [7 seeds]"]
+    assert short == ["**Not run far enough: few.**", "- PMC-1 (1): x [7 seeds needed]"]
     assert " | b | open" in last_line(ours="", shown="")[-1]
 
 

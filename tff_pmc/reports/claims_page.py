@@ -43,56 +43,98 @@ _REMARK = re.compile(r" \([^()]*\.\)$")
 _HEAD = """\
 # Claims
 
-What the papers say, and what our runs say of it; made by
-`.venv/bin/python -m tff_pmc.reports.claims_page`. Of several numbers some are shown.
-All, noise floors, runs and commands stand in
-[`claims.csv`](../results/reproduced/claims.csv).
+What the four papers claim of their results, claim by claim, and what our runs say of
+it. [The four papers](fidelity.md) has an overview, and each paper a page with the
+reasons. This page is made by `.venv/bin/python -m tff_pmc.reports.claims_page`."""
 
-Only runs of the paper's own normalization and protocol count. The networks of DA and
-PMC have no ReLU after the convolutions; runs with it decide nothing, unless two
-weightings are equal. Of DA's 371 writers 105 could be had. AdaFed's runs train with
-Adadelta, as the example that it names. Dual prints no number of epochs; ten count.
-PMC's Table 2 is IID, its Table 4 is not; its IID runs have seed 5 for seed 2, under
-which those with MD first trained and the six others diverged: IID verdicts hold where
-DS trains. The 95 % interval of the mean difference over five or more paired seeds
-decides:
+_GUIDE = """\
+## How to read it
 
-- *reproduced*: it lies where the claim puts it; "in sign" if not with that size.
-- *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
-  enough. The papers print single runs, so by chance, maybe.
-- *open*: it allows both, over all columns.
-- *not run far enough*: few seeds, short runs, a part of columns or images, or none.
-- *cannot be tested here*: it takes data that could not be had.
+`PMC-7` is the seventh claim of PMC; in brackets is the section, table or figure where
+the paper makes it. *What the paper says* is in our words, and what follows "Here:" is
+how we made it measurable.
 
-Rounds are those saved, mean over the columns that every run reached, as is the printed
-mean. ± is half of the interval. "Seeds" are those that would decide, were means and
-deviations those seen; equal weights take one."""
+*Ours (paper)* is a mean over seeds ± half of its 95 % interval, and in brackets the
+number of the paper's table or text. A difference is taken between two runs with the
+same seed, which share data, initial weights, cohorts and batches. "0.4 ± 0.6 rounds
+sooner (paper: 1.6)" means: the targets are reached 0.4 rounds earlier than with DS
+alone (FedAvg) or with what else the claim names, averaged over those columns of the
+paper's table that all of our runs reach; in the same columns the paper's table has
+1.6 rounds earlier. Where numbers have signs, + means that what is named first has
+more. Of many numbers only those that decide are shown;
+[claims.csv](../results/reproduced/claims.csv) has all of them in the same order, with
+noise floors, runs, and the command that makes the runs.
+
+DS, LD and MD are the criteria dataset size, label diversity and model divergence (PMC
+writes MW for MD); DS≻LD≻MD, or DS,LD,MD, is an ordering with DS first. DA's Low, Mid
+and High are means of two columns of its Table 1: the rounds until 20 and 30 %, 40 and
+50 %, or 70 and 75 % of the devices reach the target.
+
+*Seeds needed* is the number of seeds that would decide the claim, if the mean and the
+deviation stayed what they are now. It is 1 where two weightings are equal to the bit.
+
+Verdicts:
+
+- **reproduced**: with five seeds or more, the 95 % interval lies where the claim puts
+  the number. "The same sign, another size": the paper's number is outside the
+  interval.
+- **not reproduced**: the interval excludes the claim, or it includes 0 and excludes
+  the paper's number. A claim of several parts fails with one of them. The papers
+  report single runs, so some of their numbers may be chance.
+- **open**: with five seeds or more and in all columns, the interval still includes
+  both outcomes.
+- **not run far enough**: our runs are too few or too short, reach only a part of the
+  columns, or have another network than the paper's.
+- **cannot be tested here**: it needs data that we could not obtain.
+
+## Where our runs differ from the papers
+
+- Only runs with the paper's normalization and protocol count.
+- The networks of DA and PMC have no ReLU after the convolutions
+  ([why](pmc.md#which-network-is-it)). Runs with ReLU decide a claim only where two
+  weightings are equal.
+- DA has 371 writers of FEMNIST; we could obtain 105.
+- PMC's IID runs (Table 2) have the seeds 0, 1, 3, 4 and 5. Under seed 2 DS and five
+  other weightings diverged, and the three that begin with MD did not. So the verdicts
+  on Table 2 hold where DS trains. Table 4 is non-IID.
+- AdaFed's Algorithm 1 writes plain gradient descent. Our runs use Adadelta, as does
+  the Keras example from which AdaFed takes its network.
+- Dual does not say how many epochs it ran; ours have ten."""
 
 
 _RESULTS_HEAD = """\
 # Results
 
-What of the four papers holds in the runs kept here. Made by
-`.venv/bin/python -m tff_pmc.reports.claims_page --results`, nothing by hand.
-[Claims](../docs/claims.md) judges each, and [the four papers](../docs/fidelity.md)
-says what was not run.
+The runs that are kept here, and what they say of the four papers. This page is made
+by `.venv/bin/python -m tff_pmc.reports.claims_page --results`.
+[Claims](../docs/claims.md) explains the verdicts and lists them one by one; [the four
+papers](../docs/fidelity.md) says what was not run. [`paper/`](paper) has the tables
+that the papers print.
 
-`paper/` has the published tables. Fewer than five seeds decide
-nothing. Numbers of several seeds are medians."""
+## Verdicts on the papers' claims"""
+
+_NUMBERS = """\
+## A few numbers
+
+"Ours" is the median over the seeds, with the lowest and the highest in brackets. Some
+runs are shorter than the paper's or have fewer clients, as the last brackets say."""
 
 _AGAIN = """\
-## Make them again
+## Make the tables and figures again
 
     PYTHON=.venv/bin/python
     $PYTHON -m tff_pmc.experiments.kept remake results/reproduced
 
-makes every table and figure below from its records, without training; a test holds the
-tables to it."""
+makes every table and figure of the folders below from the recorded runs, without
+training. A test checks that the tables stay the same."""
 
 _KEPT = """\
-Each folder has the records, tables and plots of one command, which stands in its
-`experiment.json`, with which files are as the run made them, and why. Hours are of
-training and testing, added up over runs, of which several may have run at a time."""
+Each folder has the records, tables and plots of one command. Its `experiment.json`
+has that command, and names the files that later versions did not make again, with the
+reason. Hours are those of training and testing, added up over the runs, several of
+which may have run at the same time. "bfloat16 factors": the processor rounded the
+factors of matrix products to bfloat16. Folders that end in `_relu` have ReLU after
+the convolutions, which the papers' networks do not have."""
 
 
 def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
@@ -116,32 +158,39 @@ def page(table: pd.DataFrame) -> str:
     """Returns the page of claims: those judged, then the others by first reasons."""
     counts = _counts(table["verdict"])
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
-    parts = [_HEAD, f"{len(table)} claims: {words}."]
-    for paper, of in table.groupby("paper", sort=False):
+    parts = [_HEAD, f"**{len(table)} claims: {words}.**", _GUIDE]
+    number = table.groupby("paper").cumcount() + 1
+    named = table["paper"] + "-" + number.astype(str) + " (" + table["place"] + ")"
+    for paper, of in table.assign(named=named).groupby("paper", sort=False):
         title, year, _ = PAPERS[paper]
-        parts.append(f"## {paper}, *{title}* ({year})")
+        parts += [f"## {paper}", f"*{title}* ({year}){_page_of(str(paper))}"]
         others = of["verdict"].isin([TOO_SHORT, UNTESTABLE])
-        grid = [["where", "what it says", "ours", "verdict", "seeds"]]
+        grid = [["claim", "what the paper says", "ours (paper)", "verdict"]]
+        grid[0].append("seeds needed")
         for row in of[~others].itertuples():
             verdict = ": ".join(filter(None, (row.verdict, row.why)))
             ours = row.shown or row.decided_by
-            grid.append([row.place, row.says, ours, verdict, row.seeds])
+            grid.append([row.named, row.says, ours, verdict, row.seeds])
         parts += [markdown_table(grid, left=4)] if grid[1:] else []
         first = of["why"].str.partition(_HOW)[0].str.partition("; ")[0]
         reasons = of["verdict"] + ": " + first
         for why, of_reason in of[others].groupby(reasons, sort=False):
             parts.append(f"**{why[0].upper()}{why[1:]}.**")
-            lines = of_reason.apply(_line, axis=1).groupby(
-                of_reason["place"], sort=False
-            )
-            parts.append("\n".join(f"- {p}: {' '.join(says)}" for p, says in lines))
+            parts.append("\n".join(of_reason.apply(_line, axis=1)))
     return "\n\n".join(parts) + "\n"
+
+
+def _page_of(paper: str) -> str:
+    """Returns the link to the page of one of the four papers."""
+    name = {"Dual": "dual_criterion"}.get(paper, paper.lower())
+    there = project_files.folder("docs") / f"{name}.md"
+    return f": [results and reasons]({there.name})" if there.is_file() else ""
 
 
 def _line(row: pd.Series[Any]) -> str:
     """Returns what a claim says without its last remark, and the seeds it takes."""
-    seeds = f" [{row['seeds']} seeds]" if row["seeds"] else ""
-    return markdown_cell(_REMARK.sub("", row["says"])) + seeds
+    seeds = f" [{row['seeds']} seeds needed]" if row["seeds"] else ""
+    return f"- {row['named']}: {markdown_cell(_REMARK.sub('', row['says']))}{seeds}"
 
 
 def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
@@ -188,13 +237,14 @@ def results_page(folders: Mapping[str, Results], name: str) -> str:
     """Returns the page of kept results, by their names in a folder of this name."""
     kept = kept_runs(folders.values())
     lines = [f"- [{x}]({name}/{x}): {_folder(of)}" for x, of in folders.items()]
-    numbers = [["paper", "where", "number", "printed", "here"]]
+    numbers = [["paper", "where", "number", "paper's", "ours"]]
     for one in headlines():
         row = [one.paper, one.place, one.says, one.printed]
         numbers.append([*row, here(one, kept)])
     parts = [
         _RESULTS_HEAD,
         markdown_table(_papers(judged(claims(), kept)), left=1),
+        _NUMBERS,
         markdown_table(numbers, left=3),
         _AGAIN,
         "## The kept results",

@@ -14,7 +14,7 @@ from tff_pmc.reports.papers.judging import Difference, Differences, judged
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 ZERO = (0.0,) * 5
 YES, NO, OPEN, SHORT = judging.VERDICTS[:4]
-BEYOND = "it lies elsewhere"
+BEYOND = "the interval excludes the claim"
 EQUAL = "the weights are equal in every round"
 PART = "1 of 2 columns"
 
@@ -40,18 +40,18 @@ def of(mean, sign="more", *limits, **keys):
         (of(1.5), OPEN, "interval allows both"),
         # The printed size: within, missed by a clear sign, by an interval with 0.
         (of(3, printed=(1.0, 2.0)), YES, ""),
-        (of(3, printed=(8.0, 8.0)), YES, "in sign, not in size"),
-        (of(0.3, "less", printed=(-8.1, -8.1)), NO, "not the printed size"),
+        (of(3, printed=(8.0, 8.0)), YES, "the same sign, another size"),
+        (of(0.3, "less", printed=(-8.1, -8.1)), NO, "not the paper's number"),
         (of(1.5, printed=(3.4, 9.0)), OPEN, "interval allows both"),
-        (of(3, "at_least", -1, printed=(0.3, 0.3)), YES, "in sign, not in si"),
+        (of(3, "at_least", -1, printed=(0.3, 0.3)), YES, "the same sign"),
         (of(1.5, "none", 3, printed=(-9.0, -9.0)), OPEN, "allows both"),
         # The columns that are left have not what all of them have.
-        (of(-3, printed=(-0.5, -0.5), part=PART), SHORT, "does not show it"),
-        (of(0, "none", 3, printed=(4.0, 4.0), part=PART), SHORT, "show it"),
-        (of(1.5, part=PART), SHORT, "these columns leave it open"),
+        (of(-3, printed=(-0.5, -0.5), part=PART), SHORT, "not even the paper's table"),
+        (of(0, "none", 3, printed=(4.0, 4.0), part=PART), SHORT, "table shows it"),
+        (of(1.5, part=PART), SHORT, "do not decide it"),
         (of(-3, printed=(-0.5, -0.5)), NO, BEYOND),
         # Equal weights are one algorithm, however long it ran.
-        (of(3, equal=True), NO, f"{EQUAL}: a difference is noise"),
+        (of(3, equal=True), NO, f"{EQUAL}, so that any difference"),
         (of(9, "none", 1, equal=True), YES, EQUAL),
         (given((), (), "less", equal=True, lacks="no column"), NO, EQUAL),
         (given((), (), "less", lacks="no column"), SHORT, "no column"),
@@ -63,7 +63,7 @@ def of(mean, sign="more", *limits, **keys):
         (given([1.0] * 5, ZERO, "at_most", 1), YES, ""),
         (given([1.1] * 5, ZERO, "at_most", 1), NO, BEYOND),
         # The size that the words give is of all columns, not of a part.
-        (of(3, "more", (8, 9)), YES, "in sign, not in size"),
+        (of(3, "more", (8, 9)), YES, "the same sign, another size"),
     ],
 )  # fmt: skip
 def test_what_one_difference_says(difference, word, why):
@@ -87,7 +87,10 @@ def test_the_differences_that_decide_are_named_unless_all_do():
     assert answer.ours.startswith("a, b -3.0 ± 2.0") and "; c +3.0" in answer.ours
     assert not judged(found[:1]).decided_by and not judged(found[::2]).decided_by
     parts = [of(0, "none", 3, equal=equal) for equal in (True, False, True)]
-    assert judged(parts).why == f"2 of 3: {EQUAL}" and judged(parts[::2]).why == EQUAL
+    assert (
+        judged(parts).why == f"in 2 of 3 numbers {EQUAL}"
+        and judged(parts[::2]).why == EQUAL
+    )
 
 
 # The deviation is 1.581: with six seeds the interval is 2.571 * 1.581 / sqrt(6) = 1.66,
@@ -131,9 +134,9 @@ LINEAR = {"model": "mnist_cnn", "conv_activation": "none"}
     [
         ({"data_source": "INCOMPLETE: a"}, 0, "not on the paper's data: I", True),
         ({"data_options": {"image_fraction": 0.05}}, 0, "on 0.05 of the images", True),
-        ({}, 4, "after 3 rounds, fewer than 4", False),
+        ({}, 4, "the kept runs end after 3 of the 4 rounds", False),
         ({}, 3, "", False),
-        (RELU, 0, "kept only with ReLU after the convolutions", False),
+        (RELU, 0, "kept runs are with ReLU after the convol", False),
         (LINEAR, 0, "", False),
         # AdaFed's source has ReLU.
         ({**RELU, "model": "keras_mnist_cnn"}, 0, "", False),
@@ -158,20 +161,37 @@ def test_runs_of_less_than_the_papers_decide_nothing(row, least, why, of_data):
 def test_the_number_of_clients_or_epochs_is_shown(shows, words):
     runs = frame(run("DS", length=3), run("LD", length=5, data_clients=9))
     found = judged([of(3, runs=runs, shows=shows)])
-    assert found.ours == found.shown == f"it +3.0 ± 2.0 ({words})"
+    assert found.ours == f"it +3.0 ± 2.0 ({words})"
+    assert found.shown == f"it: +3.0 ± 2.0 ({words})"
 
 
 def test_the_page_has_the_deciding_numbers_and_how_many_more_there_are():
     def shown(*means):
         return judged([of(mean, name=f"a,{k}") for k, mean in enumerate(means)]).shown
 
-    assert shown(3, 4, 5) == "a,0 +3.0 ± 2.0; a,1 +4.0 ± 2.0; a,2 +5.0 ± 2.0"
-    assert shown(3, 4, 5, 6) == "a,0 +3.0 ± 2.0; a,1 +4.0 ± 2.0; 2 more"
-    assert shown(3, -4, 5) == "a,1 -4.0 ± 2.0; 2 more"
+    assert shown(3, 4, 5) == "a,0: +3.0 ± 2.0; a,1: +4.0 ± 2.0; a,2: +5.0 ± 2.0"
+    assert shown(3, 4, 5, 6) == "a,0: +3.0 ± 2.0; a,1: +4.0 ± 2.0; 2 more"
+    assert shown(3, -4, 5) == "a,1: -4.0 ± 2.0; 2 more"
     noisy = given([4.0, 5.0, 6.0, 7.0, 9.0], FIVE)
     answer = judged([noisy, given((), (), lacks="x")])
     assert "(noise floor" in answer.ours and "(noise" not in answer.shown
-    assert answer.shown == "it +3.2 ± 0.6"  # What lacks runs decides, without a number.
+    assert (
+        answer.shown == "it: +3.2 ± 0.6"
+    )  # What lacks runs decides, without a number.
+
+
+@pytest.mark.parametrize(
+    ("mean", "printed", "words"),
+    [
+        (3, (1.6, 1.6), "it: 3.0 ± 2.0 rounds sooner (paper: 1.6)"),
+        (-3, (1.6, 1.6), "it: 3.0 ± 2.0 rounds later (paper: 1.6 sooner)"),
+        (-3, (-12, -5), "it: 3.0 ± 2.0 rounds later (paper: 5.0 to 12.0)"),
+        (0.01, (-1.1, -1.1), "it: 0.0 ± 2.0 rounds (paper: 1.1 later)"),
+        (-3, (0.0, 0.0), "it: 3.0 ± 2.0 rounds later (paper: 0.0)"),
+    ],
+)
+def test_rounds_saved_have_a_direction_on_the_page(mean, printed, words):
+    assert judged([of(mean, printed=printed, saved=True)]).shown == words
 
 
 def e(label, seed=0, **row):

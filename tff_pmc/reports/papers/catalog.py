@@ -154,7 +154,7 @@ def answer(one: Claim, kept: pd.DataFrame) -> Answer:
     needs = {declared(name).needs for name in one.experiments}
     need = needs.pop() if len(needs) == 1 else ""
     if need:
-        found = Answer("", UNTESTABLE, f"it takes {need}")
+        found = Answer("", UNTESTABLE, f"it needs {need}")
     elif not len(every):
         found = Answer("", TOO_SHORT, "no run is kept")
     return found if len(found.runs) else found._replace(runs=every)

@@ -117,7 +117,7 @@ def compare(
         name: of the difference, with `{run}`, `{columns}`, `{minus}` and `{base}`.
         needs: the labels of other runs that the measure takes.
         rounds: the rounds that it takes.
-        options: `digits`, `least_rounds` and `shows` of `Difference`.
+        options: `digits`, `least_rounds`, `shows` and `saved` of `Difference`.
 
     Raises:
         RecordError: no seed has all of the runs, or a record lacks what is measured.
@@ -248,7 +248,7 @@ def reached_by(runs: pd.DataFrame, cells: Cells) -> Cells:
     found = tuple(c for c in cells if values(runs, arrival, *c).notna().all())
     if cells and not found:
         length = runs["length"].max()
-        raise TooShortError(f"not all runs arrive in {length} rounds")
+        raise TooShortError(f"not every run reaches it in {length} rounds")
     return found
 
 
@@ -306,7 +306,8 @@ def rounds_saved(
 
     Only those columns count that every run reaches. `options` are those of `compare`.
     """
-    return compare(runs, own, _saved, base, at=at, printed=_printed_gain, **options)
+    options = {"printed": _printed_gain, "saved": True, **options}
+    return compare(runs, own, _saved, base, at=at, **options)
 
 
 def share_of_rounds(runs: Runs, own: Labels, at: At, **options: Any) -> Differences:

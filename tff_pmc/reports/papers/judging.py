@@ -36,7 +36,7 @@ class Difference(NamedTuple):
     """A difference under each seed, and what the paper claims of it.
 
     Attributes:
-        name: what it is of, for the reader.
+        name: what is compared, for the reader.
         own: the one side under each seed.
         base: the other side, under the same seeds; the difference is own minus base.
         low: the least that the paper claims.
@@ -52,6 +52,7 @@ class Difference(NamedTuple):
         runs: the runs that it is of, as `evidence.kept_runs` has them.
         least_rounds: the fewest rounds of runs that decide.
         shows: `clients` or `epochs`, the number of which is shown with it.
+        saved: whether it is of rounds saved: more is sooner, less is later.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Difference(NamedTuple):
     runs: pd.DataFrame = NO_RUNS
     least_rounds: int = 0
     shows: str = ""
+    saved: bool = False
 
 
 class Differences(tuple[Difference, ...]):
@@ -139,7 +141,8 @@ class Answer(NamedTuple):
         decided_by: the names of the differences that decide, where not all of them do.
         seeds: how many would decide it, were mean and deviation those seen; empty where
             no runs show that.
-        shown: the deciding numbers, three at most, without noise floors.
+        shown: the deciding numbers, three at most, without noise floors; rounds saved
+            as sooner or later.
         runs: the runs that it is of.
     """
 
@@ -171,7 +174,7 @@ def judged(differences: Iterable[Difference]) -> Answer:
     decides = table["verdict"] == verdict
     reasons = table[decides]["why"].str.split("; ").explode()
     why = [
-        f"{count} of {len(every)}: {reason}"
+        f"in {count} of {len(every)} numbers {reason}"
         if verdict == REPRODUCED and count < len(every)
         else reason
         for reason, count in reasons[reasons != ""].value_counts(sort=False).items()
@@ -211,8 +214,8 @@ def _row_of_difference(one: Difference) -> Mapping[str, Any]:
         "verdict": verdict,
         "why": why,
         "seeds": _seeds(one, stat),
-        "ours": _number(one, stat, noise=True) if stat else "",
-        "shown": _number(one, stat, noise=False) if stat else "",
+        "ours": _number(one, stat) if stat else "",
+        "shown": _shown(one, stat) if stat else "",
     }
 
 
@@ -226,10 +229,12 @@ def _caveats(one: Difference) -> tuple[list[str], list[str]]:
     parts = sorted({*runs["image_fraction"]} - {1.0})
     data += [f"on {part:g} of the images" for part in parts]
     readings = sorted({*runs["other_reading"]} - {""})
-    others = [f"kept only with {reading}" for reading in readings]
+    others = [f"the only kept runs are with {reading}" for reading in readings]
     shortest = runs["length"].min()
     if shortest < one.least_rounds:
-        others.append(f"after {shortest} rounds, fewer than {one.least_rounds}")
+        others.append(
+            f"the kept runs end after {shortest} of the {one.least_rounds} rounds"
+        )
     return data, others
 
 
@@ -239,7 +244,7 @@ def _verdict(
     """Returns the verdict on a difference, and why."""
     equal = "the weights are equal in every round"
     if one.equal and one.signed:
-        return NOT_REPRODUCED, f"{equal}: a difference is noise"
+        return NOT_REPRODUCED, f"{equal}, so that any difference is noise"
     if one.equal and one.low == -one.high:
         return REPRODUCED, equal
     if one.lacks or caveats:
@@ -250,18 +255,18 @@ def _verdict(
     lowest, highest = stat["mean"] - stat["interval"], stat["mean"] + stat["interval"]
     least, most = one.printed or (stat["mean"], stat["mean"])
     if one.part and one.printed and not (least < one.high and most > one.low):
-        return TOO_SHORT, "over these columns alone the paper does not show it"
+        return TOO_SHORT, "in the columns reached not even the paper's table shows it"
     of_size = one.sized or (lowest <= most and least <= highest)
     if lowest > one.high or highest < one.low:
-        return NOT_REPRODUCED, "it lies elsewhere"
+        return NOT_REPRODUCED, "the interval excludes the claim"
     # 0 itself belongs to neither sign, and a limit to its tolerance.
     within = one.low <= lowest and highest <= one.high
     if within and not (one.signed and 0.0 in (lowest, highest)):
-        return REPRODUCED, "" if of_size else "in sign, not in size"
+        return REPRODUCED, "" if of_size else "the same sign, another size"
     if not of_size:
-        return NOT_REPRODUCED, "0, not the printed size"
+        return NOT_REPRODUCED, "the interval includes 0, not the paper's number"
     if one.part:
-        return TOO_SHORT, "these columns leave it open"
+        return TOO_SHORT, "the columns reached do not decide it"
     return OPEN, "the interval allows both"
 
 
@@ -287,23 +292,51 @@ def _seeds(one: Difference, stat: Mapping[str, Any]) -> int:
     return count
 
 
-def _number(one: Difference, stat: Mapping[str, Any], noise: bool) -> str:
-    """Returns a difference as text, `LD at 70 % +0.4 ± 0.6, printed +1.6`."""
-
-    def signed(value: float) -> str:
-        # Rounded first: a mean of -0.01 is no -0.0.
-        return f"{round(value, one.digits) + 0.0:+.{one.digits}f}"
-
-    name = ", ".join(filter(None, [one.name, one.part]))
-    text = f"{name} {signed(stat['mean'])}"
-    if not math.isnan(stat["interval"]):
-        text += f" ± {stat['interval']:.{one.digits}f}"
+def _number(one: Difference, stat: Mapping[str, Any]) -> str:
+    """Returns a difference for the table, `LD at 70 % +0.4 ± 0.6, printed +1.6`."""
+    text = f"{_name(one)} {_signed(one, stat['mean'])}{_half(one, stat)}"
     # It is 0 where the other side is a constant, which no seed moves.
-    if noise and stat["noise_floor_of_mean"] > 0:
+    if stat["noise_floor_of_mean"] > 0:
         text += f" (noise floor {stat['noise_floor_of_mean']:.{one.digits}f})"
     if one.printed:
-        text += f", printed {' to '.join(dict.fromkeys(map(signed, one.printed)))}"
+        numbers = dict.fromkeys(_signed(one, value) for value in one.printed)
+        text += f", printed {' to '.join(numbers)}"
     return text
+
+
+def _shown(one: Difference, stat: Mapping[str, Any]) -> str:
+    """Returns it for the page, `LD at 70 %: 0.4 ± 0.6 rounds sooner (paper: 1.6)`."""
+
+    def number(value: float) -> str:
+        return _signed(one, value)[1:] if one.saved else _signed(one, value)
+
+    def direction(value: float) -> str:
+        rounded = round(value, one.digits)
+        return (" sooner" if rounded > 0 else " later") if one.saved and rounded else ""
+
+    text = f"{_name(one)}: {number(stat['mean'])}{_half(one, stat)}"
+    text += f" rounds{direction(stat['mean'])}" if one.saved else ""
+    if one.printed:
+        sizes = sorted(one.printed, key=abs)
+        paper = " to ".join(dict.fromkeys(map(number, sizes)))
+        same = direction(sizes[-1]) == direction(stat["mean"])
+        text += f" (paper: {paper}{'' if same else direction(sizes[-1])})"
+    return text
+
+
+def _name(one: Difference) -> str:
+    return ", ".join(filter(None, [one.name, one.part]))
+
+
+def _signed(one: Difference, value: float) -> str:
+    # Rounded first: a mean of -0.01 is no -0.0.
+    return f"{round(value, one.digits) + 0.0:+.{one.digits}f}"
+
+
+def _half(one: Difference, stat: Mapping[str, Any]) -> str:
+    """Returns half of the interval, which fewer than five seeds do not have."""
+    half = stat["interval"]
+    return "" if math.isnan(half) else f" ± {half:.{one.digits}f}"
 
 
 def _with_sizes(texts: Iterable[str], shows: str, runs: pd.DataFrame) -> str:

@@ -123,7 +123,7 @@ def soonest_epochs(runs: Runs, epochs: int, batch_size: int) -> Differences:
         ours, theirs = (-values(of, mean_rounds, LOW_75.cells) for of in (base, one))
         name, used = f"{LOW_75.name}, over E = {e:g}, B = {b:g}", pd.concat([base, one])
         found = Difference(name, ours.to_list(), theirs.to_list(), runs=used)
-        differences.append(found)
+        differences.append(found._replace(saved=True))
     return Differences(differences)
 
 
@@ -139,16 +139,18 @@ def _check_arrivals(runs: pd.DataFrame, trained: str) -> None:
 
 @claim("DA", "4, footnote 2", "femnist")
 def no_fifth_reaches_85(runs: Runs) -> Differences:
-    """Targets above 80 % are not reached in 1,000 rounds: none by a fifth of the
-    devices, Table 1's smallest share. (Here: 85 %.)"""
+    """No target above 80 % is reached in 1,000 rounds. (Here: by how many rounds before
+    the thousandth 20 % of the devices, Table 1's smallest share, reach 85 %.)"""
     at, name = columns("85 % by a fifth", {85: [20]}), "rounds before the thousandth"
-    saved = rounds_saved(runs, "DS", at, base=-1000, name=name, shows="clients")
+    saved = rounds_saved(
+        runs, "DS", at, base=-1000, name=name, shows="clients", saved=False
+    )
     return saved.is_at_most(0)
 
 
 @claim("DA", "4, footnote 2", "femnist")
 def accuracy_stays_below_80(runs: Runs) -> Differences:
-    """Targets above 80 % are not reached by the accuracy over all test images."""
+    """The accuracy over all test images does not exceed 80 % in 1,000 rounds."""
     highest = compare(
         runs,
         EVERY_RUN,
@@ -211,7 +213,7 @@ def best_for_high(runs: Runs) -> Differences:
 
 @claim("DA", "4, study B", "femnist")
 def ds_is_before_ld(runs: Runs) -> Differences:
-    """In every best case Ds is before Ld."""
+    """In every ordering that is the best for Low, Mid or High, Ds is before Ld."""
     return over_the_others(runs, ["DS,LD,MD", "DS,MD,LD", "MD,DS,LD"], ALL)
 
 
@@ -224,9 +226,9 @@ def best_adjusted_run(runs: Runs) -> Differences:
 
 @claim("DA", "4, study C", "femnist")
 def adjusting_improves(runs: Runs) -> Differences:
-    """Adjusting improves on the fixed orderings, over the six of each. (Table 1's
-    means: by 2.5, 3.7 and 64 rounds for Low, Mid and High at 75 %, by 3.4 and 4.1 for
-    Low and Mid at 80 %.)"""
+    """On average over the six orderings, adjusting is sooner than keeping the ordering.
+    (Table 1's means: by 2.5, 3.7 and 64 rounds for Low, Mid and High at 75 %, by 3.4
+    and 4.1 for Low and Mid at 80 %.)"""
     saved = functools.partial(
         rounds_saved,
         runs,
@@ -248,7 +250,7 @@ def saved_by_adjusting(runs: Runs, at: At, base: str = "DS") -> Differences:
 
 @claim("DA", "4, study C", "femnist")
 def adjusting_improves_on_the_same(runs: Runs) -> Differences:
-    """Adjusting improves on the same ordering fixed, Md≻Ds≻Ld, in every column."""
+    """Adjusting from Md≻Ds≻Ld is sooner than keeping Md≻Ds≻Ld, in every column."""
     return saved_by_adjusting(runs, ALL, "MD,DS,LD").is_more()
 
 
@@ -260,7 +262,7 @@ def adjusted_is_sooner_at_75(runs: Runs) -> Differences:
 
 @claim("DA", "4, study C", "femnist")
 def adjusted_is_sooner_at_80(runs: Runs) -> Differences:
-    """The same for Low and Mid at 80 %."""
+    """The adjusted run from Md≻Ds≻Ld is sooner than FedAvg for Low and Mid at 80 %."""
     return saved_by_adjusting(runs, [LOW_80, MID_80]).is_more()
 
 
