@@ -28,8 +28,8 @@ class Run:
     Attributes:
         settings: the run's settings; `settings.label` is its name in tables.
         context: what is built of settings and data: the model, the cohorts.
-        process: trains the rounds.
-        state: the process's state before the next round.
+        trainer: trains the rounds.
+        state: the state of the process before the next round.
         folder: the run's folder.
         rounds_before: the number of rounds that were recorded before; 0 for a new run.
         test_examples: the test examples of the clients that test the model.
@@ -37,7 +37,7 @@ class Run:
 
     settings: RunSettings
     context: RunContext
-    process: Trainer
+    trainer: Trainer
     state: Any
     folder: str
     rounds_before: int
@@ -51,7 +51,7 @@ class Run:
     @property
     def weights(self) -> Any:
         """The `ModelWeights` before the next round."""
-        return self.process.get_model_weights(self.state)
+        return self.trainer.get_model_weights(self.state)
 
     @property
     def rounds(self) -> pd.DataFrame:
@@ -72,7 +72,7 @@ class FinishedRound:
 
     Attributes:
         record: what the round came to; the rows of all tables are made of it.
-        state: the process's state after the round.
+        state: the state of the process after the round.
         weights: the model's `ModelWeights` after the round.
         predicted: the predicted label of each test example, with `--predictions` in
             rounds that were tested; else None.

@@ -61,13 +61,13 @@ def run(
     with RunFolder(folder_path, description, resume=resume) as folder:
         if folder.finished:
             return
-        process = settings.algorithm.build(context)
+        trainer = settings.algorithm.build(context)
         evaluator = TestEvaluator(context)
-        state, rounds_before = folder.load(process.initialize())
+        state, rounds_before = folder.load(trainer.initialize())
         started = Run(
             settings=settings,
             context=context,
-            process=process,
+            trainer=trainer,
             state=state,
             folder=folder.path,
             rounds_before=rounds_before,
@@ -88,7 +88,7 @@ def run(
                 at_the_end.push(functools.partial(_end, callback))
             last = rounds_before if folder.has_ended else settings.training.rounds
             for round_num in range(rounds_before + 1, last + 1):
-                finished = train_round(context, process, evaluator, state, round_num)
+                finished = train_round(context, trainer, evaluator, state, round_num)
                 state = finished.state
                 # All are called, also those after the one that ends the run.
                 answers = [(c.after_round(finished), c) for c in every]
@@ -128,7 +128,7 @@ def describe(
 
 def train_round(
     context: RunContext,
-    process: Trainer,
+    trainer: Trainer,
     evaluator: TestEvaluator,
     state: Any,
     round_num: int,
@@ -136,10 +136,10 @@ def train_round(
     """Trains and tests one round."""
     start = time.perf_counter()
     chosen, num_asked = context.cohorts.choose(
-        round_num, lambda: process.get_model_weights(state)
+        round_num, lambda: trainer.get_model_weights(state)
     )
-    outcome = process.next(state, context.pack(chosen))
-    weights = process.get_model_weights(outcome.state)
+    outcome = trainer.next(state, context.pack(chosen))
+    weights = trainer.get_model_weights(outcome.state)
     train_seconds = outcome.train_seconds or time.perf_counter() - start
     measured = predicted = central = None
     tested = context.settings.record.tests(round_num)
@@ -152,7 +152,7 @@ def train_round(
         "test": time.perf_counter() - start - train_seconds,
     }
     f1, validation_correct = evaluator.at_server(weights)
-    num_tests = len(outcome.tested) * process.num_judges + num_asked
+    num_tests = len(outcome.tested) * trainer.num_judges + num_asked
     record = RoundRecord(
         round_num=round_num,
         settings=context.settings,
@@ -167,8 +167,8 @@ def train_round(
         central_examples=evaluator.central_examples,
         f1=f1,
         validation_correct=validation_correct,
-        train_bytes=len(chosen) * process.traffic.per_client_training,
-        test_bytes=num_tests * process.traffic.per_client_testing,
+        train_bytes=len(chosen) * trainer.traffic.per_client_training,
+        test_bytes=num_tests * trainer.traffic.per_client_testing,
         seconds=seconds,
     )
     return FinishedRound(record, outcome.state, weights, predicted)
