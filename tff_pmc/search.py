@@ -148,10 +148,6 @@ class CandidateSearch:
         """The best trial so far, of equals the first."""
         return max(self.tried, key=lambda trial: trial.correct)
 
-    def result(self) -> SearchState:
-        """Returns the state for the next round."""
-        return SearchState(self.chosen.index, self.chosen.correct)
-
 
 def orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
     """Returns all orderings, in the order in which a search tests them.

@@ -34,7 +34,7 @@ def play(policy, state, accuracies):
         trials.report(accuracies[trials.next])
     assert [trial.index for trial in trials.tried] == tested
     assert len(tested) <= len(accuracies)
-    return tested, trials.chosen, trials.result()
+    return tested, trials.chosen
 
 
 @pytest.mark.parametrize("count", [1, 2, 6])
@@ -42,25 +42,24 @@ def test_backtracking_is_algorithm_1_for_every_script(count):
     for accuracies in itertools.product(range(3), repeat=count):
         for last in (-1, 0, 1, 2, 3):
             for in_force in range(count):
-                tested, kept, after = play(
+                tested, kept = play(
                     "backtracking", SearchState(in_force, last), accuracies
                 )
                 expected, best = algorithm_1(in_force, last, accuracies)
                 assert tested == expected
                 assert kept == Trial(best, accuracies[best])
-                assert after == SearchState(best, accuracies[best])
 
 
 def test_best_of_all_tests_all_in_the_first_round_too():
     for last in (-1, 9):
-        tested, kept, _ = play("best_of_all", SearchState(2, last), [1, 5, 3, 5])
+        tested, kept = play("best_of_all", SearchState(2, last), [1, 5, 3, 5])
         assert (tested, kept) == ([2, 0, 1, 3], Trial(1, 5))
     assert play("best_of_all", SearchState(2, 0), [4, 4, 4])[1].index == 2
 
 
 def test_fixed_keeps_the_one_in_force():
     found = play("fixed", SearchState(1, 9), [9, 2, 9])
-    assert found == ([1], Trial(1, 2), SearchState(1, 2))
+    assert found == ([1], Trial(1, 2))
 
 
 def test_orderings_are_lexicographic():

@@ -1,11 +1,11 @@
-"""The one aggregation: sums of monomial-weighted updates and of raw monomials."""
+"""The aggregation of a round in one stage: sums of weighted updates and monomials."""
 
 from __future__ import annotations
 
 import collections
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -64,24 +64,17 @@ def build_basis_sums(
             model_sums=model_sums.initialize(), scalar_sums=scalar_sums.initialize()
         )
 
-    def scales(totals, weights):
-        if normalization.method == "sum":
-            return totals
-        if has_maxima:
-            return tff.federated_max(weights.maxima)
-        # Ranges are applied at the clients.
-        return tff.federated_value(np.ones(columns, np.float32), tff.SERVER)
-
     def next_fn(state, updates, weights):
         models = model_sums.next(state.model_sums, updates)
         to_sum = zipped(criteria=weights.criteria, monomials=weights.monomials)
         scalars = scalar_sums.next(state.scalar_sums, to_sum)
         totals, monomials = scalars.result.criteria, scalars.result.monomials
+        largest = weights.maxima if has_maxima else None
         return tff.templates.MeasuredProcessOutput(
             zipped(model_sums=models.state, scalar_sums=scalars.state),
             zipped(
                 models=models.result,
-                scales=scales(totals, weights),
+                scales=scales_of(normalization.method, totals, largest),
                 monomials=monomials,
             ),
             zipped(
@@ -93,6 +86,20 @@ def build_basis_sums(
         )
 
     return aggregation_process(initialize, next_fn, sums_type, weights_type)
+
+
+def scales_of(method: str, totals: tff.Value, largest: Optional[tff.Value]) -> Any:
+    """Returns what criteria are divided by, float32 [m] at the server.
+
+    `largest` is the clients' or packs' largest criteria, for the normalization `max`.
+    """
+    if method == "sum":
+        return totals
+    if method == "max":
+        return tff.federated_max(largest)
+    # Ranges are applied at the clients.
+    ones = np.ones(totals.type_signature.member.shape, np.float32)
+    return tff.federated_value(ones, tff.SERVER)
 
 
 def with_score_in_force(

@@ -50,23 +50,25 @@ SUMS = (
 """The factories whose result is a sum of what the packs send."""
 
 
-def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
-    """Refuses a factory that is not known to sum; None is the plain sum.
+def check_sum_factories(options: SumPlan | SumOptions) -> None:
+    """Refuses factories that are not known to sum; None is the plain sum.
 
     A mean depends on how clients are packed. TFF's differentially private factory
     clips what a pack sends as if it were one client's update, and its guarantee does
     not hold for updates weighted by data. What wraps a factory, as TFF's clipping and
     zeroing do, does not show what it wraps.
     """
-    if factory is None or isinstance(factory, SUMS):
-        return
-    known = ", ".join(sum_.__name__ for sum_ in SUMS[:-1])
-    raise ValueError(
-        f"{name} cannot be a {type(factory).__name__}: the sums known are {known}. "
-        "Declare a factory of your own that sums what the packs send by "
-        "aggregation.DeclaredSumFactory(...); for differential privacy use "
-        "privacy=GaussianSums(...), with declared ranges and clip_norm"
-    )
+    for name in ("model_sum_factory", "scalar_sum_factory"):
+        factory = getattr(options, name)
+        if factory is None or isinstance(factory, SUMS):
+            continue
+        known = ", ".join(sum_.__name__ for sum_ in SUMS[:-1])
+        raise ValueError(
+            f"{name} cannot be a {type(factory).__name__}: the sums known are {known}. "
+            "Declare a factory of your own that sums what the packs send by "
+            "aggregation.DeclaredSumFactory(...); for differential privacy use "
+            "privacy=GaussianSums(...), with declared ranges and clip_norm"
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +98,7 @@ class SumPlan:
             raise ValueError(
                 f"{len(ranges)} ranges are declared for {columns} criteria"
             )
-        check_is_sum("model_sum_factory", self.model_sum_factory)
-        check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
+        check_sum_factories(self)
 
     @property
     def two_stage(self) -> bool:
@@ -147,8 +148,7 @@ class SumOptions(SumSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_is_sum("model_sum_factory", self.model_sum_factory)
-        check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
+        check_sum_factories(self)
         given = (self.model_sum_factory, self.scalar_sum_factory)
         if self.privacy is not None and any(factory is not None for factory in given):
             raise ValueError(

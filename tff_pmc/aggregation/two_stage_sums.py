@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.basis_sums import build_basis_sums
+from tff_pmc.aggregation.basis_sums import build_basis_sums, scales_of
 from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.contributions import Contribution, basis_values
 from tff_pmc.aggregation.sum_options import SumPlan
@@ -74,12 +74,8 @@ def build_two_stage_sums(
 
     def next_fn(state, updates, criteria):
         totals = tff.federated_sum(tff.federated_map(total, criteria))
-        if method == "sum":
-            scales = totals
-        elif method == "max":
-            scales = tff.federated_max(tff.federated_map(largest, criteria))
-        else:
-            scales = tff.federated_value(np.ones(columns, np.float32), tff.SERVER)
+        maxima = tff.federated_map(largest, criteria) if method == "max" else None
+        scales = scales_of(method, totals, maxima)
         weighted = tff.federated_map(
             weighted_sums, (tff.federated_broadcast(scales), updates, criteria)
         )

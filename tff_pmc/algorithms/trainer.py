@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
@@ -57,7 +56,7 @@ class Trainer:
         score: Score,
         counterfactuals: Sequence[Score] = (),
     ) -> None:
-        """Takes a process, the score it begins with, and those that are judged, too."""
+        """Takes a process, the score it begins with, and others that are judged."""
         from tff_pmc.clients.model_metrics import OwnMetrics
         from tff_pmc.processes import OnlineAdjustedFedAvg
         from tff_pmc.processes.communication import traffic
@@ -70,7 +69,7 @@ class Trainer:
         train, num_sums = process.next, None
         if self._online:
             train = process.parts.train
-            # Without those that counterfactuals alone need.
+            # The sums that counterfactuals alone need do not count.
             num_sums = len(Basis.of(len(context.criteria), process.candidates))
             self._prepare_judges()
         lost_rounds.leave_to_caller(train)
@@ -102,12 +101,7 @@ class Trainer:
         if not self._online:
             output = process.next(state, packs)
             return RoundResult(output.state, output.metrics, self._score)
-        # The cohort trains once.
-        start = time.perf_counter()
-        trained = process.parts.train(state.learning, packs)
-        train_seconds = time.perf_counter() - start
-        # The search chooses a model, or the score in force makes it.
-        output = process.choose(state, trained, self._judged_packs)
+        output, trained = process.next_with_sums(state, packs, self._judged_packs)
         chosen, counts = int(output.state.index), output.counts
         tested = tuple(
             TriedCandidate(
@@ -118,7 +112,6 @@ class Trainer:
             )
             for trial in output.trials
         )
-        # Other weightings' models of the same sums are judged, and not taken.
         in_force = process.candidates[chosen]
         others = self._judge_counterfactuals(state, trained, in_force)
         if others and self._sampled_packs is self._judged_packs:
@@ -130,7 +123,7 @@ class Trainer:
             in_force=in_force,
             tested=tested,
             counts=counts if judged_on_tests else None,
-            train_seconds=train_seconds,
+            train_seconds=output.train_seconds,
             counterfactuals=others,
             judged=self._sampled,
         )
@@ -164,10 +157,10 @@ class Trainer:
         round_num = int(state.learning.client_work["round"]) + 1
         if not settings.counterfactual.judges(round_num):
             return []
-        # Those of a search, too, so that each is there in every round.
+        # A search's candidates are judged also in rounds that did not test them.
         scores = [in_force, *self._process.candidates, *self._counterfactuals]
         every = {score.label: score for score in scores}
-        # The rate of the run comes first: the others are compared with it.
+        # None is the run's rate, with which the others are compared.
         rate_in_force = settings.training.server_learning_rate
         rates = settings.counterfactual.rates
         return judge_all(

@@ -236,6 +236,12 @@ def measure_contribution(
     return contribution_of(plan, raw, update, examples)
 
 
+def row_of(contribution: Contribution) -> tf.Tensor:
+    """Returns a client's raw criteria and, last, 1 if it is left out: [1, m + 1]."""
+    left_out = tf.cast(tf.logical_not(contribution.included), tf.float32)
+    return tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis]
+
+
 @without_autograph
 def once_each(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Wraps a client's `mean_on_received` to run the model once for each function."""

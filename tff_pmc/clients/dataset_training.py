@@ -22,6 +22,7 @@ from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,
     once_each,
+    row_of,
     with_learning_rate,
     with_proximal_term,
 )
@@ -191,8 +192,7 @@ def build_dataset_client_work(
         measured = sums.measurements(plan.only_counts)
         output = collections.OrderedDict(result=result, measurements=measured)
         if training.report_cohort is not None:
-            left_out = tf.cast(tf.logical_not(own.included), tf.float32)
-            output["row"] = tf.concat([own.raw, [left_out]], 0)[tf.newaxis]
+            output["row"] = row_of(own)
         if metrics is not None:
             model.reset_metrics()
             none = model.report_local_unfinalized_metrics()

@@ -24,6 +24,7 @@ from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,
     once_each,
+    row_of,
     with_learning_rate,
     with_proximal_term,
 )
@@ -93,8 +94,9 @@ def build_packed_client_work(
         def train_client(place, carried):
             memory, sums, waiting, own_metrics, by_client = carried
             element = clients[place]
-            x, y = element["x"], element["y"]
-            start = kept.start(remembered, element["client"], received)
+            x, y, number = element["x"], element["y"], element["client"]
+            size = tf.shape(y)[0]
+            start = kept.start(remembered, number, received)
             trained, loss, found = train_locally(
                 model,
                 optimizer,
@@ -102,27 +104,29 @@ def build_packed_client_work(
                 x,
                 y,
                 training=training,
-                seed=fold_in(round_seed, element["client"]),
+                seed=fold_in(round_seed, number),
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
                 learning_rate=rate,
             )
             client = LocalClient(
-                x,
-                y,
-                received,
-                trained,
-                element.get("attributes", {}),
-                element.get("example_attributes", {}),
-                training.num_steps(tf.shape(y)[0]),
-                once_each(functools.partial(mean_of_batches, model, received, x, y)),
-                kept.of_client(remembered, element["client"]),
-                tf.shape(y)[0],
-                once_each(functools.partial(mean_of_batches, model, trained, x, y)),
+                x=x,
+                y=y,
+                initial_weights=received,
+                trained_weights=trained,
+                attributes=element.get("attributes", {}),
+                example_attributes=element.get("example_attributes", {}),
+                steps=training.num_steps(size),
+                mean_on_received=once_each(
+                    functools.partial(mean_of_batches, model, received, x, y)
+                ),
+                memory=kept.of_client(remembered, number),
+                num_examples=size,
+                mean_on_trained=once_each(
+                    functools.partial(mean_of_batches, model, trained, x, y)
+                ),
             )
-            memory = kept.remember(memory, element["client"], client)
-            size = tf.shape(y)[0]
-            number = element["client"]
+            memory = kept.remember(memory, number, client)
             contribution = measure_contribution(criteria, plan, client, size, number)
             sums = sums.plus(contribution, size, loss)
             models.add(contribution)
@@ -132,11 +136,8 @@ def build_packed_client_work(
             if updates_wait:
                 waiting = append_update(waiting, contribution)
             if training.report_cohort is not None:
-                left_out = tf.cast(tf.logical_not(contribution.included), tf.float32)
                 by_client = tf.tensor_scatter_nd_add(
-                    by_client,
-                    [[element["place"]]],
-                    tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis],
+                    by_client, [[element["place"]]], row_of(contribution)
                 )
             return memory, sums, waiting, own_metrics, by_client
 
@@ -189,11 +190,10 @@ def train_locally(
 
     The optimizer's state and the model's local weights start anew; B = 0 is one batch
     of all examples. The seed, int32 [2], is the client's in this round, of the batches
-    and the dropout. FedProx's
-    term is of the trainable weights without the local ones; see `with_proximal_term`.
-    Class weights, float32 [classes], are factors of the examples' losses before the
-    mean over the batch, as Keras's `class_weight`. A `learning_rate` is in the place of
-    the optimizer's.
+    and the dropout. FedProx's term is of the trainable weights without the local ones;
+    see `with_proximal_term`. Class weights, float32 [classes], are factors of the
+    examples' losses before the mean over the batch, as Keras's `class_weight`. A
+    `learning_rate` is in the place of the optimizer's.
 
     Gives the trained weights; the sum of the examples' losses over the last epoch (each
     batch's taken before its step); and the state of the model's metrics after all

@@ -156,17 +156,29 @@ class OnlineAdjustedFedAvg:
         Raises:
             ValueError: a federated judge is given no data.
         """
+        output, _ = self.next_with_sums(state, clients, judges)
+        return output
+
+    def next_with_sums(
+        self, state: OnlineState, clients: Sequence[Any], judges: Sequence[Any]
+    ) -> tuple[OnlineOutput, Any]:
+        """Runs one round as `next`; also returns what `parts.train` gave.
+
+        Of its sums `step` makes the models of other scores. They are as large as a
+        model for each set of the basis, so that an `OnlineOutput` does not keep them.
+        """
         if self.policy != "fixed":
             self.check_judges(judges)
         start = time.perf_counter()
         trained = self.parts.train(state.learning, clients)
         train_seconds = time.perf_counter() - start
-        return self.choose(state, trained, judges)._replace(train_seconds=train_seconds)
+        output = self._choose(state, trained, judges)
+        return output._replace(train_seconds=train_seconds), trained
 
-    def choose(
+    def _choose(
         self, state: OnlineState, trained: Any, judges: Sequence[Any]
     ) -> OnlineOutput:
-        """Tests candidates on what `parts.train` gave, the second part of `next`."""
+        """Tests candidates on what `parts.train` gave, the second part of a round."""
         if self.policy == "fixed":
             # Of a state of another process the search resumes; this does not.
             index, correct, tried, counts = self.parts.first, -1, [], None

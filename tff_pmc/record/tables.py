@@ -78,7 +78,8 @@ class Table(NamedTuple):
 
     `others` gives the columns that have no fixed name, which are numbers: the raw
     criteria by their codes, and in `rounds` the metrics of the model. They stand before
-    the column `before`.
+    the column `before`. Columns that are not declared are read as `others_kind`: as
+    NUMBER, or as TEXT, which becomes numbers where all of a column are numbers.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Table(NamedTuple):
     key: Sequence[str] = ()
     others: Callable[[RoundRecord], Mapping[str, Any]] | None = None
     before: str = ""
+    others_kind: str = TEXT
 
     def add(self, column: Column) -> None:
         """Adds a column, which every run has that is made afterwards.
@@ -151,10 +153,7 @@ class Table(NamedTuple):
         known = {"seed": "int64", "label": "str", "round": "int64"}
         known.update((one.name, _DTYPES[one.kind]) for one in self.columns)
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
-        # A column that is not declared here is a raw criterion; in `rounds` a metric of
-        # the model, or a plugin's, which may be text.
-        criteria = bool(self.others and self.key)
-        others = "float64" if criteria else "str"
+        others = _DTYPES[self.others_kind]
         dtype: Any = {name: known.get(name, others) for name in names}
         table = pd.read_csv(
             io.BytesIO(content),
@@ -163,7 +162,7 @@ class Table(NamedTuple):
             na_values={name: ["", "nan"] for name in names if dtype[name] == "float64"},
         )
         numbers = []
-        for name in names if not criteria else ():
+        for name in names if self.others_kind == TEXT else ():
             if name not in known:
                 with contextlib.suppress(ValueError):  # Then it is text.
                     table[name] = table[name].replace("", "nan").astype(float)
@@ -331,6 +330,7 @@ COHORT = Table(
     key=["client"],
     others=lambda r: {code: digits(r.raw[:, i]) for i, code in enumerate(r.codes)},
     before="excluded",
+    others_kind=NUMBER,  # In `rounds` a plugin's column may be text.
 )
 
 CANDIDATES = Table(

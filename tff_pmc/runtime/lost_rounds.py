@@ -36,23 +36,29 @@ def leave_to_caller(computation: Any) -> None:
     setattr(computation, _WARNED, None)
 
 
+def _part(metrics: Any, name: str) -> Mapping[str, Any]:
+    """Returns the metrics of this name; empty where there are none."""
+    found = metrics.get(name) if isinstance(metrics, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
 def warn(computation: Any, metrics: Any) -> None:
     """Warns of a lost round by the metrics of a computation, once for each reason."""
     warned = vars(computation).setdefault(_WARNED, set())
-    try:  # Other computations have other metrics.
-        work, rejected = metrics["client_work"], metrics["finalizer"]
-        train = work["train"]
-        counts = {**train, "update_rejected": rejected["update_rejected"]}
-        example = "report_cohort shows each client's criteria"
-        if "criteria_by_client" in train:  # If all are left out, the first one is.
-            values = ", ".join(f"{v:g}" for v in train["criteria_by_client"][0])
-            example = f"the client at place 0 has the criteria {values}"
-        by_round = "client_learning_rate" in work
-        rate = "client_learning_rate_fn" if by_round else "client_optimizer_fn"
-        names = "max_update_norm", f"learning rate of {rate}"
-        found = reason(counts, *names, example)
-    except (KeyError, TypeError, IndexError):
-        return
+    work, finalizer = _part(metrics, "client_work"), _part(metrics, "finalizer")
+    train = _part(work, "train")
+    if "clients" not in train or "update_rejected" not in finalizer:
+        return  # Other computations have other metrics.
+    counts = {**train, "update_rejected": finalizer["update_rejected"]}
+    example = "report_cohort shows each client's criteria"
+    if len(by_client := train.get("criteria_by_client", ())):
+        # If all are left out, the first one is.
+        values = ", ".join(f"{v:g}" for v in by_client[0])
+        example = f"the client at place 0 has the criteria {values}"
+    by_round = "client_learning_rate" in work
+    rate = "client_learning_rate_fn" if by_round else "client_optimizer_fn"
+    names = "max_update_norm", f"learning rate of {rate}"
+    found = reason(counts, *names, example)
     if found and warned is not None and found.split(":")[0] not in warned:
         warned.add(found.split(":")[0])
         logging.warning("the round left the model as it was: %s", found)
