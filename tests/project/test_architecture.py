@@ -174,7 +174,7 @@ def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
 
 def test_the_page_answers_all_its_questions():
     table = PAGE.partition("## Where is it?")[2].partition("\n## ")[0]
-    assert len(list(places())) == table.count("\n|") - 2 + 10
+    assert len(list(places())) == table.count("\n|") - 2 + 12
 
 
 def test_the_folders_of_the_page_and_of_the_repository_map_are_there():

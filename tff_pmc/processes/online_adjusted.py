@@ -172,13 +172,13 @@ class OnlineAdjustedFedAvg:
         start = time.perf_counter()
         trained = self.parts.train(state.learning, clients)
         train_seconds = time.perf_counter() - start
-        output = self._choose(state, trained, judges)
+        output = self.choose(state, trained, judges)
         return output._replace(train_seconds=train_seconds), trained
 
-    def _choose(
+    def choose(
         self, state: OnlineState, trained: Any, judges: Sequence[Any]
     ) -> OnlineOutput:
-        """Tests candidates on what `parts.train` gave, the second part of a round."""
+        """Tests candidates on what `parts.train` gave, the second part of `next`."""
         if self.policy == "fixed":
             # Of a state of another process the search resumes; this does not.
             index, correct, tried, counts = self.parts.first, -1, [], None
