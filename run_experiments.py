@@ -59,7 +59,7 @@ def main(argv):
         cluster = command_line.cluster_of(command, given)
         check_temporary_room()
         check_installed()
-    except BrokenPipeError:
+    except BrokenPipeError:  # An OSError, but no error: `script` ends quietly.
         raise
     except (flags.Error, OSError, ValueError, EngineError) as error:
         return fail(error, EXIT_BAD_INPUT)
@@ -83,8 +83,8 @@ def execute(command, runs, table, cluster=None, callbacks=()):
         "runs", f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
     recorded = "" if command.inspect else output_dir
-    # These leave by one way during the import of TensorFlow, whose C code would swallow
-    # an exception, too.
+    # Until TensorFlow is imported, a signal exits at once: its C code would swallow an
+    # exception.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: _leave(n, recorded))
     from tff_pmc.criteria import CriterionError
@@ -102,7 +102,7 @@ def execute(command, runs, table, cluster=None, callbacks=()):
         return fail(error, EXIT_BAD_INPUT)
     except LostRunError as error:
         return fail(f"{error}; what was recorded is in {recorded}", 1)
-    except BrokenPipeError:
+    except BrokenPipeError:  # An OSError, but no error: `script` ends quietly.
         raise
     except (EngineError, MemoryError, OSError) as error:
         fail(f"{str(error) or 'out of memory'}{_how_to_resume(recorded)}", 1)
@@ -149,7 +149,7 @@ def called():
 
 
 def script():
-    """Runs with the arguments of the process, of which it is all; returns the code."""
+    """Runs the command with the arguments of the process; returns the exit code."""
     sys.stderr = sys.stderr or open(os.devnull, "w")  # Or logs go into a record.
     try:
         return main(sys.argv)

@@ -67,7 +67,7 @@ SETTINGS = {
 
 
 def digits():
-    """12 clients of 40, 38, ..., 18 real digits."""
+    """Returns 12 clients of 40, 38, ..., 18 real digits."""
     data = leaf_data.load("digits5k", partition="noniid", seed=1).train_examples
     # From the end, so that a client keeps digits of both its shards.
     parts = [np.arange(end - 40 + 2 * k, end) for k, end in enumerate(data.row_splits)]
@@ -77,7 +77,7 @@ def digits():
 
 
 def faces():
-    """Four clients of 8, 6, 7 and 5 random images."""
+    """Returns four clients of 8, 6, 7 and 5 random images."""
     # Most smile, so that the clients' output biases do not cancel.
     smiling = "11010110 111101 0101111 11001"
     sharp = "11011111 101101 1111110 01001"
@@ -95,7 +95,7 @@ def faces():
 
 
 def given_their_models(config, examples, cohort, before, trained):
-    """Our weights p_k and aggregate, from models that their clients trained."""
+    """Returns our weights p_k and aggregate of models that their clients trained."""
     score = config.algorithm.score(config)
     measured = config.aggregation.resolve_criteria()
     basis = scores.Basis.of(len(measured), [score])
@@ -146,7 +146,7 @@ class Ours:
         self._examples = examples
 
     def whole_round(self, config, cohort, before):
-        """The weights after a round begun from `before`."""
+        """Returns the weights after a round begun from `before`."""
         score = config.algorithm.score(config)
         state = processes.with_score(self._initial, self._basis, score)
         state = self._process.set_model_weights(state, model_weights(before))
@@ -166,14 +166,14 @@ def model_weights(weights):
 
 
 def distances(found, expected):
-    """Relative L2 of each tensor; 1 where only `expected` is zero."""
+    """Returns the relative L2 of each tensor; 1 where only `expected` is zero."""
     for a, b in zip(found, expected):
         a, b = np.asarray(a, float), np.asarray(b, float)
         yield np.linalg.norm(a - b) / (np.linalg.norm(b) or np.linalg.norm(a) or 1.0)
 
 
 def compare(reference, ours, config, examples, index):
-    """The differences of one ordering, by column."""
+    """Returns the differences of one ordering, by column."""
     reference.begin(index, config)
     random.seed(index)  # Of the shuffle that makes their cohort.
     before = reference.weights()
@@ -220,7 +220,7 @@ def line(start, found):
 
 
 def exceeded(name, found):
-    """The columns of a line that are over their bounds."""
+    """Returns the columns of a line that are over their bounds."""
     # Of several orderings and initial weights, the median of `round` counts.
     judged = {**found, "round": found.get("median", found["round"])}
     return [

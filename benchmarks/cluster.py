@@ -13,7 +13,7 @@ With `--spread=clients` every round has another cohort, so its packs are sent; w
 `--same_cohort` none but the first's, which shows what sending them takes, and with
 `--store` the workers read them of a store. The bytes
 are those that the engine counts, what the types say, and what `/proc/net/dev` says of
-the loopback, which has Dask's own messages and TLS, too. With `--spread=runs` short
+the loopback, which also has Dask's own messages and TLS. With `--spread=runs` short
 runs of the embedded digits are made, whose number the workers divide.
 
 Ratios are of the same turn; the first turn, which traces, is left out. `--small` makes
@@ -81,7 +81,7 @@ def pin(core):
 
 
 def stored(examples, folder):
-    """The same examples in a store, which the workers open."""
+    """Puts the same examples in a store, which the workers open."""
     path = os.path.join(folder, "store")
     clients = map(examples.client, examples.client_ids)
     leaf_data.write_store(
@@ -127,7 +127,7 @@ class Rounds:
         self.state = self.process.initialize()
 
     def turn(self):
-        """The median seconds of a round, and the bytes of a round."""
+        """Returns the median seconds of a round, and the bytes of a round."""
         tff.framework.set_default_context(self.running.context)
         seconds, traffic = [], self.running.engine.packs.traffic
 
@@ -150,7 +150,7 @@ class Rounds:
         ]
 
     def predicted(self, workers):
-        """What the types say that a round sends and receives, bytes, by what it is."""
+        """Returns the bytes of a round that follow from the types, by what they are."""
         weights = self.process.get_model_weights(self.state).trainable
         model = sum(np.asarray(w).nbytes for w in weights)
         examples = self.shape.clients * self.shape.examples
@@ -167,7 +167,7 @@ class Rounds:
 
 
 def wire():
-    """The bytes that the loopback has received so far."""
+    """Returns the bytes that the loopback has received so far."""
     with open("/proc/net/dev") as file:
         for line in file:
             name, _, rest = line.partition(":")
@@ -192,7 +192,7 @@ class Runs:
         ]
 
     def turn(self):
-        """The seconds of a run, when all are made, and no bytes."""
+        """Returns the seconds of a run, when all are made, and no bytes."""
         load = Federations("", "", leaf_data.ClientTable())
         tff.framework.set_default_context(self.running.context)
         with tempfile.TemporaryDirectory() as folder:

@@ -28,14 +28,14 @@ from tff_pmc.runtime.pack_sums import merged_in_tree
 
 
 def timed(function, *arguments, **options):
-    """What the function gives, and the seconds it took."""
+    """Returns what the function gives, and the seconds it took."""
     begun = time.perf_counter()
     found = function(*arguments, **options)
     return found, time.perf_counter() - begun
 
 
 def ways(client, workers, array):
-    """The seconds of an array's way to a worker, to the other one, and back."""
+    """Returns the seconds of an array's way to a worker, to the other one, and back."""
     (there,), to_worker = timed(
         client.scatter, [array], workers=workers[:1], hash=False
     )
@@ -48,7 +48,7 @@ def ways(client, workers, array):
 
 
 def tree(client, workers, number):
-    """The seconds of a task, in a tree of sums over as many small arrays."""
+    """Returns the seconds of a task, in a tree of sums over as many small arrays."""
     ones = client.scatter([np.ones(3)] * number, workers=workers, hash=False)
 
     def total():

@@ -30,7 +30,7 @@ NUM_IMAGES = 500  # Different ones: making the text takes longer than writing it
 
 
 def image_texts(generator):
-    """The JSON text of some random images."""
+    """Returns the JSON text of some random images."""
     images = np.ones((NUM_IMAGES, 784))
     for image in images:
         places = generator.choice(784, PIXELS_WITH_INK, replace=False)
@@ -39,7 +39,7 @@ def image_texts(generator):
 
 
 def write_file(path, users, sizes, texts, generator):
-    """One file, as LEAF's scripts dump it."""
+    """Writes one file, as LEAF's scripts dump it."""
     with open(path, "w") as file:
         header = json.dumps({"users": users, "num_samples": sizes})
         file.write(header[:-1] + ', "user_data": {')
@@ -53,7 +53,7 @@ def write_file(path, users, sizes, texts, generator):
 
 
 def write_federation(folder, options):
-    """All the files: split 90 to 10, or not yet split."""
+    """Writes all the files: split 90 to 10, or not yet split."""
     generator = np.random.default_rng(0)
     texts = image_texts(generator)
     parts = {"all_data": 1.0} if options.unsplit else {"train": 0.9, "test": 0.1}

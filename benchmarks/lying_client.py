@@ -36,7 +36,7 @@ def cohorts(folder):
 
 
 def mean_weight(rounds, score, normalization, column, factor):
-    """The mean weight of a client that multiplies its value of a column."""
+    """Returns the mean weight of a client that multiplies its value of a column."""
     weights = []
     for raw in rounds:
         for liar in range(len(raw)):
@@ -48,7 +48,7 @@ def mean_weight(rounds, score, normalization, column, factor):
 
 
 def rows(codes, rounds, factors, normalization):
-    """A row for each ordering: the honest weight, then one for each lie."""
+    """Returns a row for each ordering: the honest weight, then one for each lie."""
     orderings = [(code,) for code in codes]
     orderings += itertools.permutations(codes) if len(codes) > 1 else []
     lies = [(0, 1), *itertools.product(range(len(codes)), factors)]

@@ -45,7 +45,7 @@ class Reference:
         return model
 
     def begin(self, index, config):
-        """A server with ordering `index` and our initial weights of the settings."""
+        """Makes a server with ordering `index` and the settings' initial weights."""
         ours = config.model.build().initial_weights[0]
         self._model.set_weights(self._initial)
         for variable, value in zip(averaged(self._model), ours):
@@ -71,11 +71,11 @@ class Reference:
         self._server._Server__compute_p = keep_p
 
     def weights(self):
-        """The weights of the server's model that it averages."""
+        """Returns the weights of the server's model that it averages."""
         return values(self._model)
 
     def next(self):
-        """One round: the cohort, its weights p_k, and its trained models."""
+        """Runs one round; returns the cohort, its weights p_k and trained models."""
         self._server._Server__round_train(self._clients)
         for layer in self._model.layers:
             if isinstance(layer, tf.keras.layers.BatchNormalization):
@@ -111,7 +111,7 @@ def check_repo(parser, repo):
 
 
 def their_form(name, part):
-    """A client's examples twice, as their preparation.py hands them out."""
+    """Returns a client's examples twice, as their preparation.py hands them out."""
     x = part["x"].astype("float32") / 255
     if name == "mnist":
         return (x[..., np.newaxis], np.eye(10, dtype="float32")[part["y"]]) * 2
@@ -130,7 +130,7 @@ def remember_trained(client):
 
 
 def averaged(model):
-    """The variables their server averages: of the layers that have a kernel and a bias.
+    """Returns the variables their server averages: of layers with a kernel and a bias.
 
     Batch normalization has four, on which it fails and goes on.
     """
@@ -140,5 +140,5 @@ def averaged(model):
 
 
 def values(model):
-    """The values of these variables."""
+    """Returns the values of these variables."""
     return [variable.numpy() for variable in averaged(model)]

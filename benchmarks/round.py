@@ -66,7 +66,7 @@ class Contender:
         return statistics.median(seconds[1:])
 
     def memory(self):
-        """The resident bytes of the process and of those that it started."""
+        """Returns the resident bytes of the process and of those that it started."""
         process = psutil.Process(self._process.pid)
         family = [process, *process.children(recursive=True)]
         return sum(member.memory_info().rss for member in family)
@@ -84,7 +84,7 @@ class Contender:
 
 
 def table(names, seconds, memory):
-    """The table, as Markdown."""
+    """Returns the table, as Markdown."""
     against = [name for name in AGAINST if name in names]
     head = ["contender", "seconds", *(f"/ {name}" for name in against), "GB"]
     rows = [head, ["---"] * len(head)]
@@ -100,7 +100,7 @@ def table(names, seconds, memory):
 
 
 def ratio(ours, theirs):
-    """The median of the ratios turn by turn, with the smallest and the largest."""
+    """Returns the median of the ratios turn by turn, the smallest and the largest."""
     ratios = [a / b for a, b in zip(ours, theirs)]
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
 

@@ -59,7 +59,7 @@ class Name:
 
 
 def run(repo, arrays, options, permutation):
-    """One run of theirs, below `experiments/` in the output folder."""
+    """Makes one run of theirs, below `experiments/` in the output folder."""
     folder = pathlib.Path(options.output_dir)
     repo = pathlib.Path(repo).resolve()
     import keras

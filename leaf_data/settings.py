@@ -16,7 +16,7 @@ the documents.
     Decay(factor=2)   # SettingError: --decay_factor must be at least 0, below 1 ...
 
 A registry finds the things of a package, which register themselves by name when they
-are imported. Both stand in `leaf_data` because the data sets need them, too. Nothing
+are imported. Both stand in `leaf_data` because the data sets also need them. Nothing
 here depends on the library that reads the command line.
 """
 

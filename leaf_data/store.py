@@ -66,7 +66,7 @@ def write_store(
             says how many clients it leaves without any.
         seed: the seed of the random choice of these.
         options: what the header reports of the data (its classes' names, for example),
-            as JSON; a data set's options are there, too.
+            as JSON; a data set's options are also there.
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as

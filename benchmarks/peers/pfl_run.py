@@ -54,7 +54,7 @@ class EndOfRound(TrainingProcessCallback):
     """Prints the time."""
 
     def after_central_iteration(self, aggregate_metrics, model, *, central_iteration):
-        """Is called at the end of a round."""
+        """Runs at the end of a round."""
         print(time.perf_counter(), flush=True)
         return False, Metrics()
 

@@ -50,7 +50,7 @@ def federation(shape):
 
 
 def packed(model, shape, data, num_packs, basis=None, engine="local"):
-    """A packed process."""
+    """Builds a packed process."""
     Runtime(engine).install()
     process = processes.build_prioritized_fed_avg(
         model,
@@ -68,7 +68,7 @@ def packed(model, shape, data, num_packs, basis=None, engine="local"):
 
 
 def fed_avg(model, shape, data):
-    """TFF's own weighted federated averaging, one dataset per client."""
+    """Builds TFF's own weighted federated averaging, one dataset per client."""
     Runtime("worker").install()
     process = tff.learning.algorithms.build_weighted_fed_avg(
         model,

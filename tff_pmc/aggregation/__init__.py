@@ -2,7 +2,7 @@
 
 `PrioritizedMeanFactory` is the whole of it as one factory, to compose other
 processes with; `SumOptions` is what can be chosen of the sums. The baselines of
-Dual's Table I are factories, too: `BASELINES` has them by name. Quantization, which is
+Dual's Table I are also factories: `BASELINES` has them by name. Quantization, which is
 none, is the step of a client, `quantize_parameters`, before the simple average.
 """
 

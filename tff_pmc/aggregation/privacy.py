@@ -114,7 +114,7 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
 def add_noise(
     noise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], state: tf.Tensor, values: Any
 ) -> tuple[tf.Tensor, Any]:
-    """Adds `noise(key, tensor)` to each tensor; returns the next (seed, round), too."""
+    """Adds `noise(key, tensor)` to each tensor; also returns the next (seed, round)."""
     fold_in = tf.random.experimental.stateless_fold_in
     flat = tf.nest.flatten(values)
     noisy = [v + noise(fold_in(state, place), v) for place, v in enumerate(flat)]

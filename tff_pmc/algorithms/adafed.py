@@ -64,7 +64,7 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
     def build_process(
         self, context: RunContext, basis: scores.Basis | None = None
     ) -> Any:
-        """Builds the process; where the loss adapts, class weights are broadcast, too.
+        """Builds the process; where the loss adapts, class weights are also sent.
 
         Without classes the loss stays as it is.
         """

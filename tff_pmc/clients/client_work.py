@@ -56,7 +56,7 @@ def build_client_work(
     `measurements`, which are summed, and the `metrics` that `metrics` aggregates.
     Loss and metrics of a round in which no client counts are NaN. For simulation,
     `memory` has arrays `[A, ...]`, one row for each client that remembers. The state
-    then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
+    then also has them, and `train_pack` gives `memory`, `<rows=like memory,
     present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack. Of the
     rows after a round `settled` makes those of the state. With a `num_in_row`, m + 1,
     `train_pack` gives a `row`, float32 [1, m + 1], the criteria of its client and

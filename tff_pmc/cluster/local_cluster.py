@@ -91,7 +91,7 @@ def start(
 def _interrupts_blocked() -> Iterator[None]:
     """Blocks Ctrl-C in the threads that begin meanwhile, and in what they start.
 
-    The terminal sends it to the workers, too: they end when this process ends them.
+    The terminal also sends it to the workers: they end when this process ends them.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -74,7 +74,7 @@ class ClusterOptions(Settings):
     timeout: float = setting(
         60.0,
         "Seconds without an answer after which a cluster's scheduler is lost, and the "
-        "run ends. With --cluster=local those of a worker, too, whose work goes to "
+        "run ends. With --cluster=local also those of a worker, whose work goes to "
         "others (elsewhere Dask's worker-ttl).",
         flag="cluster_timeout",
         within=ABOVE_0,

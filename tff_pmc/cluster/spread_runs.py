@@ -1,6 +1,6 @@
 """Runs that are made at the same time by the workers of a cluster.
 
-The scheduler imports this module, too: TensorFlow, and what needs it, is imported by
+The scheduler also imports this module: TensorFlow, and what needs it, is imported by
 the functions.
 """
 

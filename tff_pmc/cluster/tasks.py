@@ -1,6 +1,6 @@
 """The tasks of a cluster's workers on packs.
 
-The scheduler imports this module, too: TensorFlow is imported by the functions that
+The scheduler also imports this module: TensorFlow is imported by the functions that
 need it, and TFF by none.
 """
 

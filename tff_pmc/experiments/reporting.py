@@ -43,9 +43,9 @@ def write(
         found: the experiment, which names its reports.
         results: the runs.
         folder: where to; it is made if need be.
-        alone: of several seeds those whose own reports are written, too, into
+        alone: of several seeds those whose own reports are also written, into
             `seed_N/`; by default all.
-        page: whether `report.html` is written, too, which has all of the reports.
+        page: whether `report.html` is also written, which has all of the reports.
 
     Returns:
         The tables as text for a terminal, of several seeds those over seeds.

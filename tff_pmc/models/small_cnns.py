@@ -29,7 +29,7 @@ def cifar_cnn(
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
-    """Our CNN for Dual's CIFAR-10 experiment: 1,116,970 parameters.
+    """Builds our CNN for Dual's CIFAR-10 experiment: 1,116,970 parameters.
 
     Four 3x3 convolutions with same padding, of 32, 32, 64 and 64 channels, 2x2 max
     pooling after the second and the fourth, a dense layer of 256 ReLU units and a
@@ -45,7 +45,7 @@ def obstacle_cnn(
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
-    """Our CNN for Dual's obstacle experiment: 4,260,642 parameters.
+    """Builds our CNN for Dual's obstacle experiment: 4,260,642 parameters.
 
     `cifar_cnn` for images of 64 x 64 and two classes; arguments and errors are those
     of `mnist_cnn`.
@@ -61,7 +61,7 @@ def keras_mnist_cnn(
     pooled_dropout: float = 0.25,
     dense_dropout: float = 0.5,
 ) -> tff.learning.models.FunctionalModel:
-    """The CNN of Keras's example `mnist_cnn`: 1,199,882 parameters.
+    """Builds the CNN of Keras's example `mnist_cnn`: 1,199,882 parameters.
 
     Two 3x3 convolutions (32, 64 channels, no padding) with ReLU, 2x2 max pooling,
     dropout, a dense layer of 128 ReLU units, dropout, and a linear layer of 10, whose
@@ -98,7 +98,7 @@ def keras_simple_convnet(
     seed: int = 0,
     dropout: float = 0.5,
 ) -> tff.learning.models.FunctionalModel:
-    """The CNN of Keras's later example, "Simple MNIST convnet": 34,826 parameters.
+    """Builds the CNN of Keras's example "Simple MNIST convnet": 34,826 parameters.
 
     Two 3x3 convolutions (32, 64 channels, no padding), each followed by 2x2 max
     pooling, dropout (a share of the last layer's 1,600 inputs) and a linear layer of

@@ -84,7 +84,7 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
         trainable, non_trainable = model_fn.initial_weights
         arrays = (tuple(map(np.asarray, part)) for part in (trainable, non_trainable))
         return tff.learning.models.ModelWeights(*arrays), model_fn.input_spec
-    # A model of Keras can be called, too.
+    # A model of Keras can also be called.
     made = callable(model_fn) and not isinstance(model_fn, tf.keras.Model)
     model = model_fn() if made else model_fn
     if made and isinstance(model, tff.learning.models.FunctionalModel):

@@ -72,9 +72,9 @@ def build_prioritized_fed_avg(
     aggregate compiles to none of TFF's deployment forms, the clients have to be packed,
     a pack keeps the updates of all its clients, and totals are summed in the clear.
 
-    With an `aggregator` it is federated averaging around this factory: in the place of
-    3 to 5 it aggregates `(w - w_k, n_k)`, of which it sees each client's. Each pack
-    must then hold one client: `pack(examples, cohort, num_packs=len(cohort))`.
+    With an `aggregator` the process is federated averaging around this factory: it
+    replaces steps 3 to 5, aggregates `(w - w_k, n_k)`, and sees each client's. Each
+    pack must then hold one client: `pack(examples, cohort, num_packs=len(cohort))`.
 
     With `W` the type of the model's `ModelWeights`, m criteria and B sums, the
     process has
@@ -95,19 +95,21 @@ def build_prioritized_fed_avg(
                          score=float32, model_sums=..., scalar_sums=...>,
              finalizer=<update_rejected=int32>>
 
-    After `loss_sum` come the model's metrics by name (such as those of a Keras model),
-    with the values that TFF's `build_weighted_fed_avg` reports. `totals` are the sums
-    of the criteria (normalized ones with declared ranges), `monomials` those of the
-    `r_S[k]` (in two stages of normalized criteria), `score` is the sum of the scores.
-    Monomials are float32: a client whose criteria multiply to more than 1e30, or to
-    less than 1e-30 without one of them being 0, is left out like one that is not finite
-    or has no examples. An aggregator has its measurements in the place of these.
+    The model's metrics (such as those of a Keras model) follow `loss_sum` by name, with
+    the values that TFF's `build_weighted_fed_avg` reports. `totals` are the sums of the
+    criteria, which declared ranges normalize first. `monomials` are the sums of the
+    `r_S[k]`, which two stages compute of normalized criteria. `score` is the sum of the
+    scores. An aggregator's measurements replace these three.
+
+    Monomials are float32. A client is left out if its criteria multiply to more than
+    1e30, or to less than 1e-30 while none of them is 0. A client whose update or
+    criteria are not finite, or which has no examples, is also left out.
 
     Clients' data has one of two forms. *Packed*, D is one whole client,
     `<x=..., y=..., client=int32, place=int32>`, and a pack is a sequence of them:
     one in a deployment, many in a simulation (`tff_pmc.pack`). As in
     TFF's tutorials, D is a batch, and each sequence is the dataset of one
-    client. Everything but the loop over examples is the same.
+    client. The two forms differ only in the loop over examples.
 
     Args:
         model: a functional model, or a function that makes a
@@ -178,7 +180,7 @@ def build_prioritized_fed_avg(
             "(sums=SumOptions('range', ...))"
         )
     classes = num_weighted_classes(model_distributor) if model_distributor else 0
-    # Steps 2 and 3: the clients' part.
+    # The parts are built here, and run in the order of steps 1 to 6. Clients: 2 and 3.
     parts = build_round_parts(
         model,
         found,
@@ -189,13 +191,13 @@ def build_prioritized_fed_avg(
         num_weighted_classes=classes,
     )
     client_work = parts.client_work
-    # Steps 4 and 5: the sums, and the score that combines them.
+    # The sums, and the score that combines them: 4 and 5.
     if aggregator is None:
         aggregation = mean.create_for_packs(parts.update_type)
     else:
         client_work = one_client_each(client_work, client_step)
         aggregation = aggregator.create(parts.update_type, WEIGHT_TYPE)
-    # Step 1: the model is sent.
+    # The model is sent: 1.
     distributor = model_distributor
     if distributor is None:
         build_broadcast = tff.learning.templates.build_broadcast_process
@@ -205,7 +207,7 @@ def build_prioritized_fed_avg(
         distributor,
         client_work,
         aggregation,
-        # Step 6: the server's optimizer.
+        # The server's optimizer: 6.
         build_finalizer(parts.server_optimizer, parts.weights_type),
     )
 
@@ -213,8 +215,8 @@ def build_prioritized_fed_avg(
 def with_score(state: Any, basis: Basis, score: Score) -> Any:
     """Returns the state of a process with another score in force.
 
-    Whatever `next` takes it on has that score. Without it the score is that of the
-    process whose `next` is called, and not of the process that made the state.
+    Every `next` that receives the state uses this score. A state without a score uses
+    that of the process whose `next` is called, not that of the process that made it.
 
     Args:
         state: a state of a process built with this basis.

@@ -1,8 +1,8 @@
 """Several runs as data frames: what every report and every claim is made of.
 
-results = tff_pmc.read_results("runs/quickstart-20260101-120000")
-wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
-wide.plot()
+>>> results = tff_pmc.read_results("runs/quickstart-20260101-120000")
+>>> wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
+>>> wide.plot()
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Results:
     def only(self, mask: Any = None, **values: Any) -> Results:
         """Returns some of the runs: by a mask over `runs`, or by values of columns.
 
-        results.only(seed=0, label=["DS", "LD"])
+        >>> results.only(seed=0, label=["DS", "LD"])
         """
         chosen = np.ones(len(self.runs), bool) if mask is None else np.asarray(mask)
         for name, value in values.items():
@@ -288,8 +288,8 @@ def results_of_counts(
 ) -> Results:
     """Returns runs in memory, such as those of a notebook, as `Results`.
 
-        results = results_of_counts({"DS": [[3, 1], [4, 2]]}, examples=[5, 5])
-        figure = accuracy_plot(results)
+        >>> results = results_of_counts({"DS": [[3, 1], [4, 2]]}, examples=[5, 5])
+        >>> figure = accuracy_plot(results)
 
     Args:
         correct: label -> the number of correctly classified test examples of each

@@ -81,7 +81,7 @@ BEYOND_PAPERS = {
     "algorithm_effect": "effect.algorithms",
     "spread_effect": "effect.spread",
 }
-"""The reports beyond the papers: name -> `module.function`. They take losses, too."""
+"""The reports beyond the papers: name -> `module.function`. They also take losses."""
 
 for _name, _place in BEYOND_PAPERS.items():
     REPORTS.register(_name, functools.partial(_report_of, _place))

@@ -233,7 +233,7 @@ def mark_rounds(
             facecolors=face,
             edgecolors=style.color,
             linewidths=0.9,
-            clip_on=False,  # Whole in the last round, too.
+            clip_on=False,  # Whole also in the last round.
             zorder=4,
         )
     return {*theirs, *ours}

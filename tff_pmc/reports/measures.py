@@ -60,7 +60,7 @@ def round_of(
 ) -> Series[float]:
     """Returns the first round in which a column of `rounds` is at its level or above.
 
-    `level` is by seed and label, too; NaN where it is never reached.
+    `level` is also by seed and label; NaN where it is never reached.
     """
     keys = pd.MultiIndex.from_frame(results.rounds[KEY])
     reached = results.rounds[column].to_numpy() >= level.reindex(keys).to_numpy()

@@ -1,6 +1,6 @@
 """The paired effect of one step with another weighting.
 
-In a run with `--counterfactuals` the models of other weightings were judged, too, on
+In a run with `--counterfactuals` the models of other weightings were also judged, on
 the same sums of the same clients. A difference of two of them is of that one round; how
 they vary over the rounds bounds how large their mean is. Rounds follow on one another,
 so that its error is that of the means of moving blocks (Meketon and Schmeiser,

@@ -21,7 +21,7 @@ TABLES = ("markdown", "csv", "latex")
 """The forms of tables. The numbers are always written as CSV; `csv` writes no page."""
 
 FIGURES = ("png", "pdf")
-"""The forms of figures; `pdf` writes a vector PDF, too."""
+"""The forms of figures; `pdf` also writes a vector PDF."""
 
 NO_FIGURES = "none"
 """No file of a figure is written, where tables alone are wanted."""

@@ -36,7 +36,7 @@ Line = Union[str, tuple[int, tuple[float, ...]]]
 
 
 BEHIND: dict[str, Any] = {"linewidth": 3.0, "alpha": 0.45}
-"""How a baseline is drawn behind others: it is seen where a curve lies on it, too."""
+"""How a baseline is drawn behind others: it is also seen where a curve lies on it."""
 
 
 class Style(NamedTuple):

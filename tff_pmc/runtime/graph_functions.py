@@ -67,8 +67,8 @@ def rename_functions(graph: tf.compat.v1.GraphDef, names: Mapping[str, str]) -> 
 def digest(serialized: Any) -> Optional[bytes]:
     """Returns a digest of a TFF computation; None where calls depend on those before.
 
-    Computations of one digest differ in nothing but the names of their functions, as
-    those of a process that is built again for the next seed's run.
+    Computations of equal digest differ only in the names of their functions. Those of a
+    process that is built again for the next seed's run are an example.
     """
     found = type(serialized)()
     found.CopyFrom(serialized)

@@ -34,7 +34,7 @@ from tff_pmc.runtime.pack_sums import (
 from tff_pmc.runtime.round_form import NotInFormError, RoundForm, SumPacks, graph_parts
 from tff_pmc.runtime.worker import WorkerEngine
 
-# How long a signal waits for its handler: Python runs none while TensorFlow does.
+# The most that a signal waits: Python runs no handler while TensorFlow computes.
 _POLL_SECONDS = 0.1
 _KEPT = 4  # The last that were compiled, for equal ones that are built later.
 PACKS_AT_ONCE = len(os.sched_getaffinity(0))
@@ -97,7 +97,7 @@ class LocalEngine:
             content = graph_functions.digest(serialized)
         if content is None:
             return self._compile(computation)
-        key = content, signature  # Which has the Python types, too.
+        key = content, signature  # The signature also has the Python types.
         if key not in self._last:
             self._last[key] = self._compile(computation)
         self._last.move_to_end(key)

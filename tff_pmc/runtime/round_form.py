@@ -15,6 +15,9 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
+
+# These three are private to TFF, whose release requirements.txt pins (0.87.0). In one
+# that moves them this import fails, and first with it tests/runtime/test_local.py.
 from tensorflow_federated.python.core.environments.tensorflow_backend import (
     tensorflow_tree_transformations,
 )

@@ -30,7 +30,7 @@ class Basis:
         summed: the monomials whose weighted updates are summed, each of which
             costs one model of memory and traffic. (The m totals `T_i` are
             scalars and are always summed.)
-        minima: the sets of criteria whose minima weigh updates that are summed, too;
+        minima: the sets of criteria whose minima also weigh updates that are summed;
             they come after the monomials, and cost the same.
         steps: whether scores may set the step's length, which follows from
             the totals.

@@ -100,7 +100,7 @@ def check_capacity(
     for larger in subsets(everything):
         for item in sorted(larger, key=str):
             smaller = larger - {item}
-            # Written so that a value that is not a number is refused, too.
+            # Written so that a value that is not a number is also refused.
             if not value[smaller] <= value[larger] + TOLERANCE:
                 raise ValueError(
                     f"the capacity is not monotone: {name(larger)} has "

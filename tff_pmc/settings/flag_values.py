@@ -105,7 +105,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def place(text: str) -> str:
-    """Parses a path of this machine; in `=~/a`, too, `~` is the home."""
+    """Parses a path of this machine; also in `=~/a`, `~` is the home."""
     if "://" in text:
         raise ValueError("it is an address: name a place of this machine")
     return os.path.expanduser(text)

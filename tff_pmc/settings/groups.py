@@ -184,10 +184,10 @@ class AdjustmentSettings(Settings):
 
     adjustment: str = setting(
         "fixed",
-        "Of the ordering in each round: fixed, backtracking or best_of_all. "
+        "How the ordering is chosen in each round: fixed, backtracking or best_of_all. "
         "Backtracking (DA's Algorithm 1) tests orderings until one is as good as the "
-        "round before. Of several, as fixed,backtracking, each --priority is run with "
-        "each. DS alone has nothing to adjust.",
+        "round before. Several values, for example fixed,backtracking, are combined "
+        "with every --priority. DS alone has nothing to adjust.",
         choices=search.POLICIES,
         repeated=True,
     )
@@ -220,10 +220,10 @@ class CounterfactualSettings(Settings):
 
     kinds: tuple[str, ...] = setting(
         (),
-        "The weightings of which each round's model is judged, too, though it is not "
+        "The weightings of which each round's model is also judged, though it is not "
         "taken: orderings (each criterion alone and every ordering), averages:STEP "
         "(weighted averages, in steps such as 0.25), or ranges (OWA by every "
-        "quantifier, with --normalization=range); or several, as "
+        "quantifier, with --normalization=range); or several, for example "
         "orderings,averages:0.5.",
         flag="counterfactuals",
         parse=flag_values.words,
@@ -231,7 +231,7 @@ class CounterfactualSettings(Settings):
     rates: tuple[float, ...] = setting(
         (),
         "Server learning rates with which each of these is judged besides the "
-        "run's rate, as 0.5,2.",
+        "run's rate, for example 0.5,2.",
         flag="counterfactual_rates",
         parse=flag_values.rates,
     )
@@ -303,7 +303,7 @@ class RecordSettings(Settings):
     )
     targets: tuple[int, ...] = setting(
         (70, 80, 90, 95),
-        "The target accuracies of the tables, percent, as 70,80,90.",
+        "The target accuracies of the tables, percent, for example 70,80,90.",
         parse=flag_values.percentages,
     )
 

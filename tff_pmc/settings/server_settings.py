@@ -9,7 +9,7 @@ from leaf_data.settings import Range, SettingError, Settings, setting
 
 # Above 0.9999 a float32 may be 1, by which Adam and Yogi would divide by 0.
 _A_DECAY = Range(lambda x: 0 <= x <= 0.9999, "from 0 to 0.9999")
-# Its square is a float32, too.
+# Its square is also a float32.
 _A_FLOOR = Range(lambda x: 1e-15 <= x <= 1e15, "from 1e-15 to 1e15")
 
 _USES = {

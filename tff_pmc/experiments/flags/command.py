@@ -196,8 +196,8 @@ class Places(Settings):
     )
     tensorboard: bool = setting(
         False,
-        "The same as --callbacks=tensorboard: write each round's record for "
-        "TensorBoard, too: accuracies and their spread, the distributions over the "
+        "The same as --callbacks=tensorboard: also write each round's record for "
+        "TensorBoard: accuracies and their spread, the distributions over the "
         "clients, and the weights.",
     )
 
@@ -224,7 +224,7 @@ class OfflineOptions(Settings):
     )
     format: str = setting(
         "markdown",
-        "With --tables, the form of the tables, whose numbers are always CSV, too: "
+        "With --tables, the form of the tables, whose numbers are also written as CSV: "
         "markdown, latex (booktabs, for a paper), or csv for the numbers alone.",
         choices=output.TABLES,
     )

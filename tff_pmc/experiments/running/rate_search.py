@@ -44,8 +44,8 @@ def search(
     of all training examples, on which no client trains, dealt to the devices. So it is
     here: `adjustment.validation_fraction` of each device's training examples are held
     out, mixed and dealt anew. The scripts hold out before they partition, which leaves
-    the devices equally many examples, too. The test sets are not looked at, the target
-    is the experiment's highest, and a run ends when it is reached.
+    the devices equally many examples as well. The test sets are not looked at, the
+    target is the experiment's highest, and a run ends when it is reached.
     """
     first = runs[0]
     if not data.has_classes:

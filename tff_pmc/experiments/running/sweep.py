@@ -51,7 +51,7 @@ Finished = tuple[Job, Optional[LostRunError]]
 
 
 def run_job(job: Job, data: leaf_data.FederatedDataset) -> None:
-    """Makes a job's run; what a worker of a cluster calls, too."""
+    """Makes a job's run; a worker of a cluster also calls it."""
     loop.run(
         job.settings,
         data,
