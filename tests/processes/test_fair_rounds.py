@@ -58,7 +58,7 @@ def build(sgd, toy_model, toy_examples):
     """The settings of an algorithm, and its process with the toy model."""
 
     def made(algorithm, own, **options):
-        from tff_pmc.clients.training import Training
+        from tff_pmc.clients.training_options import Training
 
         one = settings("quickstart", {**WHAT, "algorithm": algorithm, **own})
         context = types.SimpleNamespace(

@@ -25,7 +25,7 @@ from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
     from tff_pmc.aggregation import SumOptions
-    from tff_pmc.clients.training import Training
+    from tff_pmc.clients.training_options import Training
 
 _SAMPLE = 82  # A separate stream of random numbers.
 _TRIED = 32  # Test examples on which the model's metrics are tried.
@@ -155,7 +155,7 @@ class RunContext:
     @property
     def training(self) -> Training:
         """The training of a round's clients, the arguments of a builder."""
-        from tff_pmc.clients.training import Training
+        from tff_pmc.clients.training_options import Training
 
         training = self.settings.training
         adversaries: Any = ()

@@ -28,7 +28,7 @@ from tff_pmc.clients.client_work import (
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
-from tff_pmc.clients.training import Training
+from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion
 
 MOST_EXAMPLES = 1_000_000

@@ -8,8 +8,8 @@ the same with a server that measures clients' models. Online adjustment is
 The others evaluate, or make their data.
 """
 
-from tff_pmc.clients.training import Training
-from tff_pmc.processes.adaptive_fed_avg import build_adafed
+from tff_pmc.clients.training_options import Training
+from tff_pmc.processes.adafed_process import build_adafed
 from tff_pmc.processes.counterfactuals import counterfactuals
 from tff_pmc.processes.dataset_evaluation import with_client_number
 from tff_pmc.processes.evaluation import (

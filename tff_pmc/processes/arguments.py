@@ -17,7 +17,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value
 from tff_pmc.clients.packing import split_batch
-from tff_pmc.clients.training import Training
+from tff_pmc.clients.training_options import Training
 from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.scores import Score, prioritized
 

@@ -28,7 +28,7 @@ from tff_pmc import search
 from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions, combine
 from tff_pmc.aggregation.building import zipped
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.clients.training import Training, takes_training
+from tff_pmc.clients.training_options import Training, takes_training
 from tff_pmc.processes import arguments
 from tff_pmc.processes.evaluation import build_correct_counts
 from tff_pmc.processes.round_parts import (

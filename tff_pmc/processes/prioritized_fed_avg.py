@@ -13,7 +13,7 @@ from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions
 from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
 from tff_pmc.aggregation.baselines import ClientStep
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.clients.training import Training, takes_training
+from tff_pmc.clients.training_options import Training, takes_training
 from tff_pmc.processes import arguments
 from tff_pmc.processes.round_parts import (
     Model,

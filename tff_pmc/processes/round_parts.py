@@ -18,7 +18,7 @@ from tff_pmc.aggregation.contributions import averaged, update_type
 from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
-from tff_pmc.clients.training import Training
+from tff_pmc.clients.training_options import Training
 from tff_pmc.models import PackedModel
 from tff_pmc.processes import arguments
 

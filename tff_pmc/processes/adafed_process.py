@@ -21,7 +21,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.clients.training import Training, takes_training
+from tff_pmc.clients.training_options import Training, takes_training
 from tff_pmc.models import PackedModel
 from tff_pmc.processes.prioritized_fed_avg import build_prioritized_fed_avg
 from tff_pmc.processes.server_examples import build_class_weight_distributor
