@@ -13,12 +13,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-<<<<<<< HEAD
-assert len(NOTEBOOKS) == 6
-QUICK = "own_model_and_data"  # The others are slow.
-=======
 assert len(NOTEBOOKS) == 7
->>>>>>> main
+QUICK = "own_model_and_data"  # The others are slow.
 cleared = runpy.run_path(str(ROOT / "tools" / "clear_notebooks.py"))["cleared"]
 
 # Of each figure that is shown, the ticks and the first value of an axis of rounds.

@@ -116,7 +116,7 @@ def test_runs_that_a_callback_has_ended_are_paired(tmp_path):
 @pytest.mark.parametrize(
     ("results", "kind", "words"),
     [
-        (no_baseline(), effect.ORDERINGS, "no run is of MD: there are DS, LD"),
+        (no_baseline(), effect.ORDERINGS, "no run has the label MD: there are DS, LD"),
         (no_baseline(), effect.ALGORITHMS, "DS: there is no run of MD on its data"),
         (other_length(DS3=4), effect.ORDERINGS, "4 rounds under seed 3 and 2 under"),
         (other_length(LD0=3, LD3=3), effect.ORDERINGS, "LD has 3 rounds, and DS has 2"),

@@ -200,7 +200,7 @@ def test_an_interrupt_ends_a_call_within_seconds(start):
             threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
 
         fed_avg = tff_pmc.build_prioritized_fed_avg(
-            tff_pmc.models.keras_simple_convnet(),
+            tff_pmc.models.keras_simple_convnet(dropout=0.0),
             criteria=("DS",),
             packed=False,
             client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),

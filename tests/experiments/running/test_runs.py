@@ -140,7 +140,7 @@ def test_every_registered_criterion_runs_from_the_command_line(finished):
     ("values", "says"),
     [
         ({}, "OWN fails for a made-up client"),
-        ({3: 1.0}, "OWN must not be negative: it gave -1"),
+        ({3: 1.0}, "OWN gave a negative value"),
     ],
 )
 def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, says):

@@ -173,7 +173,7 @@ def _value(
     # A declared range cuts what is below it.
     if value < 0 and context.settings.aggregation.normalization != "range":
         raise criteria_lib.CriterionError(
-            f"the criterion {criterion.code} must not be negative: it gave {value:g} "
-            f"for client {name}"
+            f"the criterion {criterion.code} gave a negative value, {value:g}, for "
+            f"client {name}"
         )
     return value
