@@ -54,16 +54,20 @@ _GUIDE = """\
 the paper makes it. *What the paper says* is in our words, and what follows "Here:" is
 how we made it measurable.
 
-*Ours (paper)* is a mean over seeds ± half of its 95 % interval, and in brackets the
-number of the paper's table or text. A difference is taken between two runs with the
-same seed, which share data, initial weights, cohorts and batches. "0.4 ± 0.6 rounds
-sooner (paper: 1.6)" means: the targets are reached 0.4 rounds earlier than with DS
-alone (FedAvg) or with what else the claim names, averaged over those columns of the
-paper's table that all of our runs reach; in the same columns the paper's table has
-1.6 rounds earlier. Where numbers have signs, + means that what is named first has
-more. Of many numbers only those that decide are shown;
+*Ours (paper)* is a mean over seeds ± half of its 95 % confidence interval, and in
+brackets the number of the paper's table or text. A difference is taken between two
+runs with the same seed, which share data, initial weights, cohorts and batches. "0.4 ±
+0.6 rounds sooner (paper: 1.6)" means: the targets are reached 0.4 rounds earlier than
+with DS alone (FedAvg), or than with the other weighting that the claim names. This is
+averaged over those columns of the paper's table that all of our runs reach; in the
+same columns the paper's table has 1.6 rounds earlier. A column is a share of the
+devices (clients) at a target: the round in which that share has reached that accuracy,
+each device on its own test examples. Points are hundredths of accuracy. Where numbers
+have signs, + means that what is named first has more. Of many numbers only those that
+decide are shown, and "2 more" counts the others;
 [claims.csv](../results/reproduced/claims.csv) has all of them in the same order, with
-noise floors, runs, and the command that makes the runs.
+noise floors (how far apart two runs of the baseline are that differ in their seeds
+alone), runs, and the command that makes the runs.
 
 DS, LD and MD are the criteria dataset size, label diversity and model divergence (PMC
 writes MW for MD); DS≻LD≻MD, or DS,LD,MD, is an ordering with DS first. DA's Low, Mid
@@ -116,8 +120,10 @@ that the papers print.
 _NUMBERS = """\
 ## A few numbers
 
-"Ours" is the median over the seeds, with the lowest and the highest in brackets. Some
-runs are shorter than the paper's or have fewer clients, as the last brackets say."""
+"Ours" is the median over the seeds, with the lowest and the highest in brackets; the
+pages of the papers have means instead. Accuracy and F1 are fractions: .01 is one
+point. Some runs are shorter than the paper's or have fewer clients, as the last
+brackets say."""
 
 _AGAIN = """\
 ## Make the tables and figures again

@@ -178,8 +178,8 @@ def over_the_seven(runs: Runs, metrics: Sequence[str], clients: int) -> Differen
 
 @claim("Dual", "V; Table IV", "dual_criterion")
 def dual_is_the_highest(runs: Runs) -> Differences:
-    """With three clients the dual criterion has the highest accuracy, F1 and MCC of the
-    eight."""
+    """With three clients the dual criterion has the highest accuracy, F1 and MCC
+    (Matthews' correlation coefficient) of the eight."""
     return over_the_seven(runs, ["Accuracy", "F1 Score", "MCC"], clients=3)
 
 
