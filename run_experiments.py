@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import gc
 import os
 import shlex
 import shutil
@@ -87,6 +88,8 @@ def execute(command, runs, table, cluster=None, callbacks=()):
     # exception.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: _leave(n, recorded))
+    # Tracing makes millions of objects that stay, and each collection walks over them.
+    gc.set_threshold(50_000)
     from tff_pmc.criteria import CriterionError
     from tff_pmc.experiments.running import execution
     from tff_pmc.record.record_error import LostRunError, RecordError
