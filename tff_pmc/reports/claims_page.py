@@ -65,7 +65,8 @@ devices (clients) at a target: the round in which that share has reached that ac
 each device on its own test examples. Points are hundredths of accuracy. Where numbers
 have signs, + means that what is named first has more. Of many numbers only those that
 decide are shown, and "2 more" counts the others;
-[claims.csv](../results/reproduced/claims.csv) has all of them in the same order, with
+[claims.csv](../results/reproduced/claims.csv) has all of them in the same order
+(`PMC-7` is the seventh of its lines that begin with PMC), with
 noise floors (how far apart two runs of the baseline are that differ in their seeds
 alone), runs, and the command that makes the runs.
 
