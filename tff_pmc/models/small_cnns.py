@@ -153,7 +153,7 @@ class KerasMnistCnn(ModelSettings):
 
 @dataclasses.dataclass(frozen=True)
 class KerasSimpleConvnet(DroppingModelSettings):
-    """The CNN of Keras's later example, "Simple MNIST convnet": 34,826 parameters."""
+    """The CNN of Keras's example "Simple MNIST convnet": 34,826 parameters."""
 
     function: ClassVar[Callable[..., Any]] = keras_simple_convnet
     element_shape: ClassVar[tuple[int, ...]] = _KERAS_SIMPLE.image
