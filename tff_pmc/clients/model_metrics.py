@@ -96,7 +96,7 @@ def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
 
 
 def updated(model: Any, state: Any, labels: Any, output: Any) -> Any:
-    """The state of a functional model's metrics after one more batch."""
+    """Returns the state of a functional model's metrics after one more batch."""
     batch = tff.learning.models.BatchOutput(
         loss=model.loss(output, labels),
         predictions=output,
@@ -106,10 +106,19 @@ def updated(model: Any, state: Any, labels: Any, output: Any) -> Any:
 
 
 def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
-    """The metrics of an initial functional model on a batch of arrays, by name.
+    """Returns the metrics of an initial functional model on a batch, by name.
 
-    What a metric raises on such labels and outputs is passed on; metrics without names
-    are a `ValueError`.
+    Args:
+        model: a functional model; its metrics are finalized.
+        x: the inputs, [n, ...].
+        y: the labels, [n] or [n, ...].
+
+    Returns:
+        A number by name; empty for a model without metrics.
+
+    Raises:
+        ValueError: the metrics have no names. What a metric raises on such labels and
+            outputs is passed on.
     """
     if not tf.nest.flatten(OwnMetrics.of(model).specs):
         return {}

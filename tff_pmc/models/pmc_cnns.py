@@ -49,7 +49,7 @@ def mnist_cnn(
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
-    """The CNN of PMC's MNIST experiments: 1,663,370 parameters.
+    """Builds the CNN of PMC's MNIST experiments: 1,663,370 parameters.
 
     Two 5x5 convolutions (32, 64 channels, same padding), each followed by 2x2
     max pooling, a dense layer of 512 ReLU units and a linear layer of 10.
@@ -78,7 +78,7 @@ def femnist_cnn(
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
-    """The CNN of DA's FEMNIST experiment: 6,603,710 parameters.
+    """Builds the CNN of DA's FEMNIST experiment: 6,603,710 parameters.
 
     `mnist_cnn` with a dense layer of 2048 units and 62 classes (digits, upper
     and lower case), as in LEAF; see there for arguments and errors. Its images
@@ -93,7 +93,7 @@ def celeba_cnn(
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
-    """The CNN that PMC describes for CelebA: 8,409,025 parameters.
+    """Builds the CNN that PMC describes for CelebA: 8,409,025 parameters.
 
     Two 3x3 convolutions (32, 64 channels, same padding), each followed by 2x2 max
     pooling, a dense layer of 512 ReLU units and one sigmoid unit. Arguments and errors
@@ -110,7 +110,7 @@ def celeba_reference_cnn(
     batch_norm: str = "frozen",
     dropout: float = 0.3,
 ) -> tff.learning.models.FunctionalModel:
-    """The CNN of the authors' published code for CelebA: 16,837,057 parameters.
+    """Builds the CNN of the authors' published code for CelebA: 16,837,057 parameters.
 
     Two 5x5 convolutions (32, 64 channels), each followed by 2x2 max pooling, a dense
     layer of 1024 ReLU units, batch normalization, dropout and one sigmoid unit.

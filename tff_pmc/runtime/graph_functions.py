@@ -40,7 +40,12 @@ def called_functions(graph: tf.compat.v1.GraphDef) -> dict[str, Any]:
 
 
 def rename_functions(graph: tf.compat.v1.GraphDef, names: Mapping[str, str]) -> None:
-    """Gives functions other names, by the old ones, wherever they are named."""
+    """Renames all functions of a graph in place, wherever they are named.
+
+    Args:
+        graph: the graph.
+        names: the new name of each function of its library, by the old one.
+    """
 
     def rename(attributes: Any) -> None:
         for value in attributes.values():
@@ -103,7 +108,7 @@ def _graphs(message: Any) -> Iterator[Any]:
 
 
 def _keeps(nodes: Any) -> bool:
-    """Whether an operation of these nodes keeps something for the next call."""
+    """Returns whether an operation of these nodes keeps something between calls."""
     declared = [op_def_registry.get(node.op) for node in nodes]
     kept = {one.name for one in declared if one is not None and one.is_stateful}
     return not all(map(_WITHOUT_MEMORY.fullmatch, kept))

@@ -64,9 +64,11 @@ class TestEvaluator:
         if self._own is None:
             self._metrics = traced(processes.build_metrics, context.model)
         if self._metrics is not None:
-            self._metric_packs = processes.evaluation_packs(
-                self.examples, num_packs=settings.training.num_packs
-            )
+            self._metric_packs = self._packs
+            if self._single:  # The others are packs for predictions.
+                self._metric_packs = processes.evaluation_packs(
+                    self.examples, num_packs=settings.training.num_packs
+                )
         self._confusion, server = None, data.server_examples
         if server is not None and data.has_classes:
             self._confusion = build_confusion(

@@ -138,9 +138,13 @@ def train_round(
     chosen, num_asked = context.cohorts.choose(
         round_num, lambda: trainer.get_model_weights(state)
     )
-    outcome = trainer.next(state, context.pack(chosen))
+    packs = context.pack(chosen)
+    prepared = time.perf_counter() - start
+    outcome = trainer.next(state, packs)
     weights = trainer.get_model_weights(outcome.state)
-    train_seconds = outcome.train_seconds or time.perf_counter() - start
+    train_seconds = time.perf_counter() - start
+    if outcome.train_seconds:  # What follows in a search tests candidates.
+        train_seconds = prepared + outcome.train_seconds
     measured = predicted = central = None
     tested = context.settings.record.tests(round_num)
     model_metrics = evaluator.metrics_of_model(weights, tested)
