@@ -29,7 +29,7 @@ class StorePart(NamedTuple):
     part: str
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Examples:
     """All clients' examples; client k has rows `row_splits[k]:row_splits[k + 1]`.
 
@@ -74,6 +74,12 @@ class Examples:
         attributes = {k: _read_only(np.asarray(v)) for k, v in self.attributes.items()}
         object.__setattr__(self, "attributes", attributes)
         self._check()
+
+    def __repr__(self) -> str:
+        arrays = {"x": self.x, "y": self.y, **self.attributes}
+        each = (f"{name}: {a.dtype} {[*a.shape[1:]]}" for name, a in arrays.items())
+        count = f"{len(self.y)} of {len(self.client_ids)} clients"
+        return f"Examples({count}, {', '.join(each)})"
 
     def _check(self) -> None:
         one_each = self.y.ndim == 1 or (self.y.ndim > 1 and not self.has_classes)

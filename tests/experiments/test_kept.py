@@ -5,7 +5,7 @@ import pathlib
 import shutil
 
 import pytest
-from cli import refused, run
+from cli import quick_runs, refused, run
 
 from tff_pmc.experiments import kept
 from tff_pmc.record.results import EXPERIMENT, TABLES, read_results
@@ -98,7 +98,8 @@ def test_what_changed_is_named(copy, capsys):
 @pytest.mark.parametrize("name", ["quickstart", "dual_table4", "femnist_fixed"])
 def test_tables_and_comparisons_of_kept_folders(name, tmp_path):
     folder, out = RESULTS / name, tmp_path / "out"
-    done = run(f"--tables={folder}", f"--output_dir={out}")
+    with quick_runs():
+        done = run(f"--tables={folder}", f"--output_dir={out}")
     assert done.stdout.strip()
     for path, content in products(folder).items():
         if (out / path).exists():

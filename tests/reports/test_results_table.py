@@ -21,7 +21,7 @@ def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
     assert csv["value"][0] == first
     assert text.splitlines()[2].split()[3] == str(first)
     page = (tmp_path / "results.md").read_text()
-    assert "cnn, sgd with rate 0.1, E = 5, B = 0, 3 rounds" in page
+    assert "cnn, sgd with rate 0.1, E = 5, B = all, 3 rounds" in page
 
 
 def test_where_no_target_was_reached_a_sentence_says_so(tmp_path):

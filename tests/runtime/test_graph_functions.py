@@ -1,5 +1,7 @@
 """What is compiled of a process serves an equal one, and no other."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ def compiled(monkeypatch):
         return real(computation, *more)
 
     monkeypatch.setattr(local, "RoundForm", counted)
+    monkeypatch.setattr(local.LocalEngine, "_last", collections.OrderedDict())
     return found
 
 
@@ -49,7 +52,7 @@ def digest(computation):
 def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
     build, compiled, toy_examples, assert_same_bits
 ):
-    from tff_pmc.runtime import Runtime
+    from tff_pmc.runtime import Runtime, local
 
     def rounds(process):
         state, found = process.initialize(), []
@@ -64,6 +67,9 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
         second = rounds(build(seed=1))
     assert len(compiled) == 1
     with Runtime("local"):
+        assert_same_bits(second, rounds(build(seed=1)))
+        assert len(compiled) == 1  # Another engine has it, too.
+        local.LocalEngine._last.clear()
         assert_same_bits(second, rounds(build(seed=1)))
     assert len(compiled) == 2
     kernels = [
@@ -127,4 +133,4 @@ def test_few_are_kept(compiled):
         for number in numbers:
             assert adding(number)([1, 2]) == 3 + 2 * number
         assert len(running.engine._last) == local._KEPT
-    assert not running.engine._last and len(compiled) == len(numbers)
+    assert len(compiled) == len(numbers)

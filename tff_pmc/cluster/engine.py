@@ -6,6 +6,7 @@ The sum of packs is a tree that their number fixes, so results equal those of
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import threading
@@ -46,6 +47,7 @@ class ClusterEngine(LocalEngine):
             cluster = ClusterOptions(cluster)
         self._options = cluster
         self.connection = ClusterConnection(cluster)
+        self._last = collections.OrderedDict()  # They are bound to this cluster.
         self.packs = PacksOnWorkers(self.connection)  # They serve all computations.
         self._one_at_a_time = threading.Lock()
         self._record("clients")

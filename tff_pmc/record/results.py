@@ -89,6 +89,10 @@ class Results:
         self._read = read
         self._predictions = predictions
 
+    def __repr__(self) -> str:
+        seeds = ", ".join(map(str, self.seeds))
+        return f"Results({'; '.join(self.labels)}; seeds: {seeds}; path: {self.path})"
+
     def _table(self, name: str) -> pd.DataFrame:
         found = self._read(name)
         if found is None:

@@ -65,10 +65,9 @@ devices (clients) at a target: the round in which that share has reached that ac
 each device on its own test examples. Points are hundredths of accuracy. Where numbers
 have signs, + means that what is named first has more. Of many numbers only those that
 decide are shown, and "2 more" counts the others;
-[claims.csv](../results/reproduced/claims.csv) has all of them in the same order
-(`PMC-7` is the seventh of its lines that begin with PMC), with
-noise floors (how far apart two runs of the baseline are that differ in their seeds
-alone), runs, and the command that makes the runs.
+[claims.csv](../results/reproduced/claims.csv) has all of them, with noise floors (how
+far apart two runs of the baseline are that differ in their seeds alone), runs, and the
+command that makes the runs.
 
 DS, LD and MD are the criteria dataset size, label diversity and model divergence (PMC
 writes MW for MD); DS≻LD≻MD, or DS,LD,MD, is an ordering with DS first. DA's Low, Mid
@@ -133,10 +132,12 @@ _AGAIN = """\
     $PYTHON -m tff_pmc.experiments.kept remake results/reproduced
 
 makes every table and figure of the folders below from the recorded runs, without
-training. A test checks that the tables stay the same."""
+training, in a few minutes, and names the files that changed. A test checks that the
+tables stay the same; of figures the layout of a text may change."""
 
 _KEPT = """\
-Each folder has the records, tables and plots of one command. Its `experiment.json`
+Each folder has the records, tables and plots of one command; of several seeds the
+paper's own table is in `seed_0/`, for the first of them. Its `experiment.json`
 has that command, and names the files that later versions did not make again, with the
 reason. Hours are those of training and testing, added up over the runs, several of
 which may have run at the same time. "bfloat16 factors": the processor rounded the
@@ -147,14 +148,18 @@ the convolutions, which the papers' networks do not have."""
 def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     """Returns a row a claim: what it says, and what the kept runs say of it.
 
-    The columns are `paper`, `place`, `says`, `ours` (our numbers), `kept` (the runs
-    that were judged, or those that there are where none could be), `verdict`, `why`
-    (the reason, or how to run it), `decided_by`, `seeds` and `shown`, as in `Answer`;
-    `shown` has the numbers that the page shows, and is no column of the table.
+    The columns are `claim` (`PMC-7`), `paper`, `place`, `says`, `ours` (our numbers),
+    `kept` (the runs that were judged, or those that there are where none could be),
+    `verdict`, `why` (the reason, or how to run it), `decided_by`, `seeds` and `shown`,
+    as in `Answer`; `shown` has the numbers that the page shows, and is no column of the
+    table.
     """
-    return pd.DataFrame(
+    table = pd.DataFrame(
         [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS
     )
+    number = table.groupby("paper").cumcount() + 1
+    table.insert(0, "claim", table["paper"] + "-" + number.astype(str))
+    return table
 
 
 _COLUMNS = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
@@ -166,8 +171,7 @@ def page(table: pd.DataFrame) -> str:
     counts = _counts(table["verdict"])
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
     parts = [_HEAD, f"**{len(table)} claims: {words}.**", _GUIDE]
-    number = table.groupby("paper").cumcount() + 1
-    named = table["paper"] + "-" + number.astype(str) + " (" + table["place"] + ")"
+    named = table["claim"] + " (" + table["place"] + ")"
     for paper, of in table.assign(named=named).groupby("paper", sort=False):
         title, year, _ = PAPERS[paper]
         parts += [f"## {paper}", f"*{title}* ({year}){_page_of(str(paper))}"]
@@ -359,8 +363,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             text = results_page(folders, name)
         else:
             table = judged(claims(given.paper), kept_runs(folders.values()))
-            as_csv = table.drop(columns="shown").to_csv(index=False)
-            text = as_csv if given.csv else page(table)
+            named = table.drop(columns="shown").rename(columns={"seeds": "seeds_needed"})
+            text = named.to_csv(index=False) if given.csv else page(table)
     except ValueError as error:
         parser.exit(2, f"{error}\n")
     sys.stdout.write(text)

@@ -76,10 +76,15 @@ def _conditions(run: pd.Series[Any]) -> str:
         f"from {run['data_source']}. "
         f"{run['model']}, "
         f"{run['client_optimizer']} with rate {run['learning_rate']:g}, "
-        f"E = {run['local_epochs']:.0f}, B = {run['batch_size']:.0f}, "
+        f"E = {run['local_epochs']:.0f}, B = {batch_text(run['batch_size'])}, "
         f"{run['rounds']:.0f} rounds, seed {run['seed']}."
         f"{sample}{seldom}"
     )
+
+
+def batch_text(size: float) -> str:
+    """Returns a batch size for a reader: 0 is all of a client's examples."""
+    return f"{size:.0f}" if size else "all"
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -10,7 +10,7 @@ from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, styles
 from tff_pmc.reports.accuracy_plot import accuracy_plot, loss_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
-from tff_pmc.reports.conditions import data_caveat
+from tff_pmc.reports.conditions import batch_text, data_caveat
 from tff_pmc.reports.paired import ordering_of
 
 
@@ -59,10 +59,9 @@ def title_of(results: Results) -> str:
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
     normalization = first.get("normalization", "sum")
     other = "" if normalization == "sum" else f", normalization {normalization}"
-    size = f"{first['batch_size']:.0f}" if first["batch_size"] else "all"
     return (
         f"{first['experiment']}: {name}{part}{clients} clients, {partition}"
-        f"E = {first['local_epochs']:.0f}, B = {size}, "
+        f"E = {first['local_epochs']:.0f}, B = {batch_text(first['batch_size'])}, "
         f"rate {first['learning_rate']:g}{other}" + (f"\n({caveat})" if caveat else "")
     )
 

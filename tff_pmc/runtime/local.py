@@ -36,7 +36,7 @@ from tff_pmc.runtime.worker import WorkerEngine
 
 # The most that a signal waits: Python runs no handler while TensorFlow computes.
 _POLL_SECONDS = 0.1
-_KEPT = 4  # The last that were compiled, for equal ones that are built later.
+_KEPT = 8  # Of the last that were compiled: a process has a round and a test.
 PACKS_AT_ONCE = len(os.sched_getaffinity(0))
 """How many packs are trained at once: as many as this process has cores."""
 
@@ -47,16 +47,19 @@ _R = TypeVar("_R")
 class LocalEngine:
     """Runs computations in this process; `private` is for the worker it may need.
 
-    Its `context` is what is installed in TFF.
+    Its `context` is what is installed in TFF. What was compiled last serves all engines
+    of this process, for a process that is built again: the next seed's, or that of a
+    notebook's cell which is run again.
     """
+
+    # A program of TFF trains and evaluates at once.
+    _one_compiles = threading.Lock()
+    _last: collections.OrderedDict[Any, Any] = collections.OrderedDict()
 
     def __init__(self, *, private: bool = True) -> None:
         self._private = private
         self.worker: Optional[WorkerEngine] = None
-        # A program of TFF trains and evaluates at once.
-        self._one_compiles = threading.Lock()
         self._compiled: dict[int, tuple[Optional[Callable[[Any], Any]], Any]] = {}
-        self._last: collections.OrderedDict[Any, Any] = collections.OrderedDict()
         self.context = LocalContext(self.run)
 
     def run(self, computation: tff.Computation, argument: Any) -> Any:
@@ -78,7 +81,6 @@ class LocalEngine:
     def close(self) -> None:
         """Ends the worker, if there is one."""
         self._compiled.clear()
-        self._last.clear()
         if self.worker is not None:
             self.worker.close()
             self.worker = None

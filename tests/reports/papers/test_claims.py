@@ -535,7 +535,7 @@ def test_a_rank_correlation_is_of_the_first_criterion():
     found = answer("PMC", "variance_helps_on_iid", kept(runs))
     ranks = np.corrcoef([2, 3.5, 1, 3.5], [2, 4, 1, 3])[0, 1]
     assert found.ours == f"rank correlation with the best accuracy {ranks:+.2f}"
-    assert found.why.startswith("the kept runs end after 3 of the 100 rounds")
+    assert found.why.startswith("the kept runs have 3 rounds, and the claim takes 100")
 
 
 ABOVE, BELOW = (0, math.inf), (-math.inf, 0)

@@ -134,7 +134,7 @@ LINEAR = {"model": "mnist_cnn", "conv_activation": "none"}
     [
         ({"data_source": "INCOMPLETE: a"}, 0, "not on the paper's data: I", True),
         ({"data_options": {"image_fraction": 0.05}}, 0, "on 0.05 of the images", True),
-        ({}, 4, "the kept runs end after 3 of the 4 rounds", False),
+        ({}, 4, "the kept runs have 3 rounds, and the claim takes 4", False),
         ({}, 3, "", False),
         (RELU, 0, "kept runs are with ReLU after the convol", False),
         (LINEAR, 0, "", False),

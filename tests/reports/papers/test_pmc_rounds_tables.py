@@ -95,7 +95,7 @@ REPORTS = ("pmc_table6", "pmc_table7", "pmc_figure3")
     ("correct", "sizes", "words"),
     [
         (np.zeros((5, 10), int), [100] * 9 + [99], "DS and IS were .* other clients"),
-        (np.zeros((6, 10), int), [100] * 10, "DS has 5 rounds and IS has 6"),
+        (np.zeros((6, 10), int), [100] * 10, "CB,DS,IS has 5 rounds and IS has 6"),
     ],
 )
 def test_runs_that_cannot_be_compared_are_refused(
@@ -105,6 +105,18 @@ def test_runs_that_cannot_be_compared_are_refused(
     with pytest.raises(RecordError, match=words) as error:
         write(report, both, tmp_path)
     assert "\n" not in str(error.value) and list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_reached_all_targets_may_be_shorter(tmp_path):
+    """DS is at 100 % in round 2 and ends; LD needs a third round for nine devices."""
+    short = made({"DS": [[0] * 10, [100] * 10]}, [100] * 10)
+    long = made({"LD": [[0] * 10, [100] * 8 + [0] * 2, [100] * 10]}, [100] * 10)
+    both = join_results([short, long])
+    write("pmc_table4", both, tmp_path)
+    cells = pd.read_csv(tmp_path / "table4.csv").query("target_accuracy_pct == 95")
+    found = cells.pivot(index="quantity", columns="devices", values="ours")
+    assert found.loc["rounds", ["80%", "90%"]].tolist() == [2, 2]
+    assert found.loc["gain", ["80%", "90%"]].tolist() == [0, -1]
 
 
 @pytest.mark.parametrize("report", [*REPORTS, "pmc_variance", "da_table1"])

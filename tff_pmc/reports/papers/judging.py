@@ -233,7 +233,8 @@ def _caveats(one: Difference) -> tuple[list[str], list[str]]:
     shortest = runs["length"].min()
     if shortest < one.least_rounds:
         others.append(
-            f"the kept runs end after {shortest} of the {one.least_rounds} rounds"
+            f"the kept runs have {shortest} rounds, and the claim takes "
+            f"{one.least_rounds}"
         )
     return data, others
 

@@ -19,6 +19,7 @@ from tff_pmc.record.reference_code import TARGETS, orderings
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.papers import published
+from tff_pmc.reports.rounds_to_target import rounds_to_target
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 AVERAGE = "Avg."
@@ -80,8 +81,9 @@ class PaperResults:
     def rows(self, results: Results) -> Results:
         """Returns the runs that are rows, in the order of the rows.
 
-        Other clients, or another number of rounds, on which what counts as not reached
-        depends, are a `RecordError`.
+        Other clients are a `RecordError`, and so is another number of rounds, on which
+        what counts as not reached depends. A run that has reached all targets may be
+        shorter (`--until=targets`).
         """
         found = results.only(label=self.labels)
         found.runs = found.runs.sort_values(
@@ -89,12 +91,15 @@ class PaperResults:
         )
         published.check_clients(found)
         length = found.length.droplevel("seed")
-        for label in found.labels:
-            first = found.labels[0]
-            if length[label] != length[first]:
+        short = [label for label in found.labels if length[label] < length.max()]
+        if short:
+            reached = rounds_to_target(found.only(label=short), self.targets)
+            late = reached[reached["rounds"].isna()]["label"]
+            if len(late):
                 raise RecordError(
-                    f"{first} has {length[first]} rounds and {label} has "
-                    f"{length[label]}: PMC's tables compare equally long runs"
+                    f"{late.iloc[0]} has {length[late.iloc[0]]} rounds and "
+                    f"{length.idxmax()} has {length.max()}: PMC's tables compare runs "
+                    "that are equally long, or have reached all targets"
                 )
         return found
 

@@ -94,9 +94,9 @@ def report(results: Results, *, experiment: str) -> Report:
     cells.loc[early, "difference"] = np.nan
     if short:
         notes.append(
-            f"At {', '.join(map(str, short))} % ours end before DS arrives where the "
-            "paper's does: averages have other columns there than the published, and "
-            "no difference from them is shown."
+            f"At {', '.join(map(str, short))} % our run of DS is too short for columns "
+            "that the paper has: our averages are of fewer columns there, and are not "
+            "compared."
         )
     if cells["impossible"].any():
         notes.append(
