@@ -363,7 +363,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             text = results_page(folders, name)
         else:
             table = judged(claims(given.paper), kept_runs(folders.values()))
-            named = table.drop(columns="shown").rename(columns={"seeds": "seeds_needed"})
+            named = table.drop(columns="shown").rename(
+                columns={"seeds": "seeds_needed"}
+            )
             text = named.to_csv(index=False) if given.csv else page(table)
     except ValueError as error:
         parser.exit(2, f"{error}\n")

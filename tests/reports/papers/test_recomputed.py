@@ -5,6 +5,7 @@ import functools
 import gzip
 import math
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -77,6 +78,39 @@ def test_rounds_saved_over_the_columns_that_every_run_reached():
         }
     printed = np.mean([gains[target, f"{share}%"] for target, share in reached])
     assert row["ours"].endswith(f"printed {printed:+.1f}")
+
+
+def test_the_late_columns_of_ds_and_md_are_on_the_page():
+    page = (KEPT.parents[1] / "docs" / "pmc.md").read_text("utf-8")
+    part = page.split("**Do the late columns agree, too?**")[1].split("\n\n**")[0]
+    lines = re.findall(r"^\| (\d+) %, (ours|paper) \| (.*) \|$", part, re.M)
+    shown = {
+        (int(target), whose): [int(cell) for cell in cells.split(" | ")]
+        for target, whose, cells in lines
+    }
+    ours = rounds("mnist_table4_long", 0, "DS")
+    with open(KEPT.parent / "paper" / "pmc_table4.csv", encoding="utf-8") as file:
+        theirs = {
+            (int(one["target_accuracy_pct"]), one["devices"]): int(one["value"])
+            for one in csv.DictReader(file)
+            if one["quantity"] == "rounds"
+        }
+    for target in (70, 80, 90, 95):
+        of = [ours[target, share] for share in range(10, 100, 10)]
+        printed = [theirs[target, f"{share}%"] for share in range(10, 100, 10)]
+        assert (shown[target, "ours"], shown[target, "paper"]) == (of, printed)
+    sooner = [100 * (a - b) / a for a, b in zip(printed, of)]
+    assert [round(f(sooner[:-1])) for f in (min, max)] == [7, 17]
+    assert round(sooner[-1]) == 29 and "7 to 17 % sooner" in part
+    assert "29 % sooner" in part and f"in round {max(ours.values())} (" in part
+    other = rounds("mnist_table4_long", 0, "MD")
+    gains = [
+        np.mean(
+            [ours[target, share] - other[target, share] for share in range(10, 100, 10)]
+        )
+        for target in (95, 90)
+    ]
+    assert [round(gain, 1) for gain in gains] == [0.2, -1.8]
 
 
 @pytest.mark.parametrize(

@@ -221,8 +221,10 @@ class Runs(NamedTuple):
         place = ["folder", "seed"]
         if not len(self.rows):
             raise RecordError(f"not run: {_listed(labels)}")
-        known = self.rows["length"].where(
-            ~(self.rows["arrived"].astype(bool) & arrivals), math.inf
+        known = (
+            self.rows["length"]
+            .astype(float)
+            .where(~(self.rows["arrived"].astype(bool) & arrivals), math.inf)
         )
         runs = self.rows.assign(known=known)
         runs = runs[runs["known"] >= self.setting("rounds", 0)]
