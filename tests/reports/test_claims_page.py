@@ -178,11 +178,11 @@ def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
 
 
 def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
-    own = ["PMC", "1", "x (Here: y.)", "a +1 (noise floor 2); b +2", "runs"]
+    own = ["PMC-1", "PMC", "1", "x (Here: y.)", "a +1 (noise floor 2); b +2", "runs"]
     own += ["open", "why", "b", "7", "b +2; 1 more"]
 
     def last_line(**changes):
-        columns = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
+        columns = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
         columns += ["decided_by", "seeds", "shown"]
         table = pd.DataFrame([own], columns=columns).assign(**changes)
         return claims_page.page(table).rstrip().split("\n\n")[-2:]

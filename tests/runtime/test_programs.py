@@ -1,6 +1,7 @@
 """What a context gives to whom: references to TFF's programs, values to the others."""
 
 import asyncio
+import collections
 import threading
 import time
 
@@ -70,6 +71,7 @@ def test_two_who_call_at_once_compile_once(monkeypatch, add):
         return lambda argument: sum(argument)
 
     monkeypatch.setattr(engine, "_compile", compile_slowly)
+    monkeypatch.setattr(engine, "_last", collections.OrderedDict())
     found = []
     calls = [
         threading.Thread(target=lambda: found.append(engine.run(add, [1, 2])))
