@@ -36,7 +36,7 @@ from tff_pmc.runtime.worker import WorkerEngine
 
 # The most that a signal waits: Python runs no handler while TensorFlow computes.
 _POLL_SECONDS = 0.1
-_KEPT = 8  # Of the last that were compiled: a process has a round and a test.
+_KEPT = 8  # Of what was compiled last: a process has a round and a test.
 PACKS_AT_ONCE = len(os.sched_getaffinity(0))
 """How many packs are trained at once: as many as this process has cores."""
 

@@ -221,11 +221,8 @@ class Runs(NamedTuple):
         place = ["folder", "seed"]
         if not len(self.rows):
             raise RecordError(f"not run: {_listed(labels)}")
-        known = (
-            self.rows["length"]
-            .astype(float)
-            .where(~(self.rows["arrived"].astype(bool) & arrivals), math.inf)
-        )
+        arrived = self.rows["arrived"].astype(bool) & arrivals
+        known = self.rows["length"].astype(float).mask(arrived, math.inf)
         runs = self.rows.assign(known=known)
         runs = runs[runs["known"] >= self.setting("rounds", 0)]
         runs = runs.drop_duplicates([*place, "label"])
