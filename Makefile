@@ -71,6 +71,7 @@ lint: venv
 docs: venv
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
 	$(RUN) tools/check_site.py build/site
+	@echo "The site is in build/site: open build/site/index.html"
 
 # With pip, which knows where this machine's index has the CPU builds of PyTorch. Flower
 # needs Python 3.11.

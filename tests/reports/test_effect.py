@@ -68,7 +68,7 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     assert "Censored: under some seed" in text and "nan" not in text
     assert "| LD | later in 0 and earlier in 1 of 5 seeds |  |  | censored |" in text
     assert "2 of 2 comparisons lie outside" in text  # Both accuracies.
-    assert "| DS | 0.7000 | 0.7000 | – |" in text  # The means over the seeds.
+    assert "| DS | 0.7000 | 0.7000 | — |" in text  # The means over the seeds.
 
 
 def test_of_four_seeds_nothing_is_claimed_and_another_may_be_the_baseline(tmp_path):
@@ -228,7 +228,7 @@ def test_weights_are_those_on_the_cohorts_of_the_baseline(tmp_path):
     found = rows.groupby("ordering").first().loc["LD,DS", [*effect.WEIGHTS]]
     expected = [1 / 6, 144 / 74, 3 / 4 - 7 / 12, 1 / 2 - 5 / 12]
     np.testing.assert_allclose(found.astype(float), expected, rtol=1e-5)
-    assert "nan" not in text and "| weights of my own | – | – | – | – |" in text
+    assert "nan" not in text and "| weights of my own | — | — | — | — |" in text
     assert "–: no ordering of the criteria of DS's runs." in text
 
 

@@ -18,7 +18,7 @@ it is `simple_average` after the client's step `quantize_parameters` (`client_st
 `quantized_updates` is another thing, which the paper does not have.
 
     >>> process = BASELINES["median"]().create(update_type, baseline_parts.WEIGHT_TYPE)
-    >>> process.next(process.initialize(), updates, [600.0, 20.0, 100.0])
+    >>> process.next(process.initialize(), updates, [600.0, 20.0])
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def counterfactuals(
 
     Example:
         >>> tests = tff_pmc.evaluation_packs(data.test_examples)
-        >>> tff_pmc.counterfactuals(online, state, clients, tests)
+        >>> tff_pmc.counterfactuals(online, online.initialize(), clients, tests)
     """
     import pandas as pd
 

@@ -89,8 +89,9 @@ Verdicts:
   both outcomes.
 - **not run far enough**: our runs are too few or too short, reach only a part of the
   columns, or have another network than the paper's.
-- **cannot be tested here**: it needs data that we could not obtain.
+- **cannot be tested here**: it needs data that we could not obtain."""
 
+_DIFFERENCES = """\
 ## Where our runs differ from the papers
 
 - Only runs with the paper's normalization and protocol count.
@@ -171,6 +172,8 @@ def page(table: pd.DataFrame) -> str:
     counts = _counts(table["verdict"])
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
     parts = [_HEAD, f"**{len(table)} claims: {words}.**", _GUIDE]
+    if any(map(_page_of, table["paper"])):
+        parts.append(_DIFFERENCES)
     named = table["claim"] + " (" + table["place"] + ")"
     for paper, of in table.assign(named=named).groupby("paper", sort=False):
         title, year, _ = PAPERS[paper]

@@ -25,6 +25,9 @@ def report(results: Results) -> Report:
     head = ["run", "client", "rounds in the cohort", "mean weight, equal: 1"]
     grid = [head]
     for label, own in relative.groupby("label", sort=False):
+        if own["relative"].sub(1).abs().max() < 1e-9:
+            grid.append([str(label), "every client", "", "1.00"])
+            continue
         means = own.groupby("client")["relative"].agg(["size", "mean"])
         for client, row in means.nlargest(MOST_SHOWN, "mean").iterrows():
             grid.append(

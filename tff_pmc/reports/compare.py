@@ -16,7 +16,7 @@ from tff_pmc.record import reference_code
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import Report, figures, styles
-from tff_pmc.reports.pages import grid_text, number
+from tff_pmc.reports.pages import MISSING, grid_text, number
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     caveats,
@@ -178,7 +178,7 @@ def _rounds_text(rows: pd.DataFrame) -> str:
         for place, (name, words) in enumerate(_NAMES.items()):
             form = "+.0f" if name == "difference" else ".0f"
             start = ["", ""] if place else [f"{target} %", str(label)]
-            cells = [number(one, form) or "-" for one in part[name]]
+            cells = [number(one, form, MISSING) for one in part[name]]
             grid.append([*start, words, *cells])
     title = "Rounds until a share of the devices reaches the target accuracy"
     return f"{title}\n{grid_text(grid, 3)}"

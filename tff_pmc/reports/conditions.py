@@ -51,6 +51,7 @@ def conditions(results: Results) -> list[str]:
     ends = dict.fromkeys(
         (row["label"], int(length[row["seed"], row["label"]]), int(row["rounds"]))
         for row in rows
+        if not _or(row.get("ended_early"), "")  # `caveats` has these.
     )
     return found + [
         f"The record of {label} ends with round {recorded} of {planned}."

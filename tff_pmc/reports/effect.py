@@ -25,7 +25,7 @@ from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import Report, measures, paired, summary
 from tff_pmc.reports.conditions import conditions, with_caveat
 from tff_pmc.reports.derived import FIGURES, cohorts, normalization_of
-from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, number
+from tff_pmc.reports.pages import MISSING, Block, Heading, Items, Page, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import (
     HALF,
@@ -243,13 +243,18 @@ def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
         [str(label), *(_plain(value, name) for name, value in row.items())]
         for label, row in means.iterrows()
     ]
-    return [
+    notes = [
         f"Each {what} minus {baseline} {data}under the same seed: mean ± half the 95 % "
-        f"interval. The noise floor is the standard deviation of {baseline} minus "
-        f"{baseline} under another seed: of one such difference, and of the mean of "
-        f"{len(results.seeds)}, to compare the means with. A seed decides the initial "
-        "weights, the cohorts, the batches and what of the data is drawn at random. "
+        "interval.",
+        f"The noise floor is the standard deviation of {baseline} minus {baseline} "
+        "under another seed: of one such difference, and of the mean of "
+        f"{len(results.seeds)}, to compare the means with.",
+        "A seed decides the initial weights, the cohorts, the batches and what of the "
+        "data is drawn at random.",
         f"{kind.note}.{rule}",
+    ]
+    return [
+        Items(notes),
         f"Seeds: {', '.join(map(str, results.seeds))}; under the first:",
         Items(conditions(results.only(seed=results.seeds[0]))),
         "Means over the seeds:",
@@ -265,7 +270,7 @@ def _early_ends(results: Results) -> list[Block]:
 
 
 def _plain(value: float, measure: Hashable) -> str:
-    return f"{value:.{_digits(measure)}f}" if math.isfinite(value) else "–"
+    return number(value, f".{_digits(measure)}f", MISSING)
 
 
 def _digits(measure: Hashable) -> int:
@@ -279,7 +284,7 @@ def _weights(rows: pd.DataFrame, baseline: str) -> list[Block]:
     grid = [head]
     for row in rows.drop_duplicates("ordering").to_dict("records"):
         figures = zip((row[name] for name in WEIGHTS), (".4f", ".2f", ".4f", ".4f"))
-        cells = [number(value, form) or "–" for value, form in figures]
+        cells = [number(value, form, MISSING) for value, form in figures]
         grid.append([str(row["ordering"]), *cells])
     found: list[Block] = [
         f"How far apart the weights are, on the cohorts of the runs of {baseline} "

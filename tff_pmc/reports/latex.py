@@ -25,6 +25,7 @@ _ESCAPED = {
     "≥": r"$\ge$",
     "±": r"$\pm$",
     "–": r"\textendash{}",
+    "—": r"\textemdash{}",
     "✓": r"$\checkmark$",
     "−": "$-$",
 }

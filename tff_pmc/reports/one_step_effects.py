@@ -26,7 +26,16 @@ from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, figures, plots, styles
 from tff_pmc.reports.conditions import conditions
 from tff_pmc.reports.derived import cohorts, normalization_of
-from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, grid_text, number
+from tff_pmc.reports.pages import (
+    MISSING,
+    Block,
+    Heading,
+    Items,
+    Page,
+    Table,
+    grid_text,
+    number,
+)
 
 JUDGED = "counterfactual"
 """The kind of the rows of `Results.candidates` that are used here."""
@@ -268,7 +277,7 @@ def _grid(table: pd.DataFrame) -> list[list[str]]:
             half = number(row[f"{measure}_interval"], ".2f")
             forms = {"mean": "+.2f", "p": ".3f", "early": "+.2f", "late": "+.2f"}
             mean, *others = (
-                number(row[f"{measure}_{part}"], form) or "–"
+                number(row[f"{measure}_{part}"], form, MISSING)
                 for part, form in forms.items()
             )
             cells += [f"{mean} ± {half}" if half else mean, *others]

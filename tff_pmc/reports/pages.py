@@ -89,9 +89,13 @@ def grid_text(grid: Grid, left: int = 1) -> str:
     )
 
 
-def number(value: float, form: str) -> str:
-    """Returns a number in a format, or nothing for NaN."""
-    return "" if math.isnan(value) else format(value, form)
+MISSING = "—"
+"""What a table has in the place of a number: a target not reached, or no value."""
+
+
+def number(value: float, form: str, missing: str = "") -> str:
+    """Returns a number in a format, or `missing` for NaN and infinity."""
+    return format(value, form) if math.isfinite(value) else missing
 
 
 def markdown_table(grid: Grid, left: int = 1) -> str:

@@ -114,6 +114,7 @@ def _lines(tidy: pd.DataFrame) -> list[list[str]]:
     rows = tidy.groupby(["target_accuracy_pct", "experiment"], sort=False)
     for (target, name), row in rows:
         forms = [".2f" if column == AVERAGE else ".0f" for column in row["devices"]]
-        cells = [pages.number(v, form) or "-" for v, form in zip(row["value"], forms)]
+        values = zip(row["value"], forms)
+        cells = [pages.number(v, form, pages.MISSING) for v, form in values]
         lines.append([f"{target} %", str(name), *cells])
     return lines

@@ -126,14 +126,30 @@ def reach_rule(reach: str) -> str:
     return f"A target is reached by an accuracy {rule} (--reach={reach})."
 
 
+def early_ends(results: Results) -> list[str]:
+    """Returns which runs a callback ended, after which rounds, a line for each reason.
+
+    For example "DS, MD: ended after 146 to 158 rounds: all targets are reached".
+    """
+    ended: dict[str, list[tuple[str, int]]] = {}
+    for run in results.runs.to_dict("records"):
+        words = run.get("ended_early")
+        if isinstance(words, str) and words:
+            length = int(results.length[run["seed"], run["label"]])
+            reason = words.partition(": ")[2]
+            ended.setdefault(reason, []).append((run["label"], length))
+    notes = []
+    for reason, runs in ended.items():
+        labels = ", ".join(dict.fromkeys(label for label, _ in runs))
+        lengths = sorted({length for _, length in runs})
+        span = " to ".join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))
+        notes.append(f"{labels}: ended after {span} rounds{reason and f': {reason}'}.")
+    return notes
+
+
 def caveats(results: Results) -> list[str]:
     """Returns, in words, which runs ended early, and how many devices have no tests."""
-    notes = []
-    if "ended_early" in results.runs:
-        for run in results.runs.to_dict("records"):
-            if isinstance(run["ended_early"], str) and run["ended_early"]:
-                seed = f", seed {run['seed']}" if len(results.seeds) > 1 else ""
-                notes.append(f"{run['label']}{seed} {run['ended_early']}.")
+    notes = early_ends(results)
     sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
     counts = sizes.eq(0).groupby(level=KEY, sort=False).sum()
     if not counts.any():

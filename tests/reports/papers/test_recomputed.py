@@ -80,6 +80,35 @@ def test_rounds_saved_over_the_columns_that_every_run_reached():
     assert row["ours"].endswith(f"printed {printed:+.1f}")
 
 
+@pytest.mark.parametrize(("name", "table"), [("mnist_table4", 4), ("mnist_table2", 2)])
+def test_the_cells_over_seeds_are_medians_and_ends(name, table):
+    with open(KEPT / name / f"table{table}_seeds.csv", encoding="utf-8") as file:
+        found = {
+            (one["experiment"], int(one["target_accuracy_pct"]), one["devices"]): one
+            for one in csv.DictReader(file)
+        }
+    seeds = sorted({seed for seed, _ in runs_of(name, "rounds")})
+    assert len(seeds) > 4
+    ds, ld = ([rounds(name, seed, of) for seed in seeds] for of in ("DS", "LD"))
+    known = 0
+    for target, share in COLUMNS:
+        base = [one.get((target, share), math.inf) for one in ds]
+        gains = [a - one.get((target, share), math.inf) for a, one in zip(base, ld)]
+        for values, row in ((base, "DS (baseline)"), (gains, "LD")):
+            cell = found[row, target, f"{share}%"]
+            if row == "LD" and not np.isfinite(values).all():
+                assert {cell[x] for x in ("median", "lowest", "highest")} == {""}
+                continue
+            known += 1
+            for name_of, of in (
+                ("median", np.median),
+                ("lowest", min),
+                ("highest", max),
+            ):
+                assert float(cell[name_of] or "inf") == of(values)
+    assert known > len(COLUMNS)
+
+
 def test_the_late_columns_of_ds_and_md_are_on_the_page():
     page = (KEPT.parents[1] / "docs" / "pmc.md").read_text("utf-8")
     part = page.split("**Do the late columns agree, too?**")[1].split("\n\n**")[0]

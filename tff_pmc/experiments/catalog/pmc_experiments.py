@@ -60,7 +60,9 @@ EXPERIMENTS.register(
     Experiment(
         "PMC's MNIST, IID: Tables 2 and 3, Figure 2a.",
         {"dataset": "mnist", "learning_rate": 0.215},
-        reports=_reports("pmc_table2", "pmc_table3", "pmc_figure2a"),
+        reports=_reports(
+            "pmc_table2", "pmc_table2_seeds", "pmc_table3", "pmc_figure2a"
+        ),
         protocols=_DIGITS,
         paper="PMC",
     ),
@@ -70,7 +72,9 @@ EXPERIMENTS.register(
     Experiment(
         "PMC's MNIST, non-IID: Tables 4 and 5, Figure 2b.",
         {"dataset": "mnist", "partition": "noniid", "learning_rate": 0.1},
-        reports=_reports("pmc_table4", "pmc_table5", "pmc_figure2b"),
+        reports=_reports(
+            "pmc_table4", "pmc_table4_seeds", "pmc_table5", "pmc_figure2b"
+        ),
         protocols=_DIGITS,
         paper="PMC",
     ),
@@ -80,7 +84,7 @@ EXPERIMENTS.register(
     Experiment(
         "PMC's CelebA: Tables 6 and 7, Figure 3.",
         {"dataset": "celeba", **_OF_FACES},
-        reports=_reports("pmc_table6", "pmc_table7", "pmc_figure3"),
+        reports=_reports("pmc_table6", "pmc_table6_seeds", "pmc_table7", "pmc_figure3"),
         protocols=_FACES,
         paper="PMC",
     ),

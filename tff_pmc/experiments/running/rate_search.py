@@ -20,6 +20,7 @@ from tff_pmc.record.record_error import ClientsLeftOutError, LostRunError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output
+from tff_pmc.reports.pages import MISSING
 from tff_pmc.reports.rounds_to_target import count_devices
 from tff_pmc.settings import RunSettings, SettingError
 
@@ -108,7 +109,7 @@ def search(
     found = f"{best['learning_rate']:g}, in round {best['rounds']}"
     if best["rounds"] is None:
         found = "none; the best accuracy is that of " + f"{best['learning_rate']:g}"
-    text = table.to_string(index=False, na_rep="-")
+    text = table.to_string(index=False, na_rep=MISSING)
     return (
         f"Rounds of DS until {_SHARE} % of the devices reach {target} % on "
         f"{adjustment.validation_fraction:.0%} of {_WHOSE[held_out]} training "

@@ -20,6 +20,7 @@ from tff_pmc.reports.conditions import conditions
 from tff_pmc.reports.papers.catalog import answer, claims
 from tff_pmc.reports.papers.evidence import kept_runs
 from tff_pmc.reports.papers.published import of_one_seed
+from tff_pmc.reports.rounds_to_target import early_ends
 
 FEDAVG = "FedAvg"
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
@@ -138,7 +139,9 @@ def page(results: Results) -> Report:
     """Returns `adafed.csv` and `adafed.md`; FedAvg is the baseline of the others."""
     experiment = str(results.setting("experiment"))
     table = _rows(results)
-    numbers = [[*table], *([str(v) for v in row] for row in table.to_numpy(object))]
+    numbers = [[*table]]
+    for row in table.astype(object).where(table.notna(), pages.MISSING).to_numpy():
+        numbers.append([*map(str, row)])
     drawn = [
         f"`figure{number}.png` is Figure {number}: {of.shows} of the server's model "
         "after each round"
@@ -149,6 +152,7 @@ def page(results: Results) -> Report:
         f"AdaFed's simulation {experiment[-1]}. {'; '.join(drawn)}. Of the paper's "
         "curves there are no numbers but those in its claims.",
         *conditions(results),
+        *early_ends(results),
         f"`lead`: the mean difference to {FEDAVG} over rounds 1 to 5, and over all, "
         "in points of accuracy. One run each and no noise floor: a lead of a point or "
         "two shows nothing; --seeds shows what does.",
@@ -186,7 +190,7 @@ def _rows(results: Results) -> pd.DataFrame:
         row |= {f"round {n}": round(own[n], 4) for n in ROUNDS if n in own}
         for target in TARGETS:
             reached = own[own >= target / 100]
-            row[f"to {target} %"] = str(reached.index[0]) if len(reached) else "-"
+            row[f"to {target} %"] = str(reached.index[0]) if len(reached) else None
         if run["note"] in baselines:
             lead = 100 * (own - accuracy.loc[baselines[run["note"]]]).dropna()
             row["lead 1-5"] = round(float(lead[:5].mean()), 2)

@@ -113,10 +113,15 @@ def claim(
     def register(differences: Callable[..., Differences]) -> Claim:
         says = " ".join((differences.__doc__ or "").split())
         found = Claim(paper, place, says, experiments, differences, **known)
+        _import_own()  # A plugin's claims on one of the four papers come after.
         _CLAIMS.append(found)
         return found
 
     return register
+
+
+def _import_own() -> None:
+    importlib.import_module("tff_pmc.reports.papers.claims")
 
 
 def headline(**fields: Any) -> None:
@@ -126,7 +131,7 @@ def headline(**fields: Any) -> None:
 
 def claims(paper: str = "") -> list[Claim]:
     """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
-    importlib.import_module("tff_pmc.reports.papers.claims")
+    _import_own()
     if paper:
         PAPERS[paper]  # Or the error that names all papers.
     names = [paper] if paper else list(PAPERS)
@@ -135,7 +140,7 @@ def claims(paper: str = "") -> list[Claim]:
 
 def headlines() -> list[Headline]:
     """Returns the headline numbers of all papers, in their order."""
-    importlib.import_module("tff_pmc.reports.papers.claims")
+    _import_own()
     return [one for name in PAPERS for one in _HEADLINES if one.paper == name]
 
 

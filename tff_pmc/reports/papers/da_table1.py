@@ -122,7 +122,7 @@ def _notes(results: Results) -> list[str]:
     notes = [
         f"Runs: {first['data_name']}, {len(examples)} clients, "
         f"{span}{length.max()} rounds.",
-        f"{published.DASH}: not reached, and a mean with a part not reached. Our means "
+        f"{pages.MISSING}: not reached, and a mean with a part not reached. Our means "
         "are exact; the paper cuts its decimals.",
     ]
     notes += caveats(results.only(label=first["label"]))

@@ -43,7 +43,7 @@ _RULES = (
     "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
     "minus the published.",
     "≤ and ≥: the ordering, or DS, did not arrive and counts as arriving in the last "
-    f"round, as in the paper. {published.DASH}: neither arrived.",
+    f"round, as in the paper. {pages.MISSING}: neither arrived.",
     f"{AVERAGE}: the sum of the gains / 9, a dash as 0 (the paper's tables). "
     f"{TEXT_AVERAGE}: divided by the columns that have a gain, as some averages of the "
     "paper's text are.",

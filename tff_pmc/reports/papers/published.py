@@ -18,15 +18,12 @@ import pandas as pd
 from tff_pmc import project_files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report
+from tff_pmc.reports import Report, pages
 from tff_pmc.reports.rounds_to_target import HALF
 from tff_pmc.settings.papers import folders
 
 FOLDER = project_files.folder("results/paper")
 """The folder of the published tables."""
-
-DASH = "—"
-"""Not reached, in the papers' tables."""
 
 _ORDERINGS = {
     ",".join(order): "≻".join(order).title()
@@ -196,7 +193,9 @@ def _cells(name: str, **row: str) -> Rounds:
 
 def rounds_text(rounds: float) -> str:
     """Returns a number of rounds with two decimals at most; a dash for NaN."""
-    return DASH if math.isnan(rounds) else f"{rounds:.2f}".rstrip("0").rstrip(".")
+    if math.isnan(rounds):
+        return pages.MISSING
+    return f"{rounds:.2f}".rstrip("0").rstrip(".")
 
 
 def pmc_experiment(label: str) -> str:

@@ -1,0 +1,157 @@
+"""PMC's Tables 2, 4 and 6 from runs under several seeds, with the published numbers.
+
+The paper ran once. Here each cell is the median over our seeds, with the lowest and the
+highest: where the published number lies between these two, another seed would do as
+much as what differs between the paper and us.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tff_pmc.record.results import BASELINE, Results
+from tff_pmc.reports import REPORTS, Report, figures, pages
+from tff_pmc.reports.conditions import with_caveat
+from tff_pmc.reports.papers import pmc_paper, published
+from tff_pmc.reports.papers.pmc_paper import AVERAGE, KEYS, PAPER, TEXT_AVERAGE
+from tff_pmc.reports.papers.pmc_rounds_tables import tidy_rows
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    caveats,
+    reach_of,
+    reach_rule,
+)
+
+_COLORS = ("#4477aa", "#228833", "#cc6677", "#aa7733")
+_RULES = (
+    "Ours: the median over the seeds, and in brackets the lowest and the highest.",
+    "Gain: rounds of DS minus rounds of the ordering under the same seed; more is "
+    f"better. {AVERAGE}: the sum of the gains / 9.",
+    f"{pages.MISSING}: not reached; of ours, the ordering or DS did not arrive under "
+    "one seed at least. Of DS, a run that did not arrive counts as later than all.",
+)
+
+
+def report(results: Results, *, experiment: str) -> Report:
+    """Returns `tableN_seeds.csv`, `.md` and `.png`, N as in `pmc_rounds_tables`.
+
+    It is empty for one seed, and for runs without DS. The figure has the rows of DS.
+    """
+    paper = PAPER[experiment]
+    rows = results.only(label=[one for one in paper.labels if one in results.labels])
+    if len(results.seeds) < 2 or BASELINE not in rows.labels:
+        return Report()
+    cells = spread_over_seeds(rows, experiment)
+    number, seeds = paper.rounds_table, ", ".join(map(str, results.seeds))
+    title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
+    notes = [f"Seeds: {seeds}.", reach_rule(reach_of(rows)), *caveats(rows), *_RULES]
+    notes += published.rows_notes(rows, paper.labels)
+    parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
+    name = f"table{number}_seeds"
+    found = pages.report(name, title, notes, parts, with_caveat(cells, rows))
+    head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
+    of_ds = cells[cells["quantity"] == "rounds"]
+    figure = draw(of_ds, head, len(results.seeds))
+    # A terminal has no room for the table: its text is left to the page.
+    return dataclasses.replace(found, text="", figures={name: figure})
+
+
+def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
+    """Returns a row a cell: `KEYS`, `median`, `lowest`, `highest` and `published`.
+
+    A gain is known where both runs arrive; under one seed unknown it is so in its row.
+    A run of DS that does not arrive counts as infinitely late.
+    """
+    paper = PAPER[experiment]
+    of_seeds = {}
+    for seed in results.seeds:
+        cells = tidy_rows(paper.rows(results.only(seed=seed)), paper.targets)
+        cells = cells[cells["devices"] != TEXT_AVERAGE].set_index([*KEYS])
+        of_seeds[seed] = cells["value"].where(cells["bound"] == "")
+    wide = pd.DataFrame(of_seeds)
+    row, what = (wide.index.droplevel("devices"), wide.index.get_level_values(1))
+    unknown = wide.isna().any(axis=1).groupby(row).transform("any")
+    wide[unknown & (wide.index.get_level_values("devices") == AVERAGE)] = np.nan
+    wide[what == "rounds"] = wide[what == "rounds"].fillna(math.inf)
+    found = pd.DataFrame(
+        {
+            "median": wide.median(axis=1, skipna=False),
+            "lowest": wide.min(axis=1, skipna=False),
+            "highest": wide.max(axis=1, skipna=False),
+        }
+    )
+    theirs = pmc_paper.published_rows(paper.rounds_table).set_index([*KEYS])["value"]
+    return found.assign(published=theirs.reindex(found.index)).reset_index()
+
+
+@figures.styled
+def draw(cells: pd.DataFrame, title: str, seeds: int) -> Figure:
+    """Draws the rounds of DS by the share of the devices, ours and the published.
+
+    Args:
+        cells: the rows of `spread_over_seeds` that are rounds.
+        title: the title of the figure.
+        seeds: their number.
+    """
+    figure, axes = figures.single(height=3.6)
+    handles = []
+    for (target, part), color in zip(cells.groupby(KEYS[2]), _COLORS):
+        part = part.replace(math.inf, np.nan)
+        axes.plot(DEVICES, part["median"], color=color)
+        axes.fill_between(
+            DEVICES, part["lowest"], part["highest"], color=color, alpha=0.18, lw=0
+        )
+        axes.plot(DEVICES, part["published"], "o", color=color, mfc="white")
+        handles.insert(0, figures.handle(f"{target} %", color))
+    axes.set_yscale("log")
+    axes.set_yticks([5, 10, 20, 50, 100, 200], ["5", "10", "20", "50", "100", "200"])
+    axes.minorticks_off()
+    axes.set_xticks(DEVICES)
+    figures.head(axes, title)
+    axes.set(xlabel="share of the devices that has reached the target, percent")
+    axes.set(ylabel=figures.ROUNDS)
+    handles.append(figures.handle("paper", marker="o", linestyle="", mfc="white"))
+    figure.legend(
+        handles=handles,
+        loc="outside right center",
+        title=f"target\nline: median of {seeds} seeds\nband: lowest to highest",
+        alignment="left",
+    )
+    return figure
+
+
+def _grid(cells: pd.DataFrame) -> pages.Grid:
+    """Returns two lines for each ordering: ours, and the published one."""
+    columns = list(dict.fromkeys(cells["devices"]))
+    grid = [["experiment", "", *columns]]
+    for name, part in cells.groupby("experiment", sort=False):
+        part = part.set_index("devices")
+        unit = "rounds" if part["quantity"].iloc[0] == "rounds" else "gain"
+        ours = {share: _text(row) for share, row in part.iterrows()}
+        theirs = part["published"].map(published.rounds_text)
+        grid.append([str(name), f"{unit}, ours", *(ours.get(c, "") for c in columns)])
+        grid.append(["", "published", *(theirs.get(c, "") for c in columns)])
+    return grid
+
+
+def _text(row: pd.Series[float]) -> str:
+    """Returns `18 (17 to 20)`, with one decimal where it is no whole number."""
+    median, *ends = (
+        pages.number(row[name], ".1f", pages.MISSING).removesuffix(".0")
+        for name in ("median", "lowest", "highest")
+    )
+    same = len({median, *ends}) == 1
+    return median if same else f"{median} ({' to '.join(ends)})"
+
+
+for _experiment, _paper in PAPER.items():
+    REPORTS.register(
+        f"pmc_table{_paper.rounds_table}_seeds",
+        functools.partial(report, experiment=_experiment),
+    )
