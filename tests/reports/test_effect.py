@@ -229,7 +229,7 @@ def test_weights_are_those_on_the_cohorts_of_the_baseline(tmp_path):
     expected = [1 / 6, 144 / 74, 3 / 4 - 7 / 12, 1 / 2 - 5 / 12]
     np.testing.assert_allclose(found.astype(float), expected, rtol=1e-5)
     assert "nan" not in text and "| weights of my own | — | — | — | — |" in text
-    assert "–: no ordering of the criteria of DS's runs." in text
+    assert "—: no ordering of the criteria of DS's runs." in text
 
 
 def test_the_page_of_operators_has_the_kept_effects_of_the_baselines():

@@ -293,7 +293,7 @@ def _weights(rows: pd.DataFrame, baseline: str) -> list[Block]:
         Table(grid),
     ]
     if rows["total_variation"].isna().any():
-        found.append(f"–: no ordering of the criteria of {baseline}'s runs.")
+        found.append(f"{MISSING}: no ordering of the criteria of {baseline}'s runs.")
     return found
 
 
