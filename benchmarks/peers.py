@@ -63,8 +63,8 @@ def cpu_seconds():
     for member in family():
         with contextlib.suppress(psutil.Error):
             times = member.cpu_times()
-            total += times.user + times.algorithm
-            total += times.children_user + times.children_algorithm
+            total += times.user + times.system
+            total += times.children_user + times.children_system
     return total
 
 

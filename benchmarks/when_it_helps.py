@@ -9,6 +9,7 @@ of each cell, and `when_it_helps.csv`, a row a cell. It takes hours, and goes on
 it was interrupted. `docs/when_it_helps.md` says what came of it.
 """
 
+import argparse
 import pathlib
 import subprocess
 import sys
@@ -82,9 +83,9 @@ def cell(folder, row, column, flags):
 
 def main():
     """Makes the map, and prints how far the cheap answers rank as the dear one."""
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    goal = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path, help="where the runs go")
+    goal = parser.parse_args().folder
     rows = []
     for column, changes in COLUMNS.items():
         for alpha in (0.1, 1, 100):
