@@ -1,9 +1,12 @@
 """Checkpoints: a state of any structure, saved, found again, or refused."""
 
 import collections
+import gc
 import os
 import pickle
 import signal
+import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -112,3 +115,21 @@ def test_killed_in_the_middle_of_a_save_the_old_state_is_there(
     assert checkpoints.load(folder, state(0)).round_num == 1
     checkpoints.save(folder, Saved(state(5), 5, {}))
     assert os.listdir(folder) == ["checkpoint.npz"]
+
+
+def test_a_save_that_a_signal_ends_leaves_and_prints_nothing(
+    tmp_path, state, monkeypatch
+):
+    begun, said = zipfile.ZipFile.open, []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+
+    def interrupted(archive, member, *arguments, **options):
+        if "lengths" in str(member):
+            raise KeyboardInterrupt
+        return begun(archive, member, *arguments, **options)
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.save(str(tmp_path), Saved(state(1), 1, {}))
+    gc.collect()
+    assert not said and not os.listdir(tmp_path)

@@ -63,7 +63,7 @@ def test_what_was_not_recorded_leaves_out_what_needs_it(tmp_path):
     whole = runs(1, targets=(40,))
     alone = Results(whole.runs, {"rounds": whole.rounds}.get)
     text = reporting.write(OF_ORDERINGS, alone, str(tmp_path))
-    assert "There is no summary: " in text
+    assert "There is no rounds_to_target, summary, fairness: " in text
     assert files(tmp_path) == {"accuracy.png", "report.html"}
 
 

@@ -74,12 +74,12 @@ def _write(found: Experiment, results: Results, folder: str, page: bool) -> str:
     if len(seeds) > 1:
         about = f"{about}, {len(seeds)} seeds"
     made = {"curves": plots.report(results, what=label_word(found))}
-    made.update((name, _report(name, results)) for name in shown)
+    made.update(_reports(shown, results))
     for report in made.values():
         output.write(report, folder, about)
     # Every experiment has the file, whatever it shows of it.
     if RESULTS not in shown:
-        output.write(_report(RESULTS, results), folder, about)
+        output.write(_reports([RESULTS], results)[RESULTS], folder, about)
     if page and output.current().figures != output.NO_FIGURES:
         from tff_pmc.reports import run_page  # It imports Jinja2.
 
@@ -99,12 +99,20 @@ def _with_baseline(found: Experiment, results: Results) -> Results:
     return chosen
 
 
-def _report(name: str, results: Results) -> Report:
-    """Returns a report, or its text alone: what it needs and was not recorded."""
-    if name not in BEYOND_PAPERS and summary.measure_of(results) is not ACCURACY:
-        why = "the runs have no accuracy, as labels are numbers"
-        return Report(f"There is no {name}: {why}.")
-    try:
-        return REPORTS[name](results)
-    except ClientsLeftOutError as error:
-        return Report(f"There is no {name}: {error}.")
+def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
+    """Returns the reports; those that lack a record are one text for each reason."""
+    of_accuracy = summary.measure_of(results) is ACCURACY
+    made: dict[str, Report] = {}
+    missing: dict[str, list[str]] = {}
+    for name in names:
+        if name not in BEYOND_PAPERS and not of_accuracy:
+            why = "the runs have no accuracy, as labels are numbers"
+            missing.setdefault(why, []).append(name)
+            continue
+        try:
+            made[name] = REPORTS[name](results)
+        except ClientsLeftOutError as error:
+            missing.setdefault(str(error), []).append(name)
+    for why, of in missing.items():
+        made[of[0]] = Report(f"There is no {', '.join(of)}: {why}.")
+    return made

@@ -85,10 +85,15 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     """
     new = path + _NEW
     try:
-        with prefix_errors(path), open(new, "wb") as file:
+        with prefix_errors(path):
+            # Not `with`: an archive that NumPy writes, and that a signal has ended,
+            # writes its end when its last reference goes. A file that is closed by
+            # then would print an ignored "ValueError: seek of closed file".
+            file = open(new, "wb")
             yield file
             file.flush()
             os.fsync(file.fileno())
+            file.close()
         os.replace(new, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -76,14 +76,14 @@ def test_without_the_clients_on_record_tables_say_so(tmp_path):
             (tmp_path / "none" / "DS" / name).read_bytes()
         )
     why = "each client's figures are needed, and not on record (--record_clients=none)"
-    assert f"There is no rounds_to_target: {why}." in made["none"]
-    assert f"There is no fairness: {why}." in made["none"]
+    assert "There is no rounds_to_target, " in made["none"]
+    assert made["none"].count(f": {why}.") == 1  # For all of them together.
     assert why not in made["all"] and "record_clients" not in (
         (tmp_path / "all" / "DS" / "run.json").read_text()
     )
     full, bare = (read_results(str(tmp_path / n / "DS")) for n in ("all", "none"))
     np.testing.assert_array_equal(full.rounds["accuracy"], bare.rounds["accuracy"])
     flags = [f"--tables={tmp_path / 'none'}", f"--output_dir={tmp_path / 'tables'}"]
-    assert f"There is no rounds_to_target: {why}." in run(*flags).stdout
+    assert f": {why}." in run(*flags).stdout
     both = f"--compare={tmp_path / 'all'},{tmp_path / 'none'}"
     assert why in run(both, code=2).stderr

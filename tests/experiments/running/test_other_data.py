@@ -78,6 +78,6 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path):
         assert (folder / name).exists(), name
     for name in ("table6.md", "table7.md"):
         assert "INCOMPLETE" in (folder / name).read_text()
-    for name in ("table6.csv", "table7.csv", "figure3.csv", "results.csv"):
+    for name in ("table6.csv", "table7.csv", "results.csv"):
         assert all("INCOMPLETE" in row["data"] for row in table(folder / name)), name
     assert "--reach=above" in (folder / "table6.md").read_text()

@@ -89,7 +89,7 @@ def test_a_rate_that_breaks_every_client_is_not_the_best(
 
     cnn = {"model": "keras_simple_convnet"}  # A linear model takes any rate.
     text = rate_search.search(runs(1e10, 1e-6, **cnn), data, str(tmp_path / "one"))
-    assert text.endswith("none; the best accuracy is that of 1e-06")
+    assert "1e-06" in text.splitlines()[-1]
     lost, _ = table(tmp_path / "one" / "rates.csv")
     assert lost["best_accuracy"] == ""
     with pytest.raises(LostRunError):

@@ -14,6 +14,7 @@ import math
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import REPORTS, Report, figures, pages
@@ -100,7 +101,7 @@ def draw(cells: pd.DataFrame, title: str, seeds: int) -> Figure:
         seeds: their number.
     """
     figure, axes = figures.single(height=3.6)
-    handles = []
+    handles: list[Line2D] = []
     for (target, part), color in zip(cells.groupby(KEYS[2]), _COLORS):
         part = part.replace(math.inf, np.nan)
         axes.plot(DEVICES, part["median"], color=color)
