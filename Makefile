@@ -82,8 +82,9 @@ peers: venv
 		$(PEERS)/.venv/$$name/bin/python -m pip install -q -r $(PEERS)/$$name.txt || exit; \
 	done
 
-requirements: venv
-	$(RUN) tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
+# Without the target venv: it would install the old hashes of a pin that was changed.
+requirements:
+	$(or $(wildcard $(RUN)),python3) tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
 
 # Without a network: DATABASE=a checkout of the Python Packaging Advisory Database.
 audit: venv

@@ -145,8 +145,8 @@ def _rows(
                 raise DataError(f"{path}: its columns differ from those of {names[0]}")
             for column in [*needed, *columns]:
                 if columns.count(column) != 1 or len(columns) <= len(needed):
-                    words = f"{column} once, and others: {one_line(columns)}"
-                    raise DataError(f"{path}: must have {words}")
+                    words = f"{one_line(column, 40)} once, and others"
+                    raise DataError(f"{path}: must have {words}: {one_line(columns)}")
             where = ""
             for row in rows:
                 where = f"{path}: line {rows.line_num}"  # As editors count.
@@ -179,7 +179,7 @@ def _number(column: str, text: str, where: str) -> float:
         if math.isfinite(held) and not (whole and int(whole[1]) != abs(held)):
             return number
         why = _NOT_HELD.format(held)
-    raise DataError(f"{where}: {column} is {text!r:.40}: {why}")
+    raise DataError(f"{where}: {one_line(column, 40)} is {text!r:.40}: {why}")
 
 
 def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -34,7 +34,7 @@ MARKERS = {
 HEADER = """\
 # Every package that the project, its tests and its linters need, pinned, for
 # CPython 3.9, 3.10 and 3.11 on Linux x86_64 with glibc. Made by `make requirements`
-# from setup.py and the overrides in pyproject.toml; do not edit.
+# from setup.py and pyproject.toml; docs/dependencies.md has how to change a pin.
 #
 # Install it with --no-deps --require-hashes --only-binary :all:
 # TFF pins two versions of jax that are gone, and pip has no overrides, so the first is

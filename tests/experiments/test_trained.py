@@ -169,7 +169,9 @@ def test_it_ended_early_and_says_why(made, capsys):
         f"ended after round {best + 1}: no better test accuracy since round {best} "
         "(--patience=1)"
     )
-    assert words in (made / "results.md").read_text()
+    _, _, reason = words.partition(": ")
+    note = f"LD,DS: ended after {best + 1} rounds: {reason}."
+    assert note in (made / "results.md").read_text()
     page = (made / "report.html").read_text()
     assert "--patience=1" in page and "data:image/png" in page
     # It is finished, and stays so.

@@ -46,7 +46,7 @@ def test_each_addition_of_the_page_runs(made):
     assert settings["selection"] == {"selection": "largest"}
     assert settings["model"]["model"] == "linear"
     cohort = rows(name / "cohort.csv")
-    assert {"DS", "EV", "WRONG"} <= set(cohort[0]) and len(cohort) == 2 * 4
+    assert {"DS", "EV", "WRONG"} <= set(cohort[0]) and len(cohort) == 6 * 4
     shares = [float(row["WRONG"]) * float(row["DS"]) for row in cohort]
     assert shares == pytest.approx([round(share) for share in shares], abs=1e-3)
     assert len({round(share) for share in shares}) > 1

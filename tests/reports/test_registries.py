@@ -8,6 +8,7 @@ from tff_pmc import reports
 PUBLISHED = [
     *(f"pmc_table{number}" for number in range(2, 8)),
     *(f"pmc_figure{number}" for number in ("2a", "2b", "3")),
+    *(f"pmc_table{number}_seeds" for number in (2, 4, 6)),
     *("pmc_variance", "da_table1"),
     *(f"adafed_figure{number}" for number in range(1, 7)),
     "adafed_page",
