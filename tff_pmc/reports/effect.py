@@ -30,6 +30,7 @@ from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import (
     HALF,
     caveats,
+    early_ends,
     reach_of,
     reach_rule,
     targets_of,
@@ -110,7 +111,7 @@ def report(results: Results, kind: Kind) -> Report:
     blocks = [
         *_intro(results, kind, values),
         *_early_ends(results),
-        *(caveats(results) if kind is not ALGORITHMS else ()),
+        *(early_ends if kind is ALGORITHMS else caveats)(results),
         *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
         *_differences(rows, kind.what, results.baseline),
     ]

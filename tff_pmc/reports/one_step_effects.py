@@ -36,6 +36,7 @@ from tff_pmc.reports.pages import (
     grid_text,
     number,
 )
+from tff_pmc.reports.rounds_to_target import early_ends
 
 JUDGED = "counterfactual"
 """The kind of the rows of `Results.candidates` that are used here."""
@@ -70,7 +71,9 @@ def report(results: Results) -> Report:
     if not labels or len(results.seeds) > 1:
         return Report()
     judged = results.only(label=[*labels])
-    blocks: list[Block] = [Items([*_LIMITS, _judges(judged), *conditions(judged)])]
+    blocks: list[Block] = [
+        Items([*_LIMITS, _judges(judged), *conditions(judged), *early_ends(judged)])
+    ]
     texts, tables = [], []
     drawn: dict[str, Figure] = {}
     for label in labels:

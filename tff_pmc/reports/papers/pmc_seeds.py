@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import REPORTS, Report, figures, pages
-from tff_pmc.reports.conditions import with_caveat
+from tff_pmc.reports.conditions import conditions, data_caveat, with_caveat
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import AVERAGE, KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.papers.pmc_rounds_tables import tidy_rows
@@ -51,12 +51,20 @@ def report(results: Results, *, experiment: str) -> Report:
     cells = spread_over_seeds(rows, experiment)
     number, seeds = paper.rounds_table, ", ".join(map(str, results.seeds))
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
-    notes = [f"Seeds: {seeds}.", reach_rule(reach_of(rows)), *caveats(rows), *_RULES]
+    notes = [
+        f"Seeds: {seeds}; under the first:",
+        *conditions(rows.only(seed=results.seeds[0])),
+        reach_rule(reach_of(rows)),
+        *caveats(rows),
+        *_RULES,
+    ]
     notes += published.rows_notes(rows, paper.labels)
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     name = f"table{number}_seeds"
     found = pages.report(name, title, notes, parts, with_caveat(cells, rows))
     head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
+    if caveat := data_caveat(rows):
+        head = f"{head}\n({caveat})"
     of_ds = cells[cells["quantity"] == "rounds"]
     figure = draw(of_ds, head, len(results.seeds))
     # A terminal has no room for the table: its text is left to the page.
@@ -68,6 +76,10 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
 
     A gain is known where both runs arrive; under one seed unknown it is so in its row.
     A run of DS that does not arrive counts as infinitely late.
+
+    Raises:
+        RecordError: the runs of a seed are neither equally long nor have reached all
+            targets, or were tested on other clients.
     """
     paper = PAPER[experiment]
     of_seeds = {}
@@ -76,10 +88,12 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
         cells = cells[cells["devices"] != TEXT_AVERAGE].set_index([*KEYS])
         of_seeds[seed] = cells["value"].where(cells["bound"] == "")
     wide = pd.DataFrame(of_seeds)
-    row, what = (wide.index.droplevel("devices"), wide.index.get_level_values(1))
-    unknown = wide.isna().any(axis=1).groupby(row).transform("any")
-    wide[unknown & (wide.index.get_level_values("devices") == AVERAGE)] = np.nan
-    wide[what == "rounds"] = wide[what == "rounds"].fillna(math.inf)
+    of_ds = wide.index.get_level_values("quantity") == "rounds"
+    averages = wide.index.get_level_values("devices") == AVERAGE
+    rows = wide.index.droplevel("devices")
+    incomplete = wide.isna().any(axis=1).groupby(rows).transform("any")
+    wide[incomplete & averages] = np.nan
+    wide[of_ds] = wide[of_ds].fillna(math.inf)
     found = pd.DataFrame(
         {
             "median": wide.median(axis=1, skipna=False),
