@@ -11,10 +11,10 @@ pinned to no core: on a machine of two cores it takes from the workers what it n
 
 With `--spread=clients` every round has another cohort, so its packs are sent; with
 `--same_cohort` none but the first's, which shows what sending them takes, and with
-`--store` the workers read them of a store. The bytes
-are those that the engine counts, what the types say, and what `/proc/net/dev` says of
-the loopback, which also has Dask's own messages and TLS. With `--spread=runs` short
-runs of the embedded digits are made, whose number the workers divide.
+`--store` the workers read them of a store. The bytes are what `/proc/net/dev` says of
+the loopback, which also has Dask's own messages and TLS, and beside it what the types
+say. With `--spread=runs` short runs of the embedded digits are made, whose number the
+workers divide.
 
 Ratios are of the same turn; the first turn, which traces, is left out. `--small` makes
 everything tiny, to see whether it works.
@@ -129,12 +129,7 @@ class Rounds:
     def turn(self):
         """Returns the median seconds of a round, and the bytes of a round."""
         tff.framework.set_default_context(self.running.context)
-        seconds, traffic = [], self.running.engine.packs.traffic
-
-        def counted():
-            return sum(vars(traffic).values())
-
-        before = wire(), counted()
+        seconds, before = [], wire()
         for _ in range(self.rounds):
             chosen = range(self.shape.clients)
             if not self.same_cohort:
@@ -144,10 +139,7 @@ class Rounds:
             packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
             self.state, _ = self.process.next(self.state, packs)
             seconds.append(time.perf_counter() - begun)
-        after = wire(), counted()
-        return statistics.median(seconds), [
-            (b - a) / self.rounds for a, b in zip(before, after)
-        ]
+        return statistics.median(seconds), (wire() - before) / self.rounds
 
     def predicted(self, workers):
         """Returns the bytes of a round that follow from the types, by what they are."""
@@ -280,16 +272,12 @@ def show(options, shape, sides, found):
         return
     for number, measured in found.items():
         predicted = sides[number].predicted(number)
-        by_types = predicted["packs"] + predicted["model to the workers"]
-        by_types += predicted["sum back"]
-        lo, counted = measured[-1][1]
         parts = ", ".join(
             f"{name} {size / 1e6:.3f}" for name, size in predicted.items()
         )
         print(
-            f"{number} worker(s), MB a round: counted {counted / 1e6:.3f}, by types "
-            f"{by_types / 1e6:.3f}; on the wire {lo / 1e6:.3f}, by types "
-            f"{sum(predicted.values()) / 1e6:.3f} ({parts})"
+            f"{number} worker(s), MB a round: on the wire {measured[-1][1] / 1e6:.3f}, "
+            f"by types {sum(predicted.values()) / 1e6:.3f} ({parts})"
         )
 
 
