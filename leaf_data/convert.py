@@ -132,6 +132,8 @@ def _rows(
     if packed:
         raise DataError(f"{os.path.join(folder, packed[0])} has to be unpacked first")
     names = [name for name in names if name.lower().endswith(".csv")]
+    if not names:
+        raise DataError(f"{folder}: has no CSV")
     columns: list[str] = []
     for name in names:
         path = os.path.join(folder, name)

@@ -101,7 +101,8 @@ class Celeba(Dataset):
         subs = (os.path.join("data", "raw"), "raw", "")  # LEAF's folder, or itself.
         raw, rule = data_files.find("celeba", folders, IMAGES, subs=subs), "as_split"
         digests: list[str] = []
-        lists = [x for x in celeba_lists.FILES if os.path.exists(os.path.join(raw, x))]
+        used = (celeba_lists.ATTRIBUTES,) if leaf else celeba_lists.FILES
+        lists = [name for name in used if os.path.exists(os.path.join(raw, name))]
         if leaf:
             photos, clients, digests = celeba_lists.read_leaf(leaf, raw)
         else:

@@ -192,6 +192,20 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
     assert "x is in use" in str(found) and str(found).endswith(", and --resume")
 
 
+def test_a_worker_of_another_version_that_comes_late_ends_the_command_in_one_line():
+    from tff_pmc.cluster import spread_runs, tasks
+    from tff_pmc.runtime import EngineError
+
+    class Failed:
+        status = "error"
+
+        def exception(self):
+            return tasks.TermsError("it has tensorflow 1")
+
+    with pytest.raises(EngineError, match="a worker cannot be used: it has tensorfl"):
+        spread_runs._lost(None, Failed(), None)
+
+
 def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
     """The file is replaced between two drivers, and between a driver and its worker."""
     import leaf_data

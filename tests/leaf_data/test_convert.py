@@ -117,6 +117,13 @@ def test_a_csv_that_is_none_is_one_line(tmp_path, capsys, text, says):
     assert not os.path.exists(store)
 
 
+def test_a_folder_without_csvs_is_one_line(tmp_path, capsys):
+    folder, store = str(tmp_path / "csvs"), str(tmp_path / "store")
+    os.mkdir(folder)
+    assert convert.main([folder, store, "--label=kind"]) == 2
+    assert f"{folder}: has no CSV" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("largest", ["16777216", "33554432", "-16777216.", "1.5e10"])
 def test_numbers_that_float32_holds_are_taken(tmp_path, largest):
     (tmp_path / "c.csv").write_text(f"a,kind\n{largest},0\n1,1\n")

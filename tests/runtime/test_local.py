@@ -164,9 +164,26 @@ def test_what_is_of_another_type_is_refused_by_name(local, summed):
         ([[1, "a"]], r"\[0\]\[1\] is no int32"),
         ([[1, [2]]], r"\[0\]\[1\] is no int32: its shape is \(1,\)"),
         ([[1.5]], r"\[0\]\[0\] is no int32: 1.5"),
+        ([[1, 2**40]], r"\[0\]\[1\] is no int32: 1099511627776"),
     ):
         with pytest.raises(TypeError, match=f"the argument{message}"):
             sums(clients)
+
+
+@pytest.mark.parametrize(
+    ("given", "lost"),
+    [([1, 2.5], "2.5"), ([1, np.nan], "nan"), ([1, 256], "256"), ([-1, 2], "-1")],
+)
+def test_an_array_is_not_cut_to_another_type(local, given, lost):
+    """TensorFlow alone would make 2 of 2.5, 0 of 256, and 255 of -1."""
+
+    @tff.tensorflow.computation(tff.TensorType(np.uint8, [2]))
+    def doubled(numbers):
+        return 2 * numbers
+
+    assert list(doubled([1.0, 2.0])) == list(doubled(np.array([1, 2]))) == [2, 4]
+    with pytest.raises(TypeError, match=f"the argument is no uint8.*: {lost}$"):
+        doubled(np.array(given))
 
 
 def test_variables_begin_anew_and_are_a_computations_own(local):

@@ -47,7 +47,7 @@ class ClusterConnection:
         self.client: Any = None
         try:
             self._connect(options)
-            self._ask(tasks.check_versions, self.terms)
+            self.ask(tasks.check_versions, self.terms)
         except BaseException:
             self.close()
             raise
@@ -117,19 +117,18 @@ class ClusterConnection:
     def check_store(self, path: str, digest: str) -> None:
         """Refuses a worker that sees no such store, once for each store."""
         if (path, digest) not in self._stores:
-            self._ask(tasks.check_store, path, digest)
+            self.ask(tasks.check_store, path, digest)
             self._stores.add((path, digest))
 
     def close(self) -> None:
         """Leaves the cluster, and ends one that was started here."""
         client, cluster = self.client, self._cluster
         self.client = self._cluster = None
-        with contextlib.suppress(Exception):
-            if cluster is not None:
-                # What they compute is not needed, and they would finish it first.
-                for nanny in cluster.workers.values():
-                    nanny.auto_restart = False
-                    os.kill(nanny.pid, signal.SIGKILL)
+        for nanny in cluster.workers.values() if cluster is not None else ():
+            # What they compute is not needed, and they would finish it first.
+            nanny.auto_restart = False
+            with contextlib.suppress(ProcessLookupError, TypeError):  # It has ended.
+                os.kill(nanny.pid, signal.SIGKILL)
         for one in (client, cluster):
             with contextlib.suppress(Exception):
                 if one is not None:
@@ -178,17 +177,24 @@ class ClusterConnection:
                 f"{WORKERS_SECONDS} seconds"
             ) from error
 
-    def _ask(self, check: Callable[..., None], *arguments: Any) -> None:
-        """Lets each worker check; raises what is wrong with one."""
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Calls a function on each worker; returns the results, by its address.
+
+        What the function raises there is wrong with the worker: it is raised here, as
+        a `ClusterSettingError`.
+        """
         try:
-            found = self.call(self.client.run, check, *arguments, on_error="return")
+            found = self.call(self.client.run, function, *arguments, on_error="return")
         except TIMEOUTS as error:
             words = f"a worker did not answer for {self._timeout:g} seconds"
             raise self.lost(words) from error
-        for worker, wrong in found.items():
-            # Of one that dies its tasks check the next.
-            if wrong is not None and not isinstance(wrong, OSError):
+        results = {}
+        for worker, result in found.items():
+            if not isinstance(result, Exception):
+                results[worker] = result
+            elif not isinstance(result, OSError):  # It died: its tasks check the next.
                 raise ClusterSettingError(
                     f"--cluster={self.address}: the worker {worker} cannot be used: "
-                    f"{one_line(wrong)}"
+                    f"{one_line(result)}"
                 )
+        return results

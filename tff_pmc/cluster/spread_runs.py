@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from leaf_data.errors import DataError, one_line
 from tff_pmc.cluster import tasks
-from tff_pmc.cluster.connection import ClusterConnection
+from tff_pmc.cluster.connection import ClusterConnection, ClusterError
 from tff_pmc.cluster.options import ClusterSettingError
 from tff_pmc.record import files
 from tff_pmc.record.record_error import InUseError, LostRunError
@@ -163,6 +163,8 @@ def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
         )
     if isinstance(error, LostRunError):
         return error
+    if isinstance(error, tasks.TermsError):
+        raise ClusterError(f"a worker cannot be used: {error}") from error
     raise error
 
 
@@ -186,7 +188,7 @@ def check_folders(
     output_dir = os.path.abspath(output_dir)
     data_dir = data_dir and os.path.abspath(data_dir)
     files.list_folder(output_dir)
-    found = connection.call(connection.client.run, leave_a_file, output_dir, data_dir)
+    found = connection.ask(leave_a_file, output_dir, data_dir)
     try:
         for worker, (path, wrong) in found.items():
             if not wrong and not _comes(path):

@@ -77,7 +77,7 @@ def _who_has(label: int, arg: Any) -> str:
     for place, dataset in enumerate(clients):
         for element in dataset.take(_MOST_ELEMENTS):
             packed = isinstance(element, Mapping)
-            labels = element["y"] if packed else element[-1]
+            labels = element.get("y", ()) if packed else element[-1]
             if any(tf.reduce_any(tf.equal(y, label)) for y in tf.nest.flatten(labels)):
                 if packed and "client" in element:
                     return f"client {element['client']}"

@@ -9,6 +9,7 @@ times, which takes two seconds. Here each graph is traced from what it needs.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable, NamedTuple, Optional
@@ -100,13 +101,15 @@ class RoundForm:
         for number in self._at_server:
             name, type_ = self._arguments[number]
             state += values.to_tensors(arguments[number], type_.member, name)
-        total, hidden = self._zero([]), self._no_hidden
         packs = self._packs(arguments)
         first = next(packs, None)
-        if first is not None:
+        if first is None:
+            total, hidden = self._zero()([]), self._no_hidden
+        else:
             sent = self._prepare(state)
             found = self._sum_packs(itertools.chain([first], packs), sent)
-            total, hidden = found[: len(total)], found[len(total) :]
+            in_clear = len(found) - len(self._no_hidden)
+            total, hidden = found[:in_clear], found[in_clear:]
         hidden = [a if m is None else a % m for a, m in zip(hidden, self._moduli)]
         found = self._update([*state, *total, *hidden])
         return values.to_python(found, strip_placement(self._result_type))
@@ -193,7 +196,8 @@ class RoundForm:
         self._no_hidden = [tf.zeros(leaf.shape, leaf.dtype) for leaf in flat]
         self._moduli = [modulus for one in hidden for modulus in body.moduli(one)]
         zero_parts = _traced(zero, [])
-        self._zero = ImportedGraph(zero_parts)
+        # Needed where there are no packs, and as large as the sums.
+        self._zero = functools.cache(lambda: ImportedGraph(zero_parts))
         self._update = ImportedGraph(_traced(update, [*state, *totals, *integers]))
         if not self._at_clients:  # There are no packs, and nothing is sent.
             return

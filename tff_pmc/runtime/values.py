@@ -91,8 +91,8 @@ def _tensor(value: Any, type_: tff.TensorType, place: str) -> tf.Tensor:
     value = _tensors.get(id(value), value)
     if not tf.is_tensor(value):
         value = np.asarray(value)
-        if value.dtype.kind in "biuf" and not value.shape:
-            value = _cast_number(value, type_, place)
+        if value.dtype.kind in "biuf" and value.dtype != type_.dtype:
+            value = _cast_numbers(value, type_, place)
     try:
         tensor = tf.convert_to_tensor(value, type_.dtype)
     except (TypeError, ValueError) as error:
@@ -102,11 +102,12 @@ def _tensor(value: Any, type_: tff.TensorType, place: str) -> tf.Tensor:
     return tensor
 
 
-def _cast_number(value: np.ndarray, type_: tff.TensorType, place: str) -> np.ndarray:
-    cast = value.astype(type_.dtype)
-    # A number may change its kind where nothing of it is lost: 1 is also 1.0.
-    if value.dtype.kind == "f" and cast.dtype.kind != "f" and cast != value:
-        raise TypeError(f"{place} is no {type_}: {value}")
+def _cast_numbers(value: np.ndarray, type_: tff.TensorType, place: str) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        cast = value.astype(type_.dtype)
+    # Numbers may change their kind where nothing of them is lost: 1 is also 1.0.
+    if cast.dtype.kind in "biu" and (lost := cast != value).any():
+        raise TypeError(f"{place} is no {type_}: {value[lost][0]}")
     return cast
 
 

@@ -251,6 +251,7 @@ def test_leafs_json(split, tmp_path, caplog):
     assert data.origin.source == "LEAF JSON and images"
     digest = hashlib.sha256(split.read_bytes()).hexdigest()
     assert dict(data.origin.files)[split.name] == digest
+    assert IDENTITIES not in dict(data.origin.files)  # It is there, and not read.
     assert not caplog.records
 
 
