@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterator
 
 _LONGEST = 256  # Characters of a name.
-_MOST_DIGITS = 20
 # Control characters, halves of characters that no file can hold, ends of lines.
 _REFUSED = ("Cc", "Cs", "Zl", "Zp")
 
@@ -30,16 +29,6 @@ def one_line(error: object, most: int = 200) -> str:
     # Megabytes of text would be as many words, each with a separate allocation.
     words = " ".join(str(error)[: 10 * most].split())[:most] or type(error).__name__
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
-
-
-def parse_int(text: str) -> int:
-    """Reads a whole number of JSON; a `ValueError` for one of more than 20 digits.
-
-    Python takes long over very many digits, and some versions refuse them.
-    """
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"a number has {len(text)} digits")
-    return int(text)
 
 
 @contextlib.contextmanager

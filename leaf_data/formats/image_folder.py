@@ -102,16 +102,13 @@ def decode(path: str) -> Image.Image:
 
 
 def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
-    """Makes an image RGB, and all of it a square, by Pillow's BICUBIC filter.
+    """Makes all of an RGB image a square, by Pillow's BICUBIC filter.
 
     The filter is the default of `Image.resize` since Pillow 7, so the one of PMC's
     authors' code; it averages when it shrinks. A face becomes wider: CelebA's photos
     are 178 x 218.
     """
-    size = (side, side)
-    if image.mode != "RGB":  # Converting would copy it all the same.
-        image = image.convert("RGB")
-    small = image.resize(size, Image.Resampling.BICUBIC)
+    small = image.resize((side, side), Image.Resampling.BICUBIC)
     return np.asarray(small, np.uint8)
 
 

@@ -63,5 +63,6 @@ def test_a_local_run_imports_the_options_alone(tmp_path):
         "assert found == ['tff_pmc.cluster.options'], found\n"
         "assert 'distributed' not in sys.modules and 'dask' not in sys.modules\n"
     )
-    done = run_alone(*ALONE, "--inspect", script=str(asks))
+    flags = ("--rounds=1", f"--output_dir={tmp_path / 'out'}")
+    done = run_alone(*ALONE, *flags, script=str(asks))
     assert done.returncode == 0, done.stderr

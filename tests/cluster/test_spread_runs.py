@@ -234,7 +234,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         driver = execution.Federations("", "", leaf_data.ClientTable())
         read = driver(Settings())
         job = sweep.Job(Settings(), "out", files=read.origin.files)
-        sent = to_bytes(driver)
+        sent = to_bytes((content, driver))  # A call's own name, as `make_runs` has it.
         found = spread_runs._data(sent, job)
         assert found.origin.files == (("file", content),)
     assert spread_runs._data(sent, job) is found  # It is read once.

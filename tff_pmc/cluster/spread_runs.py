@@ -69,7 +69,7 @@ def _data(load: bytes, job: Any) -> Any:
     key = load, job.stored
     if key not in _loaded:
         _loaded.clear()
-        _loaded[key] = tasks.from_bytes(load)
+        _, _loaded[key] = tasks.from_bytes(load)
     data = _loaded[key](job.settings)
     if job.stored not in (None, data.train_examples.stored):
         raise DataError(f"{job.stored.path}: a worker sees another store")
@@ -125,7 +125,8 @@ def make_runs(
     `run` makes a job's run of the data that `load` gives there. A run whose worker dies
     is begun again by another, which resumes it from its last checkpoint.
     """
-    client, sent = connection.client, tasks.to_bytes(load)
+    # A worker keeps what it loads for one call, and not for the next: files change.
+    client, sent = connection.client, tasks.to_bytes((uuid.uuid4().hex, load))
     same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
     running = {}
     for job in jobs:

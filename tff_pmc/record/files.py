@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from leaf_data.errors import one_line, parse_int
+from leaf_data.errors import one_line
 from tff_pmc.record.record_error import InUseError, RecordError, RecordMissingError
 
 RUN_JSON = "run.json"
@@ -45,7 +45,7 @@ def read_json(
     """
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file, parse_int=parse_int)
+            found = json.load(file)
     except FileNotFoundError as error:
         if missing is not None:
             return dict(missing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import uuid
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -31,8 +30,6 @@ class Federations:
     data_dir: str  # Empty for the default, as the next.
     cache_dir: str
     table: leaf_data.ClientTable  # The clients' attributes.
-    # A worker keeps what one driver's loaded, and not for the next: files change.
-    driver: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
     _last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
 
     def __call__(self, settings: RunSettings) -> leaf_data.FederatedDataset:
