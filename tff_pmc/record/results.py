@@ -163,15 +163,16 @@ class Results:
         """
         if name not in self.runs:
             return default
-        known = self.runs[self.runs[name].notna()]
-        for _, run in known.iterrows():
-            first = known.iloc[0]
-            if run[name] != first[name]:
+        known = self.runs[name][self.runs[name].notna()]
+        values = known.tolist()
+        for run, value in zip(known.index, values):
+            if value != values[0]:
                 raise RecordError(
-                    f"{_where(first)} has {name} {_words(first[name])} and "
-                    f"{_where(run)} has {_words(run[name])}"
+                    f"{_where(self.runs.loc[known.index[0]])} has {name} "
+                    f"{_words(values[0])} and {_where(self.runs.loc[run])} has "
+                    f"{_words(value)}"
                 )
-        return known.iloc[0][name] if len(known) else default
+        return values[0] if values else default
 
     def check_settings(self) -> None:
         """Refuses runs that differ in a setting that is no seed, by a `RecordError`."""
