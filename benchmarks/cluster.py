@@ -12,9 +12,9 @@ pinned to no core: on a machine of two cores it takes from the workers what it n
 With `--spread=clients` every round has another cohort, so its packs are sent; with
 `--same_cohort` none but the first's, which shows what sending them takes, and with
 `--store` the workers read them of a store. The bytes are what `/proc/net/dev` says of
-the loopback, which also has Dask's own messages and TLS, and beside it what the types
-say. With `--spread=runs` short runs of the embedded digits are made, whose number the
-workers divide.
+the loopback, which also has Dask's own messages and TLS, and what follows from the
+types. With `--spread=runs` short runs of the embedded digits are made, whose number
+the workers divide.
 
 Ratios are of the same turn; the first turn, which traces, is left out. `--small` makes
 everything tiny, to see whether it works.

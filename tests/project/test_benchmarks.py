@@ -1,4 +1,7 @@
-"""The benchmarks work: each with sizes so small that its numbers mean nothing."""
+"""Most benchmarks work, with sizes so small that their numbers mean nothing.
+
+Those that need data, the authors' code or hours are not run.
+"""
 
 import numpy as np
 import pytest

@@ -186,6 +186,24 @@ def test_an_array_is_not_cut_to_another_type(local, given, lost):
         doubled(np.array(given))
 
 
+@pytest.mark.parametrize("given", [3, np.array([3])])
+def test_a_number_is_no_text(local, given):
+    @tff.tensorflow.computation(tff.TensorType(np.str_, np.shape(given)))
+    def same(text):
+        return text
+
+    with pytest.raises(TypeError, match="the argument is no str"):
+        same(given)
+
+
+def test_a_label_is_looked_for_only_where_a_dataset_has_labels():
+    """A mapping of one's own names has none: the error stays that of the label."""
+    from tff_pmc.runtime import context
+
+    dataset = tf.data.Dataset.from_tensors({"pixels": [0.0], "label": [7]})
+    assert context._who_has(7, [dataset]) == "a client"
+
+
 def test_variables_begin_anew_and_are_a_computations_own(local):
     """Two of one name and of different types are not one."""
 

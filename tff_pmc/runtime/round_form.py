@@ -104,7 +104,7 @@ class RoundForm:
         packs = self._packs(arguments)
         first = next(packs, None)
         if first is None:
-            total, hidden = self._zero()([]), self._no_hidden
+            total, hidden = self._zero([]), self._no_hidden
         else:
             sent = self._prepare(state)
             found = self._sum_packs(itertools.chain([first], packs), sent)
@@ -113,6 +113,11 @@ class RoundForm:
         hidden = [a if m is None else a % m for a, m in zip(hidden, self._moduli)]
         found = self._update([*state, *total, *hidden])
         return values.to_python(found, strip_placement(self._result_type))
+
+    @functools.cached_property
+    def _zero(self) -> ImportedGraph:
+        """The sums of no answers: only a call without packs needs them here."""
+        return ImportedGraph(self._zero_parts)
 
     def _packs(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
         """Returns the tensors of each value at CLIENTS, of all arguments in turn."""
@@ -195,9 +200,7 @@ class RoundForm:
         # Nobody is there to hide them from: secure sums are their integers' sums.
         self._no_hidden = [tf.zeros(leaf.shape, leaf.dtype) for leaf in flat]
         self._moduli = [modulus for one in hidden for modulus in body.moduli(one)]
-        zero_parts = _traced(zero, [])
-        # Needed where there are no packs, and as large as the sums.
-        self._zero = functools.cache(lambda: ImportedGraph(zero_parts))
+        self._zero_parts = _traced(zero, [])
         self._update = ImportedGraph(_traced(update, [*state, *totals, *integers]))
         if not self._at_clients:  # There are no packs, and nothing is sent.
             return
@@ -205,7 +208,7 @@ class RoundForm:
         self._sum_packs = sum_packs(
             PackGraphs(
                 work=_traced(work, [*data, *sent]),
-                zero=zero_parts,
+                zero=self._zero_parts,
                 accumulate=_traced(
                     in_pairs([one.accumulate for one in sums]), [*totals, *answers]
                 ),

@@ -91,7 +91,8 @@ def _tensor(value: Any, type_: tff.TensorType, place: str) -> tf.Tensor:
     value = _tensors.get(id(value), value)
     if not tf.is_tensor(value):
         value = np.asarray(value)
-        if value.dtype.kind in "biuf" and value.dtype != type_.dtype:
+        is_text = np.dtype(type_.dtype).kind in "SUO"
+        if value.dtype.kind in "biuf" and value.dtype != type_.dtype and not is_text:
             value = _cast_numbers(value, type_, place)
     try:
         tensor = tf.convert_to_tensor(value, type_.dtype)
