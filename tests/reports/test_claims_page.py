@@ -1,5 +1,6 @@
 """The pages of claims and of results, of claims and of kept runs."""
 
+import io
 import math
 import pathlib
 import re
@@ -165,6 +166,24 @@ def test_the_page_of_pmc_has_the_orderings_under_both_networks():
         saved = published.rounds_saved("pmc_table4", label)
         printed = sum(saved[cell] for cell in AT_70_AND_80.cells) / 18
         assert cells[label == "LD" :] == [*made, f"{printed:+.1f}"][label == "LD" :]
+
+
+def test_the_page_of_pmc_says_which_verdicts_the_published_codes_rule_changes(capsys):
+    claims_page.main(["--reach=above", "--paper=PMC", "--csv"])
+    above = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index("claim")
+    kept = ROOT / "results" / "reproduced" / "claims.csv"
+    own = pd.read_csv(kept).set_index("claim")
+    of = own["verdict"].reindex(above.index)
+    changed = above["verdict"] != of
+    text = (ROOT / "docs" / "pmc.md").read_text("utf-8")
+    part = text.split("### At least the target, or above it?")[1].split("\n### ")[0]
+    lines = re.findall(r"^\| (PMC.*?) \| (.*?) \| (.*?) \|$", part, re.M)
+    shown = {one: tuple(rest) for names, *rest in lines for one in names.split(", ")}
+    both = zip(of[changed], above["verdict"][changed])
+    assert shown == dict(zip(above.index[changed], both))
+    for claim in ("PMC-38", "PMC-41"):
+        (size,) = re.findall(r"\+(\S+ ± \S+) \(noise", above["ours"][claim])
+        assert f"{size} rounds sooner" in " ".join(part.split())
 
 
 def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):

@@ -22,6 +22,9 @@ DEVICES = tuple(range(10, 100, 10))
 HALF = 50
 """The share whose rounds are compared, and marked in plots, percent."""
 
+RULES = {"at_least": "at least the target", "above": "above the target"}
+"""The values of `--reach`, and the accuracy by which a target is reached, in words."""
+
 COLUMNS = (*KEY, "target", "devices", "rounds")
 
 
@@ -122,8 +125,7 @@ def reach_of(results: Results) -> str:
 
 def reach_rule(reach: str) -> str:
     """Returns a rule by which a target is reached, as a sentence for a reader."""
-    rule = "above it" if reach == "above" else "at least the target"
-    return f"A target is reached by an accuracy {rule} (--reach={reach})."
+    return f"A target is reached by an accuracy {RULES[reach]} (--reach={reach})."
 
 
 def early_ends(results: Results) -> list[str]:
