@@ -19,7 +19,7 @@ from tff_pmc.record.reference_code import TARGETS, orderings
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.reports.rounds_to_target import reach_of, rounds_to_target
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 AVERAGE = "Avg."
@@ -99,7 +99,8 @@ class PaperResults:
                 raise RecordError(
                     f"{late.iloc[0]} has {length[late.iloc[0]]} rounds and "
                     f"{length.idxmax()} has {length.max()}: PMC's tables compare runs "
-                    "that are equally long, or have reached all targets"
+                    "that are equally long, or have reached all targets "
+                    f"(--reach={reach_of(found)})"
                 )
         return found
 
