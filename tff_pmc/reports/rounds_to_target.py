@@ -22,8 +22,8 @@ DEVICES = tuple(range(10, 100, 10))
 HALF = 50
 """The share whose rounds are compared, and marked in plots, percent."""
 
-RULES = {"at_least": "at least the target", "above": "above the target"}
-"""The values of `--reach`, and the accuracy by which a target is reached, in words."""
+RULES = {"at_least": "of at least the target", "above": "above the target"}
+"""The values of `--reach`: the accuracy that reaches a target, in words."""
 
 COLUMNS = (*KEY, "target", "devices", "rounds")
 

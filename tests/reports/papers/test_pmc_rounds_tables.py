@@ -5,11 +5,12 @@ import pathlib
 import numpy as np
 import pandas as pd
 import pytest
-from made import made
+from made import made, of_seeds
 from reported import write
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import join_results
+from tff_pmc.reports import REPORTS, output
 from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -87,10 +88,10 @@ def test_the_table_marks_differences_bounds_and_misprints(tmp_path, celeba_runs)
     assert "| DS (baseline) | rounds, ours | 3 |" in markdown
 
 
-REPORTS = ("pmc_table6", "pmc_table7", "pmc_figure3")
+NAMES = ("pmc_table6", "pmc_table7", "pmc_figure3")
 
 
-@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize("report", NAMES)
 @pytest.mark.parametrize(
     ("correct", "sizes", "words"),
     [
@@ -119,7 +120,29 @@ def test_a_run_that_reached_all_targets_may_be_shorter(tmp_path):
     assert found.loc["gain", ["80%", "90%"]].tolist() == [0, -1]
 
 
-@pytest.mark.parametrize("report", [*REPORTS, "pmc_variance", "da_table1"])
+@pytest.mark.parametrize("own", ["at_least", "above"])
+def test_over_seeds_ds_is_counted_by_the_runs_rule_and_by_the_other(own, tmp_path):
+    """All devices are at 70 % in round 1 or 2, and above it in round 3."""
+    first = [[70] * 10, [70] * 10, [100] * 10]
+    second = [[0] * 10, *first[1:]]
+    runs = of_seeds({0: {"DS": first}, 1: {"DS": second}}, [100] * 10, reach=own)
+    found = REPORTS["pmc_table4_seeds"](runs)
+    output.write(found, str(tmp_path))
+    cells = pd.read_csv(tmp_path / "table4_seeds.csv")
+    cells = cells.query("target_accuracy_pct == 70 and devices == '50%'")
+    cells = cells.query("experiment == 'DS (baseline)'").set_index("reach")
+    other = {"at_least": "above", "above": "at_least"}[own]
+    assert [*cells.index] == [own, other]
+    spread = {"at_least": [1.5, 1, 2], "above": [3, 3, 3]}
+    for rule, numbers in spread.items():
+        assert [*cells.loc[rule, ["median", "lowest", "highest"]]] == numbers
+    solid, dashed = found.figures["table4_seeds"].axes[0].lines[:2]
+    assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
+    drawn = [line.get_ydata()[4] for line in (solid, dashed)]
+    assert drawn == [spread[own][0], spread[other][0]]
+
+
+@pytest.mark.parametrize("report", [*NAMES, "pmc_variance", "da_table1"])
 def test_a_printed_row_is_one_run_and_several_seeds_have_none(
     report, tmp_path, arriving
 ):

@@ -33,7 +33,7 @@ from tff_pmc.reports.rounds_to_target import (
 )
 
 _COLORS = ("#4477aa", "#228833", "#cc6677", "#aa7733")
-_RULES = (
+_NOTES = (
     "Ours: the median over the seeds, and in brackets the lowest and the highest.",
     "Gain: rounds of DS minus rounds of the ordering under the same seed; more is "
     f"better. {AVERAGE}: the sum of the gains / 9.",
@@ -48,20 +48,16 @@ def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN_seeds.csv`, `.md` and `.png`, N as in `pmc_rounds_tables`.
 
     It is empty for one seed, and for runs without DS. The figure has the rows of DS.
-    The quantity `rounds (above)` is that of DS by the other rule of `--reach` than the
-    runs'.
+    They are there twice, by both rules of `--reach`: the runs' own first.
     """
     paper = PAPER[experiment]
     rows = results.only(label=[one for one in paper.labels if one in results.labels])
     if len(results.seeds) < 2 or BASELINE not in rows.labels:
         return Report()
-    rule = reach_of(rows)
-    (other,) = {*RULES} - {rule}
+    (other_rule,) = {*RULES} - {reach_of(rows)}
     recounted = rows.only(label=BASELINE)
-    recounted.runs = recounted.runs.assign(reach=other)
-    others = spread_over_seeds(recounted, experiment)
-    others["quantity"] = f"rounds ({other})"
-    cells = pd.concat([spread_over_seeds(rows, experiment), others])
+    recounted.runs = recounted.runs.assign(reach=other_rule)
+    cells = pd.concat([spread_over_seeds(of, experiment) for of in (rows, recounted)])
     number, seeds = paper.rounds_table, ", ".join(map(str, results.seeds))
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     notes = [
@@ -69,7 +65,7 @@ def report(results: Results, *, experiment: str) -> Report:
         *conditions(rows.only(seed=results.seeds[0])),
         reach_rule(reach_of(rows)),
         *caveats(rows),
-        *_RULES,
+        *_NOTES,
     ]
     notes += published.rows_notes(rows, paper.labels)
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
@@ -78,15 +74,17 @@ def report(results: Results, *, experiment: str) -> Report:
     head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
     if caveat := data_caveat(rows):
         head = f"{head}\n({caveat})"
-    of_ds = cells[cells["experiment"] == others["experiment"].iloc[0]]
-    figure = draw(of_ds, rule, head, len(results.seeds))
+    of_ds = cells[cells["quantity"] == "rounds"]
+    figure = draw(of_ds, head, len(results.seeds))
     # A terminal has no room for the table: its text is left to the page.
     return dataclasses.replace(found, text="", figures={name: figure})
 
 
 def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
-    """Returns a row a cell: `KEYS`, `median`, `lowest`, `highest` and `published`.
+    """Returns a row a cell, with its median, lowest and highest, and the published.
 
+    The columns are `KEYS`, `reach` (the rule by which a target is reached), `median`,
+    `lowest`, `highest` and `published`.
     A gain is known where both runs arrive; under one seed unknown it is so in its row.
     A run of DS that does not arrive counts as infinitely late.
 
@@ -109,6 +107,7 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
     wide[of_ds] = wide[of_ds].fillna(math.inf)
     found = pd.DataFrame(
         {
+            "reach": reach_of(results),
             "median": wide.median(axis=1, skipna=False),
             "lowest": wide.min(axis=1, skipna=False),
             "highest": wide.max(axis=1, skipna=False),
@@ -119,61 +118,63 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
 
 
 @figures.styled
-def draw(cells: pd.DataFrame, rule: str, title: str, seeds: int) -> Figure:
+def draw(cells: pd.DataFrame, title: str, seeds: int) -> Figure:
     """Draws the rounds of DS by the share of the devices, ours and the published.
 
+    A line ends where the median run has not arrived.
+
     Args:
-        cells: the rows of `report`'s table that are of DS.
-        rule: that of reaching a target, of the quantity `rounds`.
+        cells: the rows of `report`'s table that are rounds: by one rule, which are
+            drawn as solid lines, and by the other, as dashed ones.
         title: the title of the figure.
         seeds: their number.
     """
     figure, axes = figures.single(height=3.6)
     handles: list[Line2D] = []
     cells = cells.replace(math.inf, np.nan)
+    rules = [*dict.fromkeys(cells["reach"])]
     for (target, part), color in zip(cells.groupby(KEYS[2]), _COLORS):
-        others = part[part["quantity"] != "rounds"]
-        part = part[part["quantity"] == "rounds"]
-        axes.plot(DEVICES, part["median"], color=color)
+        own, other = (part[part["reach"] == rule] for rule in rules)
+        axes.plot(DEVICES, own["median"], color=color)
         axes.fill_between(
-            DEVICES, part["lowest"], part["highest"], color=color, alpha=0.18, lw=0
+            DEVICES, own["lowest"], own["highest"], color=color, alpha=0.18, lw=0
         )
-        axes.plot(DEVICES, others["median"], "--", color=color, lw=1)
-        axes.plot(DEVICES, part["published"], "o", color=color, mfc="white")
+        axes.plot(DEVICES, other["median"], "--", color=color, lw=1)
+        axes.plot(DEVICES, own["published"], "o", color=color, mfc="white")
         handles.insert(0, figures.handle(f"{target} %", color))
     axes.set_yscale("log")
-    axes.set_yticks([5, 10, 20, 50, 100, 200], ["5", "10", "20", "50", "100", "200"])
+    first, last = cells["lowest"].min(), cells[["highest", "published"]].max().max()
+    ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500) if first / 2 < t <= last]
+    axes.set_yticks(ticks, [*map(str, ticks)])
     axes.minorticks_off()
     axes.set_xticks(DEVICES)
     figures.head(axes, title)
     axes.set(xlabel="share of the devices that has reached the target, percent")
     axes.set(ylabel=figures.ROUNDS)
-    (other,) = {*RULES} - {rule}
-    handles.append(figures.handle(RULES[rule]))
-    handles.append(figures.handle(RULES[other], linestyle="--", lw=1))
+    solid, dashed = (f"accuracy {RULES[rule]}" for rule in rules)
+    handles.append(figures.handle(f"{solid}\n(band: lowest to highest)"))
+    handles.append(figures.handle(dashed, linestyle="--", lw=1))
     handles.append(figures.handle("paper", marker="o", linestyle="", mfc="white"))
     figure.legend(
         handles=handles,
         loc="outside right center",
-        title=f"target\nline: median of {seeds} seeds\nband: lowest to highest",
+        title=f"target\nlines: median of {seeds} seeds",
         alignment="left",
     )
     return figure
 
 
 def _grid(cells: pd.DataFrame) -> pages.Grid:
-    """Returns a line for each quantity of an ordering, then the published one."""
-    columns = list(dict.fromkeys(cells["devices"]))
+    """Returns our lines of each ordering, one a rule, and then the published one."""
+    columns, own = list(dict.fromkeys(cells["devices"])), cells["reach"].iloc[0]
     grid = [["experiment", "", *columns]]
     for name, part in cells.groupby("experiment", sort=False):
-        head = str(name)
-        for quantity, row in part.groupby("quantity", sort=False):
-            row = row.set_index("devices")
-            ours = {share: _text(cell) for share, cell in row.iterrows()}
-            texts = [ours.get(share, "") for share in columns]
-            grid.append([head, f"{quantity}, ours", *texts])
-            head = ""
-        theirs = row["published"].map(published.rounds_text)
+        for rule, rows in part.set_index("devices").groupby("reach", sort=False):
+            ours = {share: _text(row) for share, row in rows.iterrows()}
+            heads = [str(name), f"{rows['quantity'].iloc[0]}, ours"]
+            heads = heads if rule == own else ["", f"{heads[1]} ({rule})"]
+            grid.append([*heads, *(ours.get(share, "") for share in columns)])
+        theirs = rows["published"].map(published.rounds_text)
         grid.append(["", "published", *(theirs.get(c, "") for c in columns)])
     return grid
 
