@@ -96,7 +96,7 @@ def test_the_form_has_their_sums(metric_model, build_prioritized, sent_shapes):
 
 
 class TestSecureSums:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def build(self, metric_model, build_prioritized):
         secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
 
