@@ -356,7 +356,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--csv", action="store_true", help="the table, not the page")
     parser.add_argument("--results", action="store_true", help="the page of results")
     parser.add_argument("--paper", default="", help="the claims of this one alone")
-    words = "the rule for all runs, whatever theirs (default: %(default)s)"
+    words = "how devices reach a target, in all runs alike (default: %(default)s)"
     parser.add_argument("--reach", choices=RULES, default="at_least", help=words)
     parser.add_argument("--plugin", default="", help="the module that registers it")
     given = parser.parse_args(arguments)
@@ -379,8 +379,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             named = table.drop(columns="shown").rename(
                 columns={"seeds": "seeds_needed"}
             )
-            csv = named.to_csv(index=False)
-            text = csv if given.csv else page(table, given.reach)
+            text = named.to_csv(index=False) if given.csv else page(table, given.reach)
     except ValueError as error:
         parser.exit(2, f"{error}\n")
     sys.stdout.write(text)

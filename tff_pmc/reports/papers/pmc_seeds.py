@@ -169,12 +169,13 @@ def _grid(cells: pd.DataFrame) -> pages.Grid:
     columns, own = list(dict.fromkeys(cells["devices"])), cells["reach"].iloc[0]
     grid = [["experiment", "", *columns]]
     for name, part in cells.groupby("experiment", sort=False):
-        for rule, rows in part.set_index("devices").groupby("reach", sort=False):
+        part = part.set_index("devices")
+        for rule, rows in part.groupby("reach", sort=False):
             ours = {share: _text(row) for share, row in rows.iterrows()}
             heads = [str(name), f"{rows['quantity'].iloc[0]}, ours"]
             heads = heads if rule == own else ["", f"{heads[1]} ({rule})"]
             grid.append([*heads, *(ours.get(share, "") for share in columns)])
-        theirs = rows["published"].map(published.rounds_text)
+        theirs = part[part["reach"] == own]["published"].map(published.rounds_text)
         grid.append(["", "published", *(theirs.get(c, "") for c in columns)])
     return grid
 
