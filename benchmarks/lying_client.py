@@ -5,8 +5,8 @@
 Takes the raw criteria that a run recorded (`cohort.csv`), lets one client of each
 cohort after another say a number times its own, and prints its mean weight when it is
 honest and when it lies, for each criterion alone and every ordering of all. Nothing
-is trained. With --ranges=DS=0:60,LD=0:10,MD=0:1 the criteria are normalized by declared
-ranges, which cut what is claimed above them.
+is trained. With --criteria_ranges=DS=0:60,LD=0:10,MD=0:1 the criteria are normalized by
+these ranges, which cut what is claimed above them.
 """
 
 import argparse
@@ -63,11 +63,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="a run's folder, with cohort.csv")
     parser.add_argument("--factors", type=float, nargs="+", default=[10, 1000])
-    parser.add_argument("--ranges", type=flag_values.ranges, default=())
+    parser.add_argument("--criteria_ranges", type=flag_values.ranges, default=())
     options = parser.parse_args()
     try:
         codes, rounds = cohorts(options.folder)
-        ranges = {code: (low, high) for code, low, high in options.ranges}
+        ranges = {code: (low, high) for code, low, high in options.criteria_ranges}
         method = "range" if ranges else "sum"
         normalization = scores.Normalization.declared(method, codes, ranges)
     except (RecordError, ValueError) as error:

@@ -88,8 +88,9 @@ Verdicts:
   report single runs, so some of their numbers may be chance.
 - **open**: with five seeds or more and in all columns, the interval still includes
   both outcomes.
-- **not run far enough**: our runs are too few or too short, reach only a part of the
-  columns, or have another network than the paper's.
+- **not run far enough**: our runs are too few or too short, or have another network
+  than the paper's; or they reach only a part of the columns, which does not decide. A
+  part that excludes the claim does: "6 of 18 columns" then stands in its row.
 - **cannot be tested here**: it needs data that we could not obtain."""
 
 _DIFFERENCES = """\
@@ -107,7 +108,8 @@ _DIFFERENCES = """\
   on Table 2 hold where DS trains. Table 4 is non-IID.
 - AdaFed's Algorithm 1 writes plain gradient descent. Our runs use Adadelta, as does
   the Keras example from which AdaFed takes its network.
-- Dual does not say how many epochs it ran; ours have ten."""
+- Dual does not say how many epochs it ran; ours have ten. Each seed deals CIFAR-10's
+  training images at random to five batches, where the paper has the published ones."""
 
 
 _RESULTS_HEAD = """\
