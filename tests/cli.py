@@ -109,13 +109,17 @@ def refused(*arguments):
     return done.stderr
 
 
-def labels(*arguments, attributes=()):
-    """The labels of the runs that flags ask for."""
+def asked_for(*arguments, attributes=()):
+    """The settings of the runs that flags ask for."""
     from tff_pmc.experiments.flags import command_line, flag_definitions
 
     given = flag_definitions.parse([*map(str, arguments)])
-    runs = command_line.runs_of(command_line.command_of(given), given, attributes)
-    return [settings.label for settings in runs]
+    return command_line.runs_of(command_line.command_of(given), given, attributes)
+
+
+def labels(*arguments, **more):
+    """The labels of the runs that flags ask for."""
+    return [settings.label for settings in asked_for(*arguments, **more)]
 
 
 def federation(name, examples, num_classes):

@@ -80,6 +80,12 @@ def test_two_commands_are_kept_as_one_and_the_same_run_twice_is_refused(
     assert "nothing is no folder" in capsys.readouterr().err
     assert kept.main(["keep", str(folder), str(folder)]) == 2
     assert "exists already: name a new folder" in capsys.readouterr().err
+    about = json.loads((folder / EXPERIMENT).read_text())
+    about["settings"]["experiment"] = "of_a_plugin"
+    (folder / EXPERIMENT).write_text(json.dumps(about))
+    assert kept.main(["keep", str(folder), goal]) == 2
+    assert "of_a_plugin" in capsys.readouterr().err
+    assert not pathlib.Path(goal).exists()
 
 
 def test_what_changed_is_named(copy, capsys):

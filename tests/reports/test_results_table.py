@@ -36,6 +36,15 @@ def test_where_no_target_was_reached_a_sentence_says_so(tmp_path):
     ).sum() == 2 * 10  # The file has them all the same.
 
 
+def test_the_average_counts_a_run_that_did_not_arrive_with_the_last_round(tmp_path):
+    """DS has all devices in round 1; LD three of four, which are 10 to 70 % of them."""
+    runs = made({"DS": 3 * [[9] * 4], "LD": 3 * [[9, 9, 9, 0]]}, TEN, targets=(90,))
+    _, csv = written(results_table.report(runs), tmp_path, "results")
+    gains = csv[csv["quantity"] == "gain"].set_index("devices")["value"]
+    assert gains["70%"] == 0 and gains[["80%", "90%"]].isna().all()
+    assert gains["Avg."] == round(2 * (1 - 3) / 9, 2)
+
+
 def test_gains_are_over_the_run_of_ds_with_the_same_words(tmp_path):
     """Such as the selection, or the server's optimizer."""
     counts = {

@@ -14,7 +14,7 @@ them: it is `left_out`. When all are, the mean is 0. The paper prints no value o
 alpha, beta, eta, epsilon or Q; the defaults are ours (`docs/dual_criterion.md`).
 
 The seventh baseline, Quantization, rounds the clients' models, which no factory sees:
-it is `simple_average` after the client's step `quantize_parameters` (`client_steps`).
+it is `simple_average` after the client's step `quantize_parameters`.
 `quantized_updates` is another thing, which the paper does not have.
 
     >>> process = BASELINES["median"]().create(update_type, baseline_parts.WEIGHT_TYPE)

@@ -56,7 +56,7 @@ class FactoryAlgorithm(Algorithm):
     def client_step(self, settings: RunSettings) -> Any:
         """Returns what a client does with its model before the factory sees its update.
 
-        None, the default, for nothing; see `aggregation.client_steps`.
+        None, the default, for nothing; see `baselines.quantize_parameters`.
         """
         return None
 

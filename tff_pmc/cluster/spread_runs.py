@@ -147,7 +147,7 @@ def make_runs(
 
 
 def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
-    """Returns why a run ended early, if it did; raises all other errors."""
+    """Returns why a run was lost, if it was; raises all other errors."""
     from distributed.scheduler import KilledWorker
 
     if future.status == "finished":

@@ -46,6 +46,7 @@ def keep(
         raise RecordError(f"{goal} exists already: name a new folder")
     parts = [read_results(folder) for folder in folders]
     results = join_results(parts) if len(parts) > 1 else parts[0]
+    experiment(str(results.setting("experiment", "")))  # Refused before it is kept.
     about = {"command": command, "remark": remark}
     if baseline := parts[0].about.get("baseline"):
         about["baseline"] = baseline

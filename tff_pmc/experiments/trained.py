@@ -43,15 +43,16 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
             round's, or its model is of a plugin that is not imported; one line names
             it.
     """
-    model = _model_of(run)
-    rounds = len(ROUNDS.read(run))
-    best = os.path.join(run, BEST_MODEL)
+    model, best = _model_of(run), os.path.join(run, BEST_MODEL)
+    path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
+    if ended and os.path.exists(path):
+        rounds, of_last = len(ROUNDS.read(run)), _arrays(path)
+    else:
+        rounds, of_last = _of_checkpoint(run, model)
     if round in (None, rounds):
-        path = os.path.join(run, MODEL, WEIGHTS)
-        saved = ended and os.path.exists(path)
-        arrays = _arrays(path) if saved else _of_checkpoint(run, model)
+        arrays = of_last
     elif round_of(best) == round:
         arrays = _arrays(os.path.join(best, WEIGHTS))
     else:
@@ -92,7 +93,8 @@ def _model_of(run: str) -> Any:
         raise RecordError(f"{path} names no model: {error}") from error
 
 
-def _of_checkpoint(run: str, model: Any) -> list[Any]:
+def _of_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
+    """Returns the round of a checkpoint, and the weights of its model."""
     path = os.path.join(run, checkpoints.NAME)
     if not os.path.exists(path):
         raise RecordError(
@@ -100,7 +102,9 @@ def _of_checkpoint(run: str, model: Any) -> list[Any]:
         )
     # The model's weights are the first leaves of the state of every process.
     count = sum(map(len, model.initial_weights))
-    return _arrays(path, [f"leaf_{number}" for number in range(count)])
+    names = [f"leaf_{number}" for number in range(count)]
+    round_num, *arrays = _arrays(path, ["round", *names])
+    return int(round_num), arrays
 
 
 def _arrays(path: str, names: Optional[list[str]] = None) -> list[Any]:

@@ -28,6 +28,11 @@ LOCK = ".lock"
 _NEW = ".new"  # The ending of a file that is not in its place yet.
 
 
+def read_plan(folder: str) -> dict[str, Any]:
+    """Returns the `run.json` of a folder of runs; nothing where there is none."""
+    return read_json(os.path.join(folder, RUN_JSON), missing={})
+
+
 def read_json(
     path: str, keys: Sequence[str] = (), missing: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:

@@ -35,4 +35,4 @@ class RecordMissingError(RecordError, FileNotFoundError):
 
 
 class LostRunError(Exception):
-    """A run that ended early, and leaves the other runs of its call as they are."""
+    """A run that was lost, and leaves the other runs of its call as they are."""

@@ -20,7 +20,7 @@ import pandas as pd
 
 from leaf_data.errors import one_line
 from tff_pmc.record import reference_code
-from tff_pmc.record.files import RUN_JSON, by_flag, read_json
+from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
@@ -66,8 +66,8 @@ class Results:
             where it has none), and a column for each setting by the name of its flag;
             lists are tuples. What a run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
-        about: what `run.json` or `experiment.json` of all the runs has: `baseline`,
-            `command`, `remark`.
+        about: what `run.json` or `experiment.json` of all the runs has, such as
+            `baseline`, `command` and `remark`.
 
     The tables are read when they are first used. A table that no run has recorded
     is empty and has its columns.
@@ -268,7 +268,7 @@ def read_results(path: str) -> Results:
                 found.append(table)
         return pd.concat(found, ignore_index=True) if found else None
 
-    plan = _plan(path)
+    plan = read_plan(path)
     return Results(
         pd.DataFrame(rows),
         read,
@@ -418,7 +418,7 @@ def _runs_in(path: str) -> list[str]:
     """Returns the folders of the runs in a folder, itself if it is one, in order."""
     if ROUNDS.path(path):
         return [path]
-    order = list(by_flag(_plan(path).get("settings", {})).get("orderings", []))
+    order = list(by_flag(read_plan(path).get("settings", {})).get("orderings", []))
 
     def place_of(folder: str) -> int:
         label = read_json(os.path.join(folder, RUN_JSON)).get("label")
@@ -427,11 +427,6 @@ def _runs_in(path: str) -> list[str]:
     folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
     described = [f for f in folders if os.path.exists(os.path.join(f, RUN_JSON))]
     return sorted(filter(ROUNDS.path, described), key=place_of)
-
-
-def _plan(path: str) -> dict[str, Any]:
-    """Returns the `run.json` of all runs of a folder; nothing where there is none."""
-    return read_json(os.path.join(path, RUN_JSON), missing={})
 
 
 def _read_reference(path: str) -> Results:
@@ -471,9 +466,6 @@ def _read_kept(path: str) -> Results:
         read,
         path=path,
         about=about,
-        predictions=lambda seed, label, round_num: read_predictions(
-            os.path.join(path, f"seed_{seed}", label), round_num
-        ),
     )
 
 

@@ -109,11 +109,6 @@ def check_same(
     return any(old != new for old, new in pairs)
 
 
-def read_plan(folder: str) -> dict[str, Any]:
-    """Returns the `run.json` of a folder of runs; nothing where there is none."""
-    return files.read_json(os.path.join(folder, files.RUN_JSON), missing={})
-
-
 @contextlib.contextmanager
 def folder_of_runs(
     output_dir: str, plan: Mapping[str, Any], *, resume: bool
@@ -122,7 +117,7 @@ def folder_of_runs(
     to_write, now = True, _of_plugins()
     plan = {**plan, "versions": now} if now else plan
     if resume:
-        before = read_plan(output_dir)
+        before = files.read_plan(output_dir)
         to_write = check_same(output_dir, before, plan)
         warn_of_other_versions(output_dir, before.get("versions", {}), now)
     else:

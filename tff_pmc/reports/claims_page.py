@@ -255,9 +255,9 @@ def seeds_of(every: Iterable[int]) -> str:
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
 
 
-def results_page(folders: Mapping[str, Results], name: str) -> str:
+def results_page(folders: Mapping[str, Results], name: str, reach: str) -> str:
     """Returns the page of kept results, by their names in a folder of this name."""
-    kept = kept_runs(folders.values())
+    kept = kept_runs(folders.values(), reach)
     lines = [f"- [{x}]({name}/{x}): {_folder(of)}" for x, of in folders.items()]
     numbers = [["paper", "where", "number", "paper's", "ours"]]
     for one in headlines():
@@ -371,13 +371,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         parser.exit(2, f"--plugin={given.plugin}: {one_line(error)}\n")
     try:
         folders = read_kept(given.folder)
-        for results in folders.values():
-            results.runs["reach"] = given.reach
         if given.results:
             name = os.path.basename(os.path.abspath(given.folder))
-            text = results_page(folders, name)
+            text = results_page(folders, name, given.reach)
         else:
-            table = judged(claims(given.paper), kept_runs(folders.values()))
+            kept = kept_runs(folders.values(), given.reach)
+            table = judged(claims(given.paper), kept)
             named = table.drop(columns="shown").rename(
                 columns={"seeds": "seeds_needed"}
             )

@@ -228,14 +228,11 @@ def share_limits(axes: Any, values: Iterable[float]) -> None:
     axes.set_ylim(max(0.0, low - margin), min(1.0 + margin / 4, high + margin))
 
 
-def round_axis(axes: Any, last: int, first: int = 1) -> None:
-    """Makes the horizontal axis one of whole rounds up to the last.
-
-    Its numbers begin with 1, also where the axis begins with 0, before the rounds.
-    """
-    last = max(first + 1, last)
-    margin = 0.015 * (last - first)  # For the marks of the first and the last.
-    axes.set_xlim(first - margin, last + margin)
+def round_axis(axes: Any, last: int) -> None:
+    """Makes the horizontal axis one of whole rounds from 1 to the last."""
+    last = max(2, last)
+    margin = 0.015 * (last - 1)  # For the marks of the first and the last.
+    axes.set_xlim(1 - margin, last + margin)
     number_rounds(axes, last)
 
 

@@ -15,6 +15,7 @@ from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,
     caveats,
+    gains_over,
     reach_of,
     reach_rule,
     rounds_to_target,
@@ -24,7 +25,8 @@ from tff_pmc.reports.rounds_to_target import (
 AVERAGE = "Avg."
 _TITLES = {
     "rounds": "Rounds until a share of the devices reaches the target accuracy",
-    "gain": "Rounds gained over DS (DS minus this; Avg. = sum / 9, a dash as 0)",
+    "gain": "Rounds gained over DS (DS minus this; Avg. = sum / 9, not reached as the "
+    "last round)",
 }
 
 
@@ -68,20 +70,22 @@ def tidy_rows(results: Results) -> pd.DataFrame:
         label: found[found["label"] == label].set_index(["target", "devices"])["rounds"]
         for label in (labels if targets else ())
     }
-    parts = [(label, "rounds", rounds) for label, rounds in reached.items()]
+    last = results.length.max()
+    parts = [(label, "rounds", rounds, rounds) for label, rounds in reached.items()]
     for label, own in reached.items():
         _, comma, words = label.partition(", ")
         alike = f"{BASELINE}{comma}{words}"
         base = alike if alike in reached and alike != label else BASELINE
         if base in reached and base != label:
-            parts.append((label, "gain", reached[base] - own))
+            counted = gains_over(reached[base], own, last)
+            parts.append((label, "gain", reached[base] - own, counted))
     rows: list[tuple[Any, ...]] = []
-    for label, quantity, values in parts:
+    for label, quantity, values, counted in parts:
         for target in targets:
             start, of_target = (label, quantity, target), values.loc[target]
             rows += [(*start, f"{share}%", of_target[share]) for share in DEVICES]
             if quantity == "gain":
-                rows.append((*start, AVERAGE, round(average(of_target), 2)))
+                rows.append((*start, AVERAGE, round(average(counted.loc[target]), 2)))
     return summary.table_of(rows)
 
 

@@ -36,8 +36,8 @@ def rounds_to_target(
 ) -> pd.DataFrame:
     """Returns the first round in which enough devices reach each target.
 
-    A device reaches a target of t % when its local test accuracy is at least t %; a
-    share p is reached at `ceil(p * K)` of the K devices.
+    A device reaches a target of t % when its local test accuracy is at least t %, or
+    above it, by the rule; a share p is reached at `ceil(p * K)` of the K devices.
 
     Args:
         results: the runs. Devices without test examples never reach a target.
@@ -107,6 +107,15 @@ def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
     """
     reached = reaches(correct, examples, target, reach) & (examples > 0)
     return np.sum(reached, axis=-1)
+
+
+def gains_over(base: pd.Series[float], own: pd.Series[float], last: int) -> Any:
+    """Returns the rounds of DS minus those of a run, as PMC's tables count them.
+
+    One that does not arrive counts as arriving in the last round, so that its gain is a
+    bound; where neither does, there is none.
+    """
+    return (base.fillna(last) - own.fillna(last)).where(base.notna() | own.notna())
 
 
 def average(gains: pd.Series[float]) -> float:

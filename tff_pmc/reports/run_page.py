@@ -25,7 +25,7 @@ _SETTINGS = {
     "Experiment": "experiment",
     "Model": "model",
     "Rounds": "rounds",
-    "Share of the clients in a round": "clients_per_round",
+    "Clients in a round (below 1: a share; 0: all)": "clients_per_round",
     "Local epochs": "local_epochs",
     "Batch size (0: all examples)": "batch_size",
     "Client optimizer": "client_optimizer",

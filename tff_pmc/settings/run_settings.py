@@ -108,6 +108,9 @@ class Algorithm(Settings, abc.ABC):
     def candidates(self, settings: RunSettings) -> list[Score]:
         """Returns the scores that an online adjustment searches, in the order of tests.
 
+        Where they do not follow from `--priority`, as the lambdas of `dual`, the search
+        is the algorithm: the command line then searches by default (`best_of_all`).
+
         Raises:
             SettingError: there is nothing to search.
         """

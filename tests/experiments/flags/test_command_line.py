@@ -1,7 +1,11 @@
 """Which runs the flags ask for."""
 
+import dataclasses
+
 import pytest
-from cli import ROOT, labels
+from cli import ROOT, asked_for, labels
+
+from tff_pmc.experiments.experiment import EXPERIMENTS
 
 QUICKSTART = f"--flagfile={ROOT / 'experiments' / 'quickstart.flags'}"
 # The flags, and the runs that they ask for.
@@ -50,6 +54,39 @@ def test_dual_has_eight_algorithms_with_three_and_four_clients():
     assert found[-1] == "Quantized, 4 clients"
     four = labels("--experiment=dual_criterion", "--num_clients=4")
     assert four == found[8:]
+
+
+@pytest.mark.parametrize(
+    ("flag", "found"),
+    [
+        ([], ["fixed", "best_of_all", "fixed"]),
+        (["--adjustment=fixed"], ["fixed"] * 3),
+        (["--adjustment=backtracking"], ["backtracking", "backtracking", "fixed"]),
+        (["--adjustment=fixed,best_of_all"],
+         ["fixed", "best_of_all", "best_of_all", "fixed"]),
+    ],
+)  # fmt: skip
+def test_dual_searches_its_lambda(flag, found):
+    """Without the search it would be FedAvg under another name."""
+    flags = ["--criteria=ACC,DS", "--algorithms=prioritized,dual,median", *flag]
+    runs = asked_for("--experiment=quickstart", *flags)
+    assert [run.adjustment.adjustment for run in runs] == found
+    assert "Dual-criterion" in [run.label for run in runs]
+
+
+def test_an_experiment_may_set_an_adjustment_or_a_priority(monkeypatch):
+    quickstart, name = EXPERIMENTS["quickstart"], "--experiment=toy"
+    searched = {**quickstart.settings, "adjustment": "backtracking"}
+    first = {**quickstart.settings, "priority": ("LD", "MD")}
+    for settings, orderings, found in [
+        (searched, quickstart.orderings, ["DS", "LD,DS,MD (backtracking)"]),
+        (first, (), ["LD,MD"]),
+    ]:
+        toy = dataclasses.replace(quickstart, settings=settings, orderings=orderings)
+        monkeypatch.setitem(EXPERIMENTS._things, "toy", toy)
+        assert labels(name) == found
+    assert labels(name, "--priority=MD") == ["MD"]
+    assert labels(name, "--criteria=DS,LD") == ["DS"]
 
 
 def test_a_cluster_is_asked_for_by_engine_or_by_address():

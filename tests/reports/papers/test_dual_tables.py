@@ -8,7 +8,7 @@ import pytest
 from made import RECORDED
 from reported import write
 
-from tff_pmc.record.predictions import Predictions
+from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import Results
 from tff_pmc.reports.papers import dual_cells
@@ -232,6 +232,14 @@ def test_scikit_learn_says_the_same(seed):
         )
         found = tuple(dual_cells.measures(*both, positive).values())
         assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_an_answer_of_no_class_is_wrong_and_no_class():
+    y = np.repeat([0, 1, 2, 3], 5)
+    found = dual_cells.measures(y, np.where(np.arange(20) == 0, NO_CLASS, y))
+    assert found["Accuracy"] == 0.95
+    assert found["Precision"] == 1.0  # Of the answers of each class all are right.
+    assert found["F1 Score"] == pytest.approx((8 / 9 + 3) / 4)
 
 
 def test_counts_of_a_large_test_set_do_not_overflow():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from claim_runs import folder, kept, run
+from made import made
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging
@@ -255,6 +256,26 @@ def test_a_run_that_ended_with_all_targets_reached_shows_when_they_were():
         assert chosen(folders, "DS", arrivals=arrivals) == {0: found}
     with pytest.raises(RecordError, match="^not run: DS$"):
         chosen([other], "DS", arrivals=True)
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "arrived"),
+    [
+        *(("at_least", "", True), ("at_least", "at_least", True)),
+        *(("above", "", True), ("above", "at_least", True), ("above", "above", True)),
+        ("at_least", "above", False),
+    ],
+)
+def test_a_run_that_reached_its_targets_may_not_be_above_them(own, asked, arrived):
+    runs = made(
+        {"DS": [[70] * 10]},
+        [100] * 10,
+        runs={"ended_early": "ended after round 1: all (--until=targets)"},
+        reach=own,
+    )
+    found = kept_runs([runs], asked)
+    assert found["arrived"].tolist() == [arrived]
+    assert found["reach"].tolist() == [asked or own]
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,18 @@ def test_over_seeds_ds_is_counted_by_the_runs_rule_and_by_the_other(own, tmp_pat
     assert drawn == [spread[own][0], spread[other][0]]
 
 
+@pytest.mark.parametrize(("late", "known"), [(3, True), (4, False)])
+def test_over_seeds_a_median_after_the_end_of_a_run_is_not_known(late, known, tmp_path):
+    """The run of seed 0 ends in round 3, and might have arrived in the next."""
+    runs = {0: 3 * [[0] * 10], 1: [[0] * 10, [100] * 10]}
+    runs[2] = [*(late - 1) * [[0] * 10], [100] * 10]
+    runs = of_seeds({seed: {"DS": of} for seed, of in runs.items()}, [100] * 10)
+    output.write(REPORTS["pmc_table4_seeds"](runs), str(tmp_path))
+    cells = pd.read_csv(tmp_path / "table4_seeds.csv").query("reach == 'at_least'")
+    assert (cells["lowest"] == 2).all() and np.isinf(cells["highest"]).all()
+    assert (cells["median"] == late).all() if known else cells["median"].isna().all()
+
+
 @pytest.mark.parametrize("report", [*NAMES, "pmc_variance", "da_table1"])
 def test_a_printed_row_is_one_run_and_several_seeds_have_none(
     report, tmp_path, arriving

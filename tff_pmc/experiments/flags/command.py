@@ -174,7 +174,8 @@ class Places(Settings):
     client_table: str = setting(
         "",
         "A CSV of the column client and attributes (boolean or in [0, 1]). They can be "
-        "named in --criteria and --priority, and accuracy is recorded by group.",
+        "named in --criteria and --priority; `reports.derived.groups` has the "
+        "accuracy of each group.",
         parse=flag_values.place,
     )
     output_dir: str = setting(

@@ -30,6 +30,7 @@ from tff_pmc.experiments.flags.command import (
 )
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.run_settings import Algorithm
 
 Values = Mapping[str, Any]
 """Values by flag."""
@@ -57,6 +58,8 @@ def command_of(given: Values) -> Command:
         why = "does not go with --inspect, which"
         _refuse("seeds", on, f"{why} is of one seed: take --seed")
         _refuse("output_dir", on, f"{why} writes nothing")
+    if command.resume and not command.output_dir:
+        raise SettingError("--resume needs the --output_dir of the run")
     if not command.tables:
         _refuse("format", given, "goes with --tables")
     if command.experiment != LR_SEARCH:
@@ -174,7 +177,8 @@ def _of_search(
         raise SettingError(
             f"--learning_rates: a rate is given twice: {', '.join(names)}"
         )
-    own = {**values, "priority": ("DS",)}
+    own = {**values, "priority": ("DS",), "adjustment": "fixed"}
+    own |= {"evaluate_clients": 0, "record_clients": "all"}
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)
         for rate in command.learning_rates
@@ -223,9 +227,11 @@ def _of_orderings(
         for name in wanted
         for run in _variants_of_algorithm(found, name, start, values)
     ]
+    why = f"is of no use with the algorithm {', '.join(wanted)}"
     if not any(ALGORITHMS[name].takes_priority for name in wanted):
-        why = f"is of no use with the algorithm {', '.join(wanted)}"
-        _refuse("priority adjustment", values, why)
+        _refuse("priority", values, why)
+    if not any(_searches(name) for name in wanted):
+        _refuse("adjustment", values, why)
     return _settings_of(runs, start)
 
 
@@ -236,18 +242,22 @@ def _variants_of_algorithm(
     criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
     common = {**values, "algorithm": name}
     priorities = common.pop("priority", None)
-    policies = common.pop("adjustment", ["fixed"])
+    given = common.pop("adjustment", None)
     algorithm = ALGORITHMS[name]
     if not algorithm.takes_priority:
-        return [{**common, "priority": criteria[:1]}]
+        # Dual is its search, which only `--adjustment=fixed` alone takes away.
+        searches = [policy for policy in given or ["best_of_all"] if policy != "fixed"]
+        policy = searches[0] if searches and _searches(name) else "fixed"
+        return [{**common, "priority": criteria[:1], "adjustment": policy}]
+    policies = given or [start.get("adjustment", "fixed")]
     adjusted = any(policy != "fixed" for policy in policies)
     if priorities is not None:
         orders = _orderings(priorities, criteria)
-    elif adjusted or algorithm.combines:
+    elif (given and adjusted) or algorithm.combines:
         orders = [criteria]
     else:
-        own = () if "criteria" in values else found.orderings
-        orders = list(own) or [criteria[:1]]
+        own = found.orderings or [start.get("priority", criteria[:1])]
+        orders = [criteria[:1]] if "criteria" in values else list(own)
     if all(len(order) == 1 for order in orders):
         why = "no --priority has two criteria"
         if adjusted and "fixed" not in policies:
@@ -258,6 +268,12 @@ def _variants_of_algorithm(
     # An ordering of one criterion leaves nothing to adjust.
     pairs = [(o, p if len(o) > 1 else "fixed") for p in policies for o in orders]
     return [{**common, "priority": o, "adjustment": policy} for o, policy in pairs]
+
+
+def _searches(name: str) -> bool:
+    """Returns whether an algorithm has candidates that `--adjustment` searches."""
+    algorithm = ALGORITHMS[name]
+    return algorithm.takes_priority or algorithm.candidates != Algorithm.candidates
 
 
 def _orderings(

@@ -14,7 +14,7 @@ from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import inspection, rate_search, sweep
 from tff_pmc.reports.escape import printable
 from tff_pmc.runtime import Runtime, unused_gpu
-from tff_pmc.settings import RunSettings, SettingError
+from tff_pmc.settings import RunSettings
 
 MANY_CLIENTS = 10_000
 """With more clients than these, a warning reports that testing each round is slow."""
@@ -58,8 +58,6 @@ def execute(
     output_dir: str,
 ) -> str:
     """Carries out a command; returns the text for the terminal."""
-    if command.resume and not command.output_dir:
-        raise SettingError("--resume needs the --output_dir of the run")
     load = Federations(command.data_dir, command.cache_dir, table)
     data = load(runs[0])
     engine: dict[str, Any] = {
@@ -72,11 +70,11 @@ def execute(
     print(printable(data.describe()), flush=True)
     if engine["engine"] != "worker" and (line := unused_gpu()):
         print(line, flush=True)
-    if any(settings.two_stage for settings in runs):
+    staged = [settings.names["algorithm"] for settings in runs if settings.two_stage]
+    for name in dict.fromkeys(staged):
         print(
-            f"The algorithm {runs[0].names['algorithm']} needs the totals first: two "
-            "aggregations a round, and every client's update is kept until the "
-            "second"
+            f"The algorithm {name} needs the totals first: two aggregations a round, "
+            "and every client's update is kept until the second"
         )
     tested = data.test_examples.num_clients
     if tested > MANY_CLIENTS and not runs[0].record.evaluate_clients:

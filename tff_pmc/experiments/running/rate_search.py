@@ -16,7 +16,7 @@ from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments.callbacks import Callback, FinishedRound
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.sweep import Job, sweep
-from tff_pmc.record.record_error import ClientsLeftOutError, LostRunError
+from tff_pmc.record.record_error import LostRunError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output
@@ -78,13 +78,11 @@ def search(
     rows, left_out = [], []
     lost: Optional[LostRunError] = None
     with folder_of_runs(output_dir, plan, resume=resume):
-        # A rate that breaks every client ends early, and the next is tried.
+        # A rate that breaks every client loses its run, and the next is tried.
         for job, lost in sweep(
             jobs, load=lambda _: data, callbacks=[*callbacks, TargetReached(target)]
         ):
             results = read_results(job.folder)
-            if results.clients.empty:
-                raise ClientsLeftOutError
             clients, accuracy = results.clients, results.rounds["accuracy"]
             correct = clients.pivot(index="round", columns="client", values="correct")
             by_round = correct.reindex(results.rounds["round"]).ffill()

@@ -18,7 +18,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.record import files
 from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.same_run import check_same, folder_of_runs, read_plan
+from tff_pmc.record.same_run import check_same, folder_of_runs
 from tff_pmc.settings import RunSettings
 
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]
@@ -47,7 +47,7 @@ class Job(NamedTuple):
 
 
 Finished = tuple[Job, Optional[LostRunError]]
-"""A run that was made, and the reason if it ended early."""
+"""A run that was made, and the reason if it was lost."""
 
 
 def run_job(job: Job, data: leaf_data.FederatedDataset) -> None:
@@ -108,8 +108,8 @@ def run_all(
     """Makes runs, under several seeds if there are, and reports on all of them.
 
     Partition, initial weights, cohorts and batches are the same in every run of a
-    seed: the orderings are compared on paired seeds. A run that ends early leaves the
-    others and their reports as they are, and is a `LostRunError` at the end. `load`,
+    seed: the orderings are compared on paired seeds. A lost run leaves the others
+    and their reports as they are, and is a `LostRunError` at the end. `load`,
     `run` and `callbacks` are those of `sweep`; `command` is recorded, to make the runs
     again.
     """
@@ -132,7 +132,7 @@ def run_all(
         number = 0
         for seed, (folder, of_folder) in zip(seeds or [None], by_folder.items()):
             # Of several seeds some may not have been begun.
-            begun = resume and (seed is None or bool(read_plan(folder)))
+            begun = resume and (seed is None or bool(files.read_plan(folder)))
             data = load(of_folder[0])
             plan = {**_plan(of_folder, data), "command": command}
             held.enter_context(folder_of_runs(folder, plan, resume=begun))
@@ -181,7 +181,7 @@ def report(
 ) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text.
 
-    `runs` are those whose reports are written, where some ended early; `alone` is that
+    `runs` are those whose reports are written, where some were lost; `alone` is that
     of `reporting.write`.
     """
     folders = {settings.folder for settings in runs}
@@ -201,7 +201,7 @@ def _into_its_seed(
 
     What was killed in its middle resumes: `run.json` is the last that changes.
     """
-    before = read_plan(output_dir)
+    before = files.read_plan(output_dir)
     if not before or "seeds" in files.by_flag(before.get("settings", {})):
         return
     folder = ""

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tff_pmc.record.predictions import NO_CLASS
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.papers import published
@@ -179,7 +180,8 @@ def measures(
     # Every right answer is among the answers, so 0 / 1 stands for 0 / 0.
     precision = right / np.maximum(answers, 1)
     f1 = 2 * right / np.maximum(labels + answers, 1)
-    chosen = labels + answers > 0 if positive is None else [positive]
+    occurring = np.flatnonzero((labels + answers)[:NO_CLASS] > 0)
+    chosen = occurring if positive is None else [positive]
     covariance = right.sum() * total - labels @ answers
     spread = (total**2 - labels @ labels) * (total**2 - answers @ answers)
     values = (

@@ -108,8 +108,10 @@ def read_kept(path: str) -> dict[str, Results]:
     return {os.path.basename(os.path.abspath(path)): read_results(path)}
 
 
-def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
+def kept_runs(every: Iterable[Results], reach: str = "") -> pd.DataFrame:
     """Returns a row a kept run: that of `Results.runs`, and what decides if it counts.
+
+    Targets are reached by the rule `reach` in all runs, by default by each run's own.
 
     The columns are `data_caveat` (the source of data that is a stand-in or incomplete),
     `image_fraction` (the part of the images that it has), `other_reading` (what its
@@ -120,10 +122,12 @@ def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
     """
     found = []
     for number, results in enumerate(every):
-        runs = results.runs
-        if not len(runs):
+        if not len(results.runs):
             continue
-        rows = runs.to_dict("records")
+        rows = results.runs.to_dict("records")
+        if reach:
+            results.runs["reach"] = reach
+        runs = results.runs
         length = results.length.reindex(pd.MultiIndex.from_frame(runs[KEY]))
         columns = {
             "data_caveat": data_caveat(results),
@@ -133,7 +137,7 @@ def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
             ],
             "other_reading": [*map(_other_reading, rows)],
             "length": length.to_numpy(),
-            "arrived": [_ARRIVED in str(run.get("ended_early")) for run in rows],
+            "arrived": [_arrived(run, reach) for run in rows],
             "factors": [_factors(run.get("versions", {})) for run in rows],
             "folder": number,
             "results": [results] * len(runs),
@@ -142,6 +146,12 @@ def kept_runs(every: Iterable[Results]) -> pd.DataFrame:
         rest = runs.drop(columns=[*{*columns} & {*runs}])
         found.append(pd.concat([pd.DataFrame(columns), rest], axis=1))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=KEY)
+
+
+def _arrived(run: Mapping[str, Any], reach: str) -> bool:
+    # A run that is above its targets has reached them, but not the other way around.
+    ended = _ARRIVED in str(run.get("ended_early"))
+    return ended and (reach != "above" or run.get("reach") == "above")
 
 
 def _other_reading(run: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from tff_pmc.reports.papers.pmc_paper import AVERAGE, KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     caveats,
+    gains_over,
     reach_of,
     reach_rule,
     rounds_to_target,
@@ -128,10 +129,10 @@ def tidy_rows(results: Results, targets: Sequence[int]) -> pd.DataFrame:
             own = reached.loc[target, label]
             cells = pd.DataFrame({"value": base, "bound": ""})
             if label != BASELINE:
-                cells["value"] = base.fillna(last) - own.fillna(last)
+                cells["value"] = gains_over(base, own, last)
                 cells.loc[own.isna(), "bound"] = AT_MOST
                 cells.loc[base.isna(), "bound"] = AT_LEAST
-                cells.loc[base.isna() & own.isna()] = np.nan, ""
+                cells.loc[base.isna() & own.isna(), "bound"] = ""
             cells.index = [f"{share}%" for share in cells.index]
             if label != BASELINE:
                 known = cells["value"].dropna()

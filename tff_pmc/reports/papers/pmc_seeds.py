@@ -40,7 +40,8 @@ _NOTES = (
     "The paper's text says that devices reach a target (at_least); the evaluation "
     "script of its published code counts the devices above it (above).",
     f"{pages.MISSING}: not reached; of ours, the ordering or DS did not arrive under "
-    "one seed at least. Of DS, a run that did not arrive counts as later than all.",
+    "one seed at least. Of DS, a run that did not arrive is later than its last round, "
+    "and a median after that round is not known.",
 )
 
 
@@ -51,7 +52,7 @@ def report(results: Results, *, experiment: str) -> Report:
     They are there twice, by both rules of `--reach`: the runs' own first.
     """
     paper = PAPER[experiment]
-    rows = results.only(label=[one for one in paper.labels if one in results.labels])
+    rows = results.only(label=paper.labels)
     if len(results.seeds) < 2 or BASELINE not in rows.labels:
         return Report()
     (other_rule,) = {*RULES} - {reach_of(rows)}
@@ -67,7 +68,7 @@ def report(results: Results, *, experiment: str) -> Report:
         *caveats(rows),
         *_NOTES,
     ]
-    notes += published.rows_notes(rows, paper.labels)
+    notes += published.rows_notes(results, paper.labels)
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     name = f"table{number}_seeds"
     found = pages.report(name, title, notes, parts, with_caveat(cells, rows))
@@ -86,7 +87,8 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
     The columns are `KEYS`, `reach` (the rule by which a target is reached), `median`,
     `lowest`, `highest` and `published`.
     A gain is known where both runs arrive; under one seed unknown it is so in its row.
-    A run of DS that does not arrive counts as infinitely late.
+    A run of DS that does not arrive arrives later than its last round, `inf` here; a
+    median after that round is not known, because the run may have ended before.
 
     Raises:
         RecordError: the runs of a seed are neither equally long nor have reached all
@@ -104,11 +106,14 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
     rows = wide.index.droplevel("devices")
     incomplete = wide.isna().any(axis=1).groupby(rows).transform("any")
     wide[incomplete & averages] = np.nan
+    lengths = results.only(label=BASELINE).length.droplevel("label")
+    known_until = wide.isna().mul(lengths).where(wide.isna()).min(axis=1)
     wide[of_ds] = wide[of_ds].fillna(math.inf)
+    median = wide.median(axis=1, skipna=False)
     found = pd.DataFrame(
         {
             "reach": reach_of(results),
-            "median": wide.median(axis=1, skipna=False),
+            "median": median.mask(of_ds & (median > known_until)),
             "lowest": wide.min(axis=1, skipna=False),
             "highest": wide.max(axis=1, skipna=False),
         }

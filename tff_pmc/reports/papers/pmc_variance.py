@@ -17,13 +17,14 @@ import pandas as pd
 
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import BASELINE, KEY, Results
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.record.results import BASELINE, Results
+from tff_pmc.reports import REPORTS, Report, derived, pages
 from tff_pmc.reports.conditions import conditions, with_caveat
 from tff_pmc.reports.papers.published import of_one_seed
 from tff_pmc.reports.rounds_to_target import (
     average,
     caveats,
+    gains_over,
     rounds_to_target,
     targets_of,
 )
@@ -103,19 +104,11 @@ def _variations(results: Results) -> dict[str, float]:
 
     It is the mean over all cohorts; clients that were left out have no weight.
     """
-    if not len(results.cohort):
+    cohorts = [raw for _, raw, _ in derived.cohorts(results)]
+    if not cohorts:
         raise RecordError("no run has its cohort.csv")
     criteria = list(results.setting("criteria"))
-    bounds = results.setting("criteria_ranges", ())
-    ranges = {code: (low, high) for code, low, high in bounds}
-    normalization = scores.Normalization.declared(
-        str(results.setting("normalization", "sum")), criteria, ranges
-    )
-    counted = results.cohort[results.cohort["excluded"] == 0]
-    cohorts = [
-        cohort[criteria].to_numpy(float)
-        for _, cohort in counted.groupby([*KEY, "round"], sort=False)
-    ]
+    normalization = derived.normalization_of(results.runs.iloc[0])
 
     def variation(code: str) -> float:
         score = scores.prioritized((code,), criteria)
@@ -138,8 +131,10 @@ def _gains(results: Results) -> pd.DataFrame:
         rounds = reached.loc[target]
         base = rounds.loc[BASELINE]
         if base.notna().all():
-            own = rounds.apply(lambda run: run.fillna(last[run.name]), axis=1)
-            found[f"gain at {target} %"] = (base - own).apply(average, axis=1)
+            found[f"gain at {target} %"] = {
+                label: average(gains_over(base, own, last[label]))
+                for label, own in rounds.iterrows()
+            }
     return pd.DataFrame(found, index=results.labels)
 
 
