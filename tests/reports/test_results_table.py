@@ -1,8 +1,11 @@
 """The table of rounds and gains, and its file, on numbers worked by hand."""
 
+import math
+
 import pytest
 from made import made, written
 
+from tff_pmc.record.results import join_results
 from tff_pmc.reports import results_table
 
 # Three rounds of four devices with 10 test examples each.
@@ -43,6 +46,11 @@ def test_the_average_counts_a_run_that_did_not_arrive_with_the_last_round(tmp_pa
     gains = csv[csv["quantity"] == "gain"].set_index("devices")["value"]
     assert gains["70%"] == 0 and gains[["80%", "90%"]].isna().all()
     assert gains["Avg."] == round(2 * (1 - 3) / 9, 2)
+    shorter = made({"LD": 2 * [[9, 9, 9, 0]]}, TEN, targets=(90,))
+    runs = join_results([runs.only(label="DS"), shorter])
+    _, csv = written(results_table.report(runs), tmp_path / "2", "results")
+    gains = csv[csv["quantity"] == "gain"].set_index("devices")["value"]
+    assert gains["70%"] == 0 and math.isnan(gains["Avg."])  # It may arrive in round 3.
 
 
 def test_gains_are_over_the_run_of_ds_with_the_same_words(tmp_path):

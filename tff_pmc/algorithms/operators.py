@@ -144,9 +144,10 @@ class DualCriterion(ScoredAlgorithm):
     It is of *Dual-Criterion Model Aggregation in Federated Learning* (Zhang, Yu,
     Westerlund 2024). Quality is ACC, the accuracy of the client's model on the
     evaluation set, which is the server's here; in the paper each client has it and
-    scores itself. Quantity is DS. With `--adjustment=best_of_all` all lambdas are tried
-    in each round on the examples of `--judge_on`: the paper's validation set is the one
-    that is reported, `test`. With `--adjustment=fixed` lambda stays 0.
+    scores itself. Quantity is DS. With `--adjustment=best_of_all`, its default, all
+    lambdas are tried in each round on the examples of `--judge_on`: the paper's
+    validation set is the one that is reported, `test`. With `--adjustment=fixed` lambda
+    stays 0, which is FedAvg.
     """
 
     name = "Dual-criterion"

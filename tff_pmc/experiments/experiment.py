@@ -46,8 +46,9 @@ class Experiment:
         title: a sentence for the help.
         settings: values by flag that differ from the defaults of `RunSettings`.
         orderings: the orderings that it compares where neither `--priority` nor
-            another choice of criteria names any; empty for the first criterion alone,
-            or all of them where the algorithm combines or adjusts them.
+            another choice of criteria names any; empty for the `priority` of its
+            settings, else the first criterion alone, or all of them where the algorithm
+            combines or adjusts them.
         rows: the algorithms that it compares; empty where it compares orderings.
         on_demand: further algorithms, which run where `--algorithms` names them.
         reports: the names in `reports.REPORTS` of the reports on its runs, in order,

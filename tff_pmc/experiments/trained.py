@@ -44,18 +44,16 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
             it.
     """
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
+    if round is not None and round == round_of(best):
+        return _with_weights(model, _arrays(os.path.join(best, WEIGHTS)), run)
     path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if ended and os.path.exists(path):
-        rounds, of_last = len(ROUNDS.read(run)), _arrays(path)
+        rounds, arrays = len(ROUNDS.read(run)), _arrays(path)
     else:
-        rounds, of_last = _of_checkpoint(run, model)
-    if round in (None, rounds):
-        arrays = of_last
-    elif round_of(best) == round:
-        arrays = _arrays(os.path.join(best, WEIGHTS))
-    else:
+        rounds, arrays = _of_checkpoint(run, model)
+    if round not in (None, rounds):
         raise RecordError(
             f"{run} has no model of round {round}: a run keeps that of the last round, "
             f"here {rounds}, and with --keep=best that of the best"

@@ -90,7 +90,7 @@ Verdicts:
   both outcomes.
 - **not run far enough**: our runs are too few or too short, or have another network
   than the paper's; or they reach only a part of the columns, which does not decide. A
-  part that excludes the claim does: "6 of 18 columns" then stands in its row.
+  part that excludes the claim decides it; its row then has "6 of 18 columns".
 - **cannot be tested here**: it needs data that we could not obtain."""
 
 _DIFFERENCES = """\

@@ -70,23 +70,38 @@ def tidy_rows(results: Results) -> pd.DataFrame:
         label: found[found["label"] == label].set_index(["target", "devices"])["rounds"]
         for label in (labels if targets else ())
     }
-    last = results.length.max()
-    parts = [(label, "rounds", rounds, rounds) for label, rounds in reached.items()]
+    length = results.length.droplevel("seed")
+    parts = [(label, "rounds", rounds) for label, rounds in reached.items()]
+    averages: dict[str, pd.Series[float]] = {}
     for label, own in reached.items():
         _, comma, words = label.partition(", ")
         alike = f"{BASELINE}{comma}{words}"
         base = alike if alike in reached and alike != label else BASELINE
         if base in reached and base != label:
-            counted = gains_over(reached[base], own, last)
-            parts.append((label, "gain", reached[base] - own, counted))
+            parts.append((label, "gain", reached[base] - own))
+            averages[label] = _averages(reached[base], own, length[[base, label]])
     rows: list[tuple[Any, ...]] = []
-    for label, quantity, values, counted in parts:
+    for label, quantity, values in parts:
         for target in targets:
             start, of_target = (label, quantity, target), values.loc[target]
             rows += [(*start, f"{share}%", of_target[share]) for share in DEVICES]
             if quantity == "gain":
-                rows.append((*start, AVERAGE, round(average(counted.loc[target]), 2)))
+                rows.append((*start, AVERAGE, round(averages[label][target], 2)))
     return summary.table_of(rows)
+
+
+def _averages(
+    base: pd.Series[float], own: pd.Series[float], length: pd.Series[int]
+) -> pd.Series[float]:
+    """Returns the average gain by target; NaN where the shorter run might have arrived.
+
+    `base` and `own` are rounds by target and devices, and `length` those of the runs.
+    """
+    gains = gains_over(base, own, length.max())
+    found = gains.groupby(level="target", sort=False).agg(average)
+    one_sided = gains.notna() & (base.isna() | own.isna())
+    unknown = one_sided.groupby(level="target", sort=False).any()
+    return found.mask(unknown) if length.nunique() > 1 else found
 
 
 def text_tables(tidy: pd.DataFrame) -> str:

@@ -112,8 +112,8 @@ def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
 def gains_over(base: pd.Series[float], own: pd.Series[float], last: int) -> Any:
     """Returns the rounds of DS minus those of a run, as PMC's tables count them.
 
-    One that does not arrive counts as arriving in the last round, so that its gain is a
-    bound; where neither does, there is none.
+    One that does not arrive counts as arriving in the last round, so that among runs of
+    this length its gain is a bound; where neither arrives, there is none.
     """
     return (base.fillna(last) - own.fillna(last)).where(base.notna() | own.notna())
 
@@ -121,8 +121,8 @@ def gains_over(base: pd.Series[float], own: pd.Series[float], last: int) -> Any:
 def average(gains: pd.Series[float]) -> float:
     """Returns PMC's "Avg." of a row, as its tables compute it: the sum / 9.
 
-    Columns that were not reached (a dash) count as 0, and the divisor stays the number
-    of columns.
+    Columns without a gain (NaN) count as 0, and the divisor stays the number of
+    columns.
     """
     return float(np.nansum(gains.to_numpy(float))) / len(DEVICES)
 

@@ -187,7 +187,8 @@ class AdjustmentSettings(Settings):
         "How the ordering is chosen in each round: fixed, backtracking or best_of_all. "
         "Backtracking (DA's Algorithm 1) tests orderings until one is as good as the "
         "round before. Several values, for example fixed,backtracking, are combined "
-        "with every --priority. DS alone has nothing to adjust.",
+        "with every --priority. DS alone has nothing to adjust. The algorithm dual "
+        "searches its lambda: by best_of_all, or by the first value that searches.",
         choices=search.POLICIES,
         repeated=True,
     )

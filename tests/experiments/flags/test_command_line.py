@@ -72,6 +72,8 @@ def test_dual_searches_its_lambda(flag, found):
     runs = asked_for("--experiment=quickstart", *flags)
     assert [run.adjustment.adjustment for run in runs] == found
     assert "Dual-criterion" in [run.label for run in runs]
+    (run,) = asked_for("--experiment=adafed_2", "--algorithms=dual")
+    assert run.adjustment.adjustment == "best_of_all"
 
 
 def test_an_experiment_may_set_an_adjustment_or_a_priority(monkeypatch):
@@ -80,11 +82,13 @@ def test_an_experiment_may_set_an_adjustment_or_a_priority(monkeypatch):
     first = {**quickstart.settings, "priority": ("LD", "MD")}
     for settings, orderings, found in [
         (searched, quickstart.orderings, ["DS", "LD,DS,MD (backtracking)"]),
+        (searched, (), ["DS,LD,MD (backtracking)"]),
         (first, (), ["LD,MD"]),
     ]:
         toy = dataclasses.replace(quickstart, settings=settings, orderings=orderings)
         monkeypatch.setitem(EXPERIMENTS._things, "toy", toy)
         assert labels(name) == found
+        assert labels(name, "--priority=DS") == ["DS"]
     assert labels(name, "--priority=MD") == ["MD"]
     assert labels(name, "--criteria=DS,LD") == ["DS"]
 

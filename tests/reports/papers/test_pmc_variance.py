@@ -23,7 +23,13 @@ def make(labels, cohort=True):
     settings = {"criteria": tuple(RAW), "targets": (70,)}
     runs = made(correct, [1] * 10, **settings)
     rows = [
-        {"label": label, "round": number + 1, "client": client, "excluded": 0}
+        {
+            "label": label,
+            "round": number + 1,
+            "client": client,
+            "excluded": 0,
+            "weight": 1,
+        }
         | {code: values[number][client] for code, values in RAW.items()}
         for label in labels
         for number in range(2)

@@ -177,8 +177,10 @@ def _of_search(
         raise SettingError(
             f"--learning_rates: a rate is given twice: {', '.join(names)}"
         )
-    own = {**values, "priority": ("DS",), "adjustment": "fixed"}
-    own |= {"evaluate_clients": 0, "record_clients": "all"}
+    own = {
+        **{**values, "priority": ("DS",), "adjustment": "fixed"},
+        **{"evaluate_clients": 0, "record_clients": "all"},
+    }
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)
         for rate in command.learning_rates
@@ -200,7 +202,10 @@ def _of_algorithms(
         rows += found.on_demand
         others = {*command.algorithms} - {row.algorithm for row in rows}
         rows = [row for row in rows if row.algorithm in command.algorithms]
-        rows += map(Variant, sorted(others))
+        for name in sorted(others):
+            # Dual is its search: without it it would be FedAvg under another name.
+            alone = not ALGORITHMS[name].takes_priority and _searches(name)
+            rows.append(Variant(name, {"adjustment": "best_of_all"} if alone else {}))
     for flag in set(DATASETS[start["dataset"]].flags()) & set(values):
         # Where the rows differ in their data, a flag of it chooses among them.
         own = {row.changes[flag] for row in rows if flag in row.changes}
@@ -245,8 +250,8 @@ def _variants_of_algorithm(
     given = common.pop("adjustment", None)
     algorithm = ALGORITHMS[name]
     if not algorithm.takes_priority:
-        # Dual is its search, which only `--adjustment=fixed` alone takes away.
-        searches = [policy for policy in given or ["best_of_all"] if policy != "fixed"]
+        wanted = given or [start.get("adjustment", "best_of_all")]
+        searches = [policy for policy in wanted if policy != "fixed"]
         policy = searches[0] if searches and _searches(name) else "fixed"
         return [{**common, "priority": criteria[:1], "adjustment": policy}]
     policies = given or [start.get("adjustment", "fixed")]
@@ -256,11 +261,12 @@ def _variants_of_algorithm(
     elif (given and adjusted) or algorithm.combines:
         orders = [criteria]
     else:
-        own = found.orderings or [start.get("priority", criteria[:1])]
-        orders = [criteria[:1]] if "criteria" in values else list(own)
+        alone = criteria if adjusted else criteria[:1]
+        own = found.orderings or [start.get("priority", alone)]
+        orders = [alone] if "criteria" in values else list(own)
     if all(len(order) == 1 for order in orders):
         why = "no --priority has two criteria"
-        if adjusted and "fixed" not in policies:
+        if given and adjusted and "fixed" not in policies:
             words = f"--adjustment={','.join(policies)} has nothing to adjust"
             raise SettingError(f"{words}: {why}")
         if algorithm.combines:

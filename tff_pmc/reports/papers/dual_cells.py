@@ -166,7 +166,8 @@ def measures(
     Precision is the share of the answers of a class that is right, 0 for a class that
     is never answered; F1 of a class is `2 tp / (2 tp + fp + fn)`. Both are of the class
     `positive`, as usual with two classes (Table V), or macro averages: the plain mean
-    over the classes that occur among labels or answers (Table IV). MCC is Matthews
+    over the classes that occur among labels or answers (Table IV). An answer of no
+    class (`NO_CLASS`) is wrong, and no class itself. MCC is Matthews
     correlation coefficient, of many classes Gorodkin's `R_K` (2004); 0 where all
     labels, or all answers, are of one class.
     """

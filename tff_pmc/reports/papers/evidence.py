@@ -6,6 +6,7 @@ Runs.of("mnist_noniid", kept).choose(["LD", "DS"])
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import os
@@ -126,7 +127,8 @@ def kept_runs(every: Iterable[Results], reach: str = "") -> pd.DataFrame:
             continue
         rows = results.runs.to_dict("records")
         if reach:
-            results.runs["reach"] = reach
+            results = copy.copy(results)
+            results.runs = results.runs.assign(reach=reach)
         runs = results.runs
         length = results.length.reindex(pd.MultiIndex.from_frame(runs[KEY]))
         columns = {

@@ -41,7 +41,7 @@ _NOTES = (
     "script of its published code counts the devices above it (above).",
     f"{pages.MISSING}: not reached; of ours, the ordering or DS did not arrive under "
     "one seed at least. Of DS, a run that did not arrive is later than its last round, "
-    "and a median after that round is not known.",
+    "and a median or lowest after that round is not known.",
 )
 
 
@@ -87,8 +87,8 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
     The columns are `KEYS`, `reach` (the rule by which a target is reached), `median`,
     `lowest`, `highest` and `published`.
     A gain is known where both runs arrive; under one seed unknown it is so in its row.
-    A run of DS that does not arrive arrives later than its last round, `inf` here; a
-    median after that round is not known, because the run may have ended before.
+    A run of DS that does not arrive arrives later than its last round, `inf` here: what
+    of the median or the lowest is after that round is not known (NaN).
 
     Raises:
         RecordError: the runs of a seed are neither equally long nor have reached all
@@ -109,12 +109,13 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
     lengths = results.only(label=BASELINE).length.droplevel("label")
     known_until = wide.isna().mul(lengths).where(wide.isna()).min(axis=1)
     wide[of_ds] = wide[of_ds].fillna(math.inf)
-    median = wide.median(axis=1, skipna=False)
+    median, lowest = wide.median(axis=1, skipna=False), wide.min(axis=1, skipna=False)
+    middle = np.sort(wide, axis=1)[:, wide.shape[1] // 2]  # Of two the later one.
     found = pd.DataFrame(
         {
             "reach": reach_of(results),
-            "median": median.mask(of_ds & (median > known_until)),
-            "lowest": wide.min(axis=1, skipna=False),
+            "median": median.mask(of_ds & (middle > known_until)),
+            "lowest": lowest.mask(of_ds & (lowest > known_until)),
             "highest": wide.max(axis=1, skipna=False),
         }
     )
@@ -126,7 +127,7 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
 def draw(cells: pd.DataFrame, title: str, seeds: int) -> Figure:
     """Draws the rounds of DS by the share of the devices, ours and the published.
 
-    A line ends where the median run has not arrived.
+    A line ends where the median is not known.
 
     Args:
         cells: the rows of `report`'s table that are rounds: by one rule, which are

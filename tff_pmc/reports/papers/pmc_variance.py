@@ -108,6 +108,8 @@ def _variations(results: Results) -> dict[str, float]:
     if not cohorts:
         raise RecordError("no run has its cohort.csv")
     criteria = list(results.setting("criteria"))
+    for name in ("normalization", "criteria_ranges"):
+        results.setting(name)  # One for all runs.
     normalization = derived.normalization_of(results.runs.iloc[0])
 
     def variation(code: str) -> float:
