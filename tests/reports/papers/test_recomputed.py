@@ -225,6 +225,9 @@ def test_the_late_columns_are_on_the_page():
 def test_the_late_columns_of_ld_md_ds_on_iid_data_are_on_the_page():
     name, row = "mnist_table2_long", "LD≻MW≻DS"
     (part,) = re.findall(r"\| LD,MD,DS, IID \|.*?\n\n", PMC, re.S)
+    words = " ".join(
+        PMC.split("In the last column alone, ")[1].partition("\n\n")[0].split()
+    )
     lines = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", part, re.M))
     late = [column for column in COLUMNS if column[0] == 95]
     groups = [[column for column in COLUMNS if column[0] < 95], late, late[6:]]
@@ -245,6 +248,8 @@ def test_the_late_columns_of_ld_md_ds_on_iid_data_are_on_the_page():
             for group in groups
         ]
         assert line.split(" | ") == [text(one, 1) for one in saved]
+        last = [ds[95, 90] - other[95, 90] for ds, other in pairs]
+        assert f"{min(last):+d} to {max(last):+d}" in words
     assert [*lines] == ["at least the target", "above the target"]
 
 
