@@ -109,9 +109,13 @@ def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
     return np.sum(reached, axis=-1)
 
 
-def gains_over(base: pd.Series[float], own: pd.Series[float], last: int) -> Any:
+def gains_over(
+    base: pd.Series[float], own: pd.Series[float], last: int
+) -> pd.Series[float]:
     """Returns the rounds of DS minus those of a run, as PMC's tables count them.
 
+    `base` and `own` have the rounds in which DS and the run reach each column, NaN
+    where they do not, and `last` is the runs' last round.
     One that does not arrive counts as arriving in the last round, so that among runs of
     this length its gain is a bound; where neither arrives, there is none.
     """

@@ -178,8 +178,11 @@ def _of_search(
             f"--learning_rates: a rate is given twice: {', '.join(names)}"
         )
     own = {
-        **{**values, "priority": ("DS",), "adjustment": "fixed"},
-        **{"evaluate_clients": 0, "record_clients": "all"},
+        **values,
+        "priority": ("DS",),
+        "adjustment": "fixed",
+        "evaluate_clients": 0,
+        "record_clients": "all",
     }
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)
@@ -203,9 +206,7 @@ def _of_algorithms(
         others = {*command.algorithms} - {row.algorithm for row in rows}
         rows = [row for row in rows if row.algorithm in command.algorithms]
         for name in sorted(others):
-            # Dual is its search: without it it would be FedAvg under another name.
-            alone = not ALGORITHMS[name].takes_priority and _searches(name)
-            rows.append(Variant(name, {"adjustment": "best_of_all"} if alone else {}))
+            rows.append(Variant(name, {"adjustment": _default_adjustment(name)}))
     for flag in set(DATASETS[start["dataset"]].flags()) & set(values):
         # Where the rows differ in their data, a flag of it chooses among them.
         own = {row.changes[flag] for row in rows if flag in row.changes}
@@ -250,7 +251,7 @@ def _variants_of_algorithm(
     given = common.pop("adjustment", None)
     algorithm = ALGORITHMS[name]
     if not algorithm.takes_priority:
-        wanted = given or [start.get("adjustment", "best_of_all")]
+        wanted = given or [start.get("adjustment", _default_adjustment(name))]
         searches = [policy for policy in wanted if policy != "fixed"]
         policy = searches[0] if searches and _searches(name) else "fixed"
         return [{**common, "priority": criteria[:1], "adjustment": policy}]
@@ -280,6 +281,15 @@ def _searches(name: str) -> bool:
     """Returns whether an algorithm has candidates that `--adjustment` searches."""
     algorithm = ALGORITHMS[name]
     return algorithm.takes_priority or algorithm.candidates != Algorithm.candidates
+
+
+def _default_adjustment(name: str) -> str:
+    """Returns the adjustment of an algorithm where no flag or experiment sets one.
+
+    Dual is its search: without it, it would be FedAvg under another name.
+    """
+    alone = not ALGORITHMS[name].takes_priority and _searches(name)
+    return "best_of_all" if alone else "fixed"
 
 
 def _orderings(

@@ -151,6 +151,7 @@ def kept_runs(every: Iterable[Results], reach: str = "") -> pd.DataFrame:
 
 
 def _arrived(run: Mapping[str, Any], reach: str) -> bool:
+    """Returns whether a run ended because it had reached all targets, by a rule."""
     # A run that is above its targets has reached them, but not the other way around.
     ended = _ARRIVED in str(run.get("ended_early"))
     return ended and (reach != "above" or run.get("reach") == "above")
