@@ -130,9 +130,13 @@ def certificates(tmp_path_factory):
 def dask_cluster(certificates):
     """Two workers behind TLS; gives `ClusterOptions` to reach them."""
     distributed = pytest.importorskip("distributed")
+    import dask
+
     from tff_pmc.cluster import local_cluster
     from tff_pmc.cluster.options import ClusterOptions
 
+    # So soon no worker starts anew: `start` has to wait for longer.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "0.1s"})
     files = certificates()
     security = distributed.Security(
         require_encryption=True,
@@ -144,8 +148,9 @@ def dask_cluster(certificates):
         },
     )
     # A machine under load may leave a worker silent for long.
-    with local_cluster.start(2, security, timeout=30) as cluster:
-        yield ClusterOptions(cluster.scheduler_address, **files)
+    cluster = local_cluster.start(2, security, timeout=30)
+    yield ClusterOptions(cluster.scheduler_address, **files)
+    local_cluster.close(cluster)
 
 
 @pytest.fixture(scope="session")

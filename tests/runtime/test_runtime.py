@@ -40,6 +40,7 @@ def test_workers_and_contexts_come_and_go(start):
     left. TFF's own context, in which a call is warned of, ends its worker.
     """
     process = start("""
+        import contextlib
         import tff_pmc
         import tff_pmc.runtime.worker as module
 
@@ -50,9 +51,11 @@ def test_workers_and_contexts_come_and_go(start):
         )
 
         def children():
-            own = f"/proc/{os.getpid()}/task"
-            files = (open(f"{own}/{t}/children") for t in os.listdir(own))
-            return "".join(file.read() for file in files).split()
+            own, found = f"/proc/{os.getpid()}/task", ""
+            for thread in os.listdir(own):
+                with contextlib.suppress(FileNotFoundError):  # It has just ended.
+                    found += open(f"{own}/{thread}/children").read()
+            return found.split()
 
         with tff_pmc.Runtime():
             state = made.initialize()

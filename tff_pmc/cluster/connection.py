@@ -6,8 +6,6 @@ import asyncio
 import concurrent.futures
 import contextlib
 import logging
-import os
-import signal
 from collections.abc import Sequence
 from typing import Any, Callable
 
@@ -124,15 +122,11 @@ class ClusterConnection:
         """Leaves the cluster, and ends one that was started here."""
         client, cluster = self.client, self._cluster
         self.client = self._cluster = None
-        for nanny in cluster.workers.values() if cluster is not None else ():
-            # What they compute is not needed, and they would finish it first.
-            nanny.auto_restart = False
-            with contextlib.suppress(ProcessLookupError, TypeError):  # It has ended.
-                os.kill(nanny.pid, signal.SIGKILL)
-        for one in (client, cluster):
+        if client is not None:
             with contextlib.suppress(Exception):
-                if one is not None:
-                    one.close(timeout=_CLOSE_SECONDS)
+                client.close(timeout=_CLOSE_SECONDS)
+        if cluster is not None:
+            local_cluster.close(cluster)
 
     def _connect(self, options: ClusterOptions) -> None:
         import distributed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import Iterator
 from typing import Any, Optional
@@ -36,6 +37,7 @@ _CONFIG = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
 }
+_CLOSE_SECONDS = 5
 _SECONDS = 300  # For what hangs. Workers take 2 to 8, under load many times that.
 
 
@@ -56,6 +58,9 @@ def start(
     from dask.system import CPU_COUNT
     from distributed.system import MEMORY_LIMIT
 
+    # Read whenever a worker is lost. One that takes longer to start anew, 15 seconds by
+    # default, is ended for good.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": f"{_SECONDS}s"})
     config = {**_CONFIG, "distributed.scheduler.worker-ttl": f"{timeout}s"}
     with dask.config.set(config), _interrupts_blocked():
         cluster = distributed.LocalCluster(
@@ -85,6 +90,17 @@ def start(
                 'import, under `if __name__ == "__main__":`?'
             ) from error
         return cluster
+
+
+def close(cluster: Any) -> None:
+    """Ends a cluster that `start` has started, without a word of what goes wrong."""
+    for nanny in cluster.workers.values():
+        # What they compute is not needed, and they would finish it first.
+        nanny.auto_restart = False
+        with contextlib.suppress(ProcessLookupError, TypeError):  # It has ended.
+            os.kill(nanny.pid, signal.SIGKILL)
+    with contextlib.suppress(Exception):
+        cluster.close(timeout=_CLOSE_SECONDS)
 
 
 @contextlib.contextmanager
