@@ -417,6 +417,26 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
     assert [judged(of).verdict for of in (found.is_less(), found.is_none(1))] == words
 
 
+@pytest.mark.parametrize(("late", "seeds"), [(90, 5), (9, 8)])
+def test_seeds_of_shorter_runs_count_where_all_columns_are_reached(
+    late, seeds, monkeypatch
+):
+    """Runs of five seeds have 90 rounds, and those of three others 30."""
+    given_arrivals(monkeypatch)
+
+    def runs(seeds, length):
+        for seed, label in itertools.product(seeds, ("DS", "LD")):
+            reached = {(70, k): 5 if label == "DS" else 4 for k in range(10, 90, 10)}
+            if late <= length:
+                reached[70, 90] = late
+            own = {"length": length, "experiment": "mnist_noniid"}
+            yield run(label, seed, reached=reached, **own)
+
+    of = Runs.of("mnist_noniid", kept([*runs(range(5), 90)], [*runs((5, 6, 7), 30)]))
+    (found,) = rounds_saved(of, "LD", AT_70)
+    assert len(found.own) == seeds and not found.part
+
+
 def test_other_epochs_are_compared_with_the_longest_run_of_a_seed(monkeypatch):
     """E = 1 arrives two rounds later; the other reading is not its pair."""
     given_arrivals(monkeypatch)

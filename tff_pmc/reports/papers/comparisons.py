@@ -130,18 +130,33 @@ def compare(
     needed = [*needs, *bases, *labels]
     every = [at] if isinstance(at, Columns) else at
     arrivals = any(asked.cells for asked in every)
-    chosen = [one.choose(needed, rounds, arrivals=arrivals) for one in both]
-    labels = labels or [*chosen[0]["label"].unique()]
-    seeds = set(chosen[0]["seed"]) & set(chosen[-1]["seed"])
-    if not seeds:
-        names = " and ".join(one.name for one in both)
-        raise RecordError(f"the runs of {names} have no seed in common")
 
-    def rows(side: int, of: Sequence[str]) -> pd.DataFrame:
-        every = chosen[side]
-        return every[every["seed"].isin(seeds) & every["label"].isin(of)]
+    def choose(asked: Columns) -> list[pd.DataFrame]:
+        cells = {*asked.cells, *minus.cells}
 
-    def difference(mine: Sequence[str], asked: Columns) -> Difference:
+        def show_all(of: pd.DataFrame) -> bool:
+            of = of[of["label"].isin(needed)]
+            return bool(cells) and all(reaches(of, cell) for cell in cells)
+
+        chosen = [
+            one.choose(needed, rounds, arrivals=arrivals, show_all=show_all)
+            for one in both
+        ]
+        seeds = set(chosen[0]["seed"]) & set(chosen[-1]["seed"])
+        if not seeds:
+            names = " and ".join(one.name for one in both)
+            raise RecordError(f"the runs of {names} have no seed in common")
+        return [of[of["seed"].isin(seeds)] for of in chosen]
+
+    of_columns = [(asked, choose(asked)) for asked in every]
+    labels = labels or [*of_columns[0][1][0]["label"].unique()]
+
+    def difference(
+        mine: Sequence[str], asked: Columns, chosen: Sequence[pd.DataFrame]
+    ) -> Difference:
+        def rows(side: int, of: Sequence[str]) -> pd.DataFrame:
+            return chosen[side][chosen[side]["label"].isin(of)]
+
         theirs = [label for label in bases if label not in mine]
         theirs = theirs or ([] if fixed else [*mine])
         own_rows, base_rows = rows(0, mine), rows(-1, theirs)
@@ -188,7 +203,7 @@ def compare(
         )
 
     of_runs = [labels] if together else [[label] for label in labels]
-    return Differences(difference(mine, asked) for mine in of_runs for asked in every)
+    return Differences(difference(mine, *of) for mine in of_runs for of in of_columns)
 
 
 def _by_seed(
@@ -239,13 +254,18 @@ def arrival(results: Results, target: int, share: int = HALF) -> pd.Series[float
     return rounds_of_shares(results, target)[share]
 
 
+def reaches(runs: pd.DataFrame, cell: tuple[int, int]) -> bool:
+    """Returns whether all of some runs reach a column."""
+    return bool(values(runs, arrival, *cell).notna().all())
+
+
 def reached_by(runs: pd.DataFrame, cells: Cells) -> Cells:
     """Returns the columns that all of some runs reach.
 
     Raises:
         TooShortError: there are none.
     """
-    found = tuple(c for c in cells if values(runs, arrival, *c).notna().all())
+    found = tuple(cell for cell in cells if reaches(runs, cell))
     if cells and not found:
         length = runs["length"].max()
         raise TooShortError(f"not every run reaches it in {length} rounds")

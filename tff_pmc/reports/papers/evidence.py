@@ -10,7 +10,7 @@ import copy
 import functools
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import pandas as pd
@@ -211,7 +211,12 @@ class Runs(NamedTuple):
         return found.where(found.notna(), default)
 
     def choose(
-        self, labels: Sequence[str], least: int = 0, *, arrivals: bool = False
+        self,
+        labels: Sequence[str],
+        least: int = 0,
+        *,
+        arrivals: bool = False,
+        show_all: Callable[[pd.DataFrame], bool] = lambda of: False,
     ) -> pd.DataFrame:
         """Returns all runs of one folder for each seed that has a run of every label.
 
@@ -230,6 +235,8 @@ class Runs(NamedTuple):
             arrivals: whether only the rounds are needed in which targets are reached: a
                 run that ended because it had reached all of them counts then, as one
                 that is longer than any other.
+            show_all: returns whether runs show all that is asked of them; where they
+                do, seeds of shorter runs count, too.
         """
         place = ["folder", "seed"]
         if not len(self.rows):
@@ -258,9 +265,12 @@ class Runs(NamedTuple):
                 best = best.reset_index().drop_duplicates("seed")
                 of_folder = best.groupby("folder")["length"]
                 five = best[of_folder.transform("size") >= paired.MIN_SEEDS]
-                best = best[~(best["length"] < five["length"].min())]
+                longer = best[~(best["length"] < five["length"].min())]
                 there = pd.MultiIndex.from_frame(some[place])
-                chosen = some[there.isin(pd.MultiIndex.from_frame(best[place]))]
+                for of in (best, longer):
+                    chosen = some[there.isin(pd.MultiIndex.from_frame(of[place]))]
+                    if len(of) == len(longer) or show_all(chosen):
+                        break
                 return chosen.drop(columns="known").sort_values("seed", kind="stable")
         missing = [label for label in labels if label not in {*runs["label"]}]
         none = f"no folder of runs has all of {_listed(labels)}"
