@@ -126,7 +126,7 @@ def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("paper", "name", "rows"),
     [
-        ("PMC", "pmc", 9),
+        ("PMC", "pmc", 10),
         ("DA", "da", 9),
         ("AdaFed", "adafed", 10),
         ("Dual", "dual_criterion", 10),

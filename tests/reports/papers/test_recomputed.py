@@ -16,6 +16,7 @@ DUAL = "Dual-criterion"
 COLUMNS = [(t, s) for t in (70, 80, 90, 95) for s in range(10, 100, 10)]
 STUDENTS_T = {5: 2.7764451, 6: 2.5705818, 9: 2.3060041}
 PMC = (KEPT.parents[1] / "docs" / "pmc.md").read_text("utf-8")
+PAGES = ("README.md", "docs/fidelity.md")
 
 
 @functools.cache
@@ -84,17 +85,26 @@ def early(name, seed, above=0):
     return {column: one for column, one in found.items() if one <= 30}
 
 
-def test_rounds_saved_over_the_columns_that_every_run_reached():
-    seeds = [("mnist_table4", seed) for seed in range(6)]
-    seeds += [("mnist_table4_ld", seed) for seed in (6, 7, 8)]
-    runs = [[rounds(*seed, label) for label in ("LD", "DS")] for seed in seeds]
-    reached = [c for c in COLUMNS if all(c in run for pair in runs for run in pair)]
-    saved = [np.mean([ds[c] - ld[c] for c in reached]) for ld, ds in runs]
-    row = claimed("Label diversity brings nothing.")
-    many = f"{len(reached)} of {len(COLUMNS)} columns"
-    assert f"LD at the four targets, {many} {text(saved, 1)}" in row["ours"]
-    gain = np.mean([printed(4, "LD")[column] for column in reached])
-    assert row["ours"].endswith(f"printed {gain:+.1f}")
+LONG = [("mnist_table4_long", seed) for seed in SEEDS]
+NINE = [*LONG, ("mnist_table4", 5), *(("mnist_table4_ld", k) for k in (6, 7, 8))]
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "folders", "targets"),
+    [
+        ("Label diversity brings nothing.", "at the four targets", LONG, (70, 95)),
+        ("The text: LD reaches 70 and 80 % sooner", "at 70 and 80 %", NINE, (70, 80)),
+    ],
+)
+def test_rounds_that_ld_saves_over_ds(words, name, folders, targets):
+    asked = [c for c in COLUMNS if targets[0] <= c[0] <= targets[1]]
+    runs = [[rounds(*of, label) for label in ("LD", "DS")] for of in folders]
+    saved = [np.mean([ds[c] - ld[c] for c in asked]) for ld, ds in runs]
+    gain = np.mean([printed(4, "LD")[column] for column in asked])
+    ours = claimed(words)["ours"]
+    assert f"LD {name} {text(saved, 1)}" in ours
+    if name == "at the four targets":
+        assert ours.endswith(f"printed {gain:+.1f}")
 
 
 @pytest.mark.parametrize(("name", "table"), [("mnist_table4", 4), ("mnist_table2", 2)])
@@ -177,49 +187,82 @@ def ends(values, form):
     return found[0] if len({*found}) == 1 else f"{found[0]} ({' to '.join(found[1:])})"
 
 
-def test_the_late_columns_are_on_the_page():
+SHARES = range(10, 100, 10)
+
+
+def test_the_late_columns_of_ds_are_on_the_page():
     part = PMC.split("**Do the late columns agree, too?**")[1].split("\n\n**")[0]
-    lines = re.findall(r"^\| (\d+) %(?:, (ours|paper))? \| (.*) \|$", part, re.M)
+    lines = re.findall(r"^\| (\d+) %, (ours|paper) \| (.*) \|$", part, re.M)
     shown = {(int(target), of): cells.split(" | ") for target, of, cells in lines}
-    part_lines, part = part.split("\n"), " ".join(part.split())
-    seeds = sorted({seed for seed, _ in runs_of("mnist_table4_long", "rounds")})
-    runs = {
-        (label, seed): rounds("mnist_table4_long", seed, label)
-        for label in ("DS", "LD", "MD")
-        for seed in seeds
-    }
-    shares = range(10, 100, 10)
-
-    def theirs(row, target):
-        return np.array([printed(4, row)[target, share] for share in shares])
-
-    def of_ds(target):
-        return np.array([[runs["DS", n][target, k] for k in shares] for n in seeds])
-
-    def saved(label, target):
-        one = [[runs[label, n][target, k] for k in shares] for n in seeds]
-        return (of_ds(target) - one).mean(axis=1)
-
+    runs = [rounds(*of, "DS") for of in LONG]
     for target in (70, 80, 90, 95):
-        assert shown[target, "ours"] == [ends(cell, "g") for cell in of_ds(target).T]
-        base = theirs("DS (baseline)", target)
+        own = np.array([[run[target, k] for k in SHARES] for run in runs])
+        assert shown[target, "ours"] == [ends(cell, "g") for cell in own.T]
+        base = np.array([printed(4, "DS (baseline)")[target, k] for k in SHARES])
         assert shown[target, "paper"] == [f"{number:.0f}" for number in base]
-    for target in (90, 95):
-        cells = []
-        for label, name in (("LD", "LD"), ("MD", "MW")):
-            cells += [ends(saved(label, target), "+.1f")]
-            cells += [f"{np.mean(theirs(name, target)):+.1f}"]
-        assert shown[target, ""] == cells
-    sooner = 1 - np.median(of_ds(95), axis=0) / base
+    sooner = 1 - np.median(own, axis=0) / base
     low, high = (f"{100 * x:.0f}" for x in (sooner[:-1].min(), sooner[:-1].max()))
     last = f"{100 * sooner[-1]:.0f}"
-    assert f"by {low} to {high} % in the first eight columns, and by {last} %" in part
-    lengths = {max(run.values()) for run in runs.values()}
-    assert f"in rounds {min(lengths)} to {max(lengths)}" in part
+    words = f"by {low} to {high} % in the first eight columns, and by {last} %"
+    assert words in " ".join(part.split())
     readme = (KEPT.parents[1] / "README.md").read_text("utf-8")
-    table = [line for line in part_lines if re.match(r"\| (share|\d+ %,)", line)]
+    table = re.findall(r"^\| (?:share|\d+ %,).*", part, re.M)
     assert len(table) == 9 and "\n".join([table[0], "|---|" + 9 * "---:|"]) in readme
     assert "\n".join(table[1:]) in readme
+
+
+def test_the_long_runs_of_ld_and_md_are_on_the_page():
+    part = PMC.split("**Run to the last column")[1].split("\n\n**")[0]
+    lines = dict(re.findall(r"^\| (\d.*?|all.*?) \| (.*) \|$", part, re.M))
+    words = " ".join(part.split())
+    late = [(95, k) for k in SHARES]
+    groups = {f"{t} %": [(t, k) for k in SHARES] for t in (70, 80, 90)}
+    groups |= {"95 %": late, "95 %, for 70 to 90 % of the devices": late[6:]}
+    groups["all 36 columns"] = COLUMNS
+    assert [*lines] == [*groups]
+    at_least, above = (
+        {x: [rounds(*of, x, above=more) for of in LONG] for x in ("DS", "LD", "MD")}
+        for more in (0, 1)
+    )
+
+    def saved(label, group, runs=at_least):
+        pairs = zip(runs["DS"], runs[label])
+        return [np.mean([ds[c] - own[c] for c in group]) for ds, own in pairs]
+
+    sure = 0
+    for name, group in groups.items():
+        cells = []
+        for label, theirs in (("LD", "LD"), ("MD", "MW")):
+            found = saved(label, group)
+            sure += abs(np.mean(found)) > (
+                STUDENTS_T[5] * np.std(found, ddof=1) / math.sqrt(5)
+            )
+            cells.append(text(found, 1).replace("-0.0", "0.0").replace("+0.0", "0.0"))
+            cells.append(f"{np.mean([printed(4, theirs)[c] for c in group]):+.1f}")
+        assert lines[name].split(" | ") == cells
+    assert f"{ {2: 'two', 3: 'three'}[sure] } of the table's twelve intervals" in words
+    one = saved("LD", late)
+    assert f"by {min(one):.1f} to {max(one):.1f} rounds" in words
+    all_reach = [
+        c for c in late if all(c in run for of in above.values() for run in of)
+    ]
+    assert len(all_reach) == 7
+    one, two = (text(saved(x, all_reach, above), 1) for x in ("LD", "MD"))
+    assert f"LD is {one} and MD {two} in the seven columns" in words
+    one, two = (saved(x, late[6:]) for x in ("LD", "MD"))
+    ends_of = [f"{min(x):+.1f} to {max(x):+.1f}" for x in (one, two)]
+    assert f"LD is {ends_of[0]} and MD {ends_of[1]}. " in words
+    mean = text(np.add(one, two) / 2, 1).lstrip("+")
+    assert f"DS is {mean} rounds later than the mean of both" in words
+    pages = [(KEPT.parents[1] / x).read_text("utf-8") for x in PAGES]
+    whole, high = (text(saved("LD", x), 1).lstrip("+") for x in (COLUMNS, late))
+    for page in map(str.split, pages):
+        found = " ".join(page)
+        assert f"LD is {whole} rounds sooner" in found and f" {high} " in found
+    mean = np.mean([ds[column] for ds in at_least["DS"] for column in late])
+    assert f" {high} of {mean:.0f} (paper" in pages[0]
+    lengths = {max(run.values()) for of in at_least.values() for run in of}
+    assert f"in rounds {min(lengths)} to {max(lengths)}" in words
 
 
 def test_the_late_columns_of_ld_md_ds_on_iid_data_are_on_the_page():
@@ -298,7 +341,7 @@ def test_both_rules_of_reaching_a_target_are_on_the_page(data, table, name):
         first = f"in {inside[0]} of all 36 columns of Table 2 by the first rule, and in"
         assert f"{first} {inside[1]} by the second" in words
         last = f"above 95 % in round {medians[-1]:g} (median; paper: {paper[95, 90]:g})"
-        for path in ("README.md", "docs/fidelity.md"):
+        for path in PAGES:
             page = (KEPT.parents[1] / path).read_text("utf-8")
             page = " ".join(page.split())
             assert last in page and f"holds {inside[1]} of the 36 rounds" in page
