@@ -212,6 +212,7 @@ def test_the_late_columns_of_ds_are_on_the_page():
 
 
 def test_the_long_runs_of_ld_and_md_are_on_the_page():
+    """Their first 30 rounds were run on other processors before."""
     part = PMC.split("**Run to the last column")[1].split("\n\n**")[0]
     lines = dict(re.findall(r"^\| (\d.*?|all.*?) \| (.*) \|$", part, re.M))
     words = " ".join(part.split())
@@ -261,6 +262,16 @@ def test_the_long_runs_of_ld_and_md_are_on_the_page():
         assert f"LD is {whole} rounds sooner" in found and f" {high} " in found
     mean = np.mean([ds[column] for ds in at_least["DS"] for column in late])
     assert f" {high} of {mean:.0f} (paper" in pages[0]
+    both = [
+        (found, at_least[label][seed][column], seed)
+        for label in at_least
+        for seed in SEEDS
+        for column, found in rounds("mnist_table4", seed, label).items()
+    ]
+    other = [abs(a - b) for a, b, _ in both if a != b]
+    assert {seed for a, b, seed in both if a != b} == {0} and len(other) == 3
+    found = f"Of the {len(both)} rounds that were reached there, {len(both) - 3} are"
+    assert found in words and f"by {min(other)} to {max(other)} rounds, all" in words
     lengths = {max(run.values()) for of in at_least.values() for run in of}
     assert f"in rounds {min(lengths)} to {max(lengths)}" in words
 
