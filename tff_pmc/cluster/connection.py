@@ -24,7 +24,6 @@ LOSSES = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
 """What Dask raises when data or a connection went with a worker."""
 
 _CONNECT_SECONDS = 10
-_CLOSE_SECONDS = 5
 _LOOK_SECONDS = 1  # How often to look whether the scheduler is still there.
 
 
@@ -124,7 +123,7 @@ class ClusterConnection:
         self.client = self._cluster = None
         if client is not None:
             with contextlib.suppress(Exception):
-                client.close(timeout=_CLOSE_SECONDS)
+                client.close(timeout=local_cluster.CLOSE_SECONDS)
         if cluster is not None:
             local_cluster.close(cluster)
 

@@ -37,7 +37,7 @@ _CONFIG = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
 }
-_CLOSE_SECONDS = 5
+CLOSE_SECONDS = 5
 _SECONDS = 300  # For what hangs. Workers take 2 to 8, under load many times that.
 
 
@@ -58,8 +58,8 @@ def start(
     from dask.system import CPU_COUNT
     from distributed.system import MEMORY_LIMIT
 
-    # Read whenever a worker is lost. One that takes longer to start anew, 15 seconds by
-    # default, is ended for good.
+    # Read whenever a worker is lost, so it has to stay set. One that takes longer to
+    # start anew, 15 seconds by default, is ended for good.
     dask.config.set({"distributed.deploy.lost-worker-timeout": f"{_SECONDS}s"})
     config = {**_CONFIG, "distributed.scheduler.worker-ttl": f"{timeout}s"}
     with dask.config.set(config), _interrupts_blocked():
@@ -100,7 +100,7 @@ def close(cluster: Any) -> None:
         with contextlib.suppress(ProcessLookupError, TypeError):  # It has ended.
             os.kill(nanny.pid, signal.SIGKILL)
     with contextlib.suppress(Exception):
-        cluster.close(timeout=_CLOSE_SECONDS)
+        cluster.close(timeout=CLOSE_SECONDS)
 
 
 @contextlib.contextmanager

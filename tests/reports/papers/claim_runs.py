@@ -106,6 +106,8 @@ def rule(differences, sign, limit=(), printed=(), part=False):
         holds &= 0 not in (low - least, high - most)
     if part and len(printed) and not any(least < one < most for one in printed):
         return "not run far enough"
+    if part and sign == "~":
+        return "not run far enough"
     if sign != "~" and len(printed) and not holds:
         if max(printed) < low or min(printed) > high:
             return "not reproduced"

@@ -136,7 +136,7 @@ def compare(
 
         def show_all(of: pd.DataFrame) -> bool:
             of = of[of["label"].isin(needed)]
-            return bool(cells) and all(reaches(of, cell) for cell in cells)
+            return bool(cells and labels) and all(reaches(of, cell) for cell in cells)
 
         chosen = [
             one.choose(needed, rounds, arrivals=arrivals, show_all=show_all)
