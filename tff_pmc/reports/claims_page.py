@@ -90,8 +90,9 @@ Verdicts:
   both outcomes.
 - **not run far enough**: our runs are too few or too short, or have another network
   than the paper's; or they reach only a part of the columns, which does not decide. A
-  part that excludes the claim decides it, unless the claim is of a size: rounds saved
-  are more where more rounds are needed. Its row then has "6 of 18 columns".
+  part that excludes the claim decides it; its row then has "6 of 18 columns". A part
+  never decides a claim of a size, because more rounds may be saved where more are
+  needed.
 - **cannot be tested here**: it needs data that we could not obtain."""
 
 _DIFFERENCES = """\

@@ -43,11 +43,15 @@ def claimed(words):
     return found
 
 
+def half_interval(differences):
+    count = len(differences)
+    return STUDENTS_T[count] * np.std(differences, ddof=1) / math.sqrt(count)
+
+
 def text(differences, digits):
     """The mean and half of the 95 % interval, with Student's t of so many."""
-    count = len(differences)
-    half = STUDENTS_T[count] * np.std(differences, ddof=1) / math.sqrt(count)
-    return f"{np.mean(differences):+.{digits}f} ± {half:.{digits}f}"
+    mean, half = np.mean(differences), half_interval(differences)
+    return f"{mean:+.{digits}f} ± {half:.{digits}f}"
 
 
 def rounds(name, seed, label, columns=COLUMNS, above=0):
@@ -205,7 +209,8 @@ def test_the_late_columns_of_ds_are_on_the_page():
     low, high = (f"{100 * x:.0f}" for x in (sooner[:-1].min(), sooner[:-1].max()))
     last = f"{100 * sooner[-1]:.0f}"
     words = f"by {low} to {high} % in the first eight columns, and by {last} %"
-    assert words in (said := " ".join(part.split()))
+    said = " ".join(part.split())
+    assert words in said
     above = [rounds(*of, "DS", above=1) for of in LONG]
     ends_of = [[run.get((95, k), math.inf) for run in above] for k in SHARES]
     more = sum(min(x) <= one <= max(x) for x, one in zip(ends_of, base))
@@ -242,9 +247,7 @@ def test_the_long_runs_of_ld_and_md_are_on_the_page():
         cells = []
         for label, theirs in (("LD", "LD"), ("MD", "MW")):
             found = saved(label, group)
-            sure += abs(np.mean(found)) > (
-                STUDENTS_T[5] * np.std(found, ddof=1) / math.sqrt(5)
-            )
+            sure += abs(np.mean(found)) > half_interval(found)
             cells.append(text(found, 1).replace("-0.0", "0.0").replace("+0.0", "0.0"))
             cells.append(f"{np.mean([printed(4, theirs)[c] for c in group]):+.1f}")
         assert lines[name].split(" | ") == cells

@@ -42,8 +42,8 @@ class Difference(NamedTuple):
         low: the least that the paper claims.
         high: the most.
         signed: whether it has a sign, so that 0 itself is not within.
-        sized: whether the limits are of its size: the published size decides nothing
-            then.
+        sized: whether the limits are of its size: neither the published size nor a part
+            of the columns decides anything then.
         printed: the least and the most that the paper gives for it; empty for nothing.
         digits: decimals that are shown.
         equal: whether both weigh alike in every round, so that they are one algorithm.
