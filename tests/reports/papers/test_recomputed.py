@@ -223,7 +223,7 @@ def test_the_late_columns_of_ds_are_on_the_page():
     assert "\n".join(table[1:]) in readme
 
 
-def test_the_long_runs_of_ld_and_md_are_on_the_page():
+def test_the_long_runs_of_three_weightings_are_on_the_page():
     """Their first 30 rounds were run on other processors before."""
     part = PMC.split("**Run to the last column")[1].split("\n\n**")[0]
     lines = dict(re.findall(r"^\| (\d.*?|all.*?) \| (.*) \|$", part, re.M))
@@ -233,8 +233,9 @@ def test_the_long_runs_of_ld_and_md_are_on_the_page():
     groups |= {"95 %": late, "95 %, for 70 to 90 % of the devices": late[6:]}
     groups["all 36 columns"] = COLUMNS
     assert [*lines] == [*groups]
+    theirs = {"LD": "LD", "MD": "MW", "MD,LD,DS": "MW≻LD≻DS"}
     at_least, above = (
-        {x: [rounds(*of, x, above=more) for of in LONG] for x in ("DS", "LD", "MD")}
+        {x: [rounds(*of, x, above=more) for of in LONG] for x in ("DS", *theirs)}
         for more in (0, 1)
     )
 
@@ -245,21 +246,23 @@ def test_the_long_runs_of_ld_and_md_are_on_the_page():
     sure = 0
     for name, group in groups.items():
         cells = []
-        for label, theirs in (("LD", "LD"), ("MD", "MW")):
+        for label, row in theirs.items():
             found = saved(label, group)
             sure += abs(np.mean(found)) > half_interval(found)
             cells.append(text(found, 1).replace("-0.0", "0.0").replace("+0.0", "0.0"))
-            cells.append(f"{np.mean([printed(4, theirs)[c] for c in group]):+.1f}")
+            cells.append(f"{np.mean([printed(4, row)[c] for c in group]):+.1f}")
         assert lines[name].split(" | ") == cells
-    assert f"{ {2: 'two', 3: 'three'}[sure] } of the table's twelve intervals" in words
+    number = {3: "three", 4: "four", 5: "five", 6: "six"}[sure]
+    assert f"{number} of the table's eighteen intervals" in words
     one = saved("LD", late)
     assert f"by {min(one):.1f} to {max(one):.1f} rounds" in words
     all_reach = [
         c for c in late if all(c in run for of in above.values() for run in of)
     ]
     assert len(all_reach) == 7
-    one, two = (text(saved(x, all_reach, above), 1) for x in ("LD", "MD"))
-    assert f"LD is {one} and MD {two} in the seven columns" in words
+    one, two, three = (text(saved(x, all_reach, above), 1) for x in theirs)
+    found = f"LD is {one}, MD {two} and MD,LD,DS {three} in the seven columns at 95 %"
+    assert found in words
     one, two = (saved(x, late[6:]) for x in ("LD", "MD"))
     ends_of = [f"{min(x):+.1f} to {max(x):+.1f}" for x in (one, two)]
     assert f"LD is {ends_of[0]} and MD {ends_of[1]}. " in words
@@ -273,18 +276,47 @@ def test_the_long_runs_of_ld_and_md_are_on_the_page():
     assert f"LD is {one} sooner" in fidelity and f"MD {two} sooner" in fidelity
     whole = text(saved("LD", COLUMNS), 1).lstrip("+")
     assert f"LD is {whole} rounds sooner" in fidelity
-    both = [
-        (found, at_least[label][seed][column], seed)
+    pairs = [
+        (found, at_least[label][seed][column])
         for label in at_least
         for seed in SEEDS
         for column, found in rounds("mnist_table4", seed, label).items()
     ]
-    other = [abs(a - b) for a, b, _ in both if a != b]
-    assert {seed for a, b, seed in both if a != b} == {0} and len(other) == 3
-    found = f"Of the {len(both)} rounds that were reached there, {len(both) - 3} are"
-    assert found in words and f"by {min(other)} to {max(other)} rounds, all" in words
+    other = [abs(a - b) for a, b in pairs if a != b]
+    count = f"{len(pairs)} rounds that were reached there, {len(pairs) - len(other)}"
+    assert f"Of the {count} are the same" in words and len(other) == 5
+    assert f"Five differ, by {min(other)} to {max(other)} rounds." in words
     lengths = {max(run.values()) for of in at_least.values() for run in of}
     assert f"in rounds {min(lengths)} to {max(lengths)}" in words
+
+
+def test_md_and_md_ld_ds_are_apart_in_table_4_and_not_here():
+    part = PMC.split("**MD and MD,LD,DS are nearly")[1].split("\n\n")[0]
+    words = " ".join(part.split())
+    one, two = ([rounds(*of, label) for of in LONG] for label in ("MD", "MD,LD,DS"))
+    same = [a[c] == b[c] for a, b in zip(one, two) for c in COLUMNS]
+    assert f"{sum(same)} of their {len(same)} rounds" in words
+    apart = [np.mean([a[c] - b[c] for c in COLUMNS]) for a, b in zip(one, two)]
+    assert f"difference is {text(apart, 1).lstrip('+-')} rounds" in words
+    moved = []
+    for of in LONG:
+        criteria = [column(*of, "DS", "cohort", x) for x in ("MD", "LD", "DS")]
+        md, ld, ds = (
+            x.reshape(-1, 10) / x.reshape(-1, 10).sum(1)[:, None] for x in criteria
+        )
+        score = md + md * ld + md * ld * ds
+        weight = score / score.sum(1)[:, None]
+        moved.append(np.mean(np.abs(weight - md).sum(1) / 2))
+    assert f"{100 * np.mean(moved):.1f} % of the total weight".lstrip("0") in words
+    with open(KEPT.parent / "paper" / "pmc_table4.csv", encoding="utf-8") as file:
+        rows = {one["experiment"] for one in csv.DictReader(file)}
+    late = [c for c in COLUMNS if c[0] == 95]
+    table = {row: printed(4, row) for row in rows if row != "DS (baseline)"}
+    gap = {c: table["MW≻LD≻DS"][c] - table["MW"][c] for c in COLUMNS}
+    mean, last = (np.mean([gap[c] for c in of]) for of in (COLUMNS, late))
+    assert f"it is {mean:.1f} rounds, and {last:.1f} at 95 %" in words
+    assert f"the paper has them {mean:.1f} rounds apart" in words
+    assert all(abs(np.mean([one[c] for c in late])) < last for one in table.values())
 
 
 def test_the_late_columns_of_ld_md_ds_on_iid_data_are_on_the_page():
