@@ -150,6 +150,7 @@ def test_runs_of_less_than_the_papers_decide_nothing(row, least, why, of_data):
     runs = {"runs": frame(run("DS", length=3, **row)), "least_rounds": least}
     found = judged([of(-3, **runs)])
     assert found.verdict == (SHORT if why else NO) and why in found.why
+    assert found.seeds == ("" if why else "5")  # More seeds are not what it lacks.
     # A part that has whole runs of its own refutes the claim, whatever others have.
     own = {"runs": frame(run("DS", length=4)), "least_rounds": least, "name": "whole"}
     answer = judged([of(9, **runs), of(-3, **own)])

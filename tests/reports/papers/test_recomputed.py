@@ -271,8 +271,11 @@ def test_the_long_runs_of_three_weightings_are_on_the_page():
     readme, fidelity = (
         " ".join((KEPT.parents[1] / page).read_text("utf-8").split()) for page in PAGES
     )
-    one, two = (text(saved(x, late), 1).lstrip("+") for x in ("LD", "MD"))
-    assert f"LD and MD are {one} and {two} rounds sooner than FedAvg" in readme
+    one, two, three = (text(saved(x, late), 1).lstrip("+") for x in theirs)
+    found = (
+        f"LD, MD and MD,LD,DS are {one}, {two} and {three} rounds sooner than FedAvg"
+    )
+    assert found in readme and f"MD,LD,DS {three} sooner" in fidelity
     assert f"LD is {one} sooner" in fidelity and f"MD {two} sooner" in fidelity
     whole = text(saved("LD", COLUMNS), 1).lstrip("+")
     assert f"LD is {whole} rounds sooner" in fidelity
@@ -426,6 +429,90 @@ def test_rounds_saved_to_low_at_75_percent(of, base, words):
     row = claimed(words)
     assert f" {text(saved, 1)} (" in row["ours"]
     assert row["verdict"] == "not reproduced"
+
+
+DA = " ".join((KEPT.parents[1] / "docs" / "da.md").read_text("utf-8").split())
+ADJUSTED = "MD,DS,LD (backtracking)"
+
+
+def test_how_many_devices_da_brings_to_75_percent():
+    columns = [(t, s) for t in (75, 80) for s in (20, 30, 40, 50, 70, 75)]
+    of = {
+        (label, above): [
+            rounds("femnist_online", k, label, columns, above) for k in SEEDS
+        ]
+        for label in ("DS", ADJUSTED)
+        for above in (0, 1)
+    }
+    ds, adjusted = of["DS", 0], of[ADJUSTED, 0]
+    saved = [a[75, 70] - b[75, 70] for a, b in zip(ds, adjusted)]
+    size = f"{text(saved, 1).lstrip('+')} rounds sooner"
+    assert f"| 140 rounds sooner | {size} | not reproduced |" in DA
+    readme, fidelity = (
+        " ".join((KEPT.parents[1] / page).read_text("utf-8").split()) for page in PAGES
+    )
+    assert f"reach 75 % accuracy {size} than" in readme and f"{size} (" in fidelity
+    both = [run[75, 70] for run in ds + adjusted]
+    assert f"Here both do it in rounds {min(both)} to {max(both)}" in DA
+    assert sum((75, 75) in run for run in ds + adjusted) == 4
+    for target in (75, 80):
+        for above, rule in enumerate(("at least", "above")):
+            cells = []
+            for share in (20, 30, 40, 50, 70):
+                found = [run.get((target, share)) for run in of["DS", above]]
+                missing = found.count(None)
+                assert missing in (0, 5)
+                cells.append(
+                    "not in 100" if missing else f"{min(found)} to {max(found)}"
+                )
+            assert f"| {target} %, {rule} | {' | '.join(cells)} |" in DA
+
+
+def test_how_much_the_ordering_matters_in_das_search():
+    kept = alone = 0
+    apart = {}
+    for seed in SEEDS:
+        chosen = runs_of("femnist_online", "rounds")[seed, ADJUSTED]["ordering"]
+        trials = runs_of("femnist_online", "candidates")[seed, ADJUSTED]
+        tested = {}
+        for number, right in zip(trials["round"], trials["correct"]):
+            tested.setdefault(int(number), []).append(int(right))
+        kept += sum(a == b for a, b in zip(chosen, chosen[1:]))
+        alone += sum(len(of) == 1 for number, of in tested.items() if number > 1)
+        for number, of in tested.items():
+            if len(of) == 6:
+                apart[seed, number] = max(of) - min(of)
+    rounds_after_the_first = 5 * 99
+    assert f"In {kept} of the {rounds_after_the_first} rounds after the first" in DA
+    assert f"in {alone} of them without testing another" in DA
+    assert f"In the {len(apart)} rounds in which it tested all six" in DA
+    median = np.median([*apart.values()])
+    late = max(of for (_, number), of in apart.items() if number > 40)
+    assert f"a median of {median:g} of 1,685 test images apart" in DA
+    assert f"after round 40 they were {late} or fewer apart" in DA
+
+
+def test_what_das_adjusting_costs_and_where_it_ends():
+    def of(label, head):
+        return [column("femnist_online", k, label, "rounds", head) for k in SEEDS]
+
+    ds, adjusted = of("DS", "accuracy"), of(ADJUSTED, "accuracy")
+    lower = [100 * np.mean(a[50:] - b[50:]) for a, b in zip(ds, adjusted)]
+    assert f"is {text(lower, 2).lstrip('+')} points below that of DS" in DA
+    best = [100 * max(one.max(), other.max()) for one, other in zip(ds, adjusted)]
+    assert sum(one > 80 for one in best) == 2
+    assert f"under two of the five seeds, at most {max(best):.1f} %" in DA
+    sent = [
+        sum(map(np.sum, of(label, head))) / 5e9
+        for label, head in (
+            (ADJUSTED, "test_bytes"),
+            (ADJUSTED, "train_bytes"),
+            ("DS", "train_bytes"),
+        )
+    ]
+    testing, training, alone = (f"{one:.0f} GB" for one in sent)
+    assert f"have {testing} for testing (mean of five seeds) and {training} for" in DA
+    assert f"with DS alone training takes {alone}" in DA
 
 
 def at_the_end(number, algorithm):

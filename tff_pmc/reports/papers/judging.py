@@ -213,7 +213,8 @@ def _row_of_difference(one: Difference) -> Mapping[str, Any]:
         "name": one.name,
         "verdict": verdict,
         "why": why,
-        "seeds": _seeds(one, stat),
+        # Other or longer runs are what those with caveats lack, and not seeds.
+        "seeds": _seeds(one, {} if of_data + others else stat),
         "ours": _number(one, stat) if stat else "",
         "shown": _shown(one, stat) if stat else "",
     }
