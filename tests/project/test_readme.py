@@ -54,7 +54,7 @@ def test_the_readme_counts_the_claims_as_their_table_does():
     assert (
         f"Of their {len(pairs)} claims, {counts['reproduced']} were reproduced, "
         f"{counts['not reproduced']} were not, and {is_open + short + cannot} are "
-        f"undecided: {is_open + short} need longer or other runs, and {cannot} need "
+        f"undecided: {is_open + short} need longer, other or more runs, and {cannot} "
     ) in text
     for paper in dict.fromkeys(paper for paper, _ in pairs):
         own = collections.Counter(verdict for name, verdict in pairs if name == paper)
@@ -81,12 +81,12 @@ def test_the_readmes_effects_are_those_of_the_claims():
         found = [re.findall(effect, row["ours"]) for row in csv.DictReader(file)]
     kept = {tuple(f"{float(n):.1f}" for n in pair) for pairs in found for pair in pairs}
     shown = re.findall(effect, README)
-    assert len(shown) == 10 and set(shown) <= kept
+    assert len(shown) == 8 and set(shown) <= kept
 
 
 def test_the_readme_is_short_and_begins_with_a_command_and_code():
     lines = README.splitlines()
-    assert len(lines) <= 130
+    assert len(lines) <= 140
     assert any(line.startswith("    make quickstart ") for line in lines[:12])
     assert "```python" in lines[:20]
 

@@ -21,8 +21,8 @@ from tff_pmc.reports.papers.judging import Difference, Differences
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOW = (
-    ". To decide it: .venv/bin/python run_experiments.py "
-    "--flagfile=experiments/pmc_table2.flags --seeds=0,1,2,3,4 --data_dir=DIR "
+    "`.venv/bin/python run_experiments.py "
+    "--flagfile=experiments/pmc_table2.flags --seeds=0,1,2,3,4 --data_dir=DIR` "
     "(about 22 hours of one core)"
 )
 SHORT, UNTESTABLE = "not run far enough", "cannot be tested here"
@@ -60,36 +60,36 @@ BELOW = "2 seeds; below five nothing is decided"
         (
             differences,
             FIVE,
-            ("a +3.0 ± 0.0", "mnist_iid: 5 runs, seeds 3 to 7", "reproduced", ""),
+            ("a +3.0 ± 0.0", "mnist_iid: 5 runs, seeds 3 to 7", "reproduced", "", ""),
         ),
         (
             differences,
             (4, 3),
-            ("a +3.0", "mnist_iid: 2 runs, seeds 3, 4", SHORT, BELOW + HOW),
+            ("a +3.0", "mnist_iid: 2 runs, seeds 3, 4", SHORT, BELOW, HOW),
         ),
         (
             lacks,
             (4, 3),
             (
                 *("", "mnist_iid: 3 runs, seeds 3, 4, 9", SHORT),
-                f"no LD under 3 runs{HOW}",
+                *("no LD under 3 runs", HOW),
             ),
         ),
         # Without runs nothing is judged.
-        (differences, (), ("", "", SHORT, f"no run is kept{HOW}")),
+        (differences, (), ("", "", SHORT, "no run is kept", HOW)),
     ],
 )
-def test_a_claim_has_its_number_its_runs_its_verdict_and_why(of, seeds, row):
-    assert judged(of, seeds)[:4] == row
+def test_a_claim_has_its_number_runs_verdict_why_and_what_decides_it(of, seeds, row):
+    assert judged(of, seeds)[:5] == row
 
 
 @pytest.mark.parametrize(
     ("seeds", "runs"), [((), ""), ((4, 3), "celeba: 3 runs, seeds 3, 4, 9")]
 )
 def test_what_nobody_can_get_is_not_tested_though_there_are_runs(seeds, runs):
-    ours, kept, verdict, why, *_ = judged(differences, seeds, "celeba")
+    ours, kept, verdict, why, how, *_ = judged(differences, seeds, "celeba")
     assert (ours, kept, verdict) == ("", runs, UNTESTABLE)
-    assert why.startswith("it needs CelebA's photographs") and "table6" in why
+    assert why.startswith("it needs CelebA's photographs") and "table6" in how
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
     ("paper", "name", "rows"),
     [
         ("PMC", "pmc", 10),
-        ("DA", "da", 11),
+        ("DA", "da", 10),
         ("AdaFed", "adafed", 10),
         ("Dual", "dual_criterion", 10),
     ],
@@ -226,19 +226,23 @@ def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
 
 def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
     own = ["PMC-1", "PMC", "1", "x (Here: y.)", "a +1 (noise floor 2); b +2", "runs"]
-    own += ["open", "why", "b", "7", "b +2; 1 more"]
+    own += ["open", "why", "", "b", "7", "b +2; 1 more"]
 
     def last_line(**changes):
         columns = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
-        columns += ["decided_by", "seeds", "shown"]
+        columns += ["to_decide", "decided_by", "seeds", "shown"]
         table = pd.DataFrame([own], columns=columns).assign(**changes)
-        return claims_page.page(table).rstrip().split("\n\n")[-2:]
+        return claims_page.page(table).rstrip().split("\n\n")[-3:]
 
     cells = last_line()[-1].split("\n")[-1].split(" | ")
     assert cells[:2] == ["| PMC-1 (1)", "x (Here: y.)"]
     assert cells[2:] == ["b +2; 1 more", "open: why", "7 |"]
-    short = last_line(verdict=SHORT, why="few; seeds. To decide it: run")
-    assert short == ["**Not run far enough: few.**", "- PMC-1 (1): x [7 seeds needed]"]
+    short = last_line(verdict=SHORT, why="few; seeds", to_decide="`run` (an hour)")
+    assert short == [
+        "**Not run far enough: few.**",
+        "- PMC-1 (1): x [7 seeds needed]",
+        "To decide PMC-1: `run` (an hour).",
+    ]
     assert " | b | open" in last_line(ours="", shown="")[-1]
 
 

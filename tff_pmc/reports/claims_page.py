@@ -38,7 +38,6 @@ from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))
 
-_HOW = ". To decide it: "
 _REMARK = re.compile(r" \([^()]*\.\)$")
 
 _HEAD = """\
@@ -104,7 +103,8 @@ _DIFFERENCES = """\
   weightings are equal.
 - A device reaches a target with an accuracy {rule}: `--reach`. PMC's tables probably
   count [above it](pmc.md#at-least-the-target-or-above-it), as its published code does.
-- DA has 371 writers of FEMNIST; we could obtain 105.
+- DA has 371 writers of FEMNIST; we could obtain 105. FedAvg needs fewer rounds then, so
+  that fewer can be saved: [as shares of its rounds](da.md#results).
 - PMC's IID runs (Table 2) have the seeds 0, 1, 3, 4 and 5. Under seed 2 DS and five
   other weightings diverged, and the three that begin with MD did not. So the verdicts
   on Table 2 hold where DS trains. Table 4 is non-IID.
@@ -158,9 +158,9 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
 
     The columns are `claim` (`PMC-7`), `paper`, `place`, `says`, `ours` (our numbers),
     `kept` (the runs that were judged, or those that there are where none could be),
-    `verdict`, `why` (the reason, or how to run it), `decided_by`, `seeds` and `shown`,
-    as in `Answer`; `shown` has the numbers that the page shows, and is no column of the
-    table.
+    `verdict`, `why` (the reason), `to_decide` (the runs that an undecided one takes),
+    `decided_by`, `seeds` and `shown`, as in `Answer`; `shown` has the numbers that the
+    page shows, and is no column of the table.
     """
     table = pd.DataFrame(
         [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS
@@ -171,7 +171,7 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
 
 
 _COLUMNS = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
-_COLUMNS += ["decided_by", "seeds", "shown"]
+_COLUMNS += ["to_decide", "decided_by", "seeds", "shown"]
 
 
 def page(table: pd.DataFrame, reach: str = "at_least") -> str:
@@ -196,11 +196,14 @@ def page(table: pd.DataFrame, reach: str = "at_least") -> str:
             ours = row.shown or row.decided_by
             grid.append([row.named, row.says, ours, verdict, row.seeds])
         parts += [markdown_table(grid, left=4)] if grid[1:] else []
-        first = of["why"].str.partition(_HOW)[0].str.partition("; ")[0]
+        first = of["why"].str.partition("; ")[0]
         reasons = of["verdict"] + ": " + first
         for why, of_reason in of[others].groupby(reasons, sort=False):
             parts.append(f"**{why[0].upper()}{why[1:]}.**")
             parts.append("\n".join(of_reason.apply(_line, axis=1)))
+            if of_reason["verdict"].eq(TOO_SHORT).any():
+                takes = of_reason.groupby("to_decide", sort=False)["claim"]
+                parts += [f"To decide {', '.join(x)}: {how}." for how, x in takes]
     return "\n\n".join(parts) + "\n"
 
 
@@ -223,14 +226,14 @@ def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
     for name in claim.experiments:
         hours = claim.hours or declared(name).hours
         costs = f" (about {hours:g} hours of one core)" if hours else ""
-        commands.append(command(name, claim.flags) + costs)
+        commands.append(f"`{command(name, claim.flags)}`{costs}")
     undecided = found.verdict in (TOO_SHORT, UNTESTABLE)
     runs = found.runs.groupby("experiment", sort=False) if len(found.runs) else []
     return {
         **claim._asdict(),
         **found._asdict(),
         "kept": "; ".join(f"{name}: {_runs(of)}" for name, of in runs),
-        "why": found.why + (_HOW + "; ".join(commands)) * undecided,
+        "to_decide": "; ".join(commands) * undecided,
     }
 
 

@@ -69,6 +69,8 @@ class Headline(NamedTuple):
         form: how it is written.
         needs: the labels of other runs that the measure takes.
         rounds: the rounds that it takes.
+        arrivals: whether it is a round in which a target is reached, so that runs count
+            that ended because they had reached all of them.
         select: returns the runs by the names that the labels are; None for their
             labels.
     """
@@ -84,6 +86,7 @@ class Headline(NamedTuple):
     form: str = "{:.0f}"
     needs: Sequence[str] = ()
     rounds: int = 0
+    arrivals: bool = False
     select: Optional[Callable[[Runs], Runs]] = None
 
     def of(self, kept: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame]:
@@ -91,7 +94,7 @@ class Headline(NamedTuple):
         runs = Runs.of(self.experiment, kept)
         runs = self.select(runs) if self.select else runs
         labels = [self.own, *self.needs, *filter(None, [self.base])]
-        chosen = runs.choose(labels, self.rounds)
+        chosen = runs.choose(labels, self.rounds, arrivals=self.arrivals)
         chosen = chosen[chosen["label"].isin(labels)]
         found = values(chosen, self.measure).unstack("label")
         found = found[self.own] - (found[self.base] if self.base else 0)

@@ -140,7 +140,7 @@ class Answer(NamedTuple):
         why: the reason.
         decided_by: the names of the differences that decide, where not all of them do.
         seeds: how many would decide it, were mean and deviation those seen; empty where
-            no runs show that.
+            no runs show that, or other or longer runs are needed.
         shown: the deciding numbers, three at most, without noise floors; rounds saved
             as sooner or later.
         runs: the runs that it is of.
@@ -209,12 +209,13 @@ def _row_of_difference(one: Difference) -> Mapping[str, Any]:
     one = one._replace(equal=one.equal and not of_data)
     stat = {} if one.lacks else paired.difference(one.own, one.base)
     verdict, why = _verdict(one, stat, of_data + others)
+    few = not (of_data or others) and stat.get("seeds", 0) < paired.MIN_SEEDS
     return {
         "name": one.name,
         "verdict": verdict,
         "why": why,
-        # Other or longer runs are what those with caveats lack, and not seeds.
-        "seeds": _seeds(one, {} if of_data + others else stat),
+        # From five seeds on, what is undecided so lacks other or longer runs.
+        "seeds": 0 if verdict == TOO_SHORT and not few else _seeds(one, stat),
         "ours": _number(one, stat) if stat else "",
         "shown": _shown(one, stat) if stat else "",
     }

@@ -292,4 +292,5 @@ for _says, _printed, _label in (
         experiment="femnist",
         own=_label,
         measure=round_of_half(75),
+        arrivals=True,
     )
