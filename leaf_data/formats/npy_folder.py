@@ -15,7 +15,7 @@ import numpy as np
 import numpy.lib.format
 import numpy.typing as npt
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, check_name, reading
 from leaf_data.formats import data_files
 
 HEADER = "header.json"
@@ -92,6 +92,7 @@ def open_folder(
             raise ValueError("of format 1")
     with reading(path, "cannot be read", Exception):  # Damage raises nearly anything.
         for array, declared in header["arrays"].items():
+            check_name(array, f"{name}: the array")
             file = os.path.join(path, f"{array}.npy")
             with reading(file, "cannot be read", Exception):
                 found = np.load(file, mmap_mode="r", allow_pickle=False)

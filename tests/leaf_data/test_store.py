@@ -247,6 +247,7 @@ BROKEN = {
     "no classes": lambda p: header(p, lambda h: h.pop("num_classes")),
     "no part": lambda p: header(p, lambda h: h["parts"].remove("test")),
     "a shape": lambda p: header(p, lambda h: h["arrays"]["train_y"].update(shape=[9])),
+    "two lines": lambda p: header(p, lambda h: h["arrays"].update({"a\nb": {}})),
     "an array is gone": lambda p: os.remove(f"{p}/train_x.npy"),
     "it is cut": lambda p: changed(p, "train_x.npy", lambda c: c[:-1]),
     "no array": lambda p: changed(p, "train_x.npy", lambda c: b"x" + c[1:]),
