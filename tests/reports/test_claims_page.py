@@ -127,7 +127,7 @@ def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
     ("paper", "name", "rows"),
     [
         ("PMC", "pmc", 10),
-        ("DA", "da", 10),
+        ("DA", "da", 11),
         ("AdaFed", "adafed", 10),
         ("Dual", "dual_criterion", 10),
     ],
@@ -205,13 +205,15 @@ def test_the_page_of_pmc_says_which_verdicts_the_published_codes_rule_changes(ca
 
 def test_claims_are_judged_by_one_rule_whatever_that_of_the_runs(capsys):
     folder = f"{claims_page.RESULTS}/mnist_table4_ld"
-    pages = []
-    for rule in ("at_least", "above"):
-        claims_page.main([folder, "--paper=PMC", f"--reach={rule}"])
-        pages.append(capsys.readouterr().out)
-    for text, words in zip(pages, ("of at least the target", "above the target")):
-        assert f"with an accuracy {words}: `--reach`" in " ".join(text.split())
-    assert pages[0].split("## PMC")[1] != pages[1].split("## PMC")[1]
+    tables = []
+    for rule, words in (("at_least", "of at least the target"), ("above", "above the")):
+        given = [folder, "--paper=PMC", f"--reach={rule}"]
+        claims_page.main(given)
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"with an accuracy {words}" in text
+        claims_page.main([*given, "--csv"])
+        tables.append(capsys.readouterr().out)
+    assert tables[0] != tables[1]
 
 
 def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
@@ -230,18 +232,18 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
 
     def last_line(**changes):
         columns = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
-        columns += ["to_decide", "decided_by", "seeds", "shown"]
+        columns += ["to_run", "decided_by", "seeds", "shown"]
         table = pd.DataFrame([own], columns=columns).assign(**changes)
         return claims_page.page(table).rstrip().split("\n\n")[-3:]
 
     cells = last_line()[-1].split("\n")[-1].split(" | ")
     assert cells[:2] == ["| PMC-1 (1)", "x (Here: y.)"]
     assert cells[2:] == ["b +2; 1 more", "open: why", "7 |"]
-    short = last_line(verdict=SHORT, why="few; seeds", to_decide="`run` (an hour)")
+    short = last_line(verdict=SHORT, why="few; seeds", to_run="`run` (an hour)")
     assert short == [
         "**Not run far enough: few.**",
         "- PMC-1 (1): x [7 seeds needed]",
-        "To decide PMC-1: `run` (an hour).",
+        "To run PMC-1 far enough: `run` (an hour).",
     ]
     assert " | b | open" in last_line(ours="", shown="")[-1]
 

@@ -66,8 +66,7 @@ each device on its own test examples. Points are hundredths of accuracy. Where n
 have signs, + means that what is named first has more. Of many numbers only those that
 decide are shown, and "2 more" counts the others;
 [claims.csv](../results/reproduced/claims.csv) has all of them, with noise floors (how
-far apart two runs of the baseline are that differ in their seeds alone), runs, and the
-command that makes the runs.
+far apart two runs of the baseline are that differ in their seeds alone), and the runs.
 
 DS, LD and MD are the criteria dataset size, label diversity and model divergence (PMC
 writes MW for MD); DS≻LD≻MD, or DS,LD,MD, is an ordering with DS first. DA's Low, Mid
@@ -92,7 +91,11 @@ Verdicts:
   part that excludes the claim decides it; its row then has "6 of 18 columns". A part
   never decides a claim of a size, because more rounds may be saved where more are
   needed.
-- **cannot be tested here**: it needs data that we could not obtain."""
+- **cannot be tested here**: it needs data that we could not obtain.
+
+Below claims that were not run far enough is the command for such runs, with five seeds;
+after them a claim may still be open. DIR is the folder of the data, and the hours of
+DA's are for 105 writers ([how to take them](da.md#run-it))."""
 
 _DIFFERENCES = """\
 ## Where our runs differ from the papers
@@ -103,8 +106,8 @@ _DIFFERENCES = """\
   weightings are equal.
 - A device reaches a target with an accuracy {rule}: `--reach`. PMC's tables probably
   count [above it](pmc.md#at-least-the-target-or-above-it), as its published code does.
-- DA has 371 writers of FEMNIST; we could obtain 105. FedAvg needs fewer rounds then, so
-  that fewer can be saved: [as shares of its rounds](da.md#results).
+- DA has 371 writers of FEMNIST; we could obtain 105. DS needs fewer rounds here, so
+  that fewer can be saved; [DA's page](da.md#results) has them as shares of DS's rounds.
 - PMC's IID runs (Table 2) have the seeds 0, 1, 3, 4 and 5. Under seed 2 DS and five
   other weightings diverged, and the three that begin with MD did not. So the verdicts
   on Table 2 hold where DS trains. Table 4 is non-IID.
@@ -158,7 +161,8 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
 
     The columns are `claim` (`PMC-7`), `paper`, `place`, `says`, `ours` (our numbers),
     `kept` (the runs that were judged, or those that there are where none could be),
-    `verdict`, `why` (the reason), `to_decide` (the runs that an undecided one takes),
+    `verdict`, `why` (the reason), `to_run` (the command
+    of the runs that one takes which was not run far enough, or whose data is missing),
     `decided_by`, `seeds` and `shown`, as in `Answer`; `shown` has the numbers that the
     page shows, and is no column of the table.
     """
@@ -171,7 +175,7 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
 
 
 _COLUMNS = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
-_COLUMNS += ["to_decide", "decided_by", "seeds", "shown"]
+_COLUMNS += ["to_run", "decided_by", "seeds", "shown"]
 
 
 def page(table: pd.DataFrame, reach: str = "at_least") -> str:
@@ -202,8 +206,10 @@ def page(table: pd.DataFrame, reach: str = "at_least") -> str:
             parts.append(f"**{why[0].upper()}{why[1:]}.**")
             parts.append("\n".join(of_reason.apply(_line, axis=1)))
             if of_reason["verdict"].eq(TOO_SHORT).any():
-                takes = of_reason.groupby("to_decide", sort=False)["claim"]
-                parts += [f"To decide {', '.join(x)}: {how}." for how, x in takes]
+                takes = of_reason.groupby("to_run", sort=False)["claim"]
+                parts += [
+                    f"To run {', '.join(x)} far enough: {how}." for how, x in takes
+                ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -233,7 +239,7 @@ def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
         **claim._asdict(),
         **found._asdict(),
         "kept": "; ".join(f"{name}: {_runs(of)}" for name, of in runs),
-        "to_decide": "; ".join(commands) * undecided,
+        "to_run": "; ".join(commands) * undecided,
     }
 
 

@@ -12,6 +12,7 @@ papers. A paper from outside has its claims in the module that registers the pap
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -94,7 +95,14 @@ class Headline(NamedTuple):
         runs = Runs.of(self.experiment, kept)
         runs = self.select(runs) if self.select else runs
         labels = [self.own, *self.needs, *filter(None, [self.base])]
-        chosen = runs.choose(labels, self.rounds, arrivals=self.arrivals)
+
+        def show_all(of: pd.DataFrame) -> bool:
+            found = values(of[of["label"].isin(labels)], self.measure)
+            return self.arrivals and bool((found < math.inf).all())
+
+        chosen = runs.choose(
+            labels, self.rounds, arrivals=self.arrivals, show_all=show_all
+        )
         chosen = chosen[chosen["label"].isin(labels)]
         found = values(chosen, self.measure).unstack("label")
         found = found[self.own] - (found[self.base] if self.base else 0)

@@ -209,13 +209,14 @@ def _row_of_difference(one: Difference) -> Mapping[str, Any]:
     one = one._replace(equal=one.equal and not of_data)
     stat = {} if one.lacks else paired.difference(one.own, one.base)
     verdict, why = _verdict(one, stat, of_data + others)
-    few = not (of_data or others) and stat.get("seeds", 0) < paired.MIN_SEEDS
+    enough = stat.get("seeds", 0) >= paired.MIN_SEEDS
+    lacks_rounds = bool(of_data or others or one.part or enough)
     return {
         "name": one.name,
         "verdict": verdict,
         "why": why,
-        # From five seeds on, what is undecided so lacks other or longer runs.
-        "seeds": 0 if verdict == TOO_SHORT and not few else _seeds(one, stat),
+        # More seeds alone would not decide it.
+        "seeds": 0 if verdict == TOO_SHORT and lacks_rounds else _seeds(one, stat),
         "ours": _number(one, stat) if stat else "",
         "shown": _shown(one, stat) if stat else "",
     }

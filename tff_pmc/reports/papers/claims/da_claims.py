@@ -148,7 +148,13 @@ def no_fifth_reaches_85(runs: Runs) -> Differences:
     return saved.is_at_most(0)
 
 
-@claim("DA", "4, footnote 2", "femnist")
+@claim(
+    "DA",
+    "4, footnote 2",
+    "femnist",
+    flags="--priority=DS --adjustment=fixed",
+    hours=36,
+)
 def accuracy_stays_below_80(runs: Runs) -> Differences:
     """The accuracy over all test images does not exceed 80 % in 1,000 rounds."""
     highest = compare(
