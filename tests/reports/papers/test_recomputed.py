@@ -333,6 +333,9 @@ def test_md_and_md_ld_ds_are_apart_in_table_4_and_not_here():
     assert f"it is {mean:.1f} rounds, and {last:.1f} at 95 %" in words
     assert f"the paper has them {mean:.1f} rounds apart" in words
     assert all(abs(np.mean([one[c] for c in LATE])) < last for one in table.values())
+    saved = {row: np.mean([one[c] for c in COLUMNS]) for row, one in table.items()}
+    ends_of = [min(saved, key=saved.get), max(saved, key=saved.get)]
+    assert ends_of == ["MW", "MW≻LD≻DS"]  # The lowest and the highest row.
 
 
 def test_the_late_columns_of_ld_md_ds_on_iid_data_are_on_the_page():
