@@ -161,10 +161,10 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
 
     The columns are `claim` (`PMC-7`), `paper`, `place`, `says`, `ours` (our numbers),
     `kept` (the runs that were judged, or those that there are where none could be),
-    `verdict`, `why` (the reason), `to_run` (the command
-    of the runs that one takes which was not run far enough, or whose data is missing),
-    `decided_by`, `seeds` and `shown`, as in `Answer`; `shown` has the numbers that the
-    page shows, and is no column of the table.
+    `verdict`, `why` (the reason), `to_run` (the command of longer or other runs, where
+    the verdict is that they are needed or that the data is missing), `decided_by`,
+    `seeds` and `shown`, as in `Answer`; `shown` has the numbers that the page shows, and
+    is no column of the table.
     """
     table = pd.DataFrame(
         [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS

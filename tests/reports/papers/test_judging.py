@@ -118,6 +118,10 @@ def test_the_differences_that_decide_are_named_unless_all_do():
         ([of(3), given((), (), "less", lacks="no column")], ""),
         ([given([1.0], [0.0])], ""),
         ([given(ZERO, ZERO)], ""),
+        # Fewer than five are too few, but more of a part would not decide.
+        ([given((1.0, 2.0, 3.0), ZERO[:3])], "5"),
+        ([given((1.0, 2.0, 3.0), ZERO[:3], part=PART)], ""),
+        ([of(1.5, part=PART)], ""),
     ],
 )  # fmt: skip
 def test_how_many_seeds_would_decide(measures, seeds):
