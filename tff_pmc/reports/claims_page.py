@@ -163,8 +163,8 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     `kept` (the runs that were judged, or those that there are where none could be),
     `verdict`, `why` (the reason), `to_run` (the command of longer or other runs, where
     the verdict is that they are needed or that the data is missing), `decided_by`,
-    `seeds` and `shown`, as in `Answer`; `shown` has the numbers that the page shows, and
-    is no column of the table.
+    `seeds` and `shown`, as in `Answer`; `shown` has the numbers that the page shows,
+    and is no column of the table.
     """
     table = pd.DataFrame(
         [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS
