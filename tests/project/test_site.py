@@ -10,6 +10,7 @@ import xml.etree.ElementTree
 import pytest
 import yaml
 from commands import ROOT, python
+from mkdocs.exceptions import PluginError
 
 import tff_pmc
 
@@ -86,16 +87,21 @@ def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
     for folder in (tmp_path / "search", workers):
         folder.mkdir(parents=True)
     (tmp_path / "search" / "search_index.json").write_text(index)
-    (workers / "search.0.min.js").write_text('say("a\\n SPELLINGS")')
+    worker = workers / "search.0.min.js"
+    worker.write_text('say("a\\n SPELLINGS");e=e+s+o.id')
     site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
     assert (tmp_path / "search" / "search_index.js").read_text() == (
         f"var __index = {index}"
     )
     _, line, *_ = (tmp_path / "search" / "search.js").read_text().splitlines()
     assert line == (
-        r'const Started = Worker, source = "say(\"a\\n SPELLINGS\")", spellings = '
-        '{"personalised": "personalized"};'
+        r'const Started = Worker, source = "say(\"a\\n SPELLINGS\");e=e+s+o.id+\"/\"", '
+        'spellings = {"personalised": "personalized"};'
     )
+    assert worker.read_text().endswith('e=e+s+o.id+"/"')
+    worker.write_text("another search")
+    with pytest.raises(PluginError, match="is the search another one"):
+        site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
 
 
 # Answers a query with the documents whose text has it.
@@ -120,7 +126,7 @@ def test_a_search_that_misses_its_page_is_named(site_pages, tmp_path):
         folder.mkdir(parents=True)
     index = json.dumps({"config": {}, "docs": docs})
     (tmp_path / "search" / "search_index.json").write_text(index)
-    (workers / "search.0.min.js").write_text(WORKER)
+    (workers / "search.0.min.js").write_text(f"{WORKER}// e=e+s+o.id")
     site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
     wanted = {"early": "d.html", "--checkpoint": "c.html", "equalised": "a.html",
               "the checkpoints": "a.html"}  # fmt: skip
