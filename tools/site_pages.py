@@ -197,7 +197,10 @@ def on_post_build(config):
     # lunr 2.3.9 takes sets of words for equal whose edges and numbers read alike in a
     # row ("1" to 23, "12" to 3), and a search that meets such a word finds nothing.
     if source.count(EDGE) != 1:
-        raise PluginError(f"{worker.name} has no {EDGE}: is the search another one?")
+        raise PluginError(
+            f"{worker.name} has no {EDGE}, which is of lunr 2.3.9: is the search "
+            "another one? See EDGE in tools/site_pages.py"
+        )
     source = source.replace(EDGE, f'{EDGE}+"/"')
     worker.write_text(source, "utf-8")
     text = index.replace(r"\n", " ").lower()
