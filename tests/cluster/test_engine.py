@@ -233,22 +233,63 @@ def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
     assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.
 
 
-def test_a_worker_lost_while_it_hands_on_what_is_sent(
-    installed, cluster, monkeypatch, add
+def test_a_worker_that_ends_just_before_it_is_sent_something(
+    installed, cluster, monkeypatch, caplog, add
 ):
-    """Dask then says that it cannot delete data by replicating it."""
-    client, before = cluster.engine.connection.client, []
+    """Dask tries to reach it for half a minute: the scheduler knows at once."""
+    client, killed = cluster.engine.connection.client, []
+    client.wait_for_workers(WORKERS, timeout=600)
     scatter = client.scatter
 
-    def fails_once(*values, **options):
-        if options.get("broadcast") and not before:
-            before.append(values)
-            raise ValueError("Can not use replicate to delete data")
-        return scatter(*values, **options)
+    async def scatter_to_dead_worker(values, **options):
+        if not killed:
+            (worker,) = options["workers"]
+            (pid,) = (await client.run(os.getpid, workers=[worker])).values()
+            os.kill(pid, signal.SIGKILL)
+            killed.append(worker)
+        return await scatter(values, **options)
 
-    monkeypatch.setattr(client, "scatter", fails_once)
-    assert installed("cluster", lambda: add([5, 6])) == 11
-    assert before
+    monkeypatch.setattr(client, "scatter", scatter_to_dead_worker)
+    with caplog.at_level(logging.WARNING):
+        assert installed("cluster", lambda: add([5, 6])) == 11
+    assert killed
+    said = [r.message for r in caplog.records if "was lost" in r.message]
+    assert len(said) == 1 and "Timeout" not in said[0]
+    client.wait_for_workers(WORKERS, timeout=600)
+
+
+def test_a_call_that_waits_is_cancelled(cluster):
+    import asyncio
+    from concurrent.futures import CancelledError
+
+    from tensorflow.python.eager import cancellation
+
+    from tff_pmc.runtime.pack_sums import cancelled_by
+
+    manager = cancellation.CancellationManager()
+
+    async def wait_for_ever():
+        manager.start_cancel()
+        await asyncio.Event().wait()
+
+    with cancelled_by(manager), pytest.raises(CancelledError):
+        cluster.engine.connection.call(wait_for_ever)
+
+
+def test_a_cluster_closes_while_a_worker_starts():
+    """Dask would wait for ever for a worker that is killed before it has started."""
+    pytest.importorskip("distributed")
+    from tff_pmc.cluster import local_cluster
+
+    cluster = local_cluster.start(1)
+    (nanny,) = cluster.workers.values()
+    first = nanny.pid
+    os.kill(first, signal.SIGKILL)
+    while not (nanny.pid and nanny.pid != first):
+        time.sleep(0.01)
+    local_cluster.close(cluster)
+    assert cluster.status.name == "closed"
+    assert nanny.pid is None
 
 
 def test_a_cluster_chooses_whom_this_process_would(installed, tmp_path):

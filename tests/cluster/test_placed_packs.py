@@ -17,14 +17,13 @@ def kept():
     """Packs on workers of no cluster, whose futures are always there."""
     from tff_pmc.cluster.placed_packs import PacksOnWorkers
 
-    client = types.SimpleNamespace(scatter=None)
-    connection = types.SimpleNamespace(client=client, calls=0)
+    connection = types.SimpleNamespace(calls=0)
 
-    def scatter(*_, **options):
+    def send(parts, worker):
         connection.calls += 1
-        return [Future()]
+        return Future()
 
-    connection.call = scatter
+    connection.send = send
     return PacksOnWorkers(connection)
 
 

@@ -6,8 +6,9 @@ import asyncio
 import concurrent.futures
 import contextlib
 import logging
+import time
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from leaf_data.errors import one_line
 from tff_pmc.cluster import local_cluster, tasks
@@ -25,6 +26,7 @@ LOSSES = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
 
 _CONNECT_SECONDS = 10
 _LOOK_SECONDS = 1  # How often to look whether the scheduler is still there.
+_POLL_SECONDS = 0.1  # How often a call looks whether its answer is still wanted.
 
 
 class ClusterError(EngineError):
@@ -34,9 +36,23 @@ class ClusterError(EngineError):
 class ClusterConnection:
     """A client of a Dask scheduler, and the terms that its workers have met."""
 
-    def __init__(self, options: ClusterOptions) -> None:
-        """Starts a cluster or connects to one, or raises a `ClusterSettingError`."""
+    def __init__(
+        self,
+        options: ClusterOptions,
+        check_cancelled: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Starts a cluster or connects to one.
+
+        Args:
+            options: which cluster, and how to reach it.
+            check_cancelled: raises a `CancelledError` if the computation that waits
+                for the cluster was cancelled; by default none is.
+
+        Raises:
+            ClusterSettingError: the cluster cannot be started or used.
+        """
         options.check()
+        self._check_cancelled = check_cancelled
         self.address, self._timeout = options.address, options.timeout
         self.terms = tasks.terms_of(options.threads)
         self._stores: set[tuple[str, str]] = set()  # What the workers see.
@@ -52,16 +68,19 @@ class ClusterConnection:
     def workers(self) -> list[str]:
         """Returns the addresses of the workers, or raises a `ClusterError`."""
         try:
-            return sorted(self.client.scheduler_info()["workers"])
-        except KeyError as error:  # The client is closed.
+            return sorted(self.call(self.client.scheduler.identity)["workers"])
+        except (KeyError, OSError) as error:  # The client is closed.
+            self._check_cancelled()
             raise self.lost("the scheduler is gone") from error
 
     def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
         """Waits until there is a worker, or raises a `ClusterError`."""
         self.look()
         try:
-            self.client.wait_for_workers(1, timeout=seconds)
+            wait = self.client.wait_for_workers
+            self.call(wait, 1, timeout=seconds, limit=seconds + self._timeout)
         except (Exception, asyncio.CancelledError) as error:
+            self._check_cancelled()
             raise self.lost(f"no worker is left ({one_line(error)})") from error
 
     def lost(self, reason: str) -> ClusterError:
@@ -84,22 +103,73 @@ class ClusterConnection:
         except Exception:  # The connection is closed, which all calls see.
             return
 
-    def call(self, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Calls a method of the client within the limit of time."""
+    def call(
+        self,
+        method: Callable[..., Any],
+        *arguments: Any,
+        check: Callable[[], None] = lambda: None,
+        limit: Optional[float] = None,
+        **options: Any,
+    ) -> Any:
+        """Calls a method of the client, and gives up where the answer cannot come.
 
-        async def answered() -> Any:
+        Dask tries to reach a worker that has ended for half a minute, or for ever.
+
+        Args:
+            method: a method of the client.
+            *arguments: its arguments.
+            check: is called while the answer is awaited, and raises an error if there
+                will be none.
+            limit: how long to wait, in seconds; by default the cluster's timeout.
+            **options: its keyword arguments.
+
+        Raises:
+            CancelledError: the computation that called was cancelled meanwhile.
+            TimeoutError: the answer took longer than the limit.
+            ClusterError: it did, because the scheduler does not answer.
+        """
+
+        async def answer() -> Any:
             return await method(*arguments, **options)
 
+        limit = self._timeout if limit is None else limit
+        deadline = time.monotonic() + limit
+        loop = self.client.loop.asyncio_loop
+        future = asyncio.run_coroutine_threadsafe(answer(), loop)
         try:
-            return self.client.sync(answered, callback_timeout=self._timeout)
-        except TIMEOUTS:
-            self.look()
+            while not concurrent.futures.wait([future], _POLL_SECONDS).done:
+                self._check_cancelled()
+                check()
+                if time.monotonic() > deadline:
+                    self.look()
+                    raise TimeoutError(f"no answer for {limit:g} seconds")
+        except BaseException:
+            future.cancel()
             raise
+        return future.result()
 
-    def first_done(
-        self, futures: Sequence[Any], check: Callable[[], None] = lambda: None
-    ) -> list[Any]:
-        """Waits for futures that are done, however that is; calls `check` meanwhile."""
+    def send(self, value: Any, worker: str) -> Any:
+        """Sends a value to a worker; returns its future.
+
+        Raises:
+            OSError: the worker was lost meanwhile.
+        """
+
+        def check() -> None:
+            if worker not in self.workers():
+                raise OSError(f"{worker} has left")
+
+        (future,) = self.call(
+            self.client.scatter, [value], workers=[worker], hash=False, check=check
+        )
+        return future
+
+    def first_done(self, futures: Sequence[Any]) -> list[Any]:
+        """Waits for futures that are done, however that is.
+
+        Raises:
+            CancelledError: the computation that called was cancelled meanwhile.
+        """
         import distributed
 
         while not (done := [future for future in futures if future.done()]):
@@ -107,7 +177,7 @@ class ClusterConnection:
                 with self.client.as_current(), contextlib.suppress(*CANCELLED):
                     distributed.wait(futures, _LOOK_SECONDS, "FIRST_COMPLETED")
             except TIMEOUTS:
-                check()
+                self._check_cancelled()
                 self.look()
         return done
 

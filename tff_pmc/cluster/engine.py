@@ -18,7 +18,6 @@ from typing import Any, Callable, Optional, Union
 import tensorflow as tf
 from absl import logging
 
-from leaf_data.errors import one_line
 from leaf_data.examples import StorePart
 from tff_pmc.clients.stored_packs import StoredPack
 from tff_pmc.cluster import spread_runs, tasks
@@ -31,6 +30,8 @@ from tff_pmc.runtime.round_form import SumPacks
 
 ATTEMPTS = 5
 """How often a round's sums are made before the cluster is given up."""
+
+_RETRY_SECONDS = 0.5
 
 Tensors = Sequence[Any]
 
@@ -46,7 +47,7 @@ class ClusterEngine(LocalEngine):
         if isinstance(cluster, str):
             cluster = ClusterOptions(cluster)
         self._options = cluster
-        self.connection = ClusterConnection(cluster)
+        self.connection = ClusterConnection(cluster, _raise_if_cancelled)
         self._last = collections.OrderedDict()  # They are bound to this cluster.
         self.packs = PacksOnWorkers(self.connection)  # They serve all computations.
         self._one_at_a_time = threading.Lock()
@@ -110,9 +111,7 @@ class _Computation:
                     with _losses():
                         total = self._attempt(found, arrays)
                         if total.status == "finished":
-                            gather = self._connection.client.gather
-                            sums = self._connection.call(gather, total)
-                            return [tf.constant(array) for array in sums]
+                            return list(map(tf.constant, self._gather(total)))
                     _raise_of(total)
                 except _LostError as error:
                     reason = error
@@ -124,7 +123,7 @@ class _Computation:
                         attempt + 1,
                         ATTEMPTS,
                     )
-                    time.sleep(0.5 * attempt)
+                    time.sleep(_RETRY_SECONDS)
                     self._packs.trim()
                     if self._on_workers and self._on_workers[0].status != "finished":
                         self._on_workers.clear()
@@ -159,9 +158,11 @@ class _Computation:
         for path, digest in _stores(packs):
             connection.check_store(path, digest)
         workers = connection.workers()
+        # The other workers fetch both from the first one, or from each other. Dask's
+        # own broadcast tries for ever to reach a worker that has ended.
         if not self._on_workers:
-            self._on_workers.append(self._broadcast(self._graphs))
-        at_workers = self._broadcast(sent)
+            self._on_workers.append(connection.send(self._graphs, workers[0]))
+        at_workers = connection.send(sent, workers[0])
         try:
             sums = {
                 number: submit(
@@ -170,23 +171,24 @@ class _Computation:
                 for number, pack in self._packs.place(packs, workers)
             }
             total, _ = merged_in_tree((sums[n] for n in range(len(packs))), merged)
-            connection.first_done([total], _raise_if_cancelled)
+            connection.first_done([total])
         except BaseException:
             with contextlib.suppress(Exception):
-                connection.client.cancel(begun)
+                connection.call(connection.client.cancel, begun)
             raise
         self._packs.trim()
         return total
 
-    def _broadcast(self, value: Any) -> Any:
-        scatter = self._connection.client.scatter
-        try:
-            (found,) = self._connection.call(
-                scatter, [value], broadcast=True, hash=False
-            )
-        except ValueError as error:  # The only worker that had it was lost.
-            raise _LostError(one_line(error)) from error
-        return found
+    def _gather(self, total: Any) -> list[Any]:
+        """Fetches a finished sum; an `OSError` if it was lost with its worker."""
+
+        def check() -> None:
+            if total.status != "finished":
+                raise OSError(f"the sum is {total.status}")
+
+        connection = self._connection
+        sums: list[Any] = connection.call(connection.client.gather, total, check=check)
+        return sums
 
 
 @contextlib.contextmanager

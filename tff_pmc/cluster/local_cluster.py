@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any, Optional
 
@@ -38,6 +39,7 @@ _CONFIG = {
     "distributed.worker.memory.pause": False,
 }
 CLOSE_SECONDS = 5
+_POLL_SECONDS = 0.02
 _SECONDS = 300  # For what hangs. Workers take 2 to 8, under load many times that.
 
 
@@ -94,13 +96,26 @@ def start(
 
 def close(cluster: Any) -> None:
     """Ends a cluster that `start` has started, without a word of what goes wrong."""
-    for nanny in cluster.workers.values():
-        # What they compute is not needed, and they would finish it first.
-        nanny.auto_restart = False
-        with contextlib.suppress(ProcessLookupError, TypeError):  # It has ended.
-            os.kill(nanny.pid, signal.SIGKILL)
+    # What the workers compute is not needed, and Dask would let them finish it. For one
+    # that is killed while it starts, Dask would wait for ever unless it knows its end.
+    nannies = list(cluster.workers.values())
+    deadline = time.monotonic() + CLOSE_SECONDS
+    for nanny in nannies:
+        nanny.close_gracefully()  # It starts no other worker.
+    while any(map(_kill_worker, nannies)) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
     with contextlib.suppress(Exception):
         cluster.close(timeout=CLOSE_SECONDS)
+
+
+def _kill_worker(nanny: Any) -> bool:
+    """Kills the worker of a nanny; returns whether the nanny has yet to see its end."""
+    process = nanny.process
+    if process is None or process.status.name in ("stopped", "failed"):
+        return False
+    with contextlib.suppress(ProcessLookupError, TypeError):  # It has no process now.
+        os.kill(process.pid, signal.SIGKILL)
+    return True
 
 
 @contextlib.contextmanager

@@ -47,12 +47,7 @@ class PacksOnWorkers:
                 continue
             key = travel.digest(parts)
             if key not in self.held or self.held[key].worker != worker:
-                (future,) = self.connection.call(
-                    self.connection.client.scatter,
-                    [parts],
-                    workers=[worker],
-                    hash=False,
-                )
+                future = self.connection.send(parts, worker)
                 num_bytes = sum(map(travel.num_bytes, parts))
                 self.held[key] = HeldPack(future, worker, num_bytes)
             self.held.move_to_end(key)
