@@ -158,6 +158,8 @@ class _Computation:
         for path, digest in _stores(packs):
             connection.check_store(path, digest)
         workers = connection.workers()
+        if not workers:
+            raise OSError("no worker is left")
         # The other workers fetch both from the first one, or from each other. Dask's
         # own broadcast tries for ever to reach a worker that has ended.
         if not self._on_workers:
