@@ -11,7 +11,7 @@ from papers.claim_runs import kept, read_once, reproduced, run
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page, paired
-from tff_pmc.reports.papers import evidence, published
+from tff_pmc.reports.papers import catalog, evidence, published
 from tff_pmc.reports.papers.catalog import Claim, Headline, claims
 from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70_AND_80
@@ -45,9 +45,9 @@ def judged(differences, seeds, experiment="mnist_iid", **row):
     """A claim's row, judged by DS under seeds; LD, under another seed, is there."""
     runs = [run("DS", seed, experiment=experiment, **row) for seed in seeds]
     runs += [run("LD", 9, experiment=experiment, **row)] if seeds else []
-    claim = Claim("PMC", "section 1", "a | b (Here: c.)", [experiment], differences)
+    claim = Claim("PMC-1", "section 1", "a | b (Here: c.)", [experiment], differences)
     table = claims_page.judged([claim], kept(runs))
-    return tuple(table.iloc[0])[4:]
+    return tuple(table.iloc[0].drop("folders"))[4:]
 
 
 FIVE = (4, 3, 5, 6, 7)
@@ -147,6 +147,34 @@ def test_the_pages_of_the_papers_have_the_verdicts_and_numbers(paper, name, rows
         for words, direction in re.findall(size, ours):
             sign = {"": "", "ahead": "+", "sooner": "+"}.get(direction, "-")
             assert f"{sign}{words}" in known, (first, words, direction)
+
+
+def test_the_table_of_claims_names_the_folders_that_decided():
+    """PMC-7 and PMC-12 rest on the long runs, as docs/pmc.md says."""
+    path = ROOT / "results" / "reproduced" / "claims.csv"
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    folders = table.set_index("claim")["folders"].str.split("; ")
+    kept_folders = {*reproduced()[0]}
+    assert {name for names in folders for name in names} - {""} <= kept_folders
+    assert ((table["folders"] == "") == (table["kept"] == "")).all()
+    assert folders["PMC-12"] == ["mnist_table4_long"]
+    assert "mnist_table4_long" in folders["PMC-7"]
+
+
+def test_a_claim_that_is_added_moves_no_other(monkeypatch):
+    before = {one.id: one.differences for one in claims()}
+    monkeypatch.setattr(catalog.CLAIMS, "_things", {**catalog.CLAIMS._things})
+    ids = ["PMC-word", "PMC-44", "PMC-0"]
+    for id in ids:
+        catalog.claim(id, "2", "mnist_iid")(differences)
+    assert {one.id: one.differences for one in claims()} == {
+        **before,
+        **dict.fromkeys(ids, differences),
+    }
+    order = [one.id for one in claims("PMC")]
+    assert order[:2] == ["PMC-0", "PMC-1"] and order[-2:] == ["PMC-44", "PMC-word"]
+    with pytest.raises(ValueError, match="'PMC-7' already"):
+        catalog.claim("PMC-7", "2", "mnist_iid")(differences)
 
 
 def test_the_page_of_pmc_has_the_orderings_under_both_networks():

@@ -66,7 +66,8 @@ each device on its own test examples. Points are hundredths of accuracy. Where n
 have signs, + means that what is named first has more. Of many numbers only those that
 decide are shown, and "2 more" counts the others;
 [claims.csv](../results/reproduced/claims.csv) has all of them, with noise floors (how
-far apart two runs of the baseline are that differ in their seeds alone), and the runs.
+far apart two runs of the baseline are that differ in their seeds alone), the runs, and
+the kept folders that they are in.
 
 DS, LD and MD are the criteria dataset size, label diversity and model divergence (PMC
 writes MW for MD); DS≻LD≻MD, or DS,LD,MD, is an ordering with DS first. DA's Low, Mid
@@ -163,19 +164,17 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     `kept` (the runs that were judged, or those that there are where none could be),
     `verdict`, `why` (the reason), `to_run` (the command of longer or other runs, where
     the verdict is that they are needed or that the data is missing), `decided_by`,
-    `seeds` and `shown`, as in `Answer`; `shown` has the numbers that the page shows,
-    and is no column of the table.
+    `seeds` and `shown`, as in `Answer`, and `folders`, the names of the folders of the
+    runs in `kept`; `shown` has the numbers that the page shows, and is not a column of
+    claims.csv.
     """
-    table = pd.DataFrame(
+    return pd.DataFrame(
         [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS
     )
-    number = table.groupby("paper").cumcount() + 1
-    table.insert(0, "claim", table["paper"] + "-" + number.astype(str))
-    return table
 
 
-_COLUMNS = ["paper", "place", "says", "ours", "kept", "verdict", "why"]
-_COLUMNS += ["to_run", "decided_by", "seeds", "shown"]
+_COLUMNS = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
+_COLUMNS += ["to_run", "decided_by", "seeds", "folders", "shown"]
 
 
 def page(table: pd.DataFrame, reach: str = "at_least") -> str:
@@ -238,6 +237,9 @@ def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
     return {
         **claim._asdict(),
         **found._asdict(),
+        "claim": claim.id,
+        "paper": claim.paper,
+        "folders": "; ".join(dict.fromkeys(found.runs["folder_name"])),
         "kept": "; ".join(f"{name}: {_runs(of)}" for name, of in runs),
         "to_run": "; ".join(commands) * undecided,
     }

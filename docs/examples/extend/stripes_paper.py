@@ -56,13 +56,13 @@ def points(runs):
     return compare(runs, "EV,DS", LAST_ROUND, "DS", name="{run} minus {base}, points")
 
 
-@claim("Stripes", "2, Table 1", "stripes_table1")
+@claim("Stripes-1", "2, Table 1", "stripes_table1")
 def even_labels_end_above(runs):
     """Even labels first end above the data set size."""
     return points(runs).is_more(printed=10)
 
 
-@claim("Stripes", "3", "stripes_table1")
+@claim("Stripes-2", "3", "stripes_table1")
 def ordering_moves_little(runs):
     """The ordering moves the accuracy by less than ten points."""
     return points(runs).is_between(-10, 10)

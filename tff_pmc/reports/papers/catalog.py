@@ -1,23 +1,25 @@
 """The claims and headline numbers of the papers, which their modules register.
 
-    @claim("PMC", "6.1, Table 4", "mnist_noniid")
+    @claim("PMC-12", "6.1, Table 4", "mnist_noniid")
     def ld_is_sooner(runs: Runs) -> Differences:
         'LD reaches 70 and 80 % sooner than DS.'
         return rounds_saved(runs, "LD", AT_70_AND_80).is_more()
 
-The docstring is the paper's statement. The modules of `claims` have those of the four
-papers. A paper from outside has its claims in the module that registers the paper.
+The docstring is the paper's statement. The id is the paper's short name and a number or
+word that stays with the claim, whatever is added later. The modules of `claims` have
+those of the four papers. A paper from outside has its claims in the module that
+registers the paper.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import pandas as pd
 
+from leaf_data.settings import Registry
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers.comparisons import Measure, values
 from tff_pmc.reports.papers.evidence import Runs, declared
@@ -35,7 +37,7 @@ class Claim(NamedTuple):
     """A statement of a paper, and how our runs test it.
 
     Attributes:
-        paper: its short name.
+        id: the paper's short name and what tells its claims apart: `PMC-7`.
         place: its place in the paper: section, table or figure.
         says: the statement, in our words.
         experiments: those whose kept runs it is about.
@@ -45,7 +47,7 @@ class Claim(NamedTuple):
         settings: those that its runs have to have, if they are not the experiment's.
     """
 
-    paper: str
+    id: str
     place: str
     says: str
     experiments: Sequence[str]
@@ -53,6 +55,11 @@ class Claim(NamedTuple):
     flags: str = ""
     hours: float = 0
     settings: Optional[Mapping[str, Any]] = None
+
+    @property
+    def paper(self) -> str:
+        """The paper's short name."""
+        return self.id.rpartition("-")[0]
 
 
 class Headline(NamedTuple):
@@ -109,50 +116,69 @@ class Headline(NamedTuple):
         return found.dropna(), chosen
 
 
-_CLAIMS: list[Claim] = []
-_HEADLINES: list[Headline] = []
+CLAIMS: Registry[Claim] = Registry("claim", "tff_pmc.reports.papers.claims")
+"""All claims by their ids."""
+
+HEADLINES: Registry[Headline] = Registry(
+    "headline number", "tff_pmc.reports.papers.claims"
+)
+"""All headline numbers, by paper and words."""
 
 
 def claim(
-    paper: str, place: str, *experiments: str, **known: Any
+    id: str, place: str, *experiments: str, **fields: Any
 ) -> Callable[[Callable[..., Differences]], Claim]:
     """Registers a function as a claim; its docstring is the paper's statement.
 
-    It takes the kept runs of each experiment. `known` is of `Claim`.
+    Args:
+        id: the paper's short name, a hyphen, and a number or a word: `PMC-7`.
+        place: its place in the paper.
+        *experiments: those whose kept runs the function takes, one argument each.
+        **fields: other fields of `Claim`.
+
+    Raises:
+        ValueError: another claim has the id.
     """
 
     def register(differences: Callable[..., Differences]) -> Claim:
         says = " ".join((differences.__doc__ or "").split())
-        found = Claim(paper, place, says, experiments, differences, **known)
-        _import_own()  # A plugin's claims on one of the four papers come after.
-        _CLAIMS.append(found)
-        return found
+        new_claim = Claim(id, place, says, experiments, differences, **fields)
+        return CLAIMS.register(id, new_claim)
 
     return register
 
 
-def _import_own() -> None:
-    importlib.import_module("tff_pmc.reports.papers.claims")
-
-
 def headline(**fields: Any) -> None:
     """Registers a headline number of these fields of `Headline`."""
-    _HEADLINES.append(Headline(**fields))
+    new_headline = Headline(**fields)
+    name = f"{new_headline.paper}, {new_headline.place}: {new_headline.says}"
+    HEADLINES.register(name, new_headline)
 
 
 def claims(paper: str = "") -> list[Claim]:
-    """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
-    _import_own()
+    """Returns the claims of a paper, or of all papers in the order of `PAPERS`.
+
+    Those of a paper come in the order of their numbers, then those with a word.
+    """
     if paper:
         PAPERS[paper]  # Or the error that names all papers.
     names = [paper] if paper else list(PAPERS)
-    return [one for name in names for one in _CLAIMS if one.paper == name]
+    return sorted(
+        (each for each in CLAIMS.values() if each.paper in names),
+        key=lambda each: (names.index(each.paper), _order(each.id)),
+    )
+
+
+def _order(id: str) -> tuple[float, str]:
+    suffix = id.rpartition("-")[2]
+    return (int(suffix), "") if suffix.isdigit() else (math.inf, suffix)
 
 
 def headlines() -> list[Headline]:
     """Returns the headline numbers of all papers, in their order."""
-    _import_own()
-    return [one for name in PAPERS for one in _HEADLINES if one.paper == name]
+    return [
+        each for name in PAPERS for each in HEADLINES.values() if each.paper == name
+    ]
 
 
 def answer(one: Claim, kept: pd.DataFrame) -> Answer:

@@ -118,8 +118,8 @@ def kept_runs(every: Iterable[Results], reach: str = "") -> pd.DataFrame:
     `image_fraction` (the part of the images that it has), `other_reading` (what its
     network has and its paper's text has not), `length` (its recorded rounds), `arrived`
     (whether it ended because it had reached all targets), `factors` (what the factors
-    of products were rounded to; empty for float32), `folder` (a number), `results`
-    (those of the folder) and `own_label` (the label there).
+    of products were rounded to; empty for float32), `folder` (a number),
+    `folder_name`, `results` (those of the folder) and `own_label` (the label there).
     """
     found = []
     for number, results in enumerate(every):
@@ -142,12 +142,15 @@ def kept_runs(every: Iterable[Results], reach: str = "") -> pd.DataFrame:
             "arrived": [_arrived(run, reach) for run in rows],
             "factors": [_factors(run.get("versions", {})) for run in rows],
             "folder": number,
+            "folder_name": os.path.basename(os.path.abspath(results.path)),
             "results": [results] * len(runs),
             "own_label": runs["label"],
         }
         rest = runs.drop(columns=[*{*columns} & {*runs}])
         found.append(pd.concat([pd.DataFrame(columns), rest], axis=1))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=KEY)
+    if not found:
+        return pd.DataFrame(columns=[*KEY, "folder_name"])
+    return pd.concat(found, ignore_index=True)
 
 
 def _arrived(run: Mapping[str, Any], reach: str) -> bool:

@@ -63,20 +63,20 @@ def lead(
     return compare(runs, own, mean, base, **options).is_more()
 
 
-@claim("AdaFed", "4.0.1, Figure 1", "adafed_1")
+@claim("AdaFed-1", "4.0.1, Figure 1", "adafed_1")
 def ahead_in_the_first_round(runs: Runs) -> Differences:
     """AdaFed is ahead of FedAvg in the very first round."""
     return lead(runs, TIMES_SAMPLES, (1, 1), name="points in round 1")
 
 
-@claim("AdaFed", "4.0.1, Figure 1", "adafed_1")
+@claim("AdaFed-2", "4.0.1, Figure 1", "adafed_1")
 def converges_faster(runs: Runs) -> Differences:
     """AdaFed converges faster, by its weights. (Here: its mean lead in rounds 2 to
     10.)"""
     return lead(runs, TIMES_SAMPLES, EARLY)
 
 
-@claim("AdaFed", "4.0.1", "adafed_1")
+@claim("AdaFed-3", "4.0.1", "adafed_1")
 def sixth_client_is_ahead(runs: Runs) -> Differences:
     """The sixth client, who has all digits, is more accurate than the others from the
     start and weighs far more. (Here: in round 1, than the highest of the others.)"""
@@ -98,7 +98,7 @@ def round_of_the_second(results: Results) -> pd.Series[float]:
     return measures.round_of(results, of_label(second, TIMES_SAMPLES))
 
 
-@claim("AdaFed", "4.0.1, Figure 1", "adafed_1")
+@claim("AdaFed-4", "4.0.1, Figure 1", "adafed_1")
 def second_round_is_the_twelfth(runs: Runs) -> Differences:
     """AdaFed has in its second round the accuracy that FedAvg reaches only after
     twelve. (Here: by how many rounds fewer than twelve, with 5,500 images a client; the
@@ -128,14 +128,14 @@ headline(
 )
 
 
-@claim("AdaFed", "4.0.2, Figure 2", "adafed_2")
+@claim("AdaFed-5", "4.0.2, Figure 2", "adafed_2")
 def about_three_points_ahead(runs: Runs) -> Differences:
     """Both AdaFeds are about 3 % of accuracy above FedAvg. (Here: at the end.)"""
     both = lead(runs, [ONLY, ADAFED], END, name="{run}, points")
     return both.is_between(1.5, 6)
 
 
-@claim("AdaFed", "4.0.2, Figure 2", "adafed_2")
+@claim("AdaFed-6", "4.0.2, Figure 2", "adafed_2")
 def its_loss_converges_faster(runs: Runs) -> Differences:
     """AdaFed with the adaptive loss converges faster than the weights alone. (Here: its
     mean lead in rounds 2 to 10.)"""
@@ -149,7 +149,7 @@ def lead_in_f1(runs: Runs, rounds: tuple[int, int]) -> Differences:
     return lead(*of, ONLY, F1, name) + lead(*of, FEDAVG, F1, name)
 
 
-@claim("AdaFed", "4.0.2, Figure 3", "adafed_2")
+@claim("AdaFed-7", "4.0.2, Figure 3", "adafed_2")
 def its_loss_has_the_highest_f1(runs: Runs) -> Differences:
     """With the adaptive loss the macro F1 is above that of the two others. (Here: the
     mean over the rounds.)"""
@@ -181,7 +181,7 @@ def f1_of(results: Results) -> pd.DataFrame:
 FEW = 0, 1, 2
 
 
-@claim("AdaFed", "4.0.2", "adafed_2")
+@claim("AdaFed-8", "4.0.2", "adafed_2")
 def few_images_are_told_apart_better(runs: Runs) -> Differences:
     """With the adaptive loss the classes with few images (0, 1 and 2, with 20, 20 and
     130 of 10,110), taken together, are recognized better. (Here: their mean F1 over the
@@ -190,14 +190,14 @@ def few_images_are_told_apart_better(runs: Runs) -> Differences:
     return (class_f1(*own, FEDAVG, FEW) + class_f1(*own, ONLY, FEW)).is_more()
 
 
-@claim("AdaFed", "4.0.2, Figure 4", "adafed_2")
+@claim("AdaFed-9", "4.0.2, Figure 4", "adafed_2")
 def weights_alone_are_better_too(runs: Runs) -> Differences:
     """With the weights alone, too, the classes with few images, taken together, are
     recognized better than by FedAvg. (Here: their mean F1 over the rounds.)"""
     return class_f1(runs, ONLY, FEDAVG, FEW).is_more()
 
 
-@claim("AdaFed", "4.0.2", "adafed_2")
+@claim("AdaFed-10", "4.0.2", "adafed_2")
 def each_class_is_better(runs: Runs) -> Differences:
     """Each of the classes 0, 1 and 2, which have few images, is recognized better than
     by FedAvg. (Here: its mean F1 over the rounds.)"""
@@ -208,14 +208,14 @@ def each_class_is_better(runs: Runs) -> Differences:
     ).is_more()
 
 
-@claim("AdaFed", "4.0.2, Figure 4", "adafed_2")
+@claim("AdaFed-11", "4.0.2, Figure 4", "adafed_2")
 def f1_rises_sooner(runs: Runs) -> Differences:
     """With its loss the classes' F1 rise sooner. (Here: macro F1, mean over rounds 2 to
     10.)"""
     return lead_in_f1(runs, EARLY)
 
 
-@claim("AdaFed", "4.0.2, Figure 4", "adafed_2")
+@claim("AdaFed-12", "4.0.2, Figure 4", "adafed_2")
 def f1_rises_more_evenly(runs: Runs) -> Differences:
     """The classes' F1 rise more evenly with AdaFed, and most with its loss. (Here:
     their standard deviation, mean over the rounds.)"""
@@ -235,7 +235,7 @@ def lost(own: str, *both: Runs, column: str = "accuracy") -> Differences:
     return lead(both, own, END, None, column, f"{what} lost")
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
+@claim("AdaFed-13", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
 def adversaries_change_adafed_little(*both: Runs) -> Differences:
     """Two adversaries change AdaFed by about 0.01 % of accuracy and 0.015 of macro F1
     only. (Here: at the end, at most two points, twice .01 as a fraction; .01 % is one
@@ -244,20 +244,20 @@ def adversaries_change_adafed_little(*both: Runs) -> Differences:
     return accuracy + lost(ADAFED, *both, column=F1).is_between(-3, 3)
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
+@claim("AdaFed-14", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
 def adversaries_cost_fedavg(*both: Runs) -> Differences:
     """Two adversaries cost FedAvg accuracy and macro F1. (Here: at the end.)"""
     return lost(FEDAVG, *both) + lost(FEDAVG, *both, column=F1)
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
+@claim("AdaFed-15", "4.0.3, Figures 5 and 6", "adafed_2", "adafed_3")
 def adversaries_cost_two_points(*both: Runs) -> Differences:
     """Two adversaries cost FedAvg about 2 % of accuracy and 0.1 of macro F1."""
     accuracy = lost(FEDAVG, *both).is_between(1, 4)
     return accuracy + lost(FEDAVG, *both, column=F1).is_between(5, 20)
 
 
-@claim("AdaFed", "4.0.3, Figures 5 and 6", "adafed_3", "adafed_2")
+@claim("AdaFed-16", "4.0.3, Figures 5 and 6", "adafed_3", "adafed_2")
 def adversaries_cost_adafed_less(*both: Runs) -> Differences:
     """Two adversaries cost AdaFed less than FedAvg. (Here: by how much its lead at the
     end grows with them.)"""
@@ -274,7 +274,7 @@ def adversaries_cost_adafed_less(*both: Runs) -> Differences:
     return accuracy + growth(F1, "hundredths of macro F1")
 
 
-@claim("AdaFed", "4.0.3, and section 3", "adafed_3")
+@claim("AdaFed-17", "4.0.3, and section 3", "adafed_3")
 def adversaries_weigh_less(runs: Runs) -> Differences:
     """The adversaries weigh less than the others. (Here: than the mean of the others,
     over all rounds. Client 7 has half of its labels wrong, client 8 all.)"""

@@ -55,7 +55,7 @@ ALL = [*LOW_AND_MID, HIGH_75]
 
 
 @claim(
-    "DA",
+    "DA-1",
     "2.2",
     "femnist",
     flags="--priority=MD,DS,LD --adjustment=fixed "
@@ -80,7 +80,7 @@ def prioritized_is_the_best_score(runs: Runs) -> Differences:
 
 
 @claim(
-    "DA",
+    "DA-2",
     "3",
     "femnist",
     flags="--priority=DS --adjustment=fixed --rounds=40, and again with "
@@ -137,7 +137,7 @@ def _check_arrivals(runs: pd.DataFrame, trained: str) -> None:
             )
 
 
-@claim("DA", "4, footnote 2", "femnist")
+@claim("DA-3", "4, footnote 2", "femnist")
 def no_fifth_reaches_85(runs: Runs) -> Differences:
     """No target above 80 % is reached in 1,000 rounds. (Here: by how many rounds before
     the thousandth 20 % of the devices, Table 1's smallest share, reach 85 %.)"""
@@ -149,7 +149,7 @@ def no_fifth_reaches_85(runs: Runs) -> Differences:
 
 
 @claim(
-    "DA",
+    "DA-4",
     "4, footnote 2",
     "femnist",
     flags="--priority=DS --adjustment=fixed",
@@ -170,7 +170,7 @@ def accuracy_stays_below_80(runs: Runs) -> Differences:
     return highest.is_less()
 
 
-@claim("DA", "4, study A", "femnist")
+@claim("DA-5", "4, study A", "femnist")
 def md_and_ld_are_comparable(runs: Runs) -> Differences:
     """For Low and Mid, Md and Ld alone are comparable to dataset size. (Table 1 has
     them 1 to 21 % later, Ld at Mid and 80 % by 20.7. Here: within 21 %.)"""
@@ -179,7 +179,7 @@ def md_and_ld_are_comparable(runs: Runs) -> Differences:
     return later.is_none(0.21)
 
 
-@claim("DA", "4, study A", "femnist")
+@claim("DA-6", "4, study A", "femnist")
 def md_and_ld_are_sooner_for_high(runs: Runs) -> Differences:
     """For High, Md and Ld alone are sooner than dataset size. (Ld needs 405 rounds
     where it needs 552.5, which the text calls 36 %.)"""
@@ -194,7 +194,7 @@ def over_the_others(
     return rounds_saved(runs, own, at, others, together="mean", name=name).is_more()
 
 
-@claim("DA", "4, study B", "femnist")
+@claim("DA-7", "4, study B", "femnist")
 def ds_first_is_the_best(runs: Runs) -> Differences:
     """For Low and Mid, the orderings Ds≻Ld≻Md and Ds≻Md≻Ld are the best of the six, at
     75 and at 80 %. (Here and below: than the mean of the others. The best of two
@@ -202,7 +202,7 @@ def ds_first_is_the_best(runs: Runs) -> Differences:
     return over_the_others(runs, ["DS,LD,MD", "DS,MD,LD"], LOW_AND_MID)
 
 
-@claim("DA", "4, study B", "femnist")
+@claim("DA-8", "4, study B", "femnist")
 def best_of_the_criteria_alone(runs: Runs) -> Differences:
     """Of the criteria alone, Ds is the best for Low and Mid at 75 and at 80 %, and Ld
     for High at 75 %."""
@@ -211,26 +211,26 @@ def best_of_the_criteria_alone(runs: Runs) -> Differences:
     return low + over_the_others(runs, "LD", HIGH_75, alone, "{run} ")
 
 
-@claim("DA", "4, study B", "femnist")
+@claim("DA-9", "4, study B", "femnist")
 def best_for_high(runs: Runs) -> Differences:
     """For High at 75 %, Md≻Ds≻Ld is the best of the six."""
     return over_the_others(runs, "MD,DS,LD", HIGH_75)
 
 
-@claim("DA", "4, study B", "femnist")
+@claim("DA-10", "4, study B", "femnist")
 def ds_is_before_ld(runs: Runs) -> Differences:
     """In every ordering that is the best for Low, Mid or High, Ds is before Ld."""
     return over_the_others(runs, ["DS,LD,MD", "DS,MD,LD", "MD,DS,LD"], ALL)
 
 
-@claim("DA", "4, study C", "femnist")
+@claim("DA-11", "4, study C", "femnist")
 def best_adjusted_run(runs: Runs) -> Differences:
     """Of the six initial orderings, Md≻Ds≻Ld gives the best adjusted run. (Table 1 has
     the others only in a mean. Here: in every column.)"""
     return over_the_others(runs, FROM_MD, ALL, SIX_ADJUSTED)
 
 
-@claim("DA", "4, study C", "femnist")
+@claim("DA-12", "4, study C", "femnist")
 def adjusting_improves(runs: Runs) -> Differences:
     """On average over the six orderings, adjusting is sooner than keeping the ordering.
     (Table 1's means: by 2.5, 3.7 and 64 rounds for Low, Mid and High at 75 %, by 3.4
@@ -254,32 +254,32 @@ def saved_by_adjusting(runs: Runs, at: At, base: str = "DS") -> Differences:
     return rounds_saved(runs, FROM_MD, at, base, **options)
 
 
-@claim("DA", "4, study C", "femnist")
+@claim("DA-13", "4, study C", "femnist")
 def adjusting_improves_on_the_same(runs: Runs) -> Differences:
     """Adjusting from Md≻Ds≻Ld is sooner than keeping Md≻Ds≻Ld, in every column."""
     return saved_by_adjusting(runs, ALL, "MD,DS,LD").is_more()
 
 
-@claim("DA", "4, study C", "femnist")
+@claim("DA-14", "4, study C", "femnist")
 def adjusted_is_sooner_at_75(runs: Runs) -> Differences:
     """The adjusted run from Md≻Ds≻Ld is sooner than FedAvg for Low and Mid at 75 %."""
     return saved_by_adjusting(runs, [LOW_75, MID_75]).is_more()
 
 
-@claim("DA", "4, study C", "femnist")
+@claim("DA-15", "4, study C", "femnist")
 def adjusted_is_sooner_at_80(runs: Runs) -> Differences:
     """The adjusted run from Md≻Ds≻Ld is sooner than FedAvg for Low and Mid at 80 %."""
     return saved_by_adjusting(runs, [LOW_80, MID_80]).is_more()
 
 
-@claim("DA", "4, study C", "femnist")
+@claim("DA-16", "4, study C", "femnist")
 def adjusted_is_sooner_for_high(runs: Runs) -> Differences:
     """The adjusted run from Md≻Ds≻Ld is sooner than FedAvg for High at 75 %. (Table 1:
     329 rounds for 552.5.)"""
     return saved_by_adjusting(runs, HIGH_75).is_more()
 
 
-@claim("DA", "5", "femnist")
+@claim("DA-17", "5", "femnist")
 def criteria_improve_fedavg(runs: Runs) -> Differences:
     """A properly defined set of criteria substantially improves FedAvg. (Here: adjusted
     from Md≻Ds≻Ld, at least one round sooner for Low at 75 %, where Table 1 has ten.)"""

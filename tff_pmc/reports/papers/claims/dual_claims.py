@@ -117,26 +117,26 @@ def points(
 OPTIONS: dict[str, Any] = {"digits": 2, "least_rounds": 10, "shows": "epochs"}
 
 
-@claim("Dual", "II-B; Table IV", "dual_criterion")
+@claim("Dual-1", "II-B; Table IV", "dual_criterion")
 def quantization_keeps_accuracy(runs: Runs) -> Differences:
     """Quantization keeps an acceptable accuracy. (Here: with three clients, within one
     point of the simple average.)"""
     return points(runs, "quantized", "simple_average").is_none(1)
 
 
-@claim("Dual", "Table IV", "dual_criterion")
+@claim("Dual-2", "Table IV", "dual_criterion")
 def momentum_is_behind(runs: Runs) -> Differences:
     """With three clients momentum is far behind the weighted mean."""
     return points(runs, "momentum", "weighted_mean").is_less()
 
 
-@claim("Dual", "Table IV", "dual_criterion")
+@claim("Dual-3", "Table IV", "dual_criterion")
 def momentum_is_behind_with_four(runs: Runs) -> Differences:
     """With four clients momentum is far behind the weighted mean."""
     return points(runs, "momentum", "weighted_mean", clients=4).is_less()
 
 
-@claim("Dual", "Table IV", "dual_criterion")
+@claim("Dual-4", "Table IV", "dual_criterion")
 def laplace_is_chance(runs: Runs) -> Differences:
     """With Laplace noise the model is no better than chance, .1. (Here: 1.5 points at
     most, in the last epoch: the best of several favors noise.)"""
@@ -147,7 +147,7 @@ def laplace_is_chance(runs: Runs) -> Differences:
 
 
 @claim(
-    "Dual",
+    "Dual-5",
     "V",
     "dual_criterion",
     flags="--algorithms=simple_average,personalized --personalized_form=text",
@@ -176,72 +176,72 @@ def over_the_seven(runs: Runs, metrics: Sequence[str], clients: int) -> Differen
     ).is_more()
 
 
-@claim("Dual", "V; Table IV", "dual_criterion")
+@claim("Dual-6", "V; Table IV", "dual_criterion")
 def dual_is_the_highest(runs: Runs) -> Differences:
     """With three clients the dual criterion has the highest accuracy, F1 and MCC
     (Matthews' correlation coefficient) of the eight."""
     return over_the_seven(runs, ["Accuracy", "F1 Score", "MCC"], clients=3)
 
 
-@claim("Dual", "V; Table IV", "dual_criterion")
+@claim("Dual-7", "V; Table IV", "dual_criterion")
 def dual_is_the_highest_with_four(runs: Runs) -> Differences:
     """With four clients the dual criterion has the highest accuracy, precision (second
     in its own table) and MCC of the eight."""
     return over_the_seven(runs, ["Accuracy", "Precision", "MCC"], clients=4)
 
 
-@claim("Dual", "V; Table IV", "dual_criterion")
+@claim("Dual-8", "V; Table IV", "dual_criterion")
 def better_than_the_simple_average(runs: Runs) -> Differences:
     """With three clients Dual is clearly better than the simple average."""
     return points(runs, "dual", "simple_average").is_more()
 
 
-@claim("Dual", "V; Table IV", "dual_criterion")
+@claim("Dual-9", "V; Table IV", "dual_criterion")
 def better_than_the_weighted_mean(runs: Runs) -> Differences:
     """With three clients Dual is clearly better than the weighted mean."""
     return points(runs, "dual", "weighted_mean").is_more()
 
 
-@claim("Dual", "V; Table IV", "dual_criterion")
+@claim("Dual-10", "V; Table IV", "dual_criterion")
 def better_than_the_simple_average_with_four(runs: Runs) -> Differences:
     """With four clients Dual is better than the simple average."""
     return points(runs, "dual", "simple_average", clients=4).is_more()
 
 
-@claim("Dual", "V; Table IV", "dual_criterion")
+@claim("Dual-11", "V; Table IV", "dual_criterion")
 def better_than_the_weighted_mean_with_four(runs: Runs) -> Differences:
     """With four clients Dual is better than the weighted mean."""
     return points(runs, "dual", "weighted_mean", clients=4).is_more()
 
 
-@claim("Dual", "V; Table V", "dual_criterion_obstacles")
+@claim("Dual-12", "V; Table V", "dual_criterion_obstacles")
 def comparable_on_obstacles(runs: Runs) -> Differences:
     """On the obstacle pictures Dual is comparable to Personalized, the best (.0024
     behind in Table V). (Here: at most one point behind.)"""
     return points(runs, "dual", "personalized").is_at_least(-1)
 
 
-@claim("Dual", "VI; Table V", "dual_criterion_obstacles")
+@claim("Dual-13", "VI; Table V", "dual_criterion_obstacles")
 def better_on_obstacles_than_the_average(runs: Runs) -> Differences:
     """On the obstacle pictures Dual is better than the simple average."""
     return points(runs, "dual", "simple_average").is_more()
 
 
-@claim("Dual", "VI; Table V", "dual_criterion_obstacles")
+@claim("Dual-14", "VI; Table V", "dual_criterion_obstacles")
 def better_on_obstacles_than_the_mean(runs: Runs) -> Differences:
     """On the obstacle pictures Dual is better than the weighted mean (by .0168 in
     Table V)."""
     return points(runs, "dual", "weighted_mean").is_more()
 
 
-@claim("Dual", "VI; Table IV", "dual_criterion")
+@claim("Dual-15", "VI; Table IV", "dual_criterion")
 def comparable_to_personalized(runs: Runs) -> Differences:
     """With three clients Dual is better than Personalized, or comparable. (Here:
     Personalized by its formula; at most one point behind.)"""
     return points(runs, "dual", "personalized").is_at_least(-1)
 
 
-@claim("Dual", "VI; Table IV", "dual_criterion")
+@claim("Dual-16", "VI; Table IV", "dual_criterion")
 def comparable_to_personalized_with_four(runs: Runs) -> Differences:
     """With four clients Dual is better than Personalized, or comparable. (Here:
     Personalized by its formula; at most one point behind.)"""

@@ -111,26 +111,26 @@ def variance_and_gain(
     ).is_more()
 
 
-@claim("PMC", "4.2", "mnist_iid", flags="--seeds=0,1,3,4,5")
+@claim("PMC-1", "4.2", "mnist_iid", flags="--seeds=0,1,3,4,5")
 def variance_helps_on_iid(runs: Runs) -> Differences:
     """Criteria whose scores vary more between clients give a better final model, on
     MNIST IID."""
     return variance_and_gain(runs, least_rounds=100)
 
 
-@claim("PMC", "4.2", "mnist_noniid")
+@claim("PMC-2", "4.2", "mnist_noniid")
 def variance_helps_on_noniid(runs: Runs) -> Differences:
     """Criteria whose scores vary more give a better final model on MNIST non-IID."""
     return variance_and_gain(runs, least_rounds=250)
 
 
-@claim("PMC", "4.2", "celeba")
+@claim("PMC-3", "4.2", "celeba")
 def variance_helps_on_celeba(runs: Runs) -> Differences:
     """Criteria whose scores vary more give a better final model on CelebA."""
     return variance_and_gain(runs, 50, ["DS", "CB", "IS"])
 
 
-@claim("PMC", "6.1", "mnist_iid")
+@claim("PMC-4", "6.1", "mnist_iid")
 def ld_is_ds_on_iid(runs: Runs) -> Differences:
     """With IID data LD is, on average, the same for all clients, as DS is. (Here: the
     accuracy of LD minus that of DS, mean over the second half of the rounds.)"""
@@ -140,14 +140,14 @@ def ld_is_ds_on_iid(runs: Runs) -> Differences:
 points = functools.partial(compare, name="{run} points")
 
 
-@claim("PMC", "6.1, Table 2", "mnist_iid")
+@claim("PMC-5", "6.1, Table 2", "mnist_iid")
 def alone_gain_nothing_on_iid(runs: Runs) -> Differences:
     """LD and MW gain close to nothing on average at 70, 80 and 90 %. (Here: within one
     round.)"""
     return rounds_saved(runs, ["LD", "MD"], [AT_70, AT_80, AT_90]).is_none(1)
 
 
-@claim("PMC", "6.1, Table 2", "mnist_iid")
+@claim("PMC-6", "6.1, Table 2", "mnist_iid")
 def alone_are_slower_on_iid(runs: Runs) -> Differences:
     """LD and MW are slightly slower than DS at 95 %, above all for 70 to 90 % of the
     devices."""
@@ -157,7 +157,7 @@ def alone_are_slower_on_iid(runs: Runs) -> Differences:
 saved_at_95 = functools.partial(rounds_saved, at=LAST_OF_95, name="{run} at 95 %")
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-7", "6.1, Table 4", "mnist_noniid")
 def ds_is_the_best_at_the_end(runs: Runs) -> Differences:
     """DS is the best of the three to reach the best performance. (Here: sooner at 95 %
     for 70 to 90 % of the devices.)"""
@@ -171,19 +171,19 @@ def ds_is_the_best_at_the_end(runs: Runs) -> Differences:
     ).is_more()
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-8", "6.1, Table 4", "mnist_noniid")
 def ld_is_sooner(runs: Runs) -> Differences:
     """The text: LD reaches 70 and 80 % sooner than DS, by 1 to 2 rounds on average."""
     return rounds_saved(runs, "LD", AT_70_AND_80).is_more((1, 2))
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-9", "6.1, Table 4", "mnist_noniid")
 def md_is_sooner(runs: Runs) -> Differences:
     """The text: MW reaches 70 and 80 % sooner than DS, by 1 to 2 rounds on average."""
     return rounds_saved(runs, "MD", AT_70_AND_80).is_more((1, 2))
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-10", "6.1, Table 4", "mnist_noniid")
 def ld_is_sooner_by_the_table(runs: Runs) -> Differences:
     """The table: LD is sooner than DS at 70 and 80 %, MW at 70 % alone; at 80 % MW is
     later."""
@@ -192,7 +192,7 @@ def ld_is_sooner_by_the_table(runs: Runs) -> Differences:
     return sooner.is_more() + saved("MD", AT_80).is_less()
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-11", "6.1, Table 4", "mnist_noniid")
 def ds_is_sooner_at_90_and_95(runs: Runs) -> Differences:
     """The text: DS reaches 90 and 95 % sooner than LD and MW, by 5 to 12 rounds on
     average."""
@@ -200,7 +200,7 @@ def ds_is_sooner_at_90_and_95(runs: Runs) -> Differences:
     return saved.is_less((-12, -5))
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-12", "6.1, Table 4", "mnist_noniid")
 def ds_is_sooner_by_the_table(runs: Runs) -> Differences:
     """The table: DS is sooner than LD at 95 % and than MW at 90 and 95 %; at 90 % LD is
     sooner."""
@@ -209,7 +209,7 @@ def ds_is_sooner_by_the_table(runs: Runs) -> Differences:
     return saved("LD", AT_90).is_more() + later.is_less()
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-13", "6.1, Table 4", "mnist_noniid")
 def ld_is_alike_over_33_columns(runs: Runs) -> Differences:
     """Without the last three columns of 95 %, DS and LD are approximately alike, LD .5
     rounds sooner on average over the other 33, and MW is 3.6 later. (Here: LD within
@@ -218,14 +218,14 @@ def ld_is_alike_over_33_columns(runs: Runs) -> Differences:
     return over("LD").is_none(1) + over("MD").is_less()
 
 
-@claim("PMC", "6.1, Table 4", "mnist_noniid")
+@claim("PMC-14", "6.1, Table 4", "mnist_noniid")
 def ds_is_sooner_in_the_last_columns(runs: Runs) -> Differences:
     """In the last three columns of 95 %, DS is 12 rounds sooner than LD and 16 sooner
     than MW."""
     return saved_at_95(runs, ["LD", "MD"]).is_less()
 
 
-@claim("PMC", "6.1, Table 6, CelebA", "celeba")
+@claim("PMC-15", "6.1, Table 6, CelebA", "celeba")
 def cb_needs_less_than_half(runs: Runs) -> Differences:
     """CB reaches 85 % in less than half of the rounds that DS needs. (The text says for
     60 % of the devices; Table 6 ends at 50 %, where it has 24 for 50, and that is
@@ -240,7 +240,7 @@ def cb_needs_less_than_half(runs: Runs) -> Differences:
     return twice.is_more()
 
 
-@claim("PMC", "6.1, Table 6, CelebA", "celeba")
+@claim("PMC-16", "6.1, Table 6, CelebA", "celeba")
 def cb_is_sooner_and_is_later(runs: Runs) -> Differences:
     """CB is 7.5 rounds sooner than DS on average and IS 7.6 later. (These are means of
     Table 6's averages, which divide by nine.)"""
@@ -249,7 +249,7 @@ def cb_is_sooner_and_is_later(runs: Runs) -> Differences:
     return over("CB").is_more() + over("IS").is_less()
 
 
-@claim("PMC", "6.1, Table 6, CelebA", "celeba")
+@claim("PMC-17", "6.1, Table 6, CelebA", "celeba")
 def gain_of_cb_grows(runs: Runs) -> Differences:
     """What CB gains over DS grows with the target: 8.6 rounds at 70 %, 11.5 at 80 %, 13
     at 85 %. (These divide by the columns reached.)"""
@@ -260,7 +260,7 @@ def gain_of_cb_grows(runs: Runs) -> Differences:
     ).is_more()
 
 
-@claim("PMC", "6, Table 7, CelebA", "celeba")
+@claim("PMC-18", "6, Table 7, CelebA", "celeba")
 def cb_is_right_on_fewer(runs: Runs) -> Differences:
     """At the best rounds, CB is right on fewer test images (80.3 %) than DS (87.6
     %). (The text says the opposite of CB, from Table 6; see the label question in
@@ -268,21 +268,21 @@ def cb_is_right_on_fewer(runs: Runs) -> Differences:
     return points(runs, "CB", BEST_ROUND).is_less()
 
 
-@claim("PMC", "6, Table 7, CelebA", "celeba")
+@claim("PMC-19", "6, Table 7, CelebA", "celeba")
 def is_is_right_on_as_many(runs: Runs) -> Differences:
     """At the best rounds, IS is right on as many test images as DS (87.6 %). (The text
     has IS behind DS, from Table 6. Here: within 0.5 points.)"""
     return points(runs, "IS", BEST_ROUND).is_none(0.5)
 
 
-@claim("PMC", "6.2, Table 2", "mnist_iid")
+@claim("PMC-20", "6.2, Table 2", "mnist_iid")
 def orderings_gain_nothing_on_iid(runs: Runs) -> Differences:
     """The six orderings gain close to nothing on average at 70, 80 and 90 %. (Here:
     within one round; Table 2 has up to 1.2.)"""
     return rounds_saved(runs, SIX, AT_70_TO_90).is_none(1)
 
 
-@claim("PMC", "6.2, Table 2", "mnist_iid")
+@claim("PMC-21", "6.2, Table 2", "mnist_iid")
 def ld_md_ds_is_sooner_then_later(runs: Runs) -> Differences:
     """LD≻MW≻DS is sooner than DS at 70, 80 and 90 %, and later at 95 % for 70 to 90 %
     of the devices, by 9 rounds on average."""
@@ -290,14 +290,14 @@ def ld_md_ds_is_sooner_then_later(runs: Runs) -> Differences:
     return sooner + saved_at_95(runs, "LD,MD,DS").is_less()
 
 
-@claim("PMC", "6.2, Figure 2a", "mnist_iid", flags="--seeds=0,1,3,4,5")
+@claim("PMC-22", "6.2, Figure 2a", "mnist_iid", flags="--seeds=0,1,3,4,5")
 def curves_cannot_be_told_apart(runs: Runs) -> Differences:
     """The curves of test accuracy of all nine cannot be told apart. (Here: the mean
     over the second half of the rounds, within 0.5 points of DS.)"""
     return points(runs, EIGHT, SECOND_HALF, least_rounds=100).is_none(0.5)
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid")
+@claim("PMC-23", "6.2, Table 4", "mnist_noniid")
 def more_gains_are_negative_later(runs: Runs) -> Differences:
     """More gains of the six orderings are negative at 90 and 95 % than at 70 and 80 %.
     (Table 4 has 55 of 108 and 32 of 108. Here: the share of negative gains at 90 and
@@ -315,7 +315,7 @@ def to_the_last_column(*labels: str) -> Mapping[str, Any]:
     return {"flags": flags, "hours": 5 * 1.25 * (1 + len(labels))}
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid", **to_the_last_column("DS,LD,MD"))
+@claim("PMC-24", "6.2, Table 4", "mnist_noniid", **to_the_last_column("DS,LD,MD"))
 def orderings_are_later_at_the_end(runs: Runs) -> Differences:
     """At 95 % for 70 to 90 % of the devices orderings are later than DS, by up to 12
     rounds on average. (In Table 4 that is DS≻LD≻MW.)"""
@@ -325,14 +325,14 @@ def orderings_are_later_at_the_end(runs: Runs) -> Differences:
 THREE = ["LD,DS,MD", "MD,DS,LD", "MD,LD,DS"]
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid", **to_the_last_column(*THREE))
+@claim("PMC-25", "6.2, Table 4", "mnist_noniid", **to_the_last_column(*THREE))
 def three_are_sooner_at_the_end(runs: Runs) -> Differences:
     """At 95 % for 70 to 90 % of the devices LD≻DS≻MW, MW≻DS≻LD and MW≻LD≻DS are sooner
     than DS."""
     return saved_at_95(runs, THREE).is_more()
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid")
+@claim("PMC-26", "6.2, Table 4", "mnist_noniid")
 def ld_ds_md_is_sooner(runs: Runs) -> Differences:
     """LD≻DS≻MW is sooner than DS by 2, 2, 0 and 1 rounds at 70, 80, 90 and 95 %. (Here:
     at 90 % within one round.)"""
@@ -343,19 +343,19 @@ def ld_ds_md_is_sooner(runs: Runs) -> Differences:
 gain_differs = functools.partial(gain_grows, name="gain {columns} minus {minus}")
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid")
+@claim("PMC-27", "6.2, Table 4", "mnist_noniid")
 def gain_of_ld_ds_md_falls(runs: Runs) -> Differences:
     """What LD≻DS≻MW gains over DS is higher at 70 and 80 % than at 90 and 95 %."""
     return gain_differs(runs, "LD,DS,MD", AT_70_AND_80, AT_90_AND_95).is_more()
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid", **to_the_last_column("MD,DS,LD"))
+@claim("PMC-28", "6.2, Table 4", "mnist_noniid", **to_the_last_column("MD,DS,LD"))
 def gain_of_md_ds_ld_grows(runs: Runs) -> Differences:
     """What MW≻DS≻LD gains over DS grows with the target."""
     return gain_differs(runs, "MD,DS,LD", AT_90_AND_95, AT_70_AND_80).is_more()
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid", **to_the_last_column("MD,DS,LD"))
+@claim("PMC-29", "6.2, Table 4", "mnist_noniid", **to_the_last_column("MD,DS,LD"))
 def md_ds_ld_gains_later(runs: Runs) -> Differences:
     """The text: MW≻DS≻LD gains -0.1, 0.2, 2.1 and 1.7 rounds over DS at 70, 80, 90 and
     95 %. (By its own table .56 at 90 %. Here: at the first two within one round.)"""
@@ -364,13 +364,13 @@ def md_ds_ld_gains_later(runs: Runs) -> Differences:
     return first + saved(AT_90).is_more(2.1) + saved(AT_95).is_more(1.7)
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid", **to_the_last_column("MD,DS,LD"))
+@claim("PMC-30", "6.2, Table 4", "mnist_noniid", **to_the_last_column("MD,DS,LD"))
 def md_ds_ld_gains_by_the_table(runs: Runs) -> Differences:
     """The table: MW≻DS≻LD gains .56 rounds over DS at 90 %."""
     return rounds_saved(runs, "MD,DS,LD", AT_90).is_more()
 
 
-@claim("PMC", "6.2, Table 4", "mnist_noniid")
+@claim("PMC-31", "6.2, Table 4", "mnist_noniid")
 def md_ld_ds_gains_later(runs: Runs) -> Differences:
     """MW≻LD≻DS gains little at 70 and 80 % (0.2, -0.6 rounds) and is 3.1 and 4.7 rounds
     sooner than DS at 90 and 95 %. (Here: little is within one round.)"""
@@ -378,7 +378,7 @@ def md_ld_ds_gains_later(runs: Runs) -> Differences:
     return saved([AT_70, AT_80]).is_none(1) + saved([AT_90, AT_95]).is_more()
 
 
-@claim("PMC", "6.2, Table 6, CelebA", "celeba")
+@claim("PMC-32", "6.2, Table 6, CelebA", "celeba")
 def four_orderings_are_later(runs: Runs) -> Differences:
     """The four orderings in which IS is not last are later than DS, by 2 to 13 rounds
     on average. (These divide by the columns reached.)"""
@@ -386,7 +386,7 @@ def four_orderings_are_later(runs: Runs) -> Differences:
     return rounds_saved(runs, four, CELEBA_ALL, name="{run}").is_less()
 
 
-@claim("PMC", "6.2, Table 6, CelebA", "celeba")
+@claim("PMC-33", "6.2, Table 6, CelebA", "celeba")
 def is_last_is_sooner(runs: Runs) -> Differences:
     """The two orderings with IS last, DS≻CB≻IS and CB≻DS≻IS, are sooner than DS."""
     return rounds_saved(runs, IS_LAST, CELEBA_ALL, name="{run}").is_more()
@@ -395,7 +395,7 @@ def is_last_is_sooner(runs: Runs) -> Differences:
 IS_LAST = ["DS,CB,IS", "CB,DS,IS"]
 
 
-@claim("PMC", "6.2, Table 6, CelebA", "celeba")
+@claim("PMC-34", "6.2, Table 6, CelebA", "celeba")
 def is_last_is_sooner_than_cb(runs: Runs) -> Differences:
     """The two orderings with IS last are sooner than CB alone. (Table 6 has CB≻DS≻IS
     0.4 rounds later on average.)"""
@@ -403,7 +403,7 @@ def is_last_is_sooner_than_cb(runs: Runs) -> Differences:
     return rounds_saved(runs, IS_LAST, CELEBA_ALL, "CB", name=name).is_more()
 
 
-@claim("PMC", "6.2, Table 6, CelebA", "celeba")
+@claim("PMC-35", "6.2, Table 6, CelebA", "celeba")
 def ds_cb_is_is_the_best(runs: Runs) -> Differences:
     """DS≻CB≻IS is the best for every target and share of the devices, up to 12 rounds
     sooner than DS. (Table 6 has up to 13.1, or 16.9 over the columns reached, and four
@@ -414,28 +414,28 @@ def ds_cb_is_is_the_best(runs: Runs) -> Differences:
     return (at_70 + at_80 + saved(CELEBA_85, name="{run} at 85 %")).is_more()
 
 
-@claim("PMC", "6.2, Figure 3, CelebA", "celeba")
+@claim("PMC-36", "6.2, Figure 3, CelebA", "celeba")
 def curve_is_above_ds(runs: Runs) -> Differences:
     """The curve of test accuracy of DS≻CB≻IS is above that of DS. (Here: the mean over
     the second half of the rounds.)"""
     return points(runs, "DS,CB,IS", SECOND_HALF).is_more()
 
 
-@claim("PMC", "6.2, Figure 3, CelebA", "celeba")
+@claim("PMC-37", "6.2, Figure 3, CelebA", "celeba")
 def curve_is_above_cb(runs: Runs) -> Differences:
     """The curve of test accuracy of DS≻CB≻IS is above that of CB alone. (Here: the mean
     over the second half of the rounds.)"""
     return points(runs, "DS,CB,IS", SECOND_HALF, "CB").is_more()
 
 
-@claim("PMC", "6.3", "mnist_noniid")
+@claim("PMC-38", "6.3", "mnist_noniid")
 def ld_brings_nothing(runs: Runs) -> Differences:
     """Label diversity brings nothing. (Section 6.1 has LD 1 to 2 rounds sooner at 70
     and 80 %. Here: within one round over all 36 columns.)"""
     return rounds_saved(runs, "LD", AT_ALL).is_none(1)
 
 
-@claim("PMC", "6.3", "mnist_noniid")
+@claim("PMC-39", "6.3", "mnist_noniid")
 def clients_have_two_digits(runs: Runs) -> Differences:
     """No client has samples of more than two digits."""
 
@@ -446,14 +446,14 @@ def clients_have_two_digits(runs: Runs) -> Differences:
     return compare(runs, "DS", most, 2, name=name).is_at_most(0)
 
 
-@claim("PMC", "6.3", "mnist_noniid")
+@claim("PMC-40", "6.3", "mnist_noniid")
 def md_gives_a_start(runs: Runs) -> Differences:
     """MW gives training a start and costs rounds at higher targets."""
     saved = functools.partial(rounds_saved, runs, "MD")
     return saved(AT_70).is_more() + saved(AT_95).is_less()
 
 
-@claim("PMC", "7", "mnist_noniid")
+@claim("PMC-41", "7", "mnist_noniid")
 def criteria_improve_on_mnist(runs: Runs) -> Differences:
     """A properly defined set of criteria substantially improves the standard approach,
     above all with non-IID data. (Here: on MNIST non-IID the best of eight, a choice
@@ -468,7 +468,7 @@ def criteria_improve_on_mnist(runs: Runs) -> Differences:
     ).is_between(1, math.inf)
 
 
-@claim("PMC", "7", "celeba")
+@claim("PMC-42", "7", "celeba")
 def criteria_improve_on_celeba(runs: Runs) -> Differences:
     """A properly defined set of criteria substantially improves the standard approach
     on CelebA, where the paper's tables have their largest gains."""
@@ -481,7 +481,7 @@ def criteria_improve_on_celeba(runs: Runs) -> Differences:
     ).is_between(1, math.inf)
 
 
-@claim("PMC", "7", "mnist_noniid", "mnist_iid", flags="--seeds=0,1,3,4,5")
+@claim("PMC-43", "7", "mnist_noniid", "mnist_iid", flags="--seeds=0,1,3,4,5")
 def gains_most_on_noniid(*both: Runs) -> Differences:
     """The text: the approach gains most where the data is non-IID. (By its own tables
     the eight save .06 rounds on average at 70 to 90 % with IID data, and lose .07 with
