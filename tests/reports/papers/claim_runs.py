@@ -8,7 +8,7 @@ import pandas as pd
 from tff_pmc.record.results import Results
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers import comparisons
-from tff_pmc.reports.papers.catalog import claims
+from tff_pmc.reports.papers.catalog import CLAIMS
 from tff_pmc.reports.papers.evidence import Runs, kept_runs, read_kept
 from tff_pmc.reports.papers.judging import judged
 
@@ -88,29 +88,8 @@ def given_arrivals(monkeypatch):
     monkeypatch.setattr(comparisons, "rounds_to_target", table)
 
 
-def answer(paper, name, found):
-    """The answer to a paper's claim by the name of its function."""
-    (claim,) = [one for one in claims(paper) if one.differences.__name__ == name]
-    return judged(claim.differences(*(Runs.of(x, found) for x in claim.experiments)))
-
-
-def rule(differences, sign, limit=(), printed=(), part=False):
-    """The verdict on five differences, in NumPy: above, below or within limits."""
-    half = 2.7764451 * pd.Series(differences).std() / 5**0.5
-    mean = sum(differences) / 5
-    low, high = mean - half, mean + half
-    inf = float("inf")
-    least, most = {">": (0, inf), "<": (-inf, 0)}.get(sign) or limit
-    holds = low >= least and high <= most
-    if sign in "<>":
-        holds &= 0 not in (low - least, high - most)
-    if part and len(printed) and not any(least < one < most for one in printed):
-        return "not run far enough"
-    if part and sign == "~":
-        return "not run far enough"
-    if sign != "~" and len(printed) and not holds:
-        if max(printed) < low or min(printed) > high:
-            return "not reproduced"
-    if low > most or high < least:
-        return "not reproduced"
-    return "reproduced" if holds else "not run far enough" if part else "open"
+def answer(claim, runs):
+    """The answer of runs to a claim by its id, whatever its experiments need."""
+    of_claim = CLAIMS[claim]
+    of_experiments = [Runs.of(x, runs, of_claim.settings) for x in of_claim.experiments]
+    return judged(of_claim.differences(*of_experiments))

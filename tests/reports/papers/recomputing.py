@@ -5,6 +5,8 @@ import functools
 import gzip
 import math
 import pathlib
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,11 +39,16 @@ def column(name, seed, label, table, head):
     return np.array(runs_of(name, table)[seed, label][head], float)
 
 
-def claimed(words):
-    """What the table of claims has for the one that says these words."""
-    with open(KEPT / "claims.csv", encoding="utf-8", newline="") as file:
-        (found,) = [row for row in csv.DictReader(file) if words in row["says"]]
-    return found
+@functools.cache
+def read_csv(path):
+    """The rows of a CSV file, by their heads, as text."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def claim_rows():
+    """The rows of the table of claims, by their ids."""
+    return {row["claim"]: row for row in read_csv(KEPT / "claims.csv")}
 
 
 def half_interval(differences):
@@ -55,18 +62,25 @@ def text(differences, digits):
     return f"{mean:+.{digits}f} ± {half:.{digits}f}"
 
 
+@functools.cache
+def clients_there(name, seed, label, target, above=0):
+    """In each round the clients that have the target, or are above it, of how many."""
+    data = runs_of(name, "clients")[seed, label]
+    shape = len({*data["round"]}), len({*data["client"]})
+    right, of = (np.array(data[x], int).reshape(shape) for x in ("correct", "examples"))
+    there = 100 * right > target * of if above else 100 * right >= target * of
+    return there.sum(axis=1), shape[1]
+
+
 def rounds(name, seed, label, columns=COLUMNS, above=0):
     """(target, share) -> the first round in which so many of the clients have it.
 
     They have it at the target, or with `above` only above it.
     """
-    data = runs_of(name, "clients")[seed, label]
-    shape = len({*data["round"]}), len({*data["client"]})
-    right, of = (np.array(data[x], int).reshape(shape) for x in ("correct", "examples"))
     found = {}
     for target, share in columns:
-        enough = 100 * right > target * of if above else 100 * right >= target * of
-        enough = enough.sum(axis=1) * 100 >= share * shape[1]
+        there, clients = clients_there(name, seed, label, target, above)
+        enough = there * 100 >= share * clients
         if enough.any():
             found[target, share] = int(np.flatnonzero(enough)[0]) + 1
     return found
@@ -74,8 +88,37 @@ def rounds(name, seed, label, columns=COLUMNS, above=0):
 
 def printed_table(name):
     """The rows of a table that a paper prints."""
-    with open(KEPT.parent / "paper" / f"{name}.csv", encoding="utf-8") as file:
-        return [*csv.DictReader(file)]
+    return read_csv(KEPT.parent / "paper" / f"{name}.csv")
+
+
+def printed_rounds(table, label):
+    """(target, share) -> the rounds that a table of DA's or PMC's has for a weighting.
+
+    Columns with a dash are not there, nor are those with a gain over a dash.
+    """
+    if table == "da_table1":
+        ordering, _, adjusted = label.partition(" ")
+        study = "Final" if adjusted else "MCA" if "," in ordering else "Ind"
+        alone = {"DS": "Dataset size (base)", "MD": "Model divergence"}
+        alone["LD"] = "Label diversity"
+        row = alone.get(ordering) or ordering.replace(",", "≻").title()
+        return {
+            (int(line["target_accuracy_pct"]), int(line["column"][:-1])): float(number)
+            for line in printed_table(table)
+            if (line["study"], line["row"]) == (study, row)
+            and line["column"].endswith("%")
+            and (number := line["value"])
+        }
+    rows = {}
+    for line in printed_table(table):
+        if line["devices"] != "Avg." and line["value"]:
+            cell = int(line["target_accuracy_pct"]), int(line["devices"][:-1])
+            rows.setdefault(line["experiment"], {})[cell] = float(line["value"])
+    base = rows["DS (baseline)"]
+    if label == "DS":
+        return base
+    gains = rows[label.replace("MD", "MW").replace(",", "≻")]
+    return {cell: base[cell] - gains[cell] for cell in gains if cell in base}
 
 
 def weights(criteria, orderings):
@@ -98,3 +141,102 @@ def cohorts(name, seed, label):
     values = {x: np.array(of[x], float) for x in ("DS", "LD", "MD")}
     for one in np.unique(number):
         yield {name: each[number == one] for name, each in values.items()}
+
+
+class Part(NamedTuple):
+    """A number of a claim: own minus base under each seed, and what the paper has.
+
+    Attributes:
+        name: what it is called in the table of claims.
+        folders: the folders of the runs.
+        own: the one side under each seed; empty where it is not known.
+        base: the other side, or a number.
+        relation: where the claim puts the difference, a word and its limits.
+        printed: the least and the most that the paper prints for it, if anything.
+        digits: decimals that are shown.
+        columns: how many of the paper's columns it is of, where it is not of all.
+        alike: whether both sides weigh the clients alike in every round.
+        lacking: whether the runs have another network than the paper's, or too few
+            rounds.
+    """
+
+    name: str
+    folders: Sequence[str]
+    own: Sequence[float]
+    base: Sequence[float]
+    relation: Sequence
+    printed: Sequence[float] = ()
+    digits: int = 1
+    columns: str = ""
+    alike: bool = False
+    lacking: bool = False
+
+
+MORE, LESS = ("more than 0",), ("less than 0",)
+
+
+def limits(word, *numbers):
+    """The least and the most that a relation allows."""
+    return {
+        "more than 0": lambda: (0, math.inf),
+        "less than 0": lambda: (-math.inf, 0),
+        "within": lambda size: (-size, size),
+        "between": lambda least, most: (least, most),
+        "at most": lambda most: (-math.inf, most),
+        "at least": lambda least: (least, math.inf),
+    }[word](*numbers)
+
+
+SHORT = "not run far enough"
+WORST_FIRST = ("not reproduced", SHORT, "open", "reproduced")
+
+
+def verdict_on(part):
+    """The verdict on a number, as `docs/claims.md` says it under "How to read it"."""
+    of_a_sign = part.relation[0] in ("more than 0", "less than 0")
+    of_a_size = part.relation[0] in ("within", "between")
+    if part.alike and of_a_sign:
+        return "not reproduced"
+    if part.alike and part.relation[0] == "within":
+        return "reproduced"
+    if len(part.own) < 5 or part.lacking:
+        return SHORT
+    least, most = limits(*part.relation)
+    differences = np.subtract(part.own, part.base)
+    mean, half = np.mean(differences), half_interval(differences)
+    low, high = mean - half, mean + half
+    if part.columns and part.printed:
+        if max(part.printed) <= least or min(part.printed) >= most:
+            return SHORT  # In these columns the paper's own table does not show it.
+    if part.columns and of_a_size:
+        return SHORT
+    if low > most or high < least:
+        return "not reproduced"
+    if least <= low and high <= most and not (of_a_sign and 0 in (low, high)):
+        return "reproduced"
+    if part.printed and not of_a_size:
+        if max(part.printed) < low or min(part.printed) > high:
+            return "not reproduced"
+    return SHORT if part.columns else "open"
+
+
+def text_of(part):
+    """A number as the table of claims has it; empty where it is not known."""
+    if not len(part.own):
+        return ""
+
+    def signed(number):
+        return f"{round(number, part.digits) + 0.0:+.{part.digits}f}"
+
+    differences = np.subtract(part.own, part.base)
+    words = ", ".join(filter(None, [part.name, part.columns]))
+    words += f" {signed(np.mean(differences))}"
+    if len(differences) >= 5:
+        words += f" ± {half_interval(differences):.{part.digits}f}"
+    if len(differences) > 1 and np.std(part.base) > 0:
+        # Two runs of the base under other seeds differ by the root of two deviations.
+        floor = math.sqrt(2 / len(differences)) * np.std(part.base, ddof=1)
+        words += f" (noise floor {floor:.{part.digits}f})"
+    if part.printed:
+        words += ", printed " + " to ".join(dict.fromkeys(map(signed, part.printed)))
+    return words

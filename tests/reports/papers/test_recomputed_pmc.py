@@ -1,4 +1,4 @@
-"""PMC: numbers of the claims and of its page, from the kept records by NumPy alone."""
+"""PMC: numbers of its page, from the kept records by NumPy alone."""
 
 import csv
 import itertools
@@ -13,7 +13,6 @@ from recomputing import (
     PAGES,
     SEEDS,
     STUDENTS_T,
-    claimed,
     cohorts,
     column,
     half_interval,
@@ -29,7 +28,6 @@ SHARES = range(10, 100, 10)
 LATE = [column for column in COLUMNS if column[0] == 95]
 PMC = (KEPT.parents[1] / "docs" / "pmc.md").read_text("utf-8")
 LONG = [("mnist_table4_long", seed) for seed in SEEDS]
-NINE = [*LONG, ("mnist_table4", 5), *(("mnist_table4_ld", k) for k in (6, 7, 8))]
 
 
 def printed(table, row):
@@ -46,24 +44,6 @@ def early(name, seed, above=0):
     """The rounds of DS, of which the first 30 count."""
     found = rounds(name, seed, "DS", above=above)
     return {column: one for column, one in found.items() if one <= 30}
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "folders", "targets"),
-    [
-        ("Label diversity brings nothing.", "at the four targets", LONG, (70, 95)),
-        ("The text: LD reaches 70 and 80 % sooner", "at 70 and 80 %", NINE, (70, 80)),
-    ],
-)
-def test_rounds_that_ld_saves_over_ds(words, name, folders, targets):
-    asked = [c for c in COLUMNS if targets[0] <= c[0] <= targets[1]]
-    runs = [[rounds(*of, label) for label in ("LD", "DS")] for of in folders]
-    saved = [np.mean([ds[c] - ld[c] for c in asked]) for ld, ds in runs]
-    gain = np.mean([printed(4, "LD")[column] for column in asked])
-    ours = claimed(words)["ours"]
-    assert f"LD {name} {text(saved, 1)}" in ours
-    if name == "at the four targets":
-        assert ours.endswith(f"printed {gain:+.1f}")
 
 
 @pytest.mark.parametrize(("name", "table"), [("mnist_table4", 4), ("mnist_table2", 2)])
@@ -366,26 +346,3 @@ def test_both_rules_of_reaching_a_target_are_on_the_page(data, table, name):
         assert f"paper's number in {inside[0]} and in {inside[1]} of Table 4" in words
         found = f"holds {inside[1]} of Table 4's 36 rounds ({inside[0]} at or above"
         assert found in said("README.md")
-
-
-def test_the_most_labels_of_a_client():
-    name = "mnist_table4_relu"
-    most = [column(name, seed, "DS", "cohort", "LD").max() for seed in SEEDS]
-    row = claimed("samples of more than two digits")
-    assert row["ours"].endswith(f"beyond two {text(np.array(most) - 2, 1)}")
-    assert row["verdict"] == "not reproduced"
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_ld_and_ds_have_equal_weights_where_the_data_is_iid(seed):
-    labels = ("LD", "DS", "MD")
-    both = [runs_of("mnist_table2_relu", "cohort")[seed, x] for x in labels]
-    ld, ds, md = ([t[x] for x in ("round", "client", "weight")] for t in both)
-    assert ld == ds and ld[2] != md[2]
-    row = claimed("LD and MW are slightly slower than DS at 95 %")
-    assert row["verdict"] == "not reproduced"
-    assert row["decided_by"] == "LD at 95 %" and "weights are equal" in row["why"]
-    assert (
-        claimed("LD is, on average, the same for all clients")["verdict"]
-        == "reproduced"
-    )
