@@ -1,9 +1,7 @@
 """The papers' printed numbers, and PMC's as runs."""
 
 import csv
-import math
 import pathlib
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,63 +13,24 @@ CB_BEFORE = ("CB≻DS≻IS", "CB≻IS≻DS")
 """The rows of Table 6 with cells that cannot be."""
 
 
-class Page:
-    """The published tables as printed, read without the package."""
+def printed_lines(number):
+    """Of PMC's Tables 2, 4 and 6: (experiment, target) -> column -> number.
 
-    folder = FOLDER
-    names = sorted(path.stem for path in FOLDER.glob("*.csv"))
-    never = math.inf
-
-    @staticmethod
-    def cells(name):
-        """(the columns that say which cell) -> the text on the page."""
-        with open(FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))[1:]
-        table = {tuple(row[:-2]): row[-2] for row in rows}
-        assert len(table) == len(rows), "a cell is there twice"
-        return table
-
-    @staticmethod
-    def number(printed):
-        if printed.endswith("%"):
-            return Fraction(printed[:-1]) / 100
-        return Fraction(printed.replace(",", "."))
-
-    @classmethod
-    def rounds(cls, printed):
-        return cls.never if printed == "—" else cls.number(printed)
-
-    @staticmethod
-    def cut(value, printed):
-        """The value with its decimals cut to as many as are printed."""
-        scale = 10 ** len(printed.replace(",", ".").partition(".")[2])
-        return Fraction(math.floor(value * scale), scale)
-
-    @staticmethod
-    def rounded(value, printed):
-        scale = 10 ** len(printed.replace(",", ".").partition(".")[2])
-        return Fraction(round(value * scale), scale)
-
-    @staticmethod
-    def steps_down(line):
-        """The neighbors of a line of which the second is smaller than the first."""
-        names = list(line)
-        return [(a, b) for a, b in zip(names, names[1:]) if line[b] < line[a]]
-
-    @classmethod
-    def by_line(cls, number):
-        """Of PMC's Tables 2, 4 and 6: (experiment, target) -> column -> number."""
-        found = {}
-        for (name, _, target, column), text in cls.cells(f"pmc_table{number}").items():
-            value = np.nan if text == "—" else float(cls.number(text))
-            found.setdefault((name, int(target)), {})[column] = value
-        return found
+    They are read without the package. NaN stands for a dash.
+    """
+    lines = {}
+    with open(FOLDER / f"pmc_table{number}.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            line = row["experiment"], int(row["target_accuracy_pct"])
+            value = float(row["value"] or "nan")
+            lines.setdefault(line, {})[row["devices"]] = value
+    return lines
 
 
 @pytest.fixture(scope="session")
-def page():
-    """The published tables as printed."""
-    return Page
+def pmc_lines():
+    """The function `printed_lines`."""
+    return printed_lines
 
 
 @pytest.fixture
@@ -101,7 +60,7 @@ def published_as_runs(arriving):
     """
 
     def make(number, target, rounds, labels=str, **options):
-        cells = Page.by_line(number)
+        cells = printed_lines(number)
         base = cells["DS (baseline)", target]
         runs = {"DS": _line(base, rounds)}
         for (name, goal), gains in cells.items():

@@ -31,7 +31,7 @@ def test_every_ordering_is_drawn_over_all_rounds_with_ds_behind():
 CORRECT = [[min(5 * number, 95)] for number in range(1, 31)]
 
 
-def test_the_printed_rounds_are_hollow_marks_with_ours(page):
+def test_the_printed_rounds_are_hollow_marks_with_ours(pmc_lines):
     """Table 4: half of the devices have 70 and 80 % in DS's round 10, LD gains 0."""
     runs = made({"DS": CORRECT, "LD": CORRECT}, [100], experiment="mnist_noniid")
     figure = pmc_figures.draw(runs, "title")
@@ -40,7 +40,7 @@ def test_the_printed_rounds_are_hollow_marks_with_ours(page):
     assert {tuple(mark.get_facecolor()[0]) for mark in theirs} == {(1, 1, 1, 1)}
     for mark in ours:
         assert mark.get_facecolor().tolist() == mark.get_edgecolor().tolist()
-    cells = page.by_line(4)
+    cells = pmc_lines(4)
     rounds = [
         cells["DS (baseline)", target]["50%"] - cells["LD", target]["50%"]
         for target in (70, 80, 90)

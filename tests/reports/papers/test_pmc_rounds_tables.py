@@ -198,14 +198,14 @@ def test_the_label_question_is_not_put_to_runs_that_cannot_answer_it(
 @pytest.mark.parametrize(
     ("number", "experiment"), [(2, "mnist_iid"), (4, "mnist_noniid"), (6, "celeba")]
 )
-def test_a_flag_file_runs_what_the_tables_need(number, experiment, page):
+def test_a_flag_file_runs_what_the_tables_need(number, experiment, pmc_lines):
     path = ROOT / "experiments" / f"pmc_table{number}.flags"
     flags = [line for line in path.read_text().split("\n") if line[:1] == "-"]
     assert {f"--experiment={experiment}", "--priority=all", "--predictions"} < {*flags}
     assert pmc_paper.PAPER[experiment].rounds_table == number
     (rounds,) = [int(f.split("=")[1]) for f in flags if f.startswith("--rounds=")]
     # Long enough for the latest round of the published table.
-    cells = page.by_line(number)
+    cells = pmc_lines(number)
     latest = max(
         np.nanmax(
             [cells["DS (baseline)", target][s] - gains[s] for s in gains if s in base]
