@@ -50,6 +50,10 @@ def of(mean, sign="more", *limits, **keys):
         (of(-3, printed=(-0.5, -0.5), part=PART), SHORT, "not even the paper's table"),
         (of(0, "none", 3, printed=(4.0, 4.0), part=PART), SHORT, "table shows it"),
         (of(1.5, part=PART), SHORT, "do not decide it"),
+        # A sign is decided by a part of the columns, too.
+        (of(3, part=PART), YES, ""),
+        (of(-3, part=PART), NO, BEYOND),
+        (of(0.3, "less", printed=(-8.1, -8.1), part=PART), NO, "not the paper's"),
         # The late columns may change a size, whatever the early ones have.
         (of(9, "none", 3, part=PART), SHORT, "do not decide it"),
         (of(0, "none", 3, part=PART), SHORT, "do not decide it"),
