@@ -278,27 +278,28 @@ OBSTACLES = "dual_criterion_obstacles"
 # Claims on points that no kept runs decide: the experiment, the runs, what they are
 # compared with, and the least and the most.
 POINTS = {
-    "PMC-18": ("celeba", ["CB"], "DS", BELOW),
-    "PMC-19": ("celeba", ["IS"], "DS", (-0.5, 0.5)),
-    "PMC-22": ("mnist_iid", EIGHT, "DS", (-0.5, 0.5)),
-    "PMC-36": ("celeba", ["DS,CB,IS"], "DS", ABOVE),
-    "PMC-37": ("celeba", ["DS,CB,IS"], "CB", ABOVE),
-    "Dual-12": (OBSTACLES, ["dual"], "personalized", (-1, math.inf)),
-    "Dual-13": (OBSTACLES, ["dual"], "simple_average", ABOVE),
-    "Dual-14": (OBSTACLES, ["dual"], "weighted_mean", ABOVE),
+    "DA-1": ("femnist", ["MD,DS,LD"], ["weighted_average", "owa", "choquet"], ABOVE),
+    "PMC-18": ("celeba", ["CB"], ["DS"], BELOW),
+    "PMC-19": ("celeba", ["IS"], ["DS"], (-0.5, 0.5)),
+    "PMC-22": ("mnist_iid", EIGHT, ["DS"], (-0.5, 0.5)),
+    "PMC-36": ("celeba", ["DS,CB,IS"], ["DS"], ABOVE),
+    "PMC-37": ("celeba", ["DS,CB,IS"], ["CB"], ABOVE),
+    "Dual-12": (OBSTACLES, ["dual"], ["personalized"], (-1, math.inf)),
+    "Dual-13": (OBSTACLES, ["dual"], ["simple_average"], ABOVE),
+    "Dual-14": (OBSTACLES, ["dual"], ["weighted_mean"], ABOVE),
 }
 
 
 @pytest.mark.parametrize("claim", POINTS)
 def test_points_are_reproduced_within_their_limits_alone(claim):
     """All runs of a side have one accuracy, in all rounds and under all seeds."""
-    experiment, labels, base, (low, high) = POINTS[claim]
+    experiment, labels, bases, (low, high) = POINTS[claim]
     leads = {low - 0.1: False, low + 0.1: True, high - 0.1: True, high + 0.1: False}
     settings = {"experiment": experiment, "judge_on": "test", "data_clients": 3}
     for lead, holds in leads.items():
         if math.isfinite(lead):
-            accuracies = {label: 0.5 + lead / 100 for label in labels}
-            accuracies[base] = 0.5
+            accuracies = dict.fromkeys(labels, 0.5 + lead / 100)
+            accuracies.update(dict.fromkeys(bases, 0.5))
             runs = [
                 run(label, seed, [accuracy] * 100, algorithm=label, **settings)
                 for seed in range(5)
