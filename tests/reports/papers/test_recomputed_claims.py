@@ -128,23 +128,26 @@ def saved(
     both = [*labels, *over]
     there = reached(columns, of_runs, both)
     count = count_of((len(there), len(columns))) if there else ""
-    sides, sizes = [(), ()], []
+    sides, printed = [(), ()], ()
     if there:
         sides = [
             pick([-mean_rounds(there, of_runs, label) for label in side], axis=0)
             for side in (labels, over)
         ]
-        sizes = [
+        gain, base_gain = (
             pick([np.mean(printed_gains(of_runs, label, there)) for label in side])
             for side in (labels, over)
-        ]
-    printed = (sizes[0] - sizes[1],) * 2 if np.isfinite(sizes).all() and sizes else ()
+        )
+        if in_words and not count:
+            printed = in_words
+        elif math.isfinite(gain - base_gain):
+            printed = (gain - base_gain,) * 2
     return Part(
         name,
         [folder for folder, _ in of_runs],
         *sides,
         relation,
-        in_words if in_words and there and not count else printed,
+        printed,
         digits,
         count,
         alike=len(both) == 2 and weigh_alike(of_runs, *both),
@@ -223,12 +226,22 @@ def lead(
     )
 
 
-def best_epoch(name, folder, clients, algorithm, base, relation=MORE, **options):
+def best_epoch(
+    name,
+    folder,
+    clients,
+    algorithm,
+    base,
+    relation=MORE,
+    metric="Accuracy",
+    seeds=SEEDS,
+):
     """Dual's lead over another algorithm at the best epoch of each, in points.
 
-    Nothing is said of weights: each is an algorithm of its own.
+    Precision, F1 and MCC, of Dual-6 and Dual-7, are of the answers to each image, which
+    are not kept: they are read from our kept table, and only what follows from them is
+    recomputed. Nothing is said of weights: each is an algorithm of its own.
     """
-    metric, seeds = options.get("metric", "Accuracy"), options.get("seeds", SEEDS)
     table = f"dual_table4{'_seeds' if len(seeds) > 1 else ''}.csv"
     sides, sizes = [], []
     for side in (algorithm, base):
@@ -241,8 +254,6 @@ def best_epoch(name, folder, clients, algorithm, base, relation=MORE, **options)
             label = f"{side}, {clients} clients"
             values = [best_accuracy(folder, seed, label, clients) for seed in seeds]
         else:
-            # Of each image's answer, which is not kept: only what follows from these
-            # metrics can be recomputed.
             values = [
                 float(line["ours_best_epoch"])
                 for line in read_csv(KEPT / folder / table)
