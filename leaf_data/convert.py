@@ -324,6 +324,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         help="of each client's examples, to test on; where LEAF's files have no others",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the test fraction")
+    words = "draw all or none of the examples that are equal, to test on"
+    parser.add_argument("--keep_equal_together", action="store_true", help=words)
     given = parser.parse_args(arguments)
     try:
         folder, label, classes = given.folder, given.label, {}
@@ -344,7 +346,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         else:
             clients = clients_of_leaf(folder)
         shown = tqdm.tqdm(clients, "clients", unit="client", mininterval=1)
-        how = {"test_fraction": fraction, "seed": given.seed}
+        how = {
+            "test_fraction": fraction,
+            "seed": given.seed,
+            "keep_equal_together": given.keep_equal_together,
+        }
         names = [text for text in classes if _float(text) is None]
         options = {"classes": names} if names else {}
         write_store(shown, given.store, options=options, **how)
