@@ -215,19 +215,22 @@ def _rows(
             content = io.BytesIO(data_files.read(path))
             text = io.TextIOWrapper(content, "utf-8-sig", newline="")
             rows = csv.reader(text, strict=True)
-            header = next(rows, [])
+            header: list[str] = next(filter(any, rows), [])
             columns = columns or header
             if header != columns:
                 first = os.path.basename(files[0].path)
-                raise DataError(f"{path}: its columns differ from those of {first}")
+                odd = ", ".join(sorted({*columns} ^ {*header})) or "the order"
+                raise DataError(
+                    f"{path}: its columns differ from those of {first}: {one_line(odd)}"
+                )
             for column in [*needed, *columns]:
                 if columns.count(column) != 1 or len(columns) <= len(needed):
                     words = f"{one_line(column, 40)} once, and others"
                     raise DataError(f"{path}: must have {words}: {one_line(columns)}")
             where = ""
             for row in rows:
-                if len(row) < 2 and not "".join(row).strip():
-                    continue  # An empty line is no row.
+                if not "".join(row).strip():
+                    continue  # An empty line is not a row, nor one of commas alone.
                 where = f"{path}: line {rows.line_num}"  # As editors count.
                 if len(row) != len(columns):
                     words = f"has {len(row)} fields, not {len(columns)}"
@@ -280,9 +283,7 @@ def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[A
     return found, labels
 
 
-def _notes(
-    folder: str, files: Sequence[NamedFile], test_fraction: float
-) -> Iterator[str]:
+def _notes(folder: str, files: Sequence[NamedFile]) -> Iterator[str]:
     """Yields what users need to know of a folder of CSVs before it is read."""
     if unread := csv_folder.list_unread(folder, files):
         names = one_line(", ".join(unread), 300)
@@ -296,10 +297,9 @@ def _notes(
                 (tests[0], len(tests)),
             )
         )
-        unused = " --test_fraction has no effect." if test_fraction else ""
         yield (
             f"by their names the training set is {train}, the test set {test}: rename "
-            f"files that are not.{unused}"
+            "files that are not"
         )
 
 
@@ -321,7 +321,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         "--test_fraction",
         type=float,
         default=0.0,
-        help="of each client's examples, to test on; where LEAF's files have no others",
+        help="of each client's examples, to test on; where no files have others",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the test fraction")
     words = "draw all or none of the examples that are equal, to test on"
@@ -329,13 +329,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     given = parser.parse_args(arguments)
     try:
         folder, label, classes = given.folder, given.label, {}
-        fraction, files = given.test_fraction, []
         if label:
             files = csv_folder.find(folder)
-            for note in _notes(folder, files, fraction):
+            parts = [file.part for file in files]
+            for note in _notes(folder, files):
                 print(f"{parser.prog}: {note}", file=sys.stderr)
-            if any(file.part == "test" for file in files):
-                fraction = 0.0  # As the note says.
             if given.label_type == "class":
                 classes = classes_of_csvs(folder, label)
             clients = clients_of_csvs(folder, label, classes, given.client, given.join)
@@ -344,7 +342,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         elif given.join:
             raise DataError("--join needs --label: it joins the rows of CSVs")
         else:
+            parts = [file.part for file in leaf_json.find("LEAF", [folder])]
             clients = clients_of_leaf(folder)
+        fraction = given.test_fraction
+        if fraction and "test" in parts:
+            fraction = 0.0
+            print(
+                f"{parser.prog}: --test_fraction has no effect, because there are test "
+                "files",
+                file=sys.stderr,
+            )
         shown = tqdm.tqdm(clients, "clients", unit="client", mininterval=1)
         how = {
             "test_fraction": fraction,
@@ -357,7 +364,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         data = open_store(given.store)
         print(data.describe())
         if label and not given.client and len(data.client_ids) == 1:
-            number = "one CSV" if len(files) == 1 else "one CSV of each part"
+            number = "one CSV" if len(parts) == 1 else "one CSV of each part"
             print(
                 f"{parser.prog}: all examples are of one client, "
                 f"{data.client_ids[0]}, because there is {number}: --client=COLUMN "

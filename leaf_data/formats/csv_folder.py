@@ -53,19 +53,25 @@ def _of_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
             if named in (TRAIN, TEST) and named != part:
                 raise DataError(f"{path}: a {named} file where {part} should be")
             files.append(NamedFile(path, part, rest))
-    if len(files) == 2:  # However the two are called.
+    if len(files) == 2 and files[0].rest != files[1].rest:  # However they are called.
         return [file._replace(rest="") for file in files]
     return files
 
 
 def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
-    """Returns what is in a folder and is none of its CSVs, hidden files excepted."""
-    read = {os.path.relpath(file.path, folder).split(os.sep)[0] for file in files}
-    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    """Returns what is beside the CSVs of a folder and is not read, but hidden files."""
+    read = [os.path.normpath(file.path) for file in files]
+    parents = dict.fromkeys([os.path.normpath(folder), *map(os.path.dirname, read)])
+    paths = [
+        os.path.join(parent, name)
+        for parent in parents
+        for name in sorted(os.listdir(parent))
+        if not name.startswith(".")
+    ]
     return [
-        name + (os.sep if os.path.isdir(os.path.join(folder, name)) else "")
-        for name in names
-        if name not in read
+        os.path.relpath(path, folder) + (os.sep if os.path.isdir(path) else "")
+        for path in paths
+        if path not in {*read, *parents}
     ]
 
 

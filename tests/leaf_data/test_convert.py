@@ -75,7 +75,7 @@ IDS = "leaf_data.write_store takes ids as int32"
         ("," * 99_999 + "\n", ": must have kind once, and others"),
         ("kind\n1\n", ": must have kind once, and others: ['kind']"),
         ("kind,a,a\n0,1,1\n", ": must have a once, and others: ['kind', 'a', 'a']"),
-        ("a,kind\n1,0\n", ": its columns differ from those of c.csv"),
+        ("a,kind\n1,0\n", ": its columns differ from those of c.csv: b"),
         ("a,kind,b\n", ": has no rows: take it out of the folder"),
         # As an editor counts them, the header first.
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
@@ -400,7 +400,11 @@ def test_files_of_a_client_are_joined_where_that_is_asked_for(tmp_path):
 def test_what_is_no_csv_is_named_and_empty_lines_are_no_rows(tmp_path, capsys):
     write_csvs(
         tmp_path / "f",
-        {"a.csv": ["a,y", "1,0", "", "2,1", "", "  ", ""], "b.tsv": [], ".c": []},
+        {
+            "a.csv": ["", "a,y", "1,0", "", "2,1", "", "  ", ",", ",,,"],
+            "b.tsv": [],
+            ".c": [],
+        },
     )
     for name in ("b.zip", "b.xlsx", "README"):
         (tmp_path / "f" / name).write_text("")
@@ -410,6 +414,26 @@ def test_what_is_no_csv_is_named_and_empty_lines_are_no_rows(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert "these are not: README, b.tsv, b.xlsx, b.zip, old/\n" in err
     assert "train: 1 example, " in out and "test: 1 example, " in out
+
+
+def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys):
+    write_csvs(tmp_path / "f", {"train/a.csv": TRAIN_ROWS, "test/a.csv": TEST_ROWS})
+    for path in ("train/b.tsv", "x.zip", "val/a.csv", "test/.hidden"):
+        write_csvs(tmp_path / "f", {path: []})
+    given = [f"{tmp_path}/f/", str(tmp_path / "store"), "--label=y"]
+    assert convert.main(given) == 0
+    assert "these are not: val/, x.zip, train/b.tsv\n" in capsys.readouterr().err
+    assert list(leaf_data.open_store(tmp_path / "store").client_ids) == ["a"]
+
+
+def test_a_fraction_beside_leafs_test_files_has_no_effect(tmp_path, capsys):
+    for part, x in (("train", [[0], [1], [2], [3]]), ("test", [[4]])):
+        leaf_file(tmp_path, part, {"u": (x, [0] * len(x))})
+    given = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=.5"]
+    assert convert.main(given) == 0
+    assert "--test_fraction has no effect, because there are" in capsys.readouterr().err
+    data = leaf_data.open_store(tmp_path / "store")
+    assert data.train_examples.num_examples == 4 and data.test_examples.x == [[4]]
 
 
 RATINGS = "user,movie,rating\n" + "7,1,{0}\nx y,2,{1}\n7,3,{2}\n"
