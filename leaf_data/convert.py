@@ -7,7 +7,8 @@ Of LEAF's data sets those can be taken whose x are numbers of one shape: they be
 float32. Texts and names of images are refused. Of CSVs, one for each client and named
 after it, or of a column of their names, `--client`, the column `--label` is y: whole
 numbers from 0, or words, which become classes in sorted order, or with
-`--label_type=number` the values of a regression. The others are x, float32.
+`--label_type=number` the values of a regression. The others are x, float32. Files named
+as a training and a test set (`train.csv`, `test.csv`) are these.
 """
 
 from __future__ import annotations

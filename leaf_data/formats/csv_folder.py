@@ -68,10 +68,11 @@ def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
         for name in sorted(os.listdir(parent))
         if not name.startswith(".")
     ]
+    known = {*read, *parents}
     return [
         os.path.relpath(path, folder) + (os.sep if os.path.isdir(path) else "")
         for path in paths
-        if path not in {*read, *parents}
+        if path not in known
     ]
 
 

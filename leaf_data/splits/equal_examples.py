@@ -26,7 +26,9 @@ def example_keys(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int
         both = [np.ascontiguousarray(a[start : start + _ROWS] + a.dtype.type(0))
                 for a in (x, y)]  # fmt: skip
         count = len(both[1])
-        rows = np.concatenate([a.view(np.uint8).reshape(count, -1) for a in both], 1)
+        rows = np.concatenate(
+            [a.view(np.uint8).reshape(count, a[:1].nbytes) for a in both], 1
+        )
         keys[start : start + count] = [hash(row.tobytes()) for row in rows]
     return keys
 
