@@ -101,8 +101,9 @@ def _with_examples(user: str, parts: list[Any], path: str) -> Iterator[Client]:
     if not full:
         _LOG.warning("%s: user %s has no examples, and is excluded", path, user)
         return
-    empty = [array[:0] for array in full[0]]
-    yield (user, *(a for part in parts for a in (part if len(part[1]) else empty)))
+    empty = [values[:0] for values in full[0]]
+    filled = [part if len(part[1]) else empty for part in parts]
+    yield (user, *(values for part in filled for values in part))
 
 
 def classes_of_csvs(folder: str, label: str) -> dict[str, int]:

@@ -179,11 +179,12 @@ def test_keeping_equal_examples_together_changes_nothing_without_any(caplog):
     data = toy_dataset(
         train_examples=numbered_rows(values), test_examples=numbered_rows([[], []])
     )
-    pairs = [data.hold_out(0.3, 5, keep_equal_together=k) for k in (False, True)]
-    for one, other in ((p[0].train_examples, q[0].train_examples) for p, q in [pairs]):
-        np.testing.assert_array_equal(one.x, other.x)
-    np.testing.assert_array_equal(pairs[0][1].x, pairs[1][1].x)
-    assert not caplog.records and pairs[0][1].sizes.tolist() == [3, 12]
+    (kept, aside), (same, together) = (
+        data.hold_out(0.3, 5, keep_equal_together=keep) for keep in (False, True)
+    )
+    np.testing.assert_array_equal(kept.train_examples.x, same.train_examples.x)
+    np.testing.assert_array_equal(aside.x, together.x)
+    assert not caplog.records and aside.sizes.tolist() == [3, 12]
 
 
 @pytest.mark.parametrize(

@@ -218,9 +218,9 @@ def test_without_equal_examples_the_same_are_drawn(tmp_path, caplog):
         clients = [("a", *numbers(41)), ("b", *numbers(30, 1))]
         options = {"test_fraction": 0.3, "keep_equal_together": together}
         written(path, clients, **options)
-    one, other = (leaf_data.open_store(path / "store") for path in paths)
+    apart, together = (leaf_data.open_store(path / "store") for path in paths)
     for part in ("train_examples", "test_examples"):
-        np.testing.assert_array_equal(getattr(one, part).x, getattr(other, part).x)
+        np.testing.assert_array_equal(getattr(apart, part).x, getattr(together, part).x)
     assert not caplog.records
 
 

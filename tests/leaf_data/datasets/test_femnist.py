@@ -214,6 +214,13 @@ def test_training_and_test_files_are_of_one_draw(tmp_path, first, refused):
     assert seen(load(tmp_path).test_examples) == {"b": numbered(2, first, first + 4)}
 
 
+def test_a_few_images_twice_are_leafs(tmp_path):
+    """`-s iid` mixes writers, of each of whom LEAF writes one image twice."""
+    write(tmp_path / "train" / "a.json", {"b": images_of(2, 20)})
+    write(tmp_path / "test" / "b.json", {"b": images_of(2, 10, 17)})
+    assert load(tmp_path).test_examples.num_examples == 10
+
+
 def test_a_user_without_any_example_is_named(tmp_path):
     write_split(tmp_path)
     for part, first in (("train", 0), ("test", 3)):
