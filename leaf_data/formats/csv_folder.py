@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import Optional
 
 from leaf_data.errors import DataError, one_line
 from leaf_data.formats import file_parts
@@ -39,8 +40,8 @@ def find(folder: str) -> list[NamedFile]:
     }
     if all(parts.values()):
         return _of_subfolders(parts)
-    others = [name for name in names if os.path.isdir(os.path.join(folder, name))]
-    hint = f": subfolders are not read: {one_line(', '.join(others))}" if others else ""
+    unread = one_line(", ".join(list_unread(folder, ())), 300) if names else ""
+    hint = f": these are not read: {unread}" if unread else ""
     raise DataError(f"{folder}: has no CSV{hint}")
 
 
@@ -120,7 +121,7 @@ def client_key(name: str) -> str:
 
 
 def check_spellings(places: Mapping[str, str], column: str) -> None:
-    """Refuses names of clients that are one number, as 7 and 007.
+    """Refuses names of clients that are one whole number, as 7 and 007.
 
     Args:
         places: by client, where its name stands first, as the error names it.
@@ -131,8 +132,9 @@ def check_spellings(places: Mapping[str, str], column: str) -> None:
     """
     names: dict[Decimal, str] = {}
     for name, where in places.items():
-        if _NUMBER.fullmatch(name):
-            other = names.setdefault(Decimal(name), name)
+        number = _read_number(name)
+        if number is not None and number == number.to_integral_value():
+            other = names.setdefault(number, name)
             if other != name:
                 raise DataError(
                     f"{where}: {column} is {name!r}, and {other!r} in "
@@ -143,5 +145,9 @@ def check_spellings(places: Mapping[str, str], column: str) -> None:
 
 def has_decimals(names: Iterable[str]) -> bool:
     """Whether a name is a number that is not whole, as versions 1.0 and 1.1 have it."""
-    numbers = [Decimal(name) for name in names if _NUMBER.fullmatch(name)]
+    numbers = filter(None, map(_read_number, names))
     return any(number != number.to_integral_value() for number in numbers)
+
+
+def _read_number(name: str) -> Optional[Decimal]:
+    return Decimal(name) if _NUMBER.fullmatch(name) else None

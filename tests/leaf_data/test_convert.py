@@ -352,7 +352,8 @@ SHARED = ["u,a,y", "7,1,0", "8,2,1"]
         ),
         ({"1": SHARED, "01": SHARED}, "", "f/1.csv: the name is '1', and '01' in F/01"),
         ({"a": [*SHARED, " ,3,1"]}, "--client=u", "f/a.csv: line 4: the column u is e"),
-        ({"sub/a": SHARED}, "", "f: has no CSV: subfolders are not read: sub"),
+        ({"sub/a": SHARED}, "", "f: has no CSV: these are not read: sub/"),
+        ({"train/a": SHARED}, "", "f: has no CSV: these are not read: train/"),
     ],
 )
 def test_what_is_trained_on_and_by_whom_is_never_guessed(
@@ -376,6 +377,7 @@ def test_what_is_trained_on_and_by_whom_is_never_guessed(
         (("1.0 2.", "3.00 -4.0"), {"1": 1, "2": 1, "3": 1, "-4": 1}),
         # Versions, which are numbers by their form alone, and names.
         (("1.0 1.1", "2.0 x"), {"1.0": 1, "1.1": 1, "2.0": 1, "x": 1}),
+        (("1.1 1.10", "0.5 5e-1"), {"1.1": 1, "1.10": 1, "0.5": 1, "5e-1": 1}),
         (("007 u1.0", "1a 1"), {"007": 1, "u1.0": 1, "1a": 1, "1": 1}),
     ],
 )
