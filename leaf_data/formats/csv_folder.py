@@ -10,7 +10,7 @@ from typing import Optional
 
 from leaf_data.errors import DataError, one_line
 from leaf_data.formats import file_parts
-from leaf_data.formats.file_parts import TEST, TRAIN, NamedFile
+from leaf_data.formats.file_parts import TEST, TRAIN, VALIDATION, NamedFile
 
 _ENDING = ".csv"
 _WHOLE_AS_FLOAT = re.compile(r"([+-]?\d+)\.0*", re.ASCII)
@@ -22,7 +22,8 @@ _NUMBER = re.compile(
 def find(folder: str) -> list[NamedFile]:
     """Returns the CSVs of a folder, training files first; `rest` names a file's client.
 
-    A folder without CSVs may have one of training and one of test files.
+    A folder without CSVs may have one of training and one of test files; validation
+    files are the test files where there are no others.
 
     Raises:
         DataError: there is no CSV, one is packed, or the names do not tell which are
@@ -34,12 +35,12 @@ def find(folder: str) -> list[NamedFile]:
         raise DataError(f"{os.path.join(folder, packed[0])} has to be unpacked first")
     if paths := file_parts.list_files(folder, _ENDING):
         return file_parts.assign_parts(paths)
-    parts = {
-        part: file_parts.list_files(file_parts.subfolder(folder, part), _ENDING)
-        for part in (TRAIN, TEST)
-    }
-    if all(parts.values()):
-        return _of_subfolders(parts)
+    train, test, validation = (
+        file_parts.list_files(file_parts.subfolder(folder, part), _ENDING)
+        for part in (TRAIN, TEST, VALIDATION)
+    )
+    if train and (test or validation):
+        return _of_subfolders({TRAIN: train, TEST: test or validation})
     unread = one_line(", ".join(list_unread(folder, ())), 300) if names else ""
     hint = f": these are not read: {unread}" if unread else ""
     raise DataError(f"{folder}: has no CSV{hint}")

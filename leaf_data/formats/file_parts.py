@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from leaf_data.errors import DataError, one_line
 
-TRAIN, TEST, ALL = "train", "test", "all"
-_VALIDATION = "validation"
+TRAIN, TEST, VALIDATION, ALL = "train", "test", "validation", "all"
 _WORDS = {
     TRAIN: ("train", "training", "trainings", "trn"),
     TEST: ("test", "testing", "tests", "tst", "eval", "evaluation", "holdout"),
-    _VALIDATION: ("validation", "valid", "val", "dev"),
+    VALIDATION: ("validation", "valid", "val", "dev"),
 }
 _ENDINGS = ("", "set", "data", "file", "split", "df")
 _PATTERNS = {
@@ -70,7 +69,7 @@ def assign_parts(paths: Sequence[str]) -> list[NamedFile]:
         for path, stem, some in zip(paths, stems, readings)
     ]
     by_part = {file.part: file for file in reversed(files)}
-    test = by_part.get(TEST, by_part.get(_VALIDATION))
+    test = by_part.get(TEST, by_part.get(VALIDATION))
     if TRAIN not in by_part or test is None:
         for file in files if len(files) > 1 else ():
             if file.part in (TRAIN, TEST) and not file.rest:
@@ -88,10 +87,10 @@ def assign_parts(paths: Sequence[str]) -> list[NamedFile]:
             f"{os.path.basename(by_part[ALL].path)} is neither by its name: move it to "
             "another folder, or rename the two if they are not"
         )
-    if TEST in by_part and _VALIDATION in by_part:
+    if TEST in by_part and VALIDATION in by_part:
         raise DataError(
             f"{pair} are a training and a test set; "
-            f"{os.path.basename(by_part[_VALIDATION].path)} is a validation set, which "
+            f"{os.path.basename(by_part[VALIDATION].path)} is a validation set, which "
             "is neither: move it to another folder, or add its rows to one of the two"
         )
     files = [file._replace(part=TEST) if file.part != TRAIN else file for file in files]

@@ -241,6 +241,7 @@ TEST_ROWS = ["u,a,y", *(f"{k % 2},{k},{k % 2}" for k in (106, 107, 108))]
         ("train", "dev"),
         ("train", "holdout"),
         ("train/a", "test/a"),
+        ("train/a", "Valid/b"),
         ("Training/mytrain", "Testing/mytest"),
     ],
 )
