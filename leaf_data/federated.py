@@ -303,7 +303,7 @@ class FederatedDataset:
 def _count_equal(train: Examples, test: Examples) -> int:
     """Returns how many test examples are training examples, too, by x and y.
 
-    0 for a store, which is not read for it: a warning says it when it is written.
+    0 for a store, which is not read for it: its options have the number.
     """
     if train.stored or test.stored:
         return 0

@@ -104,6 +104,9 @@ def write_store(
         else:
             sides = {} if keep_equal_together else None
             about = _write_clients(writer, clients, test_fraction, seed, sides)
+        if equal := about.pop("equal"):  # Then each run that reads it says so.
+            options["equal_test_examples"] = equal
+            _check_options(options)
         with reading(os.fspath(path), "cannot be written"):
             writer.finish({**about, "options": options})
 
@@ -216,8 +219,9 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
                 writer.append(f"{part}_{name}", array[start : start + _ROWS])
         writer.append(f"{part}_row_splits", examples.row_splits)
     both = data.train_examples, data.test_examples
-    _warn_of_equal(*(equal_examples.example_keys(e.x, e.y) for e in both), fraction=0)
+    keys = (equal_examples.example_keys(part.x, part.y) for part in both)
     return {
+        "equal": _warn_of_equal(*keys, fraction=0),
         "name": data.name,
         "source": source,
         "num_classes": data.num_classes,
@@ -267,9 +271,8 @@ def _write_clients(
     if not splits["test"][-1]:
         words = f"larger test_fraction than {fraction}" if fraction else "test_fraction"
         raise DataError(f"no client has test examples: give a {words}")
-    _warn_of_equal(
-        *(np.frombuffer(part, np.int64) for part in keys.values()), fraction=fraction
-    )
+    all_keys = (np.frombuffer(part, np.int64) for part in keys.values())
+    equal = _warn_of_equal(*all_keys, fraction=fraction)
     untested = np.flatnonzero(np.diff(splits["test"]) == 0)
     if fraction and len(untested):
         first = untested[0]
@@ -288,6 +291,7 @@ def _write_clients(
     for part, found in splits.items():
         writer.append(f"{part}_row_splits", np.array(found, np.int64))
     return {
+        "equal": equal,
         "name": "store",
         "source": "a store",
         "num_classes": num_classes,
@@ -299,8 +303,8 @@ def _write_clients(
 
 def _warn_of_equal(
     train: npt.NDArray[np.int64], test: npt.NDArray[np.int64], *, fraction: float
-) -> None:
-    """Warns of test examples that are trained on, too, by the examples' keys."""
+) -> int:
+    """Counts the test examples that are trained on, too, by keys, and warns of them."""
     equal = equal_examples.count_shared(train, test)
     if equal:
         _LOG.warning(
@@ -312,6 +316,7 @@ def _warn_of_equal(
             if fraction
             else "take them out of one of the two sets",
         )
+    return equal
 
 
 def _pairs(

@@ -187,11 +187,13 @@ def test_equal_examples_on_both_sides_are_counted_or_kept_together(
     data = leaf_data.open_store(written(tmp_path, clients))
     count, total = shared(data)
     assert count and f"{count} of {total} test examples are equal to" in caplog.text
+    assert data.describe().startswith(f"store (equal_test_examples={count})")
     caplog.clear()
     folder = tmp_path / "together"
     folder.mkdir()
     options = {"test_fraction": 0.2, "keep_equal_together": True}
     data = leaf_data.open_store(written(folder, clients, **options))
+    assert "equal" not in data.describe()
     assert shared(data) == (0, sum(sizes)) and list(data.test_examples.sizes) == sizes
     assert "are equal to" not in caplog.text
     if 0 in sizes:
@@ -227,7 +229,7 @@ def test_without_equal_examples_the_same_are_drawn(tmp_path, caplog):
 def test_the_header_records_the_names_of_classes(tmp_path):
     options = {"classes": ["no", "yes"]}
     leaf_data.write_store(
-        [("a", X, [0, 1], X, [1, 1])], tmp_path / "a", options=options
+        [("a", X, [0, 1], X + 1, [1, 1])], tmp_path / "a", options=options
     )
     data = leaf_data.open_store(tmp_path / "a")
     assert data.options == options
