@@ -429,6 +429,21 @@ def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys
     assert list(leaf_data.open_store(tmp_path / "store").client_ids) == ["a"]
 
 
+def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys):
+    rows = [f"{k},{k % 2}" for k in range(20)]
+    write_csvs(tmp_path / "f", {"a.csv": ["a,y", *rows, *rows]})
+    given = [str(tmp_path / "f"), str(tmp_path / "apart"), "--label=y"]
+    assert convert.main([*given, "--test_fraction=.5"]) == 0
+    data = leaf_data.open_store(tmp_path / "apart")
+    count = np.isin(data.test_examples.x, data.train_examples.x).sum()
+    assert count and f"(equal_test_examples={count})" in capsys.readouterr().out
+    given[1] = str(tmp_path / "together")
+    assert convert.main([*given, "--test_fraction=.5", "--keep_equal_together"]) == 0
+    data = leaf_data.open_store(tmp_path / "together")
+    assert not np.isin(data.test_examples.x, data.train_examples.x).any()
+    assert data.test_examples.num_examples == 20
+
+
 def test_a_fraction_beside_leafs_test_files_has_no_effect(tmp_path, capsys):
     for part, x in (("train", [[0], [1], [2], [3]]), ("test", [[4]])):
         leaf_file(tmp_path, part, {"u": (x, [0] * len(x))})
