@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.splits import partition
+from leaf_data.splits import equal_examples, partition
 
 if TYPE_CHECKING:
     import tensorflow_federated as tff
@@ -27,6 +28,7 @@ SERVER = "server"
 CENTRAL = "central"
 """The one client of `FederatedDataset.central_test`."""
 
+_LOG = logging.getLogger(__name__)
 # A separate stream: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
 _AT_ONCE = 1 << 16  # Clients.
@@ -173,18 +175,26 @@ class FederatedDataset:
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
     def hold_out(
-        self, fraction: float, seed: int = 0, *, pooled: bool = False
+        self,
+        fraction: float,
+        seed: int = 0,
+        *,
+        pooled: bool = False,
+        keep_equal_together: bool = False,
     ) -> tuple[FederatedDataset, Examples]:
         """Sets a random part of every client's training examples aside.
 
         Args:
             fraction: the part of each client's examples, between 0 and 1. Of n
-                examples `int(fraction * n)` are set aside, so that at least one
+                examples floor(fraction n) are set aside, so that at least one
                 remains.
             seed: the seed of the choice, 0 to 2**32 - 1.
             pooled: whether the examples set aside are mixed and dealt to the clients
                 anew, as many to each as were taken from it. By default they stay with
                 their client.
+            keep_equal_together: whether examples whose x and y are equal, of whichever
+                clients, are all set aside or all not; then clients may have fewer set
+                aside, or more. By default a warning counts those on both sides.
 
         Returns:
             The data set without them, and the examples set aside, of the same
@@ -197,12 +207,30 @@ class FederatedDataset:
             raise DataError(f"fraction must be between 0 and 1, got {fraction}")
         random = partition.random_state(seed, _HOLD_OUT_STREAM)
         examples = self.train_examples
+        keys = equal_examples.example_keys(examples.x, examples.y)
+        sides: dict[int, bool] = {}
         remaining_rows, aside_rows = [], []
         for start, size in zip(examples.row_splits, examples.sizes):
             order = random.permutation(size)
-            count = int(fraction * size)
-            remaining_rows.append(start + np.sort(order[count:]))
-            aside_rows.append(start + np.sort(order[:count]))
+            count = partition.floor_share(fraction, size)
+            is_aside = np.isin(np.arange(size), order[:count])
+            if keep_equal_together:
+                own_keys = keys[start : start + size]
+                is_aside = equal_examples.draw_together(own_keys, order, count, sides)
+            remaining_rows.append(start + np.flatnonzero(~is_aside))
+            aside_rows.append(start + np.flatnonzero(is_aside))
+        aside_keys = keys[np.concatenate(aside_rows)]
+        equal = equal_examples.count_shared(
+            keys[np.concatenate(remaining_rows)], aside_keys
+        )
+        if equal:
+            _LOG.warning(
+                "%s: %d of %d examples that are set aside are equal to examples that "
+                "remain; hold_out(keep_equal_together=True) keeps equal ones together",
+                self.name,
+                equal,
+                len(aside_keys),
+            )
         if pooled:
             mixed = random.permutation(np.concatenate(aside_rows))
             aside_rows = np.split(mixed, np.cumsum([len(r) for r in aside_rows[:-1]]))
@@ -253,6 +281,15 @@ class FederatedDataset:
             if len(of):
                 first = f"{len(of)} of {clients} ({self.client_ids[of[0]]} first)"
                 lines.append(f"{words}: {first}, which {so}")
+        for words, tested in (
+            ("test example", self.test_examples),
+            ("central test example", self.central_test),
+        ):
+            if tested is not None and (equal := _count_equal(train, tested)):
+                lines.append(
+                    f"equal to training examples: {equal} of "
+                    f"{_count(tested.num_examples, words)}, which a model may remember"
+                )
         if server is not None:
             lines.append(f"server: {_count(server.num_examples, 'example')}")
         if self.central_test is not None:
@@ -261,6 +298,17 @@ class FederatedDataset:
         if self.pixel_convention != NO_PIXELS:
             lines.append(f"pixels: {self.pixel_convention}")
         return "\n".join([*lines, f"from {self.origin}"])
+
+
+def _count_equal(train: Examples, test: Examples) -> int:
+    """Returns how many test examples are training examples, too, by x and y.
+
+    0 for a store, which is not read for it: its options have the number.
+    """
+    if train.stored or test.stored:
+        return 0
+    keys = (equal_examples.example_keys(part.x, part.y) for part in (train, test))
+    return equal_examples.count_shared(*keys)
 
 
 def _labels_a_client(examples: Examples) -> list[int]:

@@ -150,7 +150,7 @@ def _from_leaf(
     folders: tuple[str, ...], cache_dir: Folder | None
 ) -> tuple[Arrays, Origin]:
     files = leaf_json.find("femnist", folders)
-    folder = os.path.dirname(os.path.dirname(files[0].path))
+    folder = files[0].folder
     parts = sorted({file.part for file in files})
 
     arrays, digests = cached(

@@ -75,10 +75,9 @@ IDS = "leaf_data.write_store takes ids as int32"
         ("," * 99_999 + "\n", ": must have kind once, and others"),
         ("kind\n1\n", ": must have kind once, and others: ['kind']"),
         ("kind,a,a\n0,1,1\n", ": must have a once, and others: ['kind', 'a', 'a']"),
-        ("a,kind\n1,0\n", ": its columns differ from those of c.csv"),
+        ("a,kind\n1,0\n", ": its columns differ from those of c.csv: b"),
         ("a,kind,b\n", ": has no rows: take it out of the folder"),
         # As an editor counts them, the header first.
-        (ROWS + "\n", ": line 3 has 0 fields, not 3"),
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
         ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
         (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': a float32 would be inf"),
@@ -144,6 +143,317 @@ def test_leafs_ids_that_float32_merges_are_refused(tmp_path, capsys):
     )
 
 
+LEAF_FILES = {
+    "FedProx's": ("data/train/mytrain.json", "data/test/mytest.json"),
+    "one folder": ("all_data_train.json", "all_data_test.json"),
+    "two files": ("train/a.json", "train/b.json", "test/b.json", "test/c.json"),
+    "no numbers": ("my_train.json", "my_test.json"),
+}
+
+
+@pytest.mark.parametrize("kind", LEAF_FILES)
+def test_leafs_users_are_matched_whatever_the_files_are_called(tmp_path, kind):
+    """Users are in another order, and in other files, in the test files."""
+    paths = [tmp_path / path for path in LEAF_FILES[kind]]
+    numbers = {f"u{k}": k for k in range(6)}
+
+    def document(users, offset):
+        return {u: {"x": [[k + offset]], "y": [k % 2]} for u, k in users}
+
+    users = [*numbers.items()]
+    half = len(paths) // 2
+    for number, path in enumerate(paths[:half]):
+        write_leaf(path, document(users[number::half], 0))
+    for number, path in enumerate(paths[half:]):
+        write_leaf(path, document(users[::-1][number * 3 :][: 6 // half], 0.5))
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 0
+    data = leaf_data.open_store(tmp_path / "store")
+    assert sorted(data.client_ids) == sorted(numbers)
+    for user, k in numbers.items():
+        train, test = data.train_examples.client(user), data.test_examples.client(user)
+        assert (train["x"].tolist(), train["y"].tolist()) == ([[k]], [k % 2])
+        assert (test["x"].tolist(), test["y"].tolist()) == ([[k + 0.5]], [k % 2])
+
+
+def test_leafs_files_of_two_draws_are_told_by_their_users(tmp_path, capsys):
+    """Not by their names, which may differ where the users are others."""
+    users = {name: ([[0.5], [1.5]], [0, 1]) for name in "abc"}
+
+    def convert_files(*files):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for name, own in files:
+            data = {u: {"x": users[u][0], "y": users[u][1]} for u in own}
+            write_leaf(folder / "all_data" / name, data)
+        store = str(folder / "store")
+        code = convert.main([str(folder), store, "--test_fraction=.5"])
+        return code, capsys.readouterr().err.splitlines()[-1]
+
+    files = ("all_data_0_niid_05.json", "ab"), ("all_data_0_niid_1.json", "c")
+    assert convert_files(*files)[0] == 0
+    code, says = convert_files(files[0], ("all_data_1_niid_05.json", "bc"))
+    assert code == 2 and "user b: is in " in says
+    assert "all_data_0_niid_05.json and in " in says and "1_niid_05.json: keep" in says
+
+
+def test_leafs_users_without_examples(tmp_path, capsys, caplog):
+    full, empty = ([[0.5, 1], [2, 3]], [0, 1]), ([], [])
+    leaf_file(tmp_path, "train", {"no": empty, "a": full, "b": full, "c": empty})
+    leaf_file(tmp_path, "test", {"no": empty, "a": full, "b": empty, "c": full})
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 0
+    data = leaf_data.open_store(tmp_path / "store")
+    assert list(data.client_ids) == ["a", "b", "c"]
+    assert list(data.train_examples.sizes) == [2, 2, 0]
+    assert list(data.test_examples.sizes) == [2, 0, 2]
+    assert "train_9.json: user no has no examples, and is excluded" in caplog.text
+    out = capsys.readouterr().out
+    assert "only tested: 1 of 3 clients (c first)" in out
+    assert "never tested: 1 of 3 clients (b first)" in out
+
+
+def write_csvs(folder, files):
+    """Writes CSVs: rows by path, `u` the client, `a` the input, `y` the label."""
+    for path, rows in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("\n".join(rows) + "\n")
+
+
+TRAIN_ROWS = ["u,a,y", *(f"{k % 2},{k},{k % 2}" for k in range(6))]
+TEST_ROWS = ["u,a,y", *(f"{k % 2},{k},{k % 2}" for k in (106, 107, 108))]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train", "test"),
+        ("Train", "Test"),
+        ("TRAIN", "TEST"),
+        ("training", "testing"),
+        ("train_data", "test_data"),
+        ("data.train", "data.test"),
+        ("x_train", "x_test"),
+        ("Xtrain", "Xtest"),
+        ("mytrain", "mytest"),
+        ("trainset", "test"),
+        ("train_2020", "test_2021"),
+        ("Trainingsdaten", "Testdaten"),
+        ("train", "valid"),
+        ("train", "validation"),
+        ("train", "dev"),
+        ("train", "holdout"),
+        ("train/a", "test/a"),
+        ("train/a", "Valid/b"),
+        ("Training/mytrain", "Testing/mytest"),
+    ],
+)
+def test_a_training_and_a_test_table(tmp_path, capsys, names):
+    files = dict(zip((f"f/{name}.csv" for name in names), (TRAIN_ROWS, TEST_ROWS)))
+    write_csvs(tmp_path, files)
+    store = str(tmp_path / "store")
+    given = ["--label=y", "--client=u", "--test_fraction=.5"]
+    assert convert.main([str(tmp_path / "f"), store, *given]) == 0
+    data = leaf_data.open_store(store)
+    for client, train, test in (("0", [0, 2, 4], [106, 108]), ("1", [1, 3, 5], [107])):
+        assert data.train_examples.client(client)["x"].ravel().tolist() == train
+        assert data.test_examples.client(client)["x"].ravel().tolist() == test
+    err = capsys.readouterr().err
+    first, second = files
+    assert f"the training set is {tmp_path / first}, the test set" in err
+    assert f"{tmp_path / second}: rename" in err
+    assert "--test_fraction has no effect" in err
+
+
+@pytest.mark.parametrize(
+    ("names", "want"),
+    [
+        ("train test", {"all": "03"}),
+        ("x_train x_test", {"x": "03"}),
+        ("ann_train ann_test bo_train bo_test", {"ann": "01", "bo": "23"}),
+        ("train/ann test/ann train/bo", {"ann": "01", "bo": "2-"}),
+        # No pair: these are clients, and so is whoever is called so.
+        ("dev_1 dev_2", {"dev_1": "0", "dev_2": "1"}),
+        ("contest strain", {"contest": "0", "strain": "1"}),
+        ("train_1 train_2", {"train_1": "0", "train_2": "1"}),
+    ],
+)
+def test_a_training_and_a_test_table_without_a_column_of_clients(tmp_path, names, want):
+    """Row k is in file k, so that `want` says which is trained and which tested on."""
+    places = {name: str(k) for k, name in enumerate(names.split())}
+    if want.get("all") or want.get("x"):
+        want = {key: "01" for key in want}
+    rows = {f"f/{n}.csv": ["a,y", *[f"{k},0", f"{k},1"]] for n, k in places.items()}
+    write_csvs(tmp_path, rows)
+    store = str(tmp_path / "store")
+    pair = any(len(parts) == 2 for parts in want.values())
+    given = ["--label=y"] + ["--test_fraction=.5"] * (not pair)
+    assert convert.main([str(tmp_path / "f"), store, *given]) == 0
+    data = leaf_data.open_store(store)
+    assert list(data.client_ids) == list(want)
+    for client, parts in want.items():
+        examples = data.train_examples, data.test_examples
+        for part, own in zip(parts if pair else parts * 2, examples):
+            x = set(own.client(client)["x"].ravel().astype(int).astype(str))
+            assert x == set(part) - {"-"}
+
+
+SHARED = ["u,a,y", "7,1,0", "8,2,1"]
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "says"),
+    [
+        (
+            {"train": SHARED, "test": SHARED, "notes": SHARED},
+            "--client=u",
+            "train.csv and test.csv are a training and a test set, but notes.csv is ne",
+        ),
+        (
+            {"train": SHARED, "test": SHARED, "val": SHARED},
+            "--client=u",
+            "val.csv is a validation set, which is neither",
+        ),
+        ({"test": SHARED, "b": SHARED}, "", "test.csv is a test set by its name, but"),
+        (
+            {"train_a": SHARED, "test_b": SHARED},
+            "",
+            "train_a.csv and test_b.csv are a training and a test file of different",
+        ),
+        (
+            {"train_a": SHARED, "test_a": SHARED, "test": SHARED},
+            "",
+            "test.csv names no client",
+        ),
+        (
+            {"train/a": SHARED, "test/a_train": SHARED},
+            "",
+            "a_train.csv: a train file where test should be",
+        ),
+        # A user in two files, by row and file, however the name is written.
+        (
+            {"a": SHARED, "b": ["u,a,y", "9,0,0", "7,3,1"]},
+            "--client=u",
+            "f/b.csv: line 3: u is '7', who is also in F/a.csv: line 2: --join",
+        ),
+        (
+            {"a": SHARED, "b": ["u,a,y", "7.0,3,1"]},
+            "--client=u",
+            "f/b.csv: line 2: u is '7.0', who is also in F/a.csv: line 2: --join",
+        ),
+        (
+            {"train_1": SHARED, "train_2": SHARED, "test": SHARED},
+            "--client=u",
+            "f/train_2.csv: line 2: u is '7', who is also in F/train_1.csv: line 2",
+        ),
+        ({"a": SHARED, "a.CSV": SHARED}, "", "f/a.csv are both of the client 'a': --"),
+        ({"1": SHARED, "1.0": SHARED}, "", "f/1.csv are both of the client '1': --"),
+        # One number in two spellings of which neither is pandas's.
+        (
+            {"a": [*SHARED, "007,3,1"]},
+            "--client=u",
+            "f/a.csv: line 4: u is '007', and '7' in F/a.csv: line 2, which is the",
+        ),
+        ({"1": SHARED, "01": SHARED}, "", "f/1.csv: the name is '1', and '01' in F/01"),
+        ({"a": [*SHARED, " ,3,1"]}, "--client=u", "f/a.csv: line 4: the column u is e"),
+        ({"sub/a": SHARED}, "", "f: has no CSV: these are not read: sub/"),
+        ({"train/a": SHARED}, "", "f: has no CSV: these are not read: train/"),
+    ],
+)
+def test_what_is_trained_on_and_by_whom_is_never_guessed(
+    tmp_path, capsys, files, options, says
+):
+    write_csvs(
+        tmp_path / "f",
+        {n if n.endswith("CSV") else f"{n}.csv": rows for n, rows in files.items()},
+    )
+    given = ["--label=y", "--test_fraction=.5", *options.split()]
+    store = tmp_path / "store"
+    assert convert.main([str(tmp_path / "f"), str(store), *given]) == 2
+    last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
+    assert says.replace("F/", f"{tmp_path}/f/") in last and not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("texts", "want"),
+    [
+        (("1 2", "1.0 2.0"), {"1": 2, "2": 2}),
+        (("1.0 2.", "3.00 -4.0"), {"1": 1, "2": 1, "3": 1, "-4": 1}),
+        # Versions, which are numbers by their form alone, and names.
+        (("1.0 1.1", "2.0 x"), {"1.0": 1, "1.1": 1, "2.0": 1, "x": 1}),
+        (("1.1 1.10", "0.5 5e-1"), {"1.1": 1, "1.10": 1, "0.5": 1, "5e-1": 1}),
+        (("007 u1.0", "1a 1"), {"007": 1, "u1.0": 1, "1a": 1, "1": 1}),
+    ],
+)
+def test_ids_as_pandas_writes_them_are_one_client(tmp_path, texts, want):
+    for name, ids in zip("ab", texts):
+        rows = [f"{u},{k},{k}" for k, u in enumerate(ids.split())]
+        write_csvs(tmp_path, {f"f/{name}.csv": ["id,a,y", *rows]})
+    clients = convert.clients_of_csvs(
+        str(tmp_path / "f"), "y", {"0": 0, "1": 1}, "id", join=True
+    )
+    assert {name: len(y) for name, _, y in clients} == want
+
+
+def test_files_of_a_client_are_joined_where_that_is_asked_for(tmp_path):
+    write_csvs(tmp_path / "f", {"a.csv": ["a,y", "1,0"], "a.CSV": ["a,y", "2,1"]})
+    ((name, x, y),) = convert.clients_of_csvs(
+        str(tmp_path / "f"), "y", {"0": 0, "1": 1}, join=True
+    )
+    assert (name, sorted(x.ravel()), sorted(y)) == ("a", [1, 2], [0, 1])
+
+
+def test_what_is_no_csv_is_named_and_empty_lines_are_no_rows(tmp_path, capsys):
+    write_csvs(
+        tmp_path / "f",
+        {
+            "a.csv": ["", "a,y", "1,0", "", "2,1", "", "  ", ",", ",,,"],
+            "b.tsv": [],
+            ".c": [],
+        },
+    )
+    for name in ("b.zip", "b.xlsx", "README"):
+        (tmp_path / "f" / name).write_text("")
+    write_csvs(tmp_path / "f", {"old/z.csv": []})
+    given = [str(tmp_path / "f"), str(tmp_path / "store"), "--label=y"]
+    assert convert.main([*given, "--test_fraction=.5"]) == 0
+    out, err = capsys.readouterr()
+    assert "these are not: README, b.tsv, b.xlsx, b.zip, old/\n" in err
+    assert "train: 1 example, " in out and "test: 1 example, " in out
+
+
+def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys):
+    write_csvs(tmp_path / "f", {"train/a.csv": TRAIN_ROWS, "test/a.csv": TEST_ROWS})
+    for path in ("train/b.tsv", "x.zip", "val/a.csv", "test/.hidden"):
+        write_csvs(tmp_path / "f", {path: []})
+    given = [f"{tmp_path}/f/", str(tmp_path / "store"), "--label=y"]
+    assert convert.main(given) == 0
+    assert "these are not: val/, x.zip, train/b.tsv\n" in capsys.readouterr().err
+    assert list(leaf_data.open_store(tmp_path / "store").client_ids) == ["a"]
+
+
+def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys):
+    rows = [f"{k},{k % 2}" for k in range(20)]
+    write_csvs(tmp_path / "f", {"a.csv": ["a,y", *rows, *rows]})
+    given = [str(tmp_path / "f"), str(tmp_path / "apart"), "--label=y"]
+    assert convert.main([*given, "--test_fraction=.5"]) == 0
+    data = leaf_data.open_store(tmp_path / "apart")
+    count = np.isin(data.test_examples.x, data.train_examples.x).sum()
+    assert count and f"(equal_test_examples={count})" in capsys.readouterr().out
+    given[1] = str(tmp_path / "together")
+    assert convert.main([*given, "--test_fraction=.5", "--keep_equal_together"]) == 0
+    data = leaf_data.open_store(tmp_path / "together")
+    assert not np.isin(data.test_examples.x, data.train_examples.x).any()
+    assert data.test_examples.num_examples == 20
+
+
+def test_a_fraction_beside_leafs_test_files_has_no_effect(tmp_path, capsys):
+    for part, x in (("train", [[0], [1], [2], [3]]), ("test", [[4]])):
+        leaf_file(tmp_path, part, {"u": (x, [0] * len(x))})
+    given = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=.5"]
+    assert convert.main(given) == 0
+    assert "--test_fraction has no effect, because there are" in capsys.readouterr().err
+    data = leaf_data.open_store(tmp_path / "store")
+    assert data.train_examples.num_examples == 4 and data.test_examples.x == [[4]]
+
+
 RATINGS = "user,movie,rating\n" + "7,1,{0}\nx y,2,{1}\n7,3,{2}\n"
 
 
@@ -162,13 +472,13 @@ RATINGS = "user,movie,rating\n" + "7,1,{0}\nx y,2,{1}\n7,3,{2}\n"
     ],
 )
 def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kind):
-    """Of one table, and of several: here each label is in both."""
+    """Of one table, and of several that are joined: here each label is in both."""
     csvs = tmp_path / "csvs"
     csvs.mkdir()
     for name in "ab":
         (csvs / f"{name}.csv").write_text(RATINGS.format(*labels))
     store = str(tmp_path / "store")
-    given = f"--label=rating --test_fraction=0.5 --client=user {options}".split()
+    given = f"--label=rating --test_fraction=0.5 --client=user --join {options}".split()
     assert convert.main([str(csvs), store, *given]) == 0
     out, err = capsys.readouterr()
     assert kind in out and "--client=COLUMN" not in err

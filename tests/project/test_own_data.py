@@ -72,6 +72,35 @@ def test_the_snippets_of_both_pages_run(tmp_path, monkeypatch):
     assert leaf_data.open_store("again").central_test.num_examples == 8
 
 
+def test_the_example_says_what_it_trains_and_tests_on(tmp_path):
+    """Equal rows of both parts are counted; test.csv and an empty file are refused."""
+    (tmp_path / "readings.py").write_text(MODULES["readings.py"])
+    row = "resting,60,1,200,40\n"
+    header = "activity,pulse,steps,light,noise\n"
+    folders = {
+        "equal": {"a.csv": row * 10, "b.csv": row * 10},
+        "pair": {"train.csv": row, "test.csv": row},
+        "empty": {"a.csv": row, "b.csv": ""},
+    }
+    for folder, files in folders.items():
+        (tmp_path / folder).mkdir()
+        for name, text in files.items():
+            (tmp_path / folder / name).write_text(header + text)
+    code = """
+import leaf_data, readings
+print(leaf_data.load("readings", "equal").describe())
+for folder in ("pair", "empty"):
+    try:
+        leaf_data.load("readings", folder)
+    except leaf_data.DataError as error:
+        print(error)
+"""
+    printed = python("-c", code, cwd=tmp_path).stdout
+    assert "equal to training examples: 4 of 4 test examples" in printed
+    assert "train.csv and pair/test.csv are a training and a test set" in printed
+    assert "empty/b.csv: has no rows" in printed
+
+
 def test_what_inspect_prints_is_on_the_page(made):
     _, printed = made
     inspected = printed.split("$ ")[2]

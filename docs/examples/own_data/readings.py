@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 
 import leaf_data
-from leaf_data.formats import data_files
+from leaf_data.formats import csv_folder, data_files
 from leaf_data.pixels import NO_PIXELS
 from leaf_data.settings import Range, setting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
@@ -30,13 +30,19 @@ class Readings(leaf_data.Dataset):
     )
 
     def load(self, data_dir=None, cache_dir=None):
-        paths = sorted(pathlib.Path(data_dir or "devices").glob("*.csv"))
-        if not paths:
-            raise leaf_data.DataError(f"readings: no CSV in {data_dir or 'devices'}")
+        files = csv_folder.find(data_dir or "devices")
+        if any(file.part == "test" for file in files):
+            raise leaf_data.DataError(
+                f"{files[0].path} and {files[-1].path} are a training and a test set "
+                "by their names: here each CSV is a device"
+            )
+        paths = [pathlib.Path(file.path) for file in files]
         random = np.random.default_rng(self.seed)
         rows, train, test, start = [], [], [], 0
         for path in paths:
             rows += read(path)
+            if len(rows) == start:
+                raise leaf_data.DataError(f"{path}: has no rows")
             order = start + random.permutation(len(rows) - start)
             count = max(1, round(self.test_share * len(order)))
             test.append(order[:count])
