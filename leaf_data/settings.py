@@ -29,7 +29,15 @@ import importlib
 import numbers
 import pkgutil
 import typing
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MappingView,
+    Sequence,
+    Set,
+)
 from typing import Any, Callable, ClassVar, Generic, NamedTuple, TypeVar
 
 Group = TypeVar("Group", bound="Declared")
@@ -80,6 +88,21 @@ def check_value(name: str, value: Any, kind: type, within: Range | None = None) 
         raise SettingError(f"{name} must be {words}, got {value!r}")
     if within is not None and not within.holds(value):
         raise SettingError(f"{name} must be {within.words}, got {value}")
+
+
+def ordered(name: str, values: Any) -> tuple[Any, ...]:
+    """Returns the items of an argument whose order counts, or is recorded.
+
+    Raises:
+        SettingError: they have none, as a set, or it was not asked for, as that of a
+            mapping and its views; or it is text, or holds no items.
+    """
+    unordered = isinstance(values, (Set, Mapping, MappingView))
+    text = isinstance(values, (str, bytes))
+    if unordered or text or not isinstance(values, Iterable):
+        why = ", which has no order: give a list" if unordered else ""
+        raise SettingError(f"{name} must be a sequence, got {values!r}{why}")
+    return tuple(values)
 
 
 class Setting(NamedTuple):

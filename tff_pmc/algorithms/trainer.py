@@ -62,7 +62,8 @@ class Trainer:
         from tff_pmc.processes.communication import traffic
         from tff_pmc.runtime import lost_rounds
 
-        self._process, self._score, self._context = process, score, context
+        self._process, self._context = process, context
+        self._score = score.over(context.settings.columns)
         self._online = isinstance(process, OnlineAdjustedFedAvg)
         self._searches = context.settings.adjustment.searches
         self._counterfactuals = counterfactuals

@@ -18,7 +18,6 @@ Python objects. (A process refuses a criterion that gives something else there.)
 """
 
 from tff_pmc.criteria.criterion import (
-    ALIASES,
     LARGEST_EXPONENT,
     REGISTRY,
     Criterion,
@@ -32,13 +31,13 @@ from tff_pmc.criteria.criterion import (
     power,
     register,
     resolve,
-    unaliased,
 )
 from tff_pmc.criteria.server_criteria import (
     server_accuracy,
     server_metric,
     server_percentage_error,
 )
+from tff_pmc.scores.score import ALIASES, unaliased
 
 __all__ = [
     "ALIASES",

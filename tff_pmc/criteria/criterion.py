@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
-from leaf_data.settings import Registry
+from leaf_data.settings import Registry, ordered
 from tff_pmc._lazy import tf
+from tff_pmc.scores.score import ALIASES, unaliased
 
 LARGEST_EXPONENT = 100
 """The largest power, of either sign, to which a criterion may be raised."""
@@ -105,9 +106,6 @@ class Criterion:
 
 REGISTRY: Registry[Criterion] = Registry("criterion", "tff_pmc.criteria")
 """The criteria by code."""
-
-ALIASES = {"MW": "MD"}
-"""Other names in use: PMC's tables print the model divergence as MW."""
 
 
 def register(criterion: Criterion) -> Criterion:
@@ -238,12 +236,6 @@ def canonical(code: str) -> str:
     return code
 
 
-def unaliased(code: str) -> str:
-    """Returns a code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
-    base, *exponent = code.split("^", 1)
-    return "^".join([ALIASES.get(base, base), *exponent])
-
-
 def named(code: str, base: Optional[Criterion] = None) -> Criterion:
     """Returns the criterion of a code, an alias or a power (of `base`, if given).
 
@@ -270,14 +262,15 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
         criteria: codes such as `DS`, aliases, powers such as `DS^0.5`, or objects.
 
     Raises:
-        ValueError: a code is unknown or named twice.
+        ValueError: a code is unknown or named twice, or they have no order, as a set.
 
     Example:
         >>> [criterion.name for criterion in resolve(("DS", "MW"))]
         ['dataset size', 'model divergence']
     """
     found = tuple(
-        item if isinstance(item, Criterion) else named(item) for item in criteria
+        item if isinstance(item, Criterion) else named(item)
+        for item in ordered("criteria", criteria)
     )
     codes = [criterion.code for criterion in found]
     for code in codes:

@@ -7,7 +7,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from leaf_data.settings import ABOVE_0, Range, SettingError, Settings, setting
+from leaf_data.settings import (
+    ABOVE_0,
+    Range,
+    SettingError,
+    Settings,
+    ordered,
+    setting,
+)
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.scores.weights import METHODS
@@ -90,6 +97,8 @@ class AggregationSettings(SumSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("criteria", "priority", "client_attributes"):
+            ordered(f"--{name}", getattr(self, name))
         if self.normalization == "range" and not self.criteria_ranges:
             raise SettingError("--normalization=range needs --criteria_ranges")
         taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}

@@ -93,9 +93,9 @@ class Algorithm(Settings, abc.ABC):
         Raises:
             SettingError: the message names the flag.
         """
-        prefix_errors(
-            f"--algorithms={settings.names['algorithm']}", self.score, settings
-        )
+        flag = f"--algorithms={settings.names['algorithm']}"
+        score = prefix_errors(flag, self.score, settings)
+        prefix_errors(flag, score.over, settings.columns)
         if settings.adjustment.searches:
             self.candidates(settings)
         if settings.counterfactual.kinds:
@@ -315,7 +315,7 @@ class RunSettings:
     @property
     def two_stage(self) -> bool:
         """Whether a client cannot score itself before the cohort's totals."""
-        basis = Basis.of(len(self.columns), [self.algorithm.score(self)])
+        basis = Basis.of(self.columns, [self.algorithm.score(self)])
         return basis.needs_totals(self.aggregation.normalization)
 
     @property

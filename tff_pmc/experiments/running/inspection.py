@@ -38,7 +38,8 @@ def inspect(
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
-    settings, others = runs[0], [one.algorithm.score(one) for one in runs]
+    settings = runs[0]
+    others = [one.algorithm.score(one).over(one.columns) for one in runs]
     for one in runs:
         if one.columns != settings.columns:
             names = f"{settings.names['algorithm']} and {one.names['algorithm']}"
