@@ -69,10 +69,14 @@ def test_weights_are_those_of_the_formula(
     ("options", "given", "says"),
     [
         ({}, {"criteria": CODES}, "build the process with report_cohort"),
-        ({"report_cohort": 6}, {"criteria": ("DS",)}, "has 1 codes, and each client 2"),
         (
             {"report_cohort": 6},
-            {"criteria": CODES, "clients": "ab"},
+            {"criteria": ("DS",)},
+            "has the codes DS, and each .* DS, LD",
+        ),
+        (
+            {"report_cohort": 6},
+            {"criteria": CODES, "clients": ["a", "b"]},
             "clients has 2 names, and there are 6",
         ),
     ],

@@ -209,7 +209,8 @@ def build_dataset_client_work(
         seed=training.seed,  # For what the model draws: not the dataset's order.
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
-        num_in_row=len(criteria) + 1 if training.report_cohort is not None else 0,
+        codes_by_client=training.codes_shown(criteria),
+        sends_rows=training.report_cohort is not None,
     )
 
 

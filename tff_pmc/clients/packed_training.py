@@ -170,6 +170,7 @@ def build_packed_client_work(
         settled=kept.settled,
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
+        codes_by_client=training.codes_shown(criteria),
     )
 
 

@@ -6,13 +6,14 @@ import contextlib
 import functools
 import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from leaf_data.settings import ordered
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value
@@ -40,20 +41,34 @@ _ARITHMETIC = (
 def resolve_score(
     priority: Optional[Sequence[str]], score: Optional[Score], codes: Sequence[str]
 ) -> Score:
-    """Returns the score that `priority` or `score` names; a `ValueError` for both."""
+    """Returns the score over `codes` that `priority` or `score` names.
+
+    A `ValueError` says that both are given, or what of them does not fit the criteria.
+    """
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
-        if not isinstance(score, Score):
-            raise ValueError(
-                f"score must be a scores.Score, got {type(score).__name__}"
-            )
-        return score
-    if isinstance(priority, str):
-        raise ValueError(f"priority must be a sequence of codes, got {priority!r}")
-    order = codes if priority is None else priority
+        return scores_over("score", [score], codes)[0]
+    order = codes if priority is None else ordered("priority", priority)
     declared = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
     return prioritized(declared, codes)
+
+
+def scores_over(
+    name: str, scores: Iterable[Score], codes: Sequence[str]
+) -> tuple[Score, ...]:
+    """Returns the scores of an argument, over the criteria that clients measure.
+
+    Raises:
+        ValueError: they have no order, one is not a score, or it weighs by a criterion
+            that is not among the codes.
+    """
+    scores = ordered(name, scores)
+    for score in scores:
+        if not isinstance(score, Score):
+            kind = type(score).__name__
+            raise ValueError(f"{name} must be a scores.Score, got {kind}")
+    return tuple(score.over(codes) for score in scores)
 
 
 def check_aggregator(
