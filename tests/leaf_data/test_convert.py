@@ -465,7 +465,7 @@ def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys
     assert convert.main([*given, "--test_fraction=.5"]) == 0
     data = leaf_data.open_store(tmp_path / "apart")
     count = np.isin(data.test_examples.x, data.train_examples.x).sum()
-    assert count and f"(equal_test_examples={count})" in capsys.readouterr().out
+    assert count and f"equal_test_examples={count})" in capsys.readouterr().out
     given[1] = str(tmp_path / "together")
     assert convert.main([*given, "--test_fraction=.5", "--keep_equal_together"]) == 0
     data = leaf_data.open_store(tmp_path / "together")
