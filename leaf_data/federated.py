@@ -281,7 +281,11 @@ class FederatedDataset:
         A line says where one input is a hundred times as large as another.
         """
         train, server = self.train_examples, self.server_examples
-        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
+        options = ", ".join(
+            f"{key}={value}"
+            for key, value in self.options.items()
+            if not (key == "classes" and self.class_names)  # They have a line.
+        )
         shape = " x ".join(map(str, self.element_shape)) or "one"
         classes, labels = "float32 labels", ""
         if self.has_classes:

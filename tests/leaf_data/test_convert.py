@@ -522,7 +522,8 @@ def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kin
         assert found == sorted(2 * [*zip(movies[name], own)])
     classes = sorted(labels) if isinstance(labels[0], str) else None
     assert data.options.get("classes") == classes
-    assert ("classes=['a b', 'bad', 'good']" in out) == bool(classes)
+    assert ("classes: a b, bad, good\n" in out) == bool(classes)
+    assert "classes=" not in out
 
 
 def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
