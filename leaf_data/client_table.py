@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import data_files
+from leaf_data.formats import csv_fields, data_files
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _CLIENT = "client"
@@ -111,7 +111,8 @@ def read_client_table(path: str) -> ClientTable:
 
     Raises:
         DataError: the file is missing or no such table, a client or a column appears
-            twice, or a name is invalid; the message names file, client and attribute.
+            twice, or a name is missing or invalid; the message names file, line, client
+            and attribute.
     """
     with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
         content = data_files.read(path)
@@ -130,8 +131,8 @@ def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]
     )
     header: list[str] = next(rows, [])
     columns: dict[str, list[float]] = {}
+    csv_fields.check_column_names(header, path)
     for name in header:
-        check_name(name, f"{path}: the column")
         if name in columns:
             raise DataError(f"{path}: the column {name} appears twice: remove one")
         columns[name] = []
@@ -149,21 +150,25 @@ def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]
         check_name(client, f"{path}: line {number}: the client")
         if client in clients:
             raise DataError(
-                f"{path}: client {client} appears twice: keep one row for each client"
+                f"{path}: line {number}: client {client} appears twice: keep one row "
+                "for each client"
             )
         clients[client] = None
         for name, value in values.items():
-            columns[name].append(_value(value, f"{path}: client {client}", name))
+            where = f"{path}: line {number}: client {client}"
+            columns[name].append(_value(value, where, name))
     if not clients:
         raise none
     return list(clients), columns
 
 
 def _value(value: Any, where: str, name: str) -> float:
+    content = value
     if isinstance(value, str):
-        value = _WORDS.get(value.strip().lower(), value)
+        word = _WORDS.get(value.strip().lower())
+        content = csv_fields.parse_number(value) if word is None else word
     try:
-        number = float(value)
+        number = float(content)
     except (TypeError, ValueError):
         number = float("nan")
     if not 0.0 <= number <= 1.0:

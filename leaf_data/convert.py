@@ -8,19 +8,20 @@ float32. Texts and names of images are refused. Of CSVs, one for each client and
 after it, or of a column of their names, `--client`, the column `--label` is y: whole
 numbers from 0, or words, which become classes in sorted order, or with
 `--label_type=number` the values of a regression. The others are x, float32. Files named
-as a training and a test set (`train.csv`, `test.csv`) are these.
+as a training and a test set (`train.csv`, `test.csv`) are these. The store records the
+names of inputs, classes and the columns.
 """
 
 from __future__ import annotations
 
 import argparse
 import array
+import collections
 import csv
 import io
+import json
 import logging
-import math
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,17 +32,23 @@ import numpy.typing as npt
 import tqdm
 
 from leaf_data.errors import DataError, one_line, reading
-from leaf_data.formats import csv_folder, data_files, leaf_json
+from leaf_data.formats import csv_fields, csv_folder, data_files, leaf_json
 from leaf_data.formats.file_parts import NamedFile
 from leaf_data.store import Client, open_store, write_store
 
 _LOG = logging.getLogger(__name__)
-_EXACT = 1 << 24  # Up to it float32 holds every whole number.
-_WHOLE = re.compile(r"[+-]?(\d+)(\.0*)?")
-_NOT_HELD = (
-    "a float32 would be {:.0f}; leaf_data.write_store takes ids as int32, and amounts "
-    "can be scaled"
-)
+_LONGEST_CLASSES = 1 << 13  # Characters of the names that a store's options repeat.
+_NO_LABELS = ("", "nan", "inf", "infinity")  # With or without a sign.
+_DOUBTFUL_LABELS = {
+    *("?", "-", "--", "\N{EN DASH}", "\N{EM DASH}", ".", "na", "n/a", "n.a.", "#n/a"),
+    *("#na", "<na>", "nat", "none", "null", "#null!", "nil", "missing", "unknown"),
+}
+_DOUBTFUL_INPUTS = {
+    *("index", "idx", "id", "_id", "uid", "uuid", "key", "row", "row_id", "rowid"),
+    *("row_number", "rownames", "row_names", "level_0", "x.1"),
+}
+_FEWEST_ROWS = 5  # That can be told to be numbered.
+_MANY_EMPTY = 2  # Classes for each label that appears.
 
 
 def clients_of_leaf(folder: str) -> Iterator[Client]:
@@ -50,7 +57,7 @@ def clients_of_leaf(folder: str) -> Iterator[Client]:
     A user's training and test examples belong together by the user's name, whatever
     the files are called. A user without any example is excluded, with a warning.
     """
-    files = leaf_json.find("LEAF", [folder])
+    files = leaf_json.find("LEAF", [data_files.checked_folder(folder)])
     tests = (file for file in files if file.part == "test")
     read: list[leaf_json.LeafFile] = []
     digests: list[str] = []
@@ -106,27 +113,108 @@ def _with_examples(user: str, parts: list[Any], path: str) -> Iterator[Client]:
     yield (user, *(values for part in filled for values in part))
 
 
-def classes_of_csvs(folder: str, label: str) -> dict[str, int]:
+def classes_of_csvs(folder: str, label: str, client: str = "") -> dict[str, int]:
     """Returns the class of each label in the CSVs of a folder, by the label's text.
 
-    Whole numbers are classes themselves, and words become classes in sorted order. Of
-    anything else, and of numbers among words, a `DataError` names file and line.
+    Whole numbers are classes themselves, and words become classes in sorted order.
+    Warnings ask whether labels such as `NA` are missing values, and whether numbers
+    with large gaps are classes.
+
+    Args:
+        folder: the folder.
+        label: the column of the labels.
+        client: the column of the clients' names, if there is one.
+
+    Raises:
+        DataError: a label is anything else, or some are numbers and some are words; the
+            message names file, line and column of one that differs from the most.
     """
-    found: dict[str, str] = {}  # Where each label stands first.
-    for _, where, row in _rows(csv_folder.find(folder), [label]):
-        found.setdefault(row[label].strip(), where)
-    numbers = {text: number for text in found if (number := _float(text)) is not None}
-    for text, where in found.items():
-        number = numbers.get(text, 0.5 if numbers or not text else 0.0)
-        if not (number.is_integer() and 0 <= number < 2**31):
-            raise DataError(
-                f"{where}: {label} is {text!r:.40}: labels must be whole numbers, 0 "
-                "or more, or words; --label_type=number takes the values of a "
-                "regression"
-            )
+    places: dict[str, str] = {}  # Where each label stands first.
+    counts: collections.Counter[str] = collections.Counter()
+    for _, where, row in _rows(csv_folder.find(folder), _needed(label, client)):
+        text = row[label].strip()
+        places.setdefault(text, where)
+        counts[text] += 1
+    numbers = {
+        text: number
+        for text in places
+        if (number := csv_fields.parse_number(text)) is not None
+    }
+    words = [text for text in places if text not in numbers]
+    _check_labels(label, places, counts, numbers, words)
     if numbers:
-        return {text: int(number) for text, number in numbers.items()}
-    return {text: number for number, text in enumerate(sorted(found))}
+        classes = {text: int(number) for text, number in numbers.items()}
+        num_labels, num_classes = len({*classes.values()}), max(classes.values()) + 1
+        if num_classes > _MANY_EMPTY * num_labels:
+            _LOG.warning(
+                "%s: %s classes, 0 to the largest label, but only %s different labels: "
+                "--label_type=number takes labels as the values of a regression; write "
+                "codes as words, or number them from 0",
+                one_line(label, 40),
+                f"{num_classes:,}",
+                f"{num_labels:,}",
+            )
+        return classes
+    for text in sorted(words):
+        if text.lower() in _DOUBTFUL_LABELS:
+            _LOG.warning(
+                "%s: %s is %r, which becomes a class (%s of %s rows): is it a missing "
+                "value? Then remove these rows",
+                places[text],
+                one_line(label, 40),
+                text,
+                f"{counts[text]:,}",
+                f"{sum(counts.values()):,}",
+            )
+    return {text: number for number, text in enumerate(sorted(words))}
+
+
+def _check_labels(
+    label: str,
+    places: Mapping[str, str],
+    counts: Mapping[str, int],
+    numbers: Mapping[str, float],
+    words: Sequence[str],
+) -> None:
+    """Refuses labels that are no classes; see `classes_of_csvs`."""
+    why = ""
+    wrong = [text for text in words if text.lower().lstrip("+-") in _NO_LABELS[1:]]
+    wrong = [text for text in words if not text] or wrong
+    if wrong:
+        why = "a missing value? Remove the row, or fill it in: "
+    elif numbers and words:
+        order = list(places)
+
+        def rows(kind: Sequence[str]) -> tuple[int, int]:
+            """Returns the number of rows; on a tie the later kind is the smaller."""
+            return sum(counts[text] for text in kind), -order.index(kind[0])
+
+        wrong, usual = sorted(([*words], [*numbers]), key=rows)
+        kind, usual_kind = "a word", "a number"
+        if wrong[0] in numbers:
+            kind, usual_kind = usual_kind, kind
+        why = f"{kind}, but {places[usual[0]]} has {usual[0]!r:.40}, {usual_kind}: "
+    else:
+        wrong = [
+            text
+            for text, number in numbers.items()
+            if not (number.is_integer() and 0 <= number < 2**31)
+        ]
+    if wrong:
+        raise DataError(
+            f"{places[wrong[0]]}: {one_line(label, 40)} is {wrong[0]!r:.40}: {why}"
+            "labels must be whole numbers, 0 or more, or words; --label_type=number "
+            "takes the values of a regression"
+        )
+
+
+def inputs_of_csvs(folder: str, label: str, client: str = "") -> tuple[str, ...]:
+    """Returns the names of the inputs: the columns that are not named here, in order.
+
+    The arguments and errors are those of `clients_of_csvs`.
+    """
+    _, _, row = next(_rows(csv_folder.find(folder), _needed(label, client)))
+    return tuple(column for column in row if column not in (label, client))
 
 
 def clients_of_csvs(
@@ -137,6 +225,8 @@ def clients_of_csvs(
     join: bool = False,
 ) -> Iterator[Client]:
     """Yields the clients of the CSVs in a folder: a file each, or a name of a column.
+
+    A warning names each input that seems to number the rows.
 
     Args:
         folder: the folder. A training and a test set (`train.csv` and `test.csv`)
@@ -159,7 +249,9 @@ def clients_of_csvs(
     held: dict[str, dict[str, tuple[array.array[float], array.array[Any]]]] = {}
     names: dict[str, str] = {}  # As each client is written first.
     places: dict[tuple[str, str], tuple[str, str]] = {}  # By client and part.
-    for file, where, row in _rows(files, [label, client] if client else [label]):
+    columns: tuple[str, ...] = ()
+    row_numbers = _RowNumbers()
+    for file, where, row in _rows(files, _needed(label, client)):
         text = row.pop(label).strip()
         name = row.pop(client).strip() if client else file.rest or "all"
         if not name:
@@ -175,7 +267,7 @@ def clients_of_csvs(
                 )
         if key not in held:
             if not client:
-                yield from _examples(held, names, parts)
+                yield from _examples(held, names, parts, row_numbers)
                 held.clear()
             names[key] = name
             held[key] = {
@@ -183,26 +275,113 @@ def clients_of_csvs(
                 for p in parts
             }
         x, y = held[key][part]
-        x.extend([_number(*field, where) for field in row.items()])
-        y.append(classes[text] if classes else _number(label, text, where))
+        columns = columns or tuple(row)
+        x.extend(_inputs(row, where, client))
+        y.append(
+            classes[text] if classes else csv_fields.read_number(text, label, where)
+        )
     if client:
         first_places = {key: where for (key, _), (_, where) in places.items()}
         csv_folder.check_spellings(first_places, one_line(client, 40))
         if not csv_folder.has_decimals(held):
             names = {key: key for key in held}
-    yield from _examples(held, names, parts)
+    yield from _examples(held, names, parts, row_numbers)
+    row_numbers.warn(columns)
+
+
+def _needed(label: str, client: str) -> list[str]:
+    """Returns the columns that are not inputs."""
+    if label == client:
+        raise DataError(
+            f"the column {one_line(label, 40)} cannot have both the labels and the "
+            "clients' names: --label and --client must name two columns"
+        )
+    return [label, client] if client else [label]
+
+
+def _inputs(row: Mapping[str, str], where: str, client: str) -> list[float]:
+    """Returns the numbers of a row."""
+    try:
+        return [csv_fields.read_number(row[name], name, where) for name in row]
+    except DataError as error:
+        words = [name for name in row if csv_fields.parse_number(row[name]) is None]
+        if client or not words or not any(map(str.isalpha, row[words[0]])):
+            raise
+        column = one_line(words[0], 40)
+        raise DataError(
+            f"{error}; if the column names the clients: --client={column}"
+        ) from error
+
+
+class _RowNumbers:
+    """Finds inputs that number the rows, of all clients together or of each client.
+
+    Such a column is as many consecutive whole numbers as there are rows, in any order:
+    their range, their sum and that of their squares tell it.
+    """
+
+    def __init__(self) -> None:
+        self._total: Any = None  # As `_part` returns it, of all clients.
+        self._of_each: Any = None  # bool [columns]
+
+    def add(self, x: npt.NDArray[Any]) -> None:
+        """Takes the inputs [rows, columns] of a client."""
+        x = x.astype(np.float64)
+        whole = (np.rint(x) == x).all(0)
+        part = [len(x), whole, x.min(0), x.max(0), x.sum(0), (x**2).sum(0)]
+        if self._total is None:
+            self._total, self._of_each = part, np.ones(x.shape[1], bool)
+        else:
+            joins: Any = np.add, np.logical_and, np.minimum, np.maximum, np.add, np.add
+            pairs = zip(joins, self._total, part)
+            self._total = [join(before, new) for join, before, new in pairs]
+        self._of_each &= self._number_rows(*part)
+
+    @staticmethod
+    def _number_rows(
+        count: int, whole: Any, low: Any, high: Any, total: Any, squares: Any
+    ) -> Any:
+        """Returns which columns number the rows, bool [columns]."""
+        if count < _FEWEST_ROWS:
+            return np.zeros(len(low), bool)
+        half = (count - 1) / 2
+        expected = count * (low * (low + 2 * half) + half * (2 * count - 1) / 3)
+        return (
+            whole
+            & (high - low == count - 1)
+            & (total == count * (low + half))
+            & np.isclose(squares, expected, rtol=1e-9)
+        )
+
+    def warn(self, columns: Sequence[str]) -> None:
+        """Logs a line for each of these columns that numbers rows, or is named so."""
+        if self._total is None:
+            return
+        mask = self._of_each | self._number_rows(*self._total)
+        for name, numbers_rows in zip(columns, mask):
+            if numbers_rows or name.strip().lower() in _DOUBTFUL_INPUTS:
+                _LOG.warning(
+                    "the input %s %s: where rows are sorted it alone tells the label; "
+                    "remove the column from the CSVs, unless it is a measurement",
+                    one_line(name, 40),
+                    "numbers the rows" if numbers_rows else "seems to name the rows",
+                )
 
 
 def _examples(
     held: Mapping[str, Mapping[str, tuple[Any, Any]]],
     names: Mapping[str, str],
     parts: Sequence[str],
+    row_numbers: _RowNumbers,
 ) -> Iterator[Client]:
     for key, by_part in held.items():
         arrays = [by_part[part] for part in parts]
         # A part without rows has as many columns as the other.
         width = max(len(x) // len(y) for x, y in arrays if len(y))
         tables = [(np.array(x).reshape(len(y), width), np.array(y)) for x, y in arrays]
+        for inputs, labels in tables:
+            if len(labels):
+                row_numbers.add(inputs)
         yield (names[key], *(a for table in tables for a in table))
 
 
@@ -229,6 +408,8 @@ def _rows(
                 if columns.count(column) != 1 or len(columns) <= len(needed):
                     words = f"{one_line(column, 40)} once, and others"
                     raise DataError(f"{path}: must have {words}: {one_line(columns)}")
+            inputs = [column for column in columns if column not in needed]
+            csv_fields.check_column_names(inputs, path)
             where = ""
             for row in rows:
                 if not "".join(row).strip():
@@ -240,30 +421,6 @@ def _rows(
                 yield file, where, dict(zip(columns, row))
             if not where:
                 raise DataError(f"{path}: has no rows: take it out of the folder")
-
-
-def _float(text: str) -> Optional[float]:
-    """Returns the number that a text is; None if it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _number(column: str, text: str, where: str) -> float:
-    """Returns the number in a field; a `DataError` if float32 cannot hold it."""
-    number = _float(text)
-    if number is not None and abs(number) <= _EXACT:
-        return number
-    why = "it has to be a number"
-    if number is not None and not math.isnan(number):
-        with np.errstate(over="ignore"):
-            held = float(np.float32(number))
-        whole = _WHOLE.fullmatch(text.strip())
-        if math.isfinite(held) and not (whole and int(whole[1]) != abs(held)):
-            return number
-        why = _NOT_HELD.format(held)
-    raise DataError(f"{where}: {one_line(column, 40)} is {text!r:.40}: {why}")
 
 
 def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -280,7 +437,7 @@ def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[A
     # Floats beyond are whole, whatever they are.
     ids = (read.dtype.kind != "f") | ((np.rint(read) == read) & (abs(read) < 2.0**53))
     if (lost := ids & (found != read)).any():
-        why = _NOT_HELD.format(found[lost][0])
+        why = csv_fields.NOT_HELD.format(found[lost][0])
         raise DataError(f"its examples have {read[lost][0]}: {why}")
     return found, labels
 
@@ -330,14 +487,26 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--keep_equal_together", action="store_true", help=words)
     given = parser.parse_args(arguments)
     try:
-        folder, label, classes = given.folder, given.label, {}
+        folder, label = data_files.checked_folder(given.folder), given.label
+        input_names: Sequence[str] = ()
+        class_names: Sequence[str] = ()
+        options: dict[str, Any] = {}
+        classes: Mapping[str, int] = {}
         if label:
             files = csv_folder.find(folder)
             parts = [file.part for file in files]
             for note in _notes(folder, files):
                 print(f"{parser.prog}: {note}", file=sys.stderr)
+            input_names = inputs_of_csvs(folder, label, given.client)
+            options["label_column"] = label
+            if given.client:
+                options["client_column"] = given.client
             if given.label_type == "class":
-                classes = classes_of_csvs(folder, label)
+                classes = classes_of_csvs(folder, label, given.client)
+                if csv_fields.parse_number(next(iter(classes))) is None:  # Words.
+                    class_names = [*classes]
+                    if len(json.dumps(class_names)) < _LONGEST_CLASSES:
+                        options["classes"] = class_names
             clients = clients_of_csvs(folder, label, classes, given.client, given.join)
         elif given.client or given.label_type != "class":
             raise DataError("--client and --label_type go with --label, of CSVs")
@@ -355,14 +524,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                 file=sys.stderr,
             )
         shown = tqdm.tqdm(clients, "clients", unit="client", mininterval=1)
-        how = {
-            "test_fraction": fraction,
-            "seed": given.seed,
-            "keep_equal_together": given.keep_equal_together,
-        }
-        names = [text for text in classes if _float(text) is None]
-        options = {"classes": names} if names else {}
-        write_store(shown, given.store, options=options, **how)
+        write_store(
+            shown,
+            given.store,
+            test_fraction=fraction,
+            seed=given.seed,
+            keep_equal_together=given.keep_equal_together,
+            options=options,
+            input_names=input_names,
+            class_names=class_names,
+        )
         data = open_store(given.store)
         print(data.describe())
         if label and not given.client and len(data.client_ids) == 1:

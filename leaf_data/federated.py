@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leaf_data.client_table import ClientTable
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
@@ -33,6 +33,9 @@ _LOG = logging.getLogger(__name__)
 _HOLD_OUT_STREAM = 80
 _AT_ONCE = 1 << 16  # Clients.
 _MANY_FILES = 4  # More files than these are not listed one by one.
+_MANY_NAMES = 40  # As for files.
+_UNEVEN = 100  # The ratio of two inputs' scales from which a line says so.
+_SAMPLE = 16, 1 << 12  # Blocks of rows, and their length, that show the scales.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,10 +95,14 @@ class FederatedDataset:
             default None, where the server has none.
         central_test: a test set of no client, as the client "central", on which the
             model is tested apart from the clients'; by default None.
+        input_names: the names of the inputs, in order: of the columns of a table, or
+            else along the last axis of x; by default (), where they have none.
+        class_names: the names of the classes, in order; by default (), where they have
+            none.
 
     Raises:
-        DataError: (constructor) the sets of examples do not fit together, or a label
-            is out of range.
+        DataError: (constructor) the sets of examples do not fit together, a label is
+            out of range, or there are more or fewer names than inputs or classes.
     """
 
     name: str
@@ -108,6 +115,8 @@ class FederatedDataset:
     client_table: ClientTable = ClientTable()
     server_examples: Examples | None = None
     central_test: Examples | None = None
+    input_names: Sequence[str] = ()
+    class_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         train, test = self.train_examples, self.test_examples
@@ -150,6 +159,15 @@ class FederatedDataset:
                     f"{self.name}: {part} has label {highest}, but there are "
                     f"{self.num_classes} classes: {owner} has it"
                 )
+        for field, count in (
+            ("input_names", self.element_shape[-1] if self.element_shape else 1),
+            ("class_names", self.num_classes),
+        ):
+            try:
+                names = check_names(field, getattr(self, field), count)
+            except DataError as error:
+                raise DataError(f"{self.name}: {error}") from error
+            object.__setattr__(self, field, names)
 
     @property
     def client_ids(self) -> Sequence[str]:
@@ -258,9 +276,16 @@ class FederatedDataset:
         return _client_data(self.test_examples)
 
     def describe(self) -> str:
-        """Returns a few lines for people: sizes, labels, pixels, options, origin."""
+        """Returns a few lines for people: sizes, names, pixels, options, origin.
+
+        A line says where one input is a hundred times as large as another.
+        """
         train, server = self.train_examples, self.server_examples
-        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
+        options = ", ".join(
+            f"{key}={value}"
+            for key, value in self.options.items()
+            if not (key == "classes" and self.class_names)  # They have a line.
+        )
         shape = " x ".join(map(str, self.element_shape)) or "one"
         classes, labels = "float32 labels", ""
         if self.has_classes:
@@ -273,6 +298,13 @@ class FederatedDataset:
             f"train: {_sizes(train)}{labels}",
             f"test: {_sizes(self.test_examples)}",
         ]
+        for what, names in (
+            ("inputs", self.input_names),
+            ("classes", self.class_names),
+        ):
+            if names:
+                lines.append(f"{what}: {_listed(names)}")
+        lines += self._uneven_scales()
         for part, other, words, so in (
             (train, self.test_examples, "only tested", "count in all test results"),
             (self.test_examples, train, "never tested", "reach no target"),
@@ -298,6 +330,65 @@ class FederatedDataset:
         if self.pixel_convention != NO_PIXELS:
             lines.append(f"pixels: {self.pixel_convention}")
         return "\n".join([*lines, f"from {self.origin}"])
+
+    def _uneven_scales(self) -> list[str]:
+        """Returns a line if one input is much larger than another; it slows training.
+
+        Of many rows a sample is read, in blocks, because the inputs may be mapped.
+        """
+        x = self.train_examples.x
+        if x.dtype != np.float32 or x.ndim != 2 or x.shape[1] < 2:
+            return []
+        largest = np.zeros(x.shape[1], np.float32)
+        blocks, length = _SAMPLE
+        last = max(0, len(x) - length)
+        for start in sorted({*np.linspace(0, last, blocks, dtype=int).tolist()}):
+            size = np.abs(x[start : start + length])
+            size = np.where(np.isfinite(size), size, 0)
+            largest = np.maximum(largest, size.max(axis=0, initial=0))
+        self.train_examples.release()
+        order = [k for k in np.argsort(largest, kind="stable") if largest[k] > 0]
+        if not order or largest[order[-1]] < _UNEVEN * largest[order[0]]:
+            return []
+        small, large = (
+            f"{self.input_names[k] if self.input_names else f'input {k}'} up to "
+            f"{largest[k]:.3g}"
+            for k in (order[0], order[-1])
+        )
+        return [
+            f"scales: {small}, {large}: the larger input outweighs the smaller unless "
+            "the inputs are scaled, or the model's first layer does it, such as "
+            "Keras' Normalization (docs/own_data.md#scales)"
+        ]
+
+
+def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
+    """Returns the names of inputs or classes, as many as there are, or ().
+
+    Raises:
+        DataError: they are not texts that can stand in records, each once, or are more
+            or fewer than `count`; the message begins with `field`.
+    """
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{field} must be a sequence of texts, got {names!r:.40}")
+    checked: tuple[str, ...] = tuple(names)
+    if checked and len(checked) != count:
+        raise DataError(f"{field} has {len(checked)} names, the data has {count}")
+    for name in checked:
+        check_name(name, f"{field}:")
+        if not name:
+            raise DataError(f"{field} has an empty name")
+    if len(set(checked)) < len(checked):
+        twice = next(name for name in checked if checked.count(name) > 1)
+        raise DataError(f"{field} has {twice!r} twice")
+    return checked
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Returns names with commas; of many, the first and the last."""
+    if len(names) > _MANY_NAMES:
+        names = [*names[: _MANY_NAMES - 1], "...", names[-1]]
+    return ", ".join(names)
 
 
 def _count_equal(train: Examples, test: Examples) -> int:

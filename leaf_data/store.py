@@ -30,7 +30,13 @@ from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
-from leaf_data.federated import CENTRAL, SERVER, FederatedDataset, Origin
+from leaf_data.federated import (
+    CENTRAL,
+    SERVER,
+    FederatedDataset,
+    Origin,
+    check_names,
+)
 from leaf_data.formats import data_files, npy_folder
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import NO_PIXELS, PixelConvention
@@ -55,6 +61,8 @@ def write_store(
     seed: int = 0,
     keep_equal_together: bool = False,
     options: Mapping[str, Any] = types.MappingProxyType({}),
+    input_names: Sequence[str] = (),
+    class_names: Sequence[str] = (),
 ) -> None:
     """Writes a store, client by client, so that it may be larger than memory.
 
@@ -74,10 +82,14 @@ def write_store(
             warning counts the test examples that are trained on, too.
         options: what the header reports of the data (its classes' names, for example),
             as JSON; a data set's options are also there.
+        input_names: as in `FederatedDataset`; by default a data set's own, or none.
+        class_names: likewise. There are as many classes as names, also where the last
+            ones have no example.
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as
-            above, or has tests with a `test_fraction`. Nothing is left behind then.
+            above, or has tests with a `test_fraction`, or there are more or fewer names
+            than inputs, or fewer than classes. Nothing is left behind then.
 
     Example:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
@@ -100,10 +112,16 @@ def write_store(
         if isinstance(clients, FederatedDataset):
             if test_fraction:
                 raise DataError(_TESTED)
-            about = _write_data(writer, clients)
+            named = dataclasses.replace(
+                clients,
+                input_names=input_names or clients.input_names,
+                class_names=class_names or clients.class_names,
+            )
+            about = _write_data(writer, named)
         else:
             sides = {} if keep_equal_together else None
             about = _write_clients(writer, clients, test_fraction, seed, sides)
+            about.update(_names(writer, about, input_names, class_names))
         if equal := about.pop("equal"):  # Then each run that reads it says so.
             options["equal_test_examples"] = equal
             _check_options(options)
@@ -165,6 +183,12 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             # The writer may add, for example, that the data is incomplete.
             origin=Origin(source, ((npy_folder.HEADER, digest),), folder),
             options=options,
+            input_names=header.get("input_names", ()),
+            class_names=(
+                header["class_names"]
+                if "class_names" in header
+                else _earlier_class_names(options, num_classes)
+            ),
         )
     except Exception as error:  # A header's contents may be of any kind and size.
         raise DataError(f"{folder}: is no store ({one_line(error)})") from error
@@ -188,6 +212,34 @@ def _check_options(options: Mapping[str, Any]) -> None:
             raise DataError(
                 f"the option {ascii(key)} has a character that cannot be printed"
             )
+
+
+def _earlier_class_names(options: Mapping[str, Any], count: int) -> Sequence[str]:
+    """Returns the names of classes that headers of earlier versions have, or ()."""
+    try:
+        return check_names("classes", options.get("classes", ()), count)
+    except (DataError, TypeError):  # The user wrote something else there.
+        return ()
+
+
+def _names(
+    writer: npy_folder.Writer,
+    about: Mapping[str, Any],
+    input_names: Sequence[str],
+    class_names: Sequence[str],
+) -> dict[str, Any]:
+    """Returns what the header has of names, and the number of classes with them."""
+    shape = writer.shape("train_x")[1:]
+    num_classes = about["num_classes"]
+    if num_classes:  # Else it is a regression.
+        num_classes = max(num_classes, len(class_names))
+    inputs = check_names("input_names", input_names, shape[-1] if shape else 1)
+    classes = check_names("class_names", class_names, num_classes)
+    return {
+        "num_classes": num_classes,
+        "input_names": [*inputs],
+        "class_names": [*classes],
+    }
 
 
 def _digest(folder: str) -> str:
@@ -225,6 +277,8 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         "name": data.name,
         "source": source,
         "num_classes": data.num_classes,
+        "input_names": [*data.input_names],
+        "class_names": [*data.class_names],
         "pixels": dataclasses.asdict(data.pixel_convention),
         "parts": list(parts),
         "attributes": attributes,

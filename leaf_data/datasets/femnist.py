@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import string
 from collections.abc import Iterable
 from typing import Any
 
@@ -106,6 +107,8 @@ class Femnist(Dataset):
             pixel_convention=BLACK_ON_WHITE,
             origin=origin,
             options=self.options(),
+            class_names=tuple(string.digits + string.ascii_uppercase)
+            + tuple(string.ascii_lowercase),
         )
 
     def _train_and_test(self, arrays: Arrays, folder: str) -> list[Examples]:

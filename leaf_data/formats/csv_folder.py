@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Optional
 
 from leaf_data.errors import DataError, one_line
-from leaf_data.formats import file_parts
+from leaf_data.formats import data_files, file_parts
 from leaf_data.formats.file_parts import TEST, TRAIN, VALIDATION, NamedFile
 
 _ENDING = ".csv"
@@ -26,9 +26,10 @@ def find(folder: str) -> list[NamedFile]:
     files are the test files where there are no others.
 
     Raises:
-        DataError: there is no CSV, one is packed, or the names do not tell which are
-            the test files.
+        DataError: it is not a folder, there is no CSV, one is packed, or the names do
+            not tell which are the test files.
     """
+    folder = data_files.checked_folder(folder)
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     packed = [name for name in names if f"{_ENDING}." in name.lower()]
     if packed:

@@ -42,6 +42,24 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
     return folder, os.path.join(folder, name)
 
 
+def checked_folder(folder: Folder) -> str:
+    """Returns the path of a folder, with the home in the place of a `~`.
+
+    Raises:
+        DataError: it is a file, or is not there.
+    """
+    path = os.path.expanduser(os.fspath(folder))
+    if os.path.isfile(path):
+        parent = os.path.dirname(path) or "."
+        raise DataError(
+            f"{folder}: is a file: name the folder that holds it, {parent}, with no "
+            "other tables in it"
+        )
+    if not os.path.isdir(path):
+        raise DataError(f"{folder}: there is no such folder")
+    return path
+
+
 def find(
     name: str, folders: Sequence[str], wanted: str, subs: Sequence[str] = ("",)
 ) -> str:

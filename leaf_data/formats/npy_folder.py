@@ -52,6 +52,10 @@ class Writer:
         self._files[name][1].update(content)
         own["shape"][0] += len(rows)
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Returns the shape that an array has up to now."""
+        return tuple(self._arrays[name]["shape"])
+
     def finish(self, about: Mapping[str, Any]) -> None:
         """Writes the headers, and gives the folder its name."""
         for name, (file, digest) in self._files.items():

@@ -29,6 +29,11 @@ def test_a_dict_is_a_table_too():
     [
         ("client,vip\na,1.5\n", "client a: vip must be a boolean or in"),
         ("client,vip\na,\n", "client a: vip"),
+        ("client,vip\na,0.1\nb,0_1\n", "line 3: client b: vip must be .* got '0_1'"),
+        ("client,vip\na,\uff11\n", "line 2: client a: vip must be"),
+        ("client,vip\na,\u0661\n", "line 2: client a: vip must be"),
+        (",client,vip\n0,a,1\n1,b,0\n", "line 1: the column '' has no name: it may be"),
+        ("Unnamed: 0,client,vip\n0,a,1\n", "'Unnamed: 0' has no name"),
         ("client,vip\na,nan\n", "client a: vip"),
         ("client,vip\na,1\na,0\n", "client a appears twice"),
         ("client,vip\na,1,2\n", "line 2 has the wrong number of fields"),
@@ -59,6 +64,9 @@ def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
         table.of(["a", "b"])
     with pytest.raises(leaf_data.DataError, match="client b: the attribute old"):
         leaf_data.ClientTable.from_dict({"a": {"vip": 1}, "b": {"old": 1}})
+    for wrong in ("0_1", "\uff11", "inf", None):
+        with pytest.raises(leaf_data.DataError, match="client a: vip must be"):
+            leaf_data.ClientTable.from_dict({"a": {"vip": wrong}})
     for wrong in ({"a": 1}, [1]):
         with pytest.raises(leaf_data.DataError, match="client: {name: value}}; got"):
             leaf_data.ClientTable.from_dict(wrong)

@@ -1,5 +1,6 @@
 """Stores made of LEAF's files and of CSVs, and what is no such file."""
 
+import json
 import os
 
 import numpy as np
@@ -86,8 +87,35 @@ IDS = "leaf_data.write_store takes ids as int32"
         (ROWS + "x,0,1\n", ": line 3: a is 'x': it has to be a number"),
         *(
             (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': {NO_LABEL}")
-            for bad in ("nan", 0.5, "x", "", -1, 2**31, "1e300", "inf")
+            for bad in (0.5, -1, 2**31, "1e300", "1e400")
         ),
+        *(
+            (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': a missing value? ")
+            for bad in ("nan", "NaN", "", "inf", "-Infinity")
+        ),
+        *(
+            (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': a word, but ")
+            for bad in ("x", "1_0", "\uff11", "0x1", "NA")
+        ),
+        *(
+            (f"{ROWS}{bad},0,1\n", f": line 3: a is '{bad}': it has to be a number")
+            for bad in (
+                "1_7",
+                "\uff11\uff12",
+                "\u0661",
+                "inf",
+                "1d3",
+                "1 2",
+                "-",
+                "TRUE",
+            )
+        ),
+        (",kind,b\n1,0,2\n", ": line 1: the column '' has no name: it may be the"),
+        (" ,kind,b\n1,0,2\n", ": line 1: the column ' ' has no name"),
+        ("Unnamed: 0,kind\n1,0\n", ": line 1: the column 'Unnamed: 0' has no name"),
+        ("kind,Unnamed: 0.1\n1,0\n", ": line 1: the column 'Unnamed: 0.1' has no na"),
+        ("unnamed: 0_level_1,kind\n1,0\n", ": line 1: the column 'unnamed: 0_level_1'"),
+        ("a\x1b,kind\n1,0\n", ": line 1: the column 'a\\x1b' has the control"),
         # 2^24 is the last whole number before which float32 holds all.
         *(
             (f"{ROWS}{bad},0,1\n", f": line 3: a is '{bad}': a float32 would be {held}")
@@ -95,6 +123,7 @@ IDS = "leaf_data.write_store takes ids as int32"
                 ("16777217", "16777216; " + IDS),
                 ("-16777217.0", "-16777216; " + IDS),
                 (2**53 + 1, 2**53),
+                ("0" * 20 + "16777217", 2**24),
             )
         ),
         # What is no CSV, unlike these, cannot be read as one.
@@ -436,7 +465,7 @@ def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys
     assert convert.main([*given, "--test_fraction=.5"]) == 0
     data = leaf_data.open_store(tmp_path / "apart")
     count = np.isin(data.test_examples.x, data.train_examples.x).sum()
-    assert count and f"(equal_test_examples={count})" in capsys.readouterr().out
+    assert count and f"equal_test_examples={count})" in capsys.readouterr().out
     given[1] = str(tmp_path / "together")
     assert convert.main([*given, "--test_fraction=.5", "--keep_equal_together"]) == 0
     data = leaf_data.open_store(tmp_path / "together")
@@ -493,7 +522,8 @@ def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kin
         assert found == sorted(2 * [*zip(movies[name], own)])
     classes = sorted(labels) if isinstance(labels[0], str) else None
     assert data.options.get("classes") == classes
-    assert ("classes=['a b', 'bad', 'good']" in out) == bool(classes)
+    assert ("classes: a b, bad, good\n" in out) == bool(classes)
+    assert "classes=" not in out
 
 
 def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
@@ -525,3 +555,140 @@ def test_a_full_disk_is_named(tmp_path):
         writer.append("a", np.zeros(1))
     assert str(error.value).startswith(f"{path}: cannot be written")
     assert os.listdir(tmp_path) == []
+
+
+def convert_csv(tmp_path, text, *options):
+    """Converts one CSV, c.csv; returns the exit code and the store's path."""
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "c.csv").write_text(text, "utf-8")
+    store = str(tmp_path / "store")
+    options = ["--test_fraction=0.5", *options]
+    return convert.main([str(tmp_path / "csvs"), store, *options]), store
+
+
+def table(labels, header="a,kind", inputs=None):
+    inputs = inputs or ["1", "4"] * len(labels)
+    return "\n".join([header, *map(",".join, zip(inputs, labels))]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (
+            ["yes", "no"] * 9 + ["7"] + ["yes"] * 9,
+            "line 20: kind is '7': a number, but",
+        ),
+        (
+            ["yes", "no"] * 9 + ["nan"] + ["yes"] * 9,
+            "line 20: kind is 'nan': a missing",
+        ),
+        (
+            ["yes", "no"] * 9 + ["inf"] + ["yes"] * 9,
+            "line 20: kind is 'inf': a missing",
+        ),
+        (["1", "0"] * 9 + ["low"] + ["1"] * 9, "line 20: kind is 'low': a word, but"),
+        # The first row may be the one that is different.
+        (["7"] + ["yes", "no"] * 9, "line 2: kind is '7': a number, but"),
+        (["yes"] + ["7", "8"] * 9, "line 2: kind is 'yes': a word, but"),
+        # Rows count, and not the different labels.
+        (["1", "2", "3"] + ["yes"] * 9, "line 2: kind is '1': a number, but"),
+        (["0.5", "1"] * 9, "line 2: kind is '0.5': labels must be"),
+    ],
+)
+def test_the_label_that_differs_is_named(tmp_path, capsys, labels, says):
+    code, store = convert_csv(tmp_path, table(labels), "--label=kind")
+    assert code == 2 and not os.path.exists(store)
+    assert f"c.csv: {says}" in capsys.readouterr().err
+
+
+AGES = ["20_29", "30_39", "40_49"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        (table(["NA", "yes", "no"] * 4), "", "c.csv: line 2: kind is 'NA', which"),
+        (table(["yes", "?"] * 4), "", "is '?', which becomes a class (4 of 8 rows)"),
+        (table(["yes", "None"] * 4), "", "is 'None'"),
+        (table(["yes", "null"] * 4), "", "is 'null'"),
+        (table(["yes", "-"] * 4), "", "is '-'"),
+        (table(AGES * 4), "", ""),
+        (table(["0", "319000"] * 4), "", "319,001 classes, 0 to the largest"),
+        (table(["0", "319000"] * 4), "", "2 different labels: --label_type=number"),
+        (table(["0", "319000"] * 4), "--label_type=number", ""),
+        (table(["0", "3"] * 4, "index,kind"), "", "index seems to name the rows"),
+        (table(["0", "1"] * 4, "a,kind", "87654321"), "", "a numbers the rows"),
+        (table(["0", "1"] * 3, "a,kind", "012340"), "", ""),
+    ],
+)  # fmt: skip
+def test_what_is_doubtful_is_said(tmp_path, caplog, text, options, says):
+    assert convert_csv(tmp_path, text, "--label=kind", *options.split())[0] == 0
+    lines = [r.getMessage() for r in caplog.records if r.name == "leaf_data.convert"]
+    assert says in "\n".join(lines) if says else not lines
+
+
+def test_names_of_columns_and_classes_are_printed_and_kept(tmp_path, capsys):
+    rows = [f"{k},{'uv'[k % 2]},{AGES[k % 3]},{k % 5}" for k in (3, 9, 4, 1, 5, 9)]
+    text = "\n".join(["pulse,user,age,Unnamed", *rows]) + "\n"
+    code, store = convert_csv(tmp_path, text, "--label=age", "--client=user")
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "inputs: pulse, Unnamed\n" in out
+    assert "classes: 20_29, 30_39, 40_49\n" in out
+    with open(os.path.join(store, "header.json")) as file:
+        header = json.load(file)
+    data = leaf_data.open_store(store)
+    for found in (header["input_names"], data.input_names):
+        assert list(found) == ["pulse", "Unnamed"]
+    for found in (header["class_names"], data.class_names, data.options["classes"]):
+        assert list(found) == AGES
+    for found in (header["options"], data.options):
+        assert found["label_column"] == "age" and found["client_column"] == "user"
+
+
+def test_many_classes_have_their_names(tmp_path):
+    """More than a store's options could hold."""
+    labels = [f"word {number:05}" for number in range(2000)]
+    code, store = convert_csv(tmp_path, table(labels), "--label=kind")
+    data = leaf_data.open_store(store)
+    assert code == 0 and list(data.class_names) == labels
+    assert "classes" not in data.options
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--label=kind", "a is 'user_48': it has to be a number"),
+        ("--label=kind", "if the column names the clients: --client=a"),
+        ("--label=kind --client=kind", "the column kind cannot have both"),
+        ("--label=a --client=a --label_type=number", "the column a cannot have both"),
+    ],
+)
+def test_a_forgotten_or_wrong_client_column_is_named(tmp_path, capsys, options, says):
+    text = table(["0", "1"], inputs=["user_48", "user_49"])
+    assert convert_csv(tmp_path, text, *options.split())[0] == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--label=kind"]])
+def test_a_file_or_nothing_instead_of_a_folder_is_one_line(tmp_path, capsys, options):
+    path = tmp_path / "c.csv"
+    path.write_text(table(["0", "1"]))
+    a_file = f"is a file: name the folder that holds it, {tmp_path}"
+    for name, says in (("c.csv", a_file), ("d", "there is no such folder")):
+        arguments = [str(tmp_path / name), str(tmp_path / "store"), *options]
+        assert convert.main(arguments) == 2
+        assert f"{tmp_path / name}: {says}" in capsys.readouterr().err
+
+
+def test_a_tilde_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "c.csv").write_text(table(["0", "1"] * 2))
+    leaf_file(tmp_path / "leaf", "train", {"u": ([[0.5], [1]], [0, 1])})
+    leaf_file(tmp_path / "leaf", "test", {"u": ([[0.25]], [1])})
+    options = ["--label=kind", "--test_fraction=0.5"]
+    assert convert.main(["~/csvs", "~/of_csvs", *options]) == 0
+    assert convert.main(["~/leaf", "~/of_leaf"]) == 0
+    for name in ("of_csvs", "of_leaf"):
+        assert leaf_data.open_store(str(tmp_path / name)).num_classes == 2

@@ -221,3 +221,48 @@ def test_what_is_held_out_may_be_mixed_and_dealt_anew():
     assert (np.concatenate([pooled.client(k)["x"] for k in "ab"]) >= 15).any()
     again = data.hold_out(0.5, 3, pooled=True)[1]
     np.testing.assert_array_equal(again.x, pooled.x)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ([[0.5, 2], [1, 3]], None),
+        ([[0.5, 49], [0.1, 3]], None),
+        ([[0.5, 50], [0.1, 3]], "scales: age up to 0.5, pay up to 50: the larger"),
+        ([[-3e4, 2], [0.1, 3]], "scales: pay up to 3, age up to 3e+04: the larger"),
+        ([[0, 5e4], [0, 3]], None),  # A column of zeros has no scale.
+        ([[np.nan, 5e4], [1, 3]], "scales: age up to 1, pay up to 5e+04: the larger"),
+        ([[-1e30, 2], [4, 3]], "scales: pay up to 3, age up to 1e+30: the larger"),
+    ],
+)
+def test_one_input_much_larger_than_another_is_described(columns, says):
+    x = np.array(columns * 3, np.float32)
+    both = dict.fromkeys(("train_examples", "test_examples"), three_clients(x=x))
+    data = toy_dataset(**both, input_names=["age", "pay"])
+    lines = data.describe().splitlines()
+    assert "inputs: age, pay" in lines
+    found = [line for line in lines if line.startswith("scales")]
+    assert len(found) == bool(says) and all(line.startswith(says) for line in found)
+
+
+def test_many_names_are_described_by_the_first_and_the_last():
+    data = toy_dataset(class_names=["zero", "one", "two"])
+    assert "classes: zero, one, two" in data.describe().splitlines()
+    names = [f"n{k}" for k in range(62)]
+    data = toy_dataset(num_classes=62, class_names=names)
+    listed = ", ".join([*names[:39], "...", "n61"])
+    assert f"classes: {listed}" in data.describe().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"), [((6,), 1), ((6, 4), 4), ((6, 8, 3), 3), ((6, 8, 8, 3), 3)]
+)
+def test_inputs_have_names_along_the_last_axis(shape, count):
+    examples = three_clients(x=np.zeros(shape, np.float32))
+    both = dict.fromkeys(("train_examples", "test_examples"), examples)
+    names = tuple("abcd"[:count])
+    assert toy_dataset(**both, input_names=names).input_names == names
+    assert_refused(
+        lambda: toy_dataset(**both, input_names=[*names, "e"]),
+        f"toy: input_names has {count + 1} names, the data has {count}",
+    )

@@ -365,3 +365,64 @@ def test_names_are_as_in_a_tuple():
     assert len(ids) == 3 and list(ids) == [*names] and ids[1] == "ü"
     assert ids[1:] == names[1:] and ids == names and ids != names[:2]
     assert ids == ClientIds.of(ids) and "ü" in ids and ids.index("c c") == 2
+
+
+NAMES = {"input_names": ["a", "b", "c"], "class_names": ["p", "q", "r", "s", "t"]}
+
+
+def test_names_are_written_and_read(tmp_path):
+    """Of five classes the last has no example."""
+    data = leaf_data.open_store(written(tmp_path, None, test_fraction=0.2, **NAMES))
+    assert data.input_names == ("a", "b", "c") and data.num_classes == 5
+    assert data.class_names == ("p", "q", "r", "s", "t")
+    again = str(tmp_path / "again")
+    leaf_data.write_store(data, again)
+    copy = leaf_data.open_store(again)
+    assert (copy.input_names, copy.class_names) == (data.input_names, data.class_names)
+    third = str(tmp_path / "third")
+    leaf_data.write_store(data, third, input_names=["x", "y", "z"])
+    assert leaf_data.open_store(third).input_names == ("x", "y", "z")
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ({"input_names": ["a"]}, "input_names has 1 names, the data has 3"),
+        ({"class_names": ["a"]}, "class_names has 1 names, the data has 4"),
+        ({"input_names": "abc"}, "input_names must be a sequence of texts, got 'abc'"),
+        ({"input_names": ["a", "b", "a"]}, "input_names has 'a' twice"),
+        ({"input_names": ["a", "b", 3]}, "input_names must be a sequence of texts"),
+        ({"input_names": ["a", "b", "c\n"]}, "input_names: 'c.n' has the control"),
+        ({"input_names": ["a", "b", ""]}, "input_names has an empty name"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(tmp_path, names, says):
+    with pytest.raises(leaf_data.DataError, match=says):
+        written(tmp_path, None, test_fraction=0.2, **names)
+    assert not os.listdir(tmp_path)
+    data = leaf_data.open_store(written(tmp_path))
+    with pytest.raises(leaf_data.DataError, match=f"store: {says}"):
+        dataclasses.replace(data, **names)
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"classes": ["p", "q", "r", "s"]}, ("p", "q", "r", "s")),
+        ({"classes": ["p"]}, ()),  # Something else, which a user wrote.
+        ({"classes": 4}, ()),
+        ({"classes": {"p": 1}}, ()),
+        ({}, ()),
+    ],
+)
+def test_headers_of_earlier_versions_are_read(tmp_path, options, names):
+    path = written(tmp_path, None, test_fraction=0.2, options=options)
+    header = os.path.join(path, "header.json")
+    with open(header) as file:
+        content = json.load(file)
+    for name in ("input_names", "class_names"):
+        del content[name]
+    with open(header, "w") as file:
+        json.dump(content, file)
+    data = leaf_data.open_store(path)
+    assert data.class_names == names and data.input_names == ()

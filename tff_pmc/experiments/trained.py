@@ -43,9 +43,34 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
             round's, or its model is of a plugin that is not imported; one line names
             it.
     """
+    return _load(run, round)[0]
+
+
+def about_model(run: str, round_num: int) -> dict[str, Any]:
+    """Returns what `model.json` has of a run and the round after which the model is."""
+    info = read_json(os.path.join(run, RUN_JSON), ("label", "data"))
+    # The last session has trained it.
+    versions = [info, *(info.get("resumed") or [])][-1].get("versions", {})
+    data = info["data"]
+    return {
+        "inputs": info.get("inputs", []),
+        "scaling": info.get("scaling", ""),
+        **({"pixels": info["pixels"]} if "pixels" in info else {}),
+        "classes": info.get("classes", []),
+        "data": {name: data.get(name) for name in ("name", "options")},
+        "run": info["label"],
+        "round": round_num,
+        "commit": versions.get("commit"),
+        "tff_pmc": versions.get("tff_pmc"),
+    }
+
+
+def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
+    """Returns what `load_model` does, and the model's round."""
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
     if round is not None and round == round_of(best):
-        return _with_weights(model, _arrays(os.path.join(best, WEIGHTS)), run)
+        arrays = _arrays(os.path.join(best, WEIGHTS))
+        return _with_weights(model, arrays, run), round
     path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
@@ -58,7 +83,7 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
             f"{run} has no model of round {round}: a run keeps that of the last round, "
             f"here {rounds}, and with --keep=best that of the best"
         )
-    return _with_weights(model, arrays, run)
+    return _with_weights(model, arrays, run), rounds
 
 
 def export_model(run: str, folder: str) -> None:
@@ -66,10 +91,10 @@ def export_model(run: str, folder: str) -> None:
 
     The errors are those of `load_model`, and one if the folder is not empty.
     """
-    model = load_model(run)
+    model, round_num = _load(run, None)
     weights = tff.learning.models.ModelWeights(*model.initial_weights)
     make_empty_folder(folder)
-    save_model(model, weights, folder)
+    save_model(model, weights, folder, about=about_model(run, round_num))
 
 
 def _model_of(run: str) -> Any:

@@ -43,7 +43,8 @@ OF_RUNS = (
         "data_name",
         "data_clients",
     ),
-    *("data_source", "data_options", "versions", "path"),
+    *("data_source", "data_options", "data_inputs", "data_classes"),
+    *("versions", "path"),
 )
 """The columns of `Results.runs` that are no settings."""
 
@@ -63,8 +64,9 @@ class Results:
             `running` or `interrupted`), `ended_early` (why, if a callback ended the
             run before its last round), `data_name`, `data_clients`, `data_source`,
             `data_options` (a dict), `versions` (a dict), `path` (its folder, empty
-            where it has none), and a column for each setting by the name of its flag;
-            lists are tuples. What a run did not record is NaN.
+            where it has none), `data_inputs` and `data_classes` (the names of inputs
+            and classes, where a run's data has such), and a column for each setting by
+            the name of its flag; lists are tuples. What a run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
         about: what `run.json` or `experiment.json` of all the runs has, such as
             `baseline`, `command` and `remark`.
@@ -390,6 +392,11 @@ def _run_row(folder: str) -> dict[str, Any]:
             "data_clients": data.get("clients", 0),
             "data_source": data.get("origin", {}).get("source", ""),
             "data_options": data.get("options", {}),
+            **{
+                f"data_{name}": tuple(info[name])
+                for name in ("inputs", "classes")
+                if name in info
+            },
             "versions": info.get("versions", {}),
             "path": folder,
             **_tuples(settings),

@@ -12,6 +12,7 @@ from typing import Any, Optional
 import numpy as np
 
 import leaf_data
+from leaf_data.pixels import NO_PIXELS
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
@@ -105,7 +106,18 @@ def describe(
     data: leaf_data.FederatedDataset,
     callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
-    """Returns `run.json` as it is before the run starts."""
+    """Returns `run.json` as it is before the run starts.
+
+    The names of inputs and classes stand apart from `data`, because runs from before
+    they were recorded can be resumed.
+    """
+    pixels = data.pixel_convention
+    names = {
+        "inputs": list(data.input_names),
+        "classes": list(data.class_names),
+        "scaling": settings.model.scaling,
+        "pixels": "" if pixels == NO_PIXELS else str(pixels),
+    }
     called = {type(callback).__name__: callback.by_flag() for callback in callbacks}
     return {
         "label": settings.label,
@@ -122,6 +134,7 @@ def describe(
             "options": dict(data.options),
             "client_table": data.client_table.origin,
         },
+        **{name: value for name, value in names.items() if value},
         **({"callbacks": called} if called else {}),
     }
 
