@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -297,7 +297,9 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
 
 def _check_metrics(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses metrics of the model that a record of the data cannot have."""
-    from tff_pmc.clients.model_metrics import metrics_on
+    from tff_pmc.clients.client_work import MEASUREMENTS
+    from tff_pmc.clients.model_metrics import build_aggregation, metrics_on
+    from tff_pmc.models.tff_types.packed_model import check_metric_names
     from tff_pmc.record.tables import ROUNDS
 
     model, rows = _model(settings), slice(_TRIED)
@@ -313,17 +315,26 @@ def _check_metrics(settings: RunSettings, data: leaf_data.FederatedDataset) -> N
             f"{flag}: its metrics cannot be computed of its outputs and the labels of "
             f"{data.name}: {one_line(words)}"
         ) from error
+    prefix_errors(flag, check_metric_names, found)
     for name, value in found.items():
-        if np.shape(value):
+        if isinstance(value, Mapping) or np.shape(value):
+            shape = [*value] if isinstance(value, Mapping) else np.shape(value)
             raise SettingError(
                 f"{flag}: its metric {name!r} is no single number, and a column of "
-                f"rounds.csv takes one: its shape is {np.shape(value)}"
+                f"rounds.csv takes one: its shape is {shape}"
             )
-        if name in {"seed", "label", "round", *(one.name for one in ROUNDS.columns)}:
+        if name.lower() in {*ROUNDS.reserved, *MEASUREMENTS}:
             raise SettingError(
-                f"{flag}: its metric {name!r} has the name of a column of rounds.csv: "
-                "give it another name"
+                f"{flag}: its metric {name!r} has the name of a column of rounds.csv, "
+                "or of a measurement of the round: give it another name"
             )
+    if found:
+        try:  # As a round does, which has more conditions.
+            build_aggregation(model)
+        except (TypeError, ValueError) as error:
+            raise SettingError(
+                f"{flag}: its metrics cannot be aggregated: {one_line(error)}"
+            ) from error
 
 
 def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:
