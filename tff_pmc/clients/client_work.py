@@ -13,6 +13,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.aggregation.contributions import (
+    MEASUREMENTS,
     Contribution,
     averaged,
     check_not_negative,
@@ -33,7 +34,7 @@ _TAKEN = (
 )
 
 _BY_CLIENT = ("criteria_by_client", "excluded_by_client")
-MEASUREMENTS = ("clients", "excluded", "examples", "loss_sum", *_BY_CLIENT)
+MEASURED = (*MEASUREMENTS, *_BY_CLIENT)
 """What a round measures, by names that no metric of a model may have."""
 
 
@@ -172,7 +173,7 @@ def _check_not_measured(metrics: tff.Computation) -> None:
     result = metrics.type_signature.result
     result = result.member if isinstance(result, tff.FederatedType) else result
     for name in tff.structure.name_list(result):
-        if name in MEASUREMENTS:
+        if name in MEASURED:
             raise ValueError(
                 f"the model's metric {name!r} has the name of a measurement of the "
                 "round: give it another name"
