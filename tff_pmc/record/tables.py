@@ -282,7 +282,8 @@ ROUNDS = Table(
         Column("testing_rounds", COUNT, lambda r: len(r.outcome.tested)),
         Column("train_bytes", COUNT, lambda r: r.train_bytes),
         Column("test_bytes", COUNT, lambda r: r.test_bytes),
-        Column("macro_f1", SHARE, lambda r: round(r.f1.mean(), 6), _has_server),
+        # Of the classes that are there or were predicted; the others are NaN.
+        Column("macro_f1", SHARE, lambda r: round(np.nanmean(r.f1), 6), _has_server),
         Column(
             "validation_correct",
             COUNT,
