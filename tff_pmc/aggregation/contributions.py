@@ -116,6 +116,18 @@ def check_not_negative(
         return tf.identity(value)
 
 
+CLIENT_NUMBER = "the number of a client"
+
+
+def check_room(argument: str, size: int, number: tf.Tensor, counted: str) -> tf.Tensor:
+    """Checks in the graph that numbers are below the size that an argument gave."""
+    largest = tf.reduce_max(number)
+    # The engines make a `ValueError` of these words.
+    words = [f"{argument}={size} is too small: {counted}, from 0, is", largest]
+    with tf.control_dependencies([tf.debugging.Assert(largest < size, words)]):
+        return tf.identity(number)
+
+
 def _floats(update: Any) -> list[tf.Tensor]:
     return [t for t in tf.nest.flatten(update) if t.dtype.is_floating]
 
