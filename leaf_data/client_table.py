@@ -17,7 +17,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.client_ids import number_of
+from leaf_data.client_ids import check_id, number_of
 from leaf_data.errors import DataError, check_name, reading
 from leaf_data.formats import data_files
 
@@ -82,6 +82,8 @@ class ClientTable:
                     "a client table must map each client to its attributes, "
                     f"{{client: {{name: value}}}}; got {row!r:.40}"
                 )
+        for client in attributes:
+            check_id(client)
         clients = tuple(attributes)
         names = tuple(attributes[clients[0]]) if clients else ()
         for client, row in attributes.items():

@@ -344,7 +344,7 @@ def _unmasked(values: Any, name: str) -> npt.NDArray[Any]:
     """Returns an array; a `DataError` if values of it are masked, which it has not."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
         raise DataError(f"{name} has masked values: fill them, or leave the rows out")
-    return np.asarray(values)
+    return values if isinstance(values, np.memmap) else np.asarray(values)
 
 
 def _check_same_order(columns: Mapping[str, Any]) -> None:

@@ -161,6 +161,13 @@ def test_a_number_that_is_also_a_name_is_refused(toy_examples):
     with pytest.raises(ValueError, match="client 1 is the number of '2' and the name"):
         tff_pmc.pack(examples, [1, 2])
     assert numbers_of(tff_pmc.pack(examples, ["1", "2"])) == [0, 1]
+    data = tff.simulation.datasets.TestClientData(
+        {name: {"x": np.ones((1, 2)), "y": [0]} for name in ids}
+    )
+    assert numbers_of(tff_pmc.pack_client_data(data, ["1", "2"])) == [0, 1]
+    for clients, says in (([1], "no client 1 in"), ("12", r"list, as \['12'\]")):
+        with pytest.raises(ValueError, match=says):
+            tff_pmc.pack_client_data(data, clients)
     drawn = tff_pmc.data_source(examples, seed=5).iterator().select(3)
     same = tff_pmc.data_source(toy_examples, seed=5).iterator().select(3)
     assert numbers_of(drawn) == numbers_of(same)

@@ -102,6 +102,8 @@ def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
         table.of(["a", "b"])
     with pytest.raises(leaf_data.DataError, match="client b: the attribute old"):
         leaf_data.ClientTable.from_dict({"a": {"vip": 1}, "b": {"old": 1}})
+    with pytest.raises(leaf_data.DataError, match="must be non-empty text, got 1"):
+        leaf_data.ClientTable.from_dict({1: {"vip": 1}})
     for wrong in ({"a": 1}, [1]):
         with pytest.raises(leaf_data.DataError, match="client: {name: value}}; got"):
             leaf_data.ClientTable.from_dict(wrong)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tff_pmc.aggregation.contributions import CLIENT_NUMBER, check_room
+from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.criteria import LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
 
@@ -83,7 +83,7 @@ class AgnosticWeights(ClientMemory):
 
     def of_client(self, memory: Any, client: tf.Tensor) -> Any:
         """Returns the client's weight, float32."""
-        number = check_room("num_clients", self.size, client, CLIENT_NUMBER)
+        number = check_client(self.size, client)
         return memory[number]
 
     def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:

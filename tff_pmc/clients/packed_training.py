@@ -142,9 +142,9 @@ def build_packed_client_work(
                 waiting = append_update(waiting, contribution)
             if training.report_cohort is not None:
                 row = check_room(
-                    "report_cohort",
-                    training.report_cohort,
+                    f"report_cohort={training.report_cohort}",
                     element["place"],
+                    training.report_cohort,
                     "the place of a client in the cohort",
                 )
                 by_client = tf.tensor_scatter_nd_add(

@@ -65,12 +65,11 @@ def check_attribute(name: str, values: Any) -> None:
     array = np.asarray(values)
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
         raise ValueError(f"the attribute {name} has masked values: fill them")
-    is_number = [isinstance(v, (numbers.Real, np.bool_)) for v in array.flat]
-    if array.dtype.kind not in "biuf" and not all(is_number):
-        wrong = array.flat[is_number.index(False)]
-        raise ValueError(
-            f"the attribute {name} must be booleans or numbers, got {wrong!r:.40}"
-        )
+    for value in array.flat if array.dtype.kind not in "biuf" else ():
+        if not isinstance(value, (numbers.Real, np.bool_)):
+            raise ValueError(
+                f"the attribute {name} must be booleans or numbers, got {value!r:.40}"
+            )
     array = array.astype(float)
     wrong = array[~((array >= 0) & (array <= 1))]
     if wrong.size:
@@ -201,6 +200,8 @@ def pack_client_data(
         ValueError: as `pack`; there is no client of a name, or an element has not this
             form.
     """
+    if isinstance(client_ids, str):  # Its letters are no clients.
+        raise ValueError(f"client_ids must be a list, as [{client_ids!r}]")
     numbers = {name: place for place, name in enumerate(client_data.client_ids)}
     parts = []
     ids = numbers if client_ids is None else client_ids

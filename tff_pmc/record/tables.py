@@ -98,9 +98,9 @@ class Table(NamedTuple):
         """Adds a column, which every run has that is made afterwards.
 
         Raises:
-            ValueError: the table has a column of this name.
+            ValueError: the table, or what reads it, has a column of this name.
         """
-        if column.name in ["round", *(one.name for one in self.columns)]:
+        if column.name in self.reserved:
             raise ValueError(f"{self.name}.csv has a column {column.name} already")
         self.columns.append(column)
 

@@ -223,11 +223,23 @@ def named(*names):
     return keras_metrics(*(lambda name=name: kind(name=name) for name in names))
 
 
-class Both(tf.keras.metrics.Metric):
-    """A metric whose result is a dict."""
+def of_two_numbers():
+    """The model with a metric whose result is a dict."""
 
-    update_state = lambda self, *_, **__: None  # noqa: E731
-    result = lambda self: {"low": tf.zeros([]), "high": tf.ones([])}  # noqa: E731
+    class Both(tf.keras.metrics.Mean):
+        def __init__(self):
+            super().__init__("both")
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            return super().update_state(y_pred)
+
+        def result(self):
+            return {"low": tf.identity(self.total), "high": tf.identity(self.count)}
+
+        def get_config(self):
+            return {}
+
+    return keras_metrics(Both)
 
 
 @pytest.mark.parametrize(
@@ -252,6 +264,7 @@ class Both(tf.keras.metrics.Metric):
             "metric 'auc@1000' must have a name of",
         ),
         (lambda: functional(lambda state: {"mean": state[0]}), "cannot be aggregated"),
+        (of_two_numbers, "metric 'both' is no single number"),
         (lambda: named("recall (macro)"), "name it 'recall_macro'"),
         *((lambda name=name: named(name), "must have a name of") for name in WRONG),
         (lambda: named("top", "Top"), "'top' and 'Top' differ in the case"),
