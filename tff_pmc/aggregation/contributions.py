@@ -116,6 +116,21 @@ def check_not_negative(
         return tf.identity(value)
 
 
+def check_room(argument: str, number: tf.Tensor, size: int, counted: str) -> tf.Tensor:
+    """Checks in the graph that numbers are below the size that an argument gave."""
+    largest = tf.reduce_max(number)
+    # The engines make a `ValueError` of these words.
+    words = [f"{argument} is too small: {counted}, from 0, is", largest]
+    with tf.control_dependencies([tf.debugging.Assert(largest < size, words)]):
+        return tf.identity(number)
+
+
+def check_client(num_clients: int, number: tf.Tensor) -> tf.Tensor:
+    """Checks in the graph that clients' numbers are those of so many clients."""
+    argument = f"num_clients={num_clients}"
+    return check_room(argument, number, num_clients, "the number of a client")
+
+
 def _floats(update: Any) -> list[tf.Tensor]:
     return [t for t in tf.nest.flatten(update) if t.dtype.is_floating]
 

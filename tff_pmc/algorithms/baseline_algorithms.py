@@ -12,6 +12,7 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.client_ids import ClientNumber
 from leaf_data.settings import ABOVE_0, BELOW_1, Range, SettingError, setting
 from tff_pmc import scores
 from tff_pmc.algorithms.run_context import RunContext
@@ -189,7 +190,7 @@ class TunedAnswers:
         self._owner = np.repeat(np.arange(examples.num_clients), examples.sizes)
         self._clients = packing.pack(
             data.train_examples,
-            range(examples.num_clients),
+            list(map(ClientNumber, range(examples.num_clients))),
             num_packs=training.num_packs,
             max_bytes=training.max_pack_bytes,
         )

@@ -13,6 +13,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.aggregation.contributions import (
+    MEASUREMENTS,
     Contribution,
     averaged,
     check_not_negative,
@@ -31,6 +32,10 @@ _TAKEN = (
     "the model's metric {name!r} has the name of a measurement of the round: give it "
     "another name"
 )
+
+_BY_CLIENT = ("criteria_by_client", "excluded_by_client")
+MEASURED = (*MEASUREMENTS, *_BY_CLIENT)
+"""What a round measures, by names that no metric of a model may have."""
 
 
 def build_client_work(
@@ -88,6 +93,8 @@ def build_client_work(
     def work(state, received, pack):
         return train_pack(state, received, pack)
 
+    if metrics is not None:
+        _check_not_measured(metrics)
     checked = tff.tensorflow.computation(_nan_of_nobody)
     with_totals = tff.tensorflow.computation(
         lambda measured: _with_totals(measured, codes_by_client)
@@ -161,6 +168,18 @@ def _build_rows(size: int) -> Callable[[Any], Any]:
     return lambda row: tff.federated_aggregate(row, nothing(), join, join, named)
 
 
+def _check_not_measured(metrics: tff.Computation) -> None:
+    """Refuses metrics of a model with the name of a measurement, as a `ValueError`."""
+    result = metrics.type_signature.result
+    result = result.member if isinstance(result, tff.FederatedType) else result
+    for name in tff.structure.name_list(result):
+        if name in MEASURED:
+            raise ValueError(
+                f"the model's metric {name!r} has the name of a measurement of the "
+                "round: give it another name"
+            )
+
+
 def _joined(measured: Any, metrics: Any) -> Any:
     """Joins measurements and metrics at the server, whose names must differ."""
     ours, theirs = parts_of(measured), parts_of(metrics)
@@ -179,7 +198,7 @@ def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
         return tf.where(nobody, tf.cast(np.nan, value.dtype), value)
 
     found = tf.nest.map_structure(checked, measured)
-    found.update((n, v) for n, v in measured.items() if n.endswith("_by_client"))
+    found.update((n, v) for n, v in measured.items() if n in _BY_CLIENT)
     return found
 
 

@@ -17,7 +17,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import method_with_autograph
-from tff_pmc.aggregation.contributions import ModelSums, RunningSums, averaged
+from tff_pmc.aggregation.contributions import (
+    ModelSums,
+    RunningSums,
+    averaged,
+    check_room,
+)
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
 from tff_pmc.clients.client_work import (
@@ -136,8 +141,14 @@ def build_packed_client_work(
             if updates_wait:
                 waiting = append_update(waiting, contribution)
             if training.report_cohort is not None:
+                row = check_room(
+                    f"report_cohort={training.report_cohort}",
+                    element["place"],
+                    training.report_cohort,
+                    "the place of a client in the cohort",
+                )
                 by_client = tf.tensor_scatter_nd_add(
-                    by_client, [[element["place"]]], row_of(contribution)
+                    by_client, [[row]], row_of(contribution)
                 )
             return memory, sums, waiting, own_metrics, by_client
 

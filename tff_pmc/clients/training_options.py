@@ -16,7 +16,7 @@ from leaf_data.settings import AT_LEAST_1, check_value, ordered
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
-from tff_pmc.criteria import Criterion
+from tff_pmc.criteria import Criterion, check_attribute_name
 from tff_pmc.settings.groups import LocalTraining
 
 
@@ -56,8 +56,9 @@ class Training(LocalTraining):
             metrics are summed within a pack first, so that there it must sum.
 
     Raises:
-        ValueError: (constructor) a number is none or out of range, or options exclude
-            each other; the message names them.
+        ValueError: (constructor) a number is none or out of range, an attribute has a
+            name that none can have, or options exclude each other; the message names
+            them.
         TypeError: (constructor) the memory is not of its class.
     """
 
@@ -81,6 +82,8 @@ class Training(LocalTraining):
             value = getattr(self, name)
             if not isinstance(value, (list, tuple)):
                 object.__setattr__(self, name, ordered(name, value))
+        for attribute in self.client_attributes:
+            check_attribute_name(attribute)
         for client in self.keep_own_model:
             check_value("a client of keep_own_model", client, int)
         if self.memory is not None:

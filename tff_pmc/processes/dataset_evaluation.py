@@ -9,6 +9,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
+from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.clients.dataset_training import counted, num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.functional import predicted_labels
@@ -69,6 +70,7 @@ def build_dataset_evaluation(
         if has_classes:
             figures["correct"] = correct
         if num_clients is not None:
+            client = check_client(num_clients, client)
             # Placed and not multiplied: a loss that is not finite stays its client's.
             figures = tf.nest.map_structure(
                 lambda value: tf.scatter_nd([[client]], [value], [num_clients]), figures

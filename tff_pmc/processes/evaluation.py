@@ -14,6 +14,7 @@ import leaf_data
 from leaf_data.settings import AT_LEAST_1, check_value
 from tff_pmc import models
 from tff_pmc.aggregation.building import check_kind, zipped
+from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
@@ -149,6 +150,8 @@ def build_correct_counts(
         x, y, client = examples["x"], examples["y"], examples["client"]
         if num_clients is None:
             client = tf.zeros_like(client)
+        else:
+            client = check_client(num_clients, client)
 
         def add(found, rows, output):
             correct, state = found
@@ -304,6 +307,7 @@ def build_loss_sums(
             owner = client[start]
             # Packs have the clients' examples in the clients' order.
             own = tf.equal(client[start : start + batch_size], owner)
+            owner = check_client(num_clients, owner)
             count = tf.math.count_nonzero(own, dtype=tf.int32)
             rows = slice(start, start + count)
             output = model.predict_on_batch(parameters, x[rows], False)

@@ -9,6 +9,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
+from tff_pmc.aggregation.contributions import check_client, check_room
 from tff_pmc.clients import packing
 from tff_pmc.clients.packed_clients import PackedClients
 from tff_pmc.clients.packed_training import train_locally
@@ -65,6 +66,9 @@ def _predicted(model, weights, x, row, num_examples, batch_size):
             predicted, row[rows][:, tf.newaxis], predicted_labels(output)
         )
 
+    row = check_room(
+        f"num_examples={num_examples}", row, num_examples, "the row of an example"
+    )
     none = tf.zeros([num_examples], tf.int32)
     return over_batches(
         model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
@@ -149,8 +153,9 @@ def build_local_tuning_prediction(
             found = _predicted(
                 model, tuned, x, rows, num_examples, prediction_batch_size
             )
+            number = check_client(num_clients, element["client"])
             answers = tf.tensor_scatter_nd_add(
-                answers, [[element["client"]]], found[tf.newaxis] + 1
+                answers, [[number]], found[tf.newaxis] + 1
             )
         return answers
 

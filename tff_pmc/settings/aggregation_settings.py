@@ -21,9 +21,6 @@ from tff_pmc.scores.weights import METHODS
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.flag_values import prefix_errors
 
-RESERVED = ("all", "round", "client", "weight", "excluded")
-"""Words of the flags and records, by which no attribute of clients can be called."""
-
 
 @dataclasses.dataclass(frozen=True)
 class SumSettings(Settings):
@@ -101,21 +98,14 @@ class AggregationSettings(SumSettings):
             ordered(f"--{name}", getattr(self, name))
         if self.normalization == "range" and not self.criteria_ranges:
             raise SettingError("--normalization=range needs --criteria_ranges")
-        taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}
         for name in self.client_attributes:
-            if name in taken or not name.isidentifier():
-                raise SettingError(
-                    f"--client_table: an attribute cannot be called {name!r}: it must "
-                    "be a word, and no criterion's code or column of the record"
-                )
+            prefix_errors("--client_table", criteria_lib.check_attribute_name, name)
         for flag in ("criteria", "priority"):
             codes = getattr(self, flag)
             text = f"--{flag}={','.join(codes)}"
             for code in codes:
-                if code in RESERVED:
-                    raise SettingError(
-                        f"{text}: {code} is a column of the record: choose another code"
-                    )
+                if code.partition("^")[0] in criteria_lib.RESERVED:
+                    prefix_errors(text, criteria_lib.check_code, code)
                 prefix_errors(text, self._criterion, code)
         prefix_errors("--criteria", self.resolve_criteria)
         prefix_errors("--priority", scores.prioritized, self.priority, self.criteria)

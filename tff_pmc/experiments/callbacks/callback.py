@@ -98,6 +98,8 @@ class FinishedRound:
     @property
     def numbers(self) -> dict[str, float]:
         """The numbers of `row`, and the largest and smallest weight in the cohort."""
+        from tff_pmc.record.tables import WEIGHT_BOUNDS
+
         found: dict[str, Any] = {
             name: value
             for name, value in self.row.items()
@@ -105,7 +107,7 @@ class FinishedRound:
         }
         weights = [row["weight"] for row in self.cohort if not row["excluded"]]
         if weights:
-            found.update(weight_largest=max(weights), weight_smallest=min(weights))
+            found.update(zip(WEIGHT_BOUNDS, (max(weights), min(weights))))
         return found
 
     @functools.cached_property
