@@ -189,7 +189,7 @@ def _model(settings: RunSettings) -> Any:
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
     """Builds the model once for runs of equal settings, which share what is traced."""
-    from tff_pmc.models.tff_types.packed_model import built
+    from tff_pmc.models.tff_types.keras_models import built
 
     return built(settings)
 

@@ -17,6 +17,7 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
 from tff_pmc.clients.packing import split_batch
+from tff_pmc.models.tff_types.keras_models import with_penalties
 from tff_pmc.models.tff_types.packed_model import output_on
 
 MetricsAggregator = Callable[[Any], tff.Computation]
@@ -137,7 +138,7 @@ def as_model_fn(model: Any) -> Any:
     """Wraps either kind of model as a function that makes a `VariableModel`."""
     if isinstance(model, tff.learning.models.FunctionalModel):
         return lambda: _FunctionalWithMetrics(model)
-    return model
+    return lambda: with_penalties(model())
 
 
 class _FunctionalWithMetrics(tff.learning.models.VariableModel):

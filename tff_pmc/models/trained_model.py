@@ -1,6 +1,7 @@
 """A trained model in a folder: its weights, and a SavedModel that needs no package.
 
-weights.npz    the arrays by name, trainable ones first, as `--initial_weights` reads
+weights.npz    the arrays by name, as `--initial_weights` reads them: trainable ones
+               first, and for a model of Keras in the order of its `get_weights`
 round.txt      of the best model alone: the round
 saved_model/   TensorFlow's SavedModel, whose signature `serving_default` gives the
                model's output, `scores`, for a batch of inputs
@@ -50,8 +51,9 @@ def save_model(model: Any, weights: Any, folder: str, round_num: int = 0) -> Non
     number = os.path.join(folder, _ROUND)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(number)  # That of a model of before.
-    names = weight_names(model)
-    np.savez(os.path.join(folder, WEIGHTS), **dict(zip(names, arrays)))
+    named = [*zip(weight_names(model), arrays)]
+    order = getattr(model, "file_order", ()) or range(len(named))
+    np.savez(os.path.join(folder, WEIGHTS), **dict(named[place] for place in order))
     path = os.path.join(folder, SAVED_MODEL)
     shutil.rmtree(path, ignore_errors=True)
     _write_saved_model(model, trainable, others, path)
@@ -83,6 +85,22 @@ def weight_names(model: Any) -> list[str]:
         for kind, part in zip(("trainable", "non_trainable"), model.initial_weights)
         for number in range(len(part))
     ]
+
+
+def in_order_of_model(model: Any, arrays: Mapping[str, Any]) -> list[Any]:
+    """Returns the arrays of a file in the order of a model, trainable ones first.
+
+    They are told by the names that the model gives its weights. If a file has other
+    names, as of arrays from elsewhere, they are in the order of the model's files.
+    """
+    names = weight_names(model)
+    if {*names} == {*arrays}:
+        return [arrays[name] for name in names]
+    in_file = list(arrays.values())
+    order = getattr(model, "file_order", ())
+    if len(order) != len(in_file):
+        return in_file
+    return [in_file[place] for place in np.argsort(order)]
 
 
 def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> None:

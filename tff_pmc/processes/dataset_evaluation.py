@@ -62,7 +62,8 @@ def build_dataset_evaluation(
             output = model.forward_pass(batch, training=False)
             count = num_examples_of(output)
             examples = counted(examples, count)
-            loss_sum += output.loss * tf.cast(count, tf.float32)
+            loss = tf.cast(output.loss, tf.float32)
+            loss_sum += loss * tf.cast(count, tf.float32)
             if has_classes:
                 correct += _count_correct(output.predictions, split_batch(batch)[1])
         figures = collections.OrderedDict(examples=examples, loss_sum=loss_sum)

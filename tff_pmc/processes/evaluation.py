@@ -17,6 +17,7 @@ from tff_pmc.aggregation.building import check_kind, zipped
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.models.tff_types.keras_models import check_model
 from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import Model
@@ -70,7 +71,8 @@ def build_federated_evaluation(
 
     Raises:
         ValueError: packed data without a functional model, or of one that gives no
-            score per class, or a number out of range.
+            score per class, or a number out of range; or the model has what no process
+            takes, such as a loss that is a sum over the batch.
 
     Example:
         >>> evaluate = build_federated_evaluation(model_fn)
@@ -86,6 +88,7 @@ def build_federated_evaluation(
             "packed examples need a tff.learning.models.FunctionalModel; with a "
             "model_fn, pass each client's dataset of batches"
         )
+    check_model(model if is_functional else model())
     metrics = model_metrics.build_aggregation(model, metrics_aggregator)
     if not is_functional or packed is False:
         model_fn = model_metrics.as_model_fn(model)
@@ -292,7 +295,11 @@ def build_loss_sums(
         model: a functional model, whose loss is a mean over the batch.
         num_clients: the number of clients in the federation, K.
         batch_size: the most examples in a forward pass.
+
+    Raises:
+        ValueError: the loss is not such a mean.
     """
+    check_model(model)
 
     @tf.function
     def add_up(weights, examples):
@@ -307,7 +314,8 @@ def build_loss_sums(
             count = tf.math.count_nonzero(own, dtype=tf.int32)
             rows = slice(start, start + count)
             output = model.predict_on_batch(parameters, x[rows], False)
-            total = model.loss(output, y[rows]) * tf.cast(count, tf.float32)
+            mean = tf.cast(model.loss(output, y[rows]), tf.float32)
+            total = mean * tf.cast(count, tf.float32)
             losses = tf.tensor_scatter_nd_add(losses, [[owner]], [total])
             start += count
         return losses
