@@ -135,8 +135,9 @@ def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
     save_model(model, weights, str(tmp_path))
     with np.load(tmp_path / "weights.npz") as file:
         arrays = dict(file)
-    keras_model.set_weights(list(arrays.values()))
-    for now, earlier, is_frozen in zip(keras_model.get_weights(), before, frozen):
+    another = COPIED[kind]()
+    another.set_weights(list(arrays.values()))
+    for now, earlier, is_frozen in zip(another.get_weights(), before, frozen):
         np.testing.assert_array_equal(now, earlier if is_frozen else earlier + 0.5)
     served = with_weights(model, [*trained, *others])
     (expected,) = output_on(served, x)
@@ -256,9 +257,9 @@ def functional_with(loss):
     )
 
 
-def keras_with(reduction):
+def keras_with(reduction, **options):
     loss = tf.keras.losses.SparseCategoricalCrossentropy(True, reduction=reduction)
-    return model_fn_of(sequential(dense(2)), loss)()
+    return model_fn_of(sequential(dense(2, **options)), loss)()
 
 
 def several(reduction):
@@ -280,6 +281,7 @@ MEANS = {
     "Keras": lambda: keras_with("auto"),
     "Keras, mean": lambda: keras_with("sum_over_batch_size"),
     "Keras, several": lambda: several("auto"),
+    "Keras, float16": lambda: keras_with("auto", dtype="mixed_float16"),
 }
 NO_MEANS = {
     "functional": (lambda: functional_with(tf.reduce_sum), "2 times", "reduce_mean"),
@@ -289,6 +291,7 @@ NO_MEANS = {
     ),
     "functional, none": (lambda: functional_with(tf.identity), "the shape (3,)"),
     "Keras": (lambda: keras_with("sum"), "2 times", "SUM_OVER_BATCH_SIZE"),
+    "Keras, bfloat16": (lambda: keras_with("sum", dtype="mixed_bfloat16"), "2 times"),
     "Keras, none": (lambda: keras_with("none"), "the shape (3,)"),
     "Keras, several": (lambda: several("sum"), "loss second", "2 times"),
     "TFF": (Summed, "2 times", "reduce_mean"),

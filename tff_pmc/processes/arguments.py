@@ -258,7 +258,10 @@ class _Received:
             batch = tf.nest.map_structure(tf.constant, batch)
             model = with_penalties(self._model_fn())  # Its functions do not keep it.
             output = model.forward_pass(batch, training=False)
-            predictions, loss = output.predictions, output.loss
+            # NumPy itself cannot take a tensor of bfloat16.
+            predictions, loss = tf.nest.map_structure(
+                lambda t: t.numpy(), (output.predictions, output.loss)
+            )
         arrays = tf.nest.map_structure(np.asarray, (loss, predictions))
         return tff.learning.models.BatchOutput(*arrays, PROBE_EXAMPLES)
 
