@@ -20,7 +20,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from leaf_data.errors import one_line
-from tff_pmc.models.tff_types.packed_model import PackedModel, make_up, output_on
+from tff_pmc.models.tff_types.packed_model import (
+    PackedModel,
+    make_up,
+    output_on,
+    split_batch,
+)
 from tff_pmc.models.trained_model import weight_names
 
 if TYPE_CHECKING:
@@ -115,7 +120,7 @@ class KerasWithPenalties(tff.learning.models.VariableModel):
         self, batch_input: Any, training: bool = True
     ) -> tff.learning.models.BatchOutput:
         """Returns loss, output and size of a batch, and updates the metrics."""
-        x, y = _split(batch_input)
+        x, y = split_batch(batch_input)
         output, penalties = call_with_penalties(self._model._keras_model, x, training)
         loss = _keras_loss(self._model, output, y)
         if training and penalties:
@@ -173,7 +178,7 @@ def _check_functional(model: tff.learning.models.FunctionalModel) -> None:
     arrays = map(np.asarray, (*trainable, *others))
     types = {name: a.dtype for name, a in zip(weight_names(model), arrays)}
     _check_weights(types, len(trainable))
-    x, y = tf.nest.map_structure(make_up, _split(model.input_spec))
+    x, y = tf.nest.map_structure(make_up, split_batch(model.input_spec))
 
     def measure(output: Any, labels: Any) -> list[tf.Tensor]:
         twice = _twice((output, labels))
@@ -207,7 +212,7 @@ def _check_variables(model: Any) -> None:
             lambda spec: tf.constant(make_up(spec)), model.input_spec
         )
         if is_keras(model):
-            checks = _keras_losses(model, *_split(batch))
+            checks = _keras_losses(model, *split_batch(batch))
         else:
             # The same batch twice: of a random model nothing can be said.
             batches = batch, batch, _twice(batch)
@@ -281,10 +286,6 @@ def _keras_loss(model: Any, output: Any, y: Any) -> tf.Tensor:
     return tf.add_n(losses)
 
 
-def _split(batch: Any) -> tuple[Any, Any]:
-    return (batch["x"], batch["y"]) if isinstance(batch, Mapping) else tuple(batch)
-
-
 def _twice(batch: Any) -> Any:
     return tf.nest.map_structure(lambda t: tf.concat([t, t], 0), batch)
 
@@ -345,7 +346,7 @@ class _Trial(NamedTuple):
 
 def _try_out(keras_model: tf.keras.Model, spec: Any) -> _Trial:
     """Calls a Keras model on made-up examples; its weights stay as they are."""
-    x = tf.nest.map_structure(lambda s: tf.constant(make_up(s)), _split(spec)[0])
+    x = tf.nest.map_structure(lambda s: tf.constant(make_up(s)), split_batch(spec)[0])
     _make_callable(keras_model)
     output, penalties = call_with_penalties(keras_model, x, False)
     again = keras_model(x, training=False)
@@ -382,7 +383,7 @@ def _make_functional(model: Any) -> PackedModel:
     frozen, nested or in any order, and their penalties act.
     """
     keras_model, loss_fn = model._keras_model, model._loss_fns[0]
-    spec = _split(model.input_spec)
+    spec = split_batch(model.input_spec)
     _check_copied(keras_model)
     try:
         trial = _try_out(keras_model, spec)
@@ -506,7 +507,7 @@ def _check_equal(
     model: PackedModel, forward: Callable[..., Any], trial: _Trial
 ) -> None:
     """Refuses a functional model that gives other outputs than its Keras model."""
-    x = tf.nest.map_structure(make_up, _split(model.input_spec)[0])
+    x = tf.nest.map_structure(make_up, split_batch(model.input_spec)[0])
     try:
         (output,) = output_on(model, x)
         if trial.num_penalties:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -151,6 +151,13 @@ class PackedModel(tff.learning.models.FunctionalModel):
             return (*result, None)[:3]
         output = self.predict_on_batch((trainable, non_trainable), x, True)
         return output, non_trainable, None
+
+
+def split_batch(batch: Any) -> tuple[Any, Any]:
+    """Splits a batch, `(x, y)` or `{"x": ..., "y": ...}`, into inputs and labels."""
+    if isinstance(batch, Mapping):
+        return batch["x"], batch["y"]
+    return batch[0], batch[1]
 
 
 def output_on(
