@@ -46,6 +46,12 @@ def with_model_penalty(of_function):
     return model
 
 
+def looking_up():
+    lookup = layers().IntegerLookup()
+    lookup.adapt(np.array([0, 1]))
+    return sequential(lookup, layers().Embedding(6, 3), layers().Flatten(), dense(2))
+
+
 class Vector(tf.keras.layers.Layer):
     """Its penalty is one number per example."""
 
@@ -190,6 +196,7 @@ REFUSED = {
         lambda: sequential(dense(3), Forgetful(2.0)),
         ("other outputs", "get_config"),
     ),
+    "table": (looking_up, ("table that adapt() filled", "vocabulary=")),
     "not built": (
         lambda: tf.keras.Sequential([layers().Dense(2)]),
         ("no weights yet", "input_shape"),

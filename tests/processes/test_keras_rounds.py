@@ -59,6 +59,25 @@ def cross_entropy():
     return tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
+@pytest.mark.parametrize("name", ["client_optimizer_fn", "server_optimizer_fn"])
+def test_an_optimizer_that_cannot_step_is_named(name, sgd, assert_one_line):
+    """TFF's SGD with momentum multiplies by a momentum in float32."""
+    spec = (tf.TensorSpec([None, 3], tf.float32), tf.TensorSpec([None], tf.int32))
+    optimizers = {"client_optimizer_fn": sgd(), name: sgd(RATE, 0.9)}
+    assert_one_line(
+        ValueError,
+        lambda: tff_pmc.build_prioritized_fed_avg(
+            lambda: tff.learning.models.from_keras_model(
+                with_float64(), cross_entropy(), spec
+            ),
+            **optimizers,
+        ),
+        name,
+        "float32, float64",
+        "momentum",
+    )
+
+
 @pytest.mark.parametrize(
     ("make", "packed", "tolerance"),
     [

@@ -227,7 +227,7 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
 
 def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
-    from tff_pmc.clients.packing import split_batch
+    from tff_pmc.models.tff_types.packed_model import split_batch
 
     cohorts.check(settings, data)
     parts = {"train": data.train_examples, "test": data.test_examples}

@@ -16,9 +16,8 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
-from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.tff_types.keras_models import with_penalties
-from tff_pmc.models.tff_types.packed_model import output_on
+from tff_pmc.models.tff_types.packed_model import output_on, split_batch
 
 MetricsAggregator = Callable[[Any], tff.Computation]
 """From a model's metric finalizers to the computation that aggregates its metrics, as

@@ -30,11 +30,12 @@ from tff_pmc.clients.client_work import (
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packed_clients import PackedClients
-from tff_pmc.clients.packing import element_spec, split_batch
+from tff_pmc.clients.packing import element_spec
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import mean_of_batches, over_range
+from tff_pmc.models.tff_types.packed_model import split_batch
 from tff_pmc.settings.groups import LocalTraining
 
 

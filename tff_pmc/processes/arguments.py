@@ -16,11 +16,15 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value
-from tff_pmc.clients.packing import split_batch
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import client_criteria
 from tff_pmc.models.tff_types.keras_models import check_model, with_penalties
-from tff_pmc.models.tff_types.packed_model import PROBE_EXAMPLES, make_up, output_on
+from tff_pmc.models.tff_types.packed_model import (
+    PROBE_EXAMPLES,
+    make_up,
+    output_on,
+    split_batch,
+)
 from tff_pmc.scores import Score, prioritized
 
 _IN_GRAPH = "in a graph, as TFF runs it"
@@ -116,6 +120,31 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
     check_model(model)
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
+
+
+def check_step(
+    name: str, optimizer: tff.learning.optimizers.Optimizer, trainable: Any
+) -> None:
+    """Raises a `ValueError` if an optimizer cannot step weights (arrays) of their type.
+
+    TFF's SGD with momentum steps no float64.
+    """
+    types = sorted({w.dtype.name for w in trainable})
+    if types == ["float32"]:
+        return
+    with tf.Graph().as_default():
+        weights = tuple(tf.zeros(w.shape, w.dtype) for w in trainable)
+        specs = tuple(tf.TensorSpec(w.shape, w.dtype) for w in weights)
+        try:
+            state = optimizer.initialize(specs)
+            state = tf.nest.map_structure(tf.convert_to_tensor, state)
+            optimizer.next(state, weights, weights)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name}, a {type(optimizer).__name__}, cannot step weights of "
+                f"{', '.join(types)}: build the layers with dtype='float32', or give "
+                "another optimizer, such as SGD without momentum"
+            ) from error
 
 
 def check_client_optimizer(

@@ -10,8 +10,8 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.clients.dataset_training import counted, num_examples_of, unstar
-from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.functional import predicted_labels
+from tff_pmc.models.tff_types.packed_model import split_batch
 
 
 def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset:

@@ -18,7 +18,7 @@ from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.models.tff_types.keras_models import check_model
-from tff_pmc.models.tff_types.packed_model import output_on
+from tff_pmc.models.tff_types.packed_model import output_on, split_batch
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import Model
 
@@ -109,7 +109,7 @@ def num_scores(model: tff.learning.models.FunctionalModel) -> int:
         lambda spec: np.zeros(
             [1, *(size or 1 for size in spec.shape[1:])], spec.dtype.as_numpy_dtype
         ),
-        packing.split_batch(model.input_spec)[0],
+        split_batch(model.input_spec)[0],
     )
     (output,) = output_on(model, example)
     predicted_labels(output)  # Refuses what is no such output.
@@ -140,7 +140,7 @@ def build_correct_counts(
             an example.
     """
     num_scores(model)
-    label = packing.split_batch(model.input_spec)[1]
+    label = split_batch(model.input_spec)[1]
     if not isinstance(label, tf.TensorSpec) or label.shape.rank not in (None, 1):
         raise ValueError(
             "packed examples are judged by one label each, and the model's are "
@@ -230,7 +230,7 @@ def over_packs(
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
     """Returns the type of a pack, <x=X[?, ...], y=Y[?, ...], client>."""
-    x, y = packing.split_batch(model.input_spec)
+    x, y = split_batch(model.input_spec)
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x, y=y, client=client)

@@ -73,6 +73,8 @@ def build_round_parts(
         check_kind(name, optimizer, kind, "a tff.learning.optimizers.Optimizer")
     training.check_sums(mean.options.hiding)
     weights, input_spec = arguments.initial_weights(model)
+    for name, optimizer in optimizers.items():
+        arguments.check_step(name, optimizer, weights.trainable)
     arguments.check_client_optimizer(client_optimizer, training, weights.trainable)
     packed = training.is_packed(model)
     if not packed:

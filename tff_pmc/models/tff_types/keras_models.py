@@ -197,6 +197,11 @@ def _check_variables(model: Any) -> None:
             "the Keras model has no weights yet: give its first layer an input_shape"
         )
     trainable, others = model.trainable_variables, model.non_trainable_variables
+    if not all(isinstance(variable, tf.Variable) for variable in others):
+        raise ValueError(
+            "a layer has a table that adapt() filled, which cannot be sent: give the "
+            "layer its vocabulary=..., or look words up before the model"
+        )
     types = {v.name: tf.as_dtype(v.dtype) for v in (*trainable, *others)}
     _check_weights(types, len(trainable))
     for variable in trainable:
@@ -518,7 +523,8 @@ def _check_equal(
         words = str(getattr(error, "message", error)).strip()
         if words.startswith("in user code"):  # And the calls, before what was raised.
             words = words.splitlines()[-1]
-        raise ValueError(one_line(words)) from error
+        words = f"a copy of the Keras model fails: {one_line(words)}"
+        raise ValueError(words) from error
     if trial.output is None:
         return
     pairs = zip(tf.nest.flatten(output), tf.nest.flatten(trial.output))
