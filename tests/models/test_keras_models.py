@@ -52,38 +52,47 @@ def looking_up():
     return sequential(lookup, layers().Embedding(6, 3), layers().Flatten(), dense(2))
 
 
-class Vector(tf.keras.layers.Layer):
-    """Its penalty is one number per example."""
+def vector(**options):
+    class Vector(tf.keras.layers.Layer):
+        """Its penalty is one number per example."""
 
-    def call(self, x):
-        self.add_loss(tf.reduce_mean(x**2, axis=1))
-        return x
+        def call(self, x):
+            self.add_loss(tf.reduce_mean(x**2, axis=1))
+            return x
 
-
-class Counter(tf.keras.layers.Layer):
-    """It counts batches in training."""
-
-    def build(self, shape):
-        self.count = self.add_weight("count", (), "int32", "zeros", trainable=False)
-
-    def call(self, x, training=None):
-        if training:
-            self.count.assign_add(1)
-        return x
+    return Vector(**options)
 
 
-class Forgetful(tf.keras.layers.Layer):
-    """Its `get_config` lacks its argument."""
+def counter():
+    class Counter(tf.keras.layers.Layer):
+        """It counts batches in training."""
 
-    def __init__(self, factor=1.0, **options):
-        super().__init__(**options)
-        self.factor = factor
+        def build(self, shape):
+            self.count = self.add_weight("count", (), "int32", "zeros", trainable=False)
 
-    def get_config(self):
-        return super().get_config()
+        def call(self, x, training=None):
+            if training:
+                self.count.assign_add(1)
+            return x
 
-    def call(self, x):
-        return self.factor * x
+    return Counter()
+
+
+def forgetful(factor):
+    class Forgetful(tf.keras.layers.Layer):
+        """Its `get_config` lacks its argument."""
+
+        def __init__(self, factor=1.0, **options):
+            super().__init__(**options)
+            self.factor = factor
+
+        def get_config(self):
+            return super().get_config()
+
+        def call(self, x):
+            return self.factor * x
+
+    return Forgetful(factor)
 
 
 def model_fn_of(keras_model, loss=None):
@@ -177,7 +186,7 @@ REFUSED = {
         lambda: nested([layers().BatchNormalization(), dense(2)]),
         ("training changes batch_normalization", "moving_mean"),
     ),
-    "counter": (lambda: sequential(dense(3), Counter()), ("training changes", "count")),
+    "counter": (lambda: sequential(dense(3), counter()), ("training changes", "count")),
     "float16": (
         lambda: sequential(dense(2, dtype="float16")),
         ("dense", "kernel is float16"),
@@ -189,11 +198,11 @@ REFUSED = {
     "penalty of a model": (lambda: with_model_penalty(False), ("add_loss", "a layer")),
     "function of a model": (lambda: with_model_penalty(True), ("add_loss", "a layer")),
     "penalties": (
-        lambda: sequential(dense(3), Vector(name="vector")),
+        lambda: sequential(dense(3), vector(name="vector")),
         ("penalty 0 of vector has the shape (3,)",),
     ),
     "configuration": (
-        lambda: sequential(dense(3), Forgetful(2.0)),
+        lambda: sequential(dense(3), forgetful(2.0)),
         ("other outputs", "get_config"),
     ),
     "table": (looking_up, ("table that adapt() filled", "vocabulary=")),
@@ -229,25 +238,30 @@ def test_what_tffs_functional_models_drop_is_refused(assert_one_line):
         assert_one_line(ValueError, lambda: check_model(model), words, "from_keras")  # noqa: B023
 
 
-class Summed(tff.learning.models.VariableModel):
-    """A model that is not Keras's, whose loss is a sum over the batch."""
+def summed():
+    class Summed(tff.learning.models.VariableModel):
+        """A model that is not Keras's, whose loss is a sum over the batch."""
 
-    def __init__(self):
-        self._inner = model_fn_of(sequential(dense(2)))()
+        def __init__(self):
+            self._inner = model_fn_of(sequential(dense(2)))()
 
-    trainable_variables = property(lambda self: self._inner.trainable_variables)
-    non_trainable_variables = local_variables = property(lambda self: [])
-    input_spec = property(lambda self: self._inner.input_spec)
+        trainable_variables = property(lambda self: self._inner.trainable_variables)
+        non_trainable_variables = local_variables = property(lambda self: [])
+        input_spec = property(lambda self: self._inner.input_spec)
 
-    def predict_on_batch(self, x, training=True):
-        return self._inner.predict_on_batch(x, training)
+        def predict_on_batch(self, x, training=True):
+            return self._inner.predict_on_batch(x, training)
 
-    def forward_pass(self, batch_input, training=True):
-        output = self._inner.forward_pass(batch_input, training)
-        total = output.loss * tf.cast(output.num_examples, tf.float32)
-        return tff.learning.models.BatchOutput(total, output.predictions)
+        def forward_pass(self, batch_input, training=True):
+            output = self._inner.forward_pass(batch_input, training)
+            total = output.loss * tf.cast(output.num_examples, tf.float32)
+            return tff.learning.models.BatchOutput(total, output.predictions)
 
-    report_local_unfinalized_metrics = metric_finalizers = reset_metrics = lambda s: {}
+        report_local_unfinalized_metrics = metric_finalizers = reset_metrics = (
+            lambda s: {}
+        )
+
+    return Summed()
 
 
 def functional_with(loss):
@@ -301,7 +315,7 @@ NO_MEANS = {
     "Keras, bfloat16": (lambda: keras_with("sum", dtype="mixed_bfloat16"), "2 times"),
     "Keras, none": (lambda: keras_with("none"), "the shape (3,)"),
     "Keras, several": (lambda: several("sum"), "loss second", "2 times"),
-    "TFF": (Summed, "2 times", "reduce_mean"),
+    "TFF": (summed, "2 times", "reduce_mean"),
 }
 
 

@@ -13,12 +13,15 @@ X = GENERATOR.normal(size=(EXAMPLES, 3)).astype(np.float32)
 Y = GENERATOR.integers(0, 2, EXAMPLES).astype(np.int32)
 
 
-class Squares(tf.keras.layers.Layer):
-    """Its penalty is a tenth of the mean square of its inputs."""
+def squares():
+    class Squares(tf.keras.layers.Layer):
+        """Its penalty is a tenth of the mean square of its inputs."""
 
-    def call(self, x):
-        self.add_loss(0.1 * tf.reduce_mean(tf.square(x)))
-        return x
+        def call(self, x):
+            self.add_loss(0.1 * tf.reduce_mean(tf.square(x)))
+            return x
+
+    return Squares()
 
 
 def dense(units, seed, **options):
@@ -36,7 +39,7 @@ def with_penalties():
             layers.Input((3,)),
             dense(4, 1, kernel_regularizer=l2(0.3), bias_regularizer=l1(0.01)),
             tf.keras.Sequential(inner),
-            Squares(),
+            squares(),
             dense(2, 4),
         ]
     )

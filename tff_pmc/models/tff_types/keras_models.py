@@ -474,7 +474,8 @@ def _check_copied(keras_model: tf.keras.Model) -> None:
                 "--model cannot copy it: give the penalty to a layer, as a regularizer "
                 f"or by add_loss in its call, or train {_MODEL_FN} in a program"
             )
-        if layer.weights and layer.compute_dtype != layer.variable_dtype:
+        has_weights = layer.weights and not is_model
+        if has_weights and layer.compute_dtype != layer.variable_dtype:
             raise ValueError(
                 f"the layer {layer.name} computes in {layer.compute_dtype} and has "
                 f"weights in {layer.variable_dtype}, which --model does not take: give "
