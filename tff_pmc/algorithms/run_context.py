@@ -190,7 +190,7 @@ def _model(settings: RunSettings) -> Any:
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
     """Builds the model once for runs of equal settings, which share what is traced."""
-    from tff_pmc.models.tff_types.packed_model import built
+    from tff_pmc.models.tff_types.keras_models import built
 
     return built(settings)
 
@@ -228,7 +228,7 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
 
 def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
-    from tff_pmc.clients.packing import split_batch
+    from tff_pmc.models.tff_types.packed_model import split_batch
     from tff_pmc.record.tables import COHORT
 
     cohorts.check(settings, data)
@@ -306,7 +306,7 @@ def _check_metrics(settings: RunSettings, data: leaf_data.FederatedDataset) -> N
     """Refuses metrics of the model that a record of the data cannot have."""
     from tff_pmc.clients.client_work import MEASURED
     from tff_pmc.clients.model_metrics import build_aggregation, metrics_on
-    from tff_pmc.models.tff_types.packed_model import check_metric_names
+    from tff_pmc.models.tff_types.keras_metrics import check_metric_names
     from tff_pmc.record.tables import ROUNDS
 
     model, rows = _model(settings), slice(_TRIED)

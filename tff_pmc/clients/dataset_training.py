@@ -27,9 +27,10 @@ from tff_pmc.clients.client_work import (
     with_proximal_term,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
-from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
+from tff_pmc.clients.packing import attribute_spec, check_attribute
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion
+from tff_pmc.models.tff_types.packed_model import split_batch
 
 MOST_EXAMPLES = 1_000_000
 """The number of a client's examples after which a warning asks whether they end."""

@@ -16,12 +16,12 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
-from tff_pmc.clients.packing import split_batch
-from tff_pmc.models.tff_types.packed_model import (
+from tff_pmc.models.tff_types.keras_metrics import (
     check_keras_metrics,
     check_metric_names,
-    output_on,
 )
+from tff_pmc.models.tff_types.keras_models import with_penalties
+from tff_pmc.models.tff_types.packed_model import output_on, split_batch
 
 MetricsAggregator = Callable[[Any], tff.Computation]
 """From a model's metric finalizers to the computation that aggregates its metrics, as
@@ -154,7 +154,7 @@ def as_model_fn(model: Any) -> Any:
     """Wraps either kind of model as a function that makes a `VariableModel`."""
     if isinstance(model, tff.learning.models.FunctionalModel):
         return lambda: _FunctionalWithMetrics(model)
-    return model
+    return lambda: with_penalties(model())
 
 
 class _FunctionalWithMetrics(tff.learning.models.VariableModel):

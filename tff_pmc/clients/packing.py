@@ -26,6 +26,7 @@ from leaf_data.client_table import values_by_client
 from leaf_data.settings import AT_LEAST_1, check_value
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, dataset_of
+from tff_pmc.models.tff_types.packed_model import split_batch
 
 MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
@@ -74,13 +75,6 @@ def check_attribute(name: str, values: Any) -> None:
     wrong = array[~((array >= 0) & (array <= 1))]
     if wrong.size:
         raise ValueError(f"the attribute {name} must be in [0, 1], got {wrong[0]}")
-
-
-def split_batch(batch: Any) -> tuple[Any, Any]:
-    """Splits a batch, `(x, y)` or `{"x": ..., "y": ...}`, into inputs and labels."""
-    if isinstance(batch, Mapping):
-        return batch["x"], batch["y"]
-    return batch[0], batch[1]
 
 
 def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:

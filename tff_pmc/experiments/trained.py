@@ -14,6 +14,7 @@ from tff_pmc.models.trained_model import (
     BEST_MODEL,
     MODEL,
     WEIGHTS,
+    in_order_of_model,
     round_of,
     save_model,
 )
@@ -69,13 +70,13 @@ def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
     """Returns what `load_model` does, and the model's round."""
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
     if round is not None and round == round_of(best):
-        arrays = _arrays(os.path.join(best, WEIGHTS))
+        arrays = in_order_of_model(model, _arrays(os.path.join(best, WEIGHTS)))
         return _with_weights(model, arrays, run), round
     path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if ended and os.path.exists(path):
-        rounds, arrays = len(ROUNDS.read(run)), _arrays(path)
+        rounds, arrays = len(ROUNDS.read(run)), in_order_of_model(model, _arrays(path))
     else:
         rounds, arrays = _of_checkpoint(run, model)
     if round not in (None, rounds):
@@ -99,7 +100,7 @@ def export_model(run: str, folder: str) -> None:
 
 def _model_of(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
-    from tff_pmc.models.tff_types.packed_model import built
+    from tff_pmc.models.tff_types.keras_models import built
 
     path = os.path.join(run, RUN_JSON)
     found = read_json(path, ("settings",))
@@ -126,14 +127,14 @@ def _of_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
     # The model's weights are the first leaves of the state of every process.
     count = sum(map(len, model.initial_weights))
     names = [f"leaf_{number}" for number in range(count)]
-    round_num, *arrays = _arrays(path, ["round", *names])
+    round_num, *arrays = _arrays(path, ["round", *names]).values()
     return int(round_num), arrays
 
 
-def _arrays(path: str, names: Optional[list[str]] = None) -> list[Any]:
+def _arrays(path: str, names: Optional[list[str]] = None) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return [archive[name] for name in names or archive.files]
+            return {name: archive[name] for name in names or archive.files}
     except Exception as error:  # Damaged archives raise nearly anything.
         raise RecordError(f"{path} cannot be read: {error}") from error
 

@@ -3,7 +3,8 @@
 model.json     what a program has to know to use it: shape and type of the inputs; of a
                run also their names, in order, how they are scaled, the classes, the
                data set, the round and the commit
-weights.npz    the arrays by name, trainable ones first, as `--initial_weights` reads
+weights.npz    the arrays by name, as `--initial_weights` reads them: trainable ones
+               first, and for a model of Keras in the order of its `get_weights`
 round.txt      of the best model alone: the round
 saved_model/   TensorFlow's SavedModel, whose signature `serving_default` gives the
                model's output, `scores`, for a batch of inputs
@@ -67,8 +68,9 @@ def save_model(
     number = os.path.join(folder, _ROUND)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(number)  # That of a model of before.
-    names = weight_names(model)
-    np.savez(os.path.join(folder, WEIGHTS), **dict(zip(names, arrays)))
+    named = [*zip(weight_names(model), arrays)]
+    order = getattr(model, "file_order", ()) or range(len(named))
+    np.savez(os.path.join(folder, WEIGHTS), **dict(named[place] for place in order))
     spec = _input_spec(model)
     description = {
         "input_shape": tf.nest.map_structure(lambda one: one.shape.as_list(), spec),
@@ -116,6 +118,22 @@ def _input_spec(model: Any) -> Any:
     """Returns the `tf.TensorSpec` of a model's inputs, or a structure of several."""
     spec = model.input_spec
     return spec["x"] if isinstance(spec, Mapping) else spec[0]
+
+
+def in_order_of_model(model: Any, arrays: Mapping[str, Any]) -> list[Any]:
+    """Returns the arrays of a file in the order of a model, trainable ones first.
+
+    They are told by the names that the model gives its weights. If a file has other
+    names, as of arrays from elsewhere, they are in the order of the model's files.
+    """
+    names = weight_names(model)
+    if {*names} == {*arrays}:
+        return [arrays[name] for name in names]
+    in_file = list(arrays.values())
+    order = getattr(model, "file_order", ())
+    if len(order) != len(in_file):
+        return in_file
+    return [in_file[place] for place in np.argsort(order)]
 
 
 def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> None:

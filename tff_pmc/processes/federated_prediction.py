@@ -15,6 +15,7 @@ from tff_pmc.clients.packed_clients import PackedClients
 from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.models.tff_types.packed_model import split_batch
 from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs
 from tff_pmc.settings.groups import LocalTraining
 
@@ -45,7 +46,7 @@ def build_federated_prediction(
         ValueError: the model gives no score per class.
     """
     num_scores(model)
-    x_spec, _ = packing.split_batch(model.input_spec)
+    x_spec, _ = split_batch(model.input_spec)
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
     )
@@ -127,7 +128,7 @@ def build_local_tuning_prediction(
     received_type = weights_type(model)
     spec, x_spec = (
         packing.element_spec(model.input_spec),
-        packing.split_batch(model.input_spec)[0],
+        split_batch(model.input_spec)[0],
     )
     data_type = tff.SequenceType(tff.types.tensorflow_to_type(spec))
     x_type = tff.types.tensorflow_to_type(x_spec)

@@ -99,7 +99,7 @@ def functional(finalize):
     @dataclasses.dataclass(frozen=True)
     class Model(MODELS[NAME]):
         def build(self):
-            from tff_pmc.models.tff_types.packed_model import as_functional
+            from tff_pmc.models.tff_types.keras_models import as_functional
 
             base = as_functional(MODELS[NAME].build(self))
             return models.PackedModel(
