@@ -28,6 +28,7 @@ from tff_pmc.experiments.running.recording import (
 from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
+from tff_pmc.record.same_run import EXAMPLES
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import RunSettings
 
@@ -133,6 +134,7 @@ def describe(
             },
             "options": dict(data.options),
             "client_table": data.client_table.origin,
+            EXAMPLES: data.examples_sha256,
         },
         **{name: value for name, value in names.items() if value},
         **({"callbacks": called} if called else {}),

@@ -18,7 +18,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.record import files
 from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.same_run import check_same, folder_of_runs
+from tff_pmc.record.same_run import EXAMPLES, check_same, folder_of_runs
 from tff_pmc.settings import RunSettings
 
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]
@@ -231,7 +231,7 @@ def _plan(
     varying = {"priority", "adjustment", *(runs[0].seed_flags if seeds else ())}
     # The seed is among the options of the data; algorithms may differ in their data.
     if EXPERIMENTS[runs[0].experiment].compares_algorithms:
-        del described["clients"], described["options"]
+        del described["clients"], described["options"], described[EXAMPLES]
     elif seeds:
         del described["options"]
     first, *others = (settings.as_record() for settings in runs)
