@@ -12,7 +12,14 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import ABOVE_0, BELOW_1, Range, SettingError, setting
+from leaf_data.settings import (
+    ABOVE_0,
+    BELOW_1,
+    Needs,
+    Range,
+    SettingError,
+    setting,
+)
 from tff_pmc import scores
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
@@ -33,6 +40,7 @@ class FactoryAlgorithm(Algorithm):
     """
 
     one_client_per_pack = True
+    unused_flags = ("normalization", "max_update_norm")
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the score for the weights on record: the number of examples."""
@@ -146,6 +154,7 @@ class Personalized(_Baseline):
         "simple mean of the new models. The paper does not give it.",
         flag="personalized_alpha",
         within=BELOW_1,
+        needs=Needs("--personalized_form=formula", lambda on: on.form == "formula"),
     )
     form: str = setting(
         "formula",

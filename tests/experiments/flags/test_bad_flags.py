@@ -109,6 +109,15 @@ stray | unexpected argument: stray
 --client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
 --client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
+--client_rate_decay_every=1 | --client_rate_decay_every needs --client_rate_decay
+--dirichlet_alpha=0.3 | --dirichlet_alpha needs --partition=dirichlet
+--partition=iid --dirichlet_alpha=1 | --dirichlet_alpha needs --partition=dirichlet
+--wrong_labels=0.5 --wrong_clients=0 | --wrong_labels needs --wrong_clients
+--counterfactual_every=1 | --counterfactual_every needs --counterfactuals
+--counterfactual_clients=0 | --counterfactual_clients needs --counterfactuals
+TUNED --personalized_alpha=0.5 | --personalized_alpha needs --personalized_form=formula
+--algorithms=median,laplace --normalization=sum | --normalization is of no use with
+--algorithms=median --max_update_norm=1e6 | --max_update_norm is of no use with the
 --algorithms=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
 TUNED --client_rate_decay=0.5 | does not go with --personalized_form=text
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
@@ -151,7 +160,8 @@ ADAFED_1 --algorithms= | --algorithms= has no value:
 ADAFED_1 --algorithms=sgd | --algorithms=sgd: no algorithm 'sgd'
 ADAFED_1 --normalization=max | does not go with adafed_1
 ADAFED_1 --judge_on=server | --judge_on is of no use
-ADAFED_2 --adafed_reading=a_class | --adafed_reading is of simulation 1, not of 2
+ADAFED_2 --adafed_reading=a_class | --adafed_reading needs --simulation=1
+ADAFED_2 --adafed_reading=a_client | --adafed_reading needs --simulation=1
 ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
 ADAFED_2 --algorithms=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
 DUAL --num_clients=5 | --num_clients
