@@ -144,7 +144,7 @@ class Setting(NamedTuple):
             return
         if self.choices:
             if value not in self.choices:
-                known = [*filter(None, self.choices)]  # An empty one is the default.
+                known: list[str] = [c for c in self.choices if c]  # "" is a default.
                 words = f"{'one of ' * (len(known) > 1)}{', '.join(known)}"
                 raise SettingError(f"{name} must be {words}; got {value!r}")
             return

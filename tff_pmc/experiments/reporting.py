@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Optional
 
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import ClientsLeftOutError
@@ -53,7 +54,7 @@ def write(
     Raises:
         RecordError: the seeds do not have the same runs.
     """
-    seeds = results.seeds
+    seeds, folder = results.seeds, expand_path(folder)
     results = _with_baseline(found, results)
     if len(seeds) > 1:
         paired.check_paired(results)  # What is no pair is refused first.

@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.settings import UnknownNameError
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
@@ -24,7 +25,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import ROUNDS
 
 
-def load_model(run: str, round: Optional[int] = None) -> Any:
+def load_model(run: Folder, round: Optional[int] = None) -> Any:
     """Returns the trained model of a run, a `tff.learning.models.FunctionalModel`.
 
     Its `initial_weights` are the trained ones.
@@ -67,6 +68,7 @@ def about_model(run: str, round_num: int) -> dict[str, Any]:
 
 def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
     """Returns what `load_model` does, and the model's round."""
+    run = expand_path(run)
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
     if round is not None and round == round_of(best):
         arrays = _arrays(os.path.join(best, WEIGHTS))
@@ -91,6 +93,7 @@ def export_model(run: str, folder: str) -> None:
 
     The errors are those of `load_model`, and one if the folder is not empty.
     """
+    run, folder = expand_path(run), expand_path(folder)
     model, round_num = _load(run, None)
     weights = tff.learning.models.ModelWeights(*model.initial_weights)
     make_empty_folder(folder)

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from leaf_data.errors import one_line
+from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
 from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
@@ -225,7 +226,7 @@ class Results:
         return found
 
 
-def read_results(path: str) -> Results:
+def read_results(path: Folder) -> Results:
     """Reads the runs of a folder as data frames.
 
     Args:
@@ -240,6 +241,7 @@ def read_results(path: str) -> Results:
         RecordError: it holds no run, or a file of it is missing (then a
             `RecordMissingError`) or broken; one line names it.
     """
+    path = expand_path(path)
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
     if os.path.exists(os.path.join(path, EXPERIMENT)):
@@ -484,6 +486,7 @@ def keep_results(
     `experiment.json` has what all runs share once, and what differs in the row of each.
     Equal results are equal files.
     """
+    folder = expand_path(folder)
     os.makedirs(folder, exist_ok=True)
     runs = results.runs.drop(columns="path")
     rows = [

@@ -29,6 +29,7 @@ from typing import Any, Optional
 
 from absl import logging
 
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.record import checkpoints, files
 from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
 from tff_pmc.record.record_error import RecordError
@@ -71,7 +72,7 @@ class RunFolder:
         Raises:
             RecordError: the folder is none of these, or another process writes into it.
         """
-        self.path = path
+        self.path = path = expand_path(path)
         self._lengths: dict[str, int] = {}  # Of the tables, in bytes.
         self._columns: dict[str, list[str]] = {}  # Of the tables.
         self._without = False  # Metrics that the record has no column for.

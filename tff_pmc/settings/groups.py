@@ -305,6 +305,13 @@ class RecordSettings(Settings):
         parse=flag_values.percentages,
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole = [t for t in self.targets if isinstance(t, int) and 0 < t <= 100]
+        if len({*whole}) < len(self.targets):
+            words = ",".join(map(str, self.targets))
+            raise SettingError(f"--targets={words}: {flag_values.PERCENTAGES}")
+
     def tests(self, round_num: int) -> bool:
         """Returns whether the model is tested after a round, counted from 1."""
         return round_num == 1 or round_num % self.evaluate_every == 0

@@ -47,6 +47,16 @@ BAD = """
 --experiment= | --experiment= has no value:
 --compare= | --compare= has no value:
 --targets=20,20 | whole numbers from 1 to 100, each once
+--targets=0.5 | '0.5' is not a whole number: percentages are whole numbers from 1 to 10
+--targets=80,.955 | each once (did you mean 95.5?)
+--targets=7_0 | --targets=7_0: '7_0' is not a whole number
+--targets=٧٠ | is not a whole number
+--targets=0,101 | --targets=0,101: percentages are whole numbers from 1 to 100
+--targets= | '' is not a whole number
+--until=target | --until must be targets; got 'target'
+--output_dir=~nobody_here/a | ~nobody_here/a: this machine has no such user: write ./
+--counterfactuals=orderings --counterfactual_rates=1_0 | '1_0' is not a number
+--seeds=1,² | seeds are integers from 0, as 0,1,2
 --tables=x --output_dir=y --targets=20,30 | --targets is for new runs, and these are
 --plugin= | --plugin= has no value:
 --dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
@@ -87,7 +97,8 @@ stray | unexpected argument: stray
 --adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got
 --algorithms=owa --owa_quantifier= | --owa_quantifier= has no value
 --experiment=femnist --protocol=reference_code | no such protocol of femnist
---experiment=lr_search --learning_rates=0.1,x | --learning_rates=0.1
+--experiment=lr_search --learning_rates=0.1,x | 'x' is not a number
+--experiment=lr_search --learning_rates=nan | 'nan' is not a number
 --experiment=lr_search --learning_rates=0.1,0.1 | each once
 --experiment=lr_search --priority=LD | --priority does not go with
 --experiment=lr_search --record_clients=none | --record_clients does not go with

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments.callbacks import Callback, FinishedRound
 from tff_pmc.experiments.running import loop
@@ -48,7 +49,7 @@ def search(
     the devices equally many examples as well. The test sets are not looked at, the
     target is the experiment's highest, and a run ends when it is reached.
     """
-    first = runs[0]
+    first, output_dir = runs[0], expand_path(output_dir)
     if not data.has_classes:
         raise SettingError(
             f"--experiment=lr_search needs accuracies, and {data.name} has none: its "

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Optional
 
 import leaf_data
 from leaf_data.examples import StorePart
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.callbacks import Callback
@@ -113,7 +114,7 @@ def run_all(
     `run` and `callbacks` are those of `sweep`; `command` is recorded, to make the runs
     again.
     """
-    data = load(runs[0])
+    output_dir, data = expand_path(output_dir), load(runs[0])
     for settings in runs:
         RunContext.of(settings, data)  # Refused before a folder is made.
         for callback in callbacks:
