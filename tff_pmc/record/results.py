@@ -137,6 +137,12 @@ class Results:
         """A row a run and round, seconds; see `tables.TIMING`."""
         return self._table("timing")
 
+    @functools.cached_property
+    def has_clients(self) -> bool:
+        """Whether all runs recorded each client's figures (`--record_clients`)."""
+        recorded = pd.MultiIndex.from_frame(self.clients[KEY])
+        return bool(pd.MultiIndex.from_frame(self.runs[KEY]).isin(recorded).all())
+
     @property
     def labels(self) -> list[str]:
         """The labels of the runs, in their order."""
