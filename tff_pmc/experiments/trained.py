@@ -114,7 +114,12 @@ def _model_of(run: str) -> Any:
         kind = MODELS[values["model"]]
         return built(kind.of_flags(values))
     except UnknownNameError as error:
-        raise RecordError(f"{path}: {error}; import the module that has it") from error
+        flags = [key for key in found.get("versions", {}) if key.startswith("--plugin")]
+        made = f"the run was made with {' '.join(flags)}: give" if flags else "give"
+        raise RecordError(
+            f"{path}: {error}; {made} the --plugin that has it, or in Python import "
+            "its module first"
+        ) from error
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path} names no model: {error}") from error
 

@@ -56,6 +56,8 @@ class RunFolder:
             rounds now.
         has_ended: whether a callback has ended the run that `load` has read, which was
             then cut off before it was finished.
+        new_callbacks: the classes of callbacks that the run that was there did not
+            have; empty for a new run.
     """
 
     def __init__(
@@ -96,6 +98,8 @@ class RunFolder:
         by = self._before.get("ended_by", "")
         self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
         self.finished = self.finished and not self._opened
+        called = {*description.get("callbacks", {})} if self._before else set()
+        self.new_callbacks = called - {*self._before.get("callbacks", {})}
         self._description = description
         self._json: dict[str, Any] = {}  # Empty until something is changed.
         if not self._before:

@@ -183,6 +183,8 @@ def _of_search(
         "adjustment": "fixed",
         "evaluate_clients": 0,
         "record_clients": "all",
+        # The published scripts that search have it, whatever those that evaluate have.
+        "reach": values.get("reach", "at_least"),
     }
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)

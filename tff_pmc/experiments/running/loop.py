@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Optional
 
 import numpy as np
+from absl import logging
 
 import leaf_data
 from leaf_data.pixels import NO_PIXELS
@@ -62,10 +63,14 @@ def run(
     description = describe(settings, data, callbacks)
     with RunFolder(folder_path, description, resume=resume) as folder:
         if folder.finished:
+            _warn_of_new_callbacks(folder, callbacks, "is finished")
             return
         trainer = settings.algorithm.build(context)
         evaluator = TestEvaluator(context)
         state, rounds_before = folder.load(trainer.initialize())
+        if rounds_before:
+            words = f"is resumed after round {rounds_before}"
+            _warn_of_new_callbacks(folder, callbacks, words)
         started = Run(
             settings=settings,
             context=context,
@@ -191,6 +196,19 @@ def train_round(
         seconds=seconds,
     )
     return FinishedRound(record, outcome.state, weights, predicted)
+
+
+def _warn_of_new_callbacks(
+    folder: RunFolder, callbacks: Sequence[Callback], how: str
+) -> None:
+    """Warns of callbacks that a resume adds, as to `--tensorboard`, and how it is."""
+    new = {type(callback).__name__: callback for callback in callbacks}
+    names = [n for n in new if n in folder.new_callbacks and not new[n].reads_past]
+    if names:
+        logging.warning(
+            "%s %s, and was begun without %s: the rounds up to now are missing there.",
+            *(folder.path, how, ", ".join(names)),
+        )
 
 
 def _end_early(
