@@ -44,7 +44,7 @@ def load_model(run: Folder, round: Optional[int] = None) -> Any:
             round's, or its model is of a plugin that is not imported; one line names
             it.
     """
-    return _load(run, round)[0]
+    return _load(expand_path(run), round)[0]
 
 
 def about_model(run: str, round_num: int) -> dict[str, Any]:
@@ -68,7 +68,6 @@ def about_model(run: str, round_num: int) -> dict[str, Any]:
 
 def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
     """Returns what `load_model` does, and the model's round."""
-    run = expand_path(run)
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
     if round is not None and round == round_of(best):
         arrays = _arrays(os.path.join(best, WEIGHTS))
