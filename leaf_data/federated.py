@@ -32,6 +32,7 @@ _LOG = logging.getLogger(__name__)
 # A separate stream: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
 _AT_ONCE = 1 << 16  # Clients.
+_MAPPED_ROWS = 1024  # About as many rows of a mapped array enter its checksum.
 _MANY_FILES = 4  # More files than these are not listed one by one.
 _MANY_NAMES = 40  # As for files.
 _UNEVEN = 100  # The ratio of two inputs' scales from which a line says so.
@@ -275,6 +276,20 @@ class FederatedDataset:
         """TFF's view of the test examples (imports TensorFlow and TFF)."""
         return _client_data(self.test_examples)
 
+    @functools.cached_property
+    def examples_sha256(self) -> str:
+        """The checksum of all examples and of the clients that hold them, as hex.
+
+        Examples of a store count by the checksum of the store. Of other arrays that
+        are mapped from the disk about 1,024 rows at even distances count, of arrays in
+        memory all.
+        """
+        digest = hashlib.sha256()
+        parts = (self.train_examples, self.test_examples)
+        for examples in filter(None, (*parts, self.server_examples, self.central_test)):
+            _update(digest, examples)
+        return digest.hexdigest()
+
     def describe(self) -> str:
         """Returns a few lines for people: sizes, names, pixels, options, origin.
 
@@ -400,6 +415,24 @@ def _count_equal(train: Examples, test: Examples) -> int:
         return 0
     keys = (equal_examples.example_keys(part.x, part.y) for part in (train, test))
     return equal_examples.count_shared(*keys)
+
+
+def _update(digest: hashlib._Hash, examples: Examples) -> None:
+    """Adds examples to a checksum."""
+    if examples.stored is not None:
+        digest.update(f"{examples.stored.digest} {examples.stored.part}".encode())
+        return
+    ids = np.array(list(examples.client_ids), str)
+    arrays = {"x": examples.x, "y": examples.y, **examples.attributes}
+    for name, array in {**arrays, "ids": ids, "splits": examples.row_splits}.items():
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        if isinstance(array, np.memmap):
+            array = array[:: max(1, len(array) // _MAPPED_ROWS)]
+        elif array.dtype.hasobject:
+            array = array.astype(str)
+        for start in range(0, len(array), _AT_ONCE):
+            rows = np.ascontiguousarray(array[start : start + _AT_ONCE])
+            digest.update(rows.reshape(-1).view(np.uint8).data)
 
 
 def _labels_a_client(examples: Examples) -> list[int]:

@@ -38,7 +38,7 @@ from leaf_data.federated import (
     check_names,
 )
 from leaf_data.formats import data_files, npy_folder
-from leaf_data.formats.data_files import Folder
+from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.pixels import NO_PIXELS, PixelConvention
 from leaf_data.settings import setting
 from leaf_data.splits import equal_examples, partition
@@ -142,7 +142,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     Raises:
         DataError: the folder is no store, or a file does not match its header.
     """
-    folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    folder = os.path.abspath(expand_path(path))
     arrays, header = npy_folder.open_folder(folder, verify=verify)
     try:
         name, num_classes = check_name(header["name"]), int(header["num_classes"])

@@ -270,7 +270,10 @@ def test_no_other_rounds_model_is_saved_as_the_best(tmp_path, keep):
             lambda run: edit(run, "mnist_cnn"),
             "the weights are not those of the model it names",
         ),
-        (lambda run: edit(run, "mine"), "import the module that has it"),
+        (
+            lambda run: edit(run, "mine"),
+            "made with --plugin=mine: give the --plugin th",
+        ),
     ],
 )
 def test_a_run_without_its_model_is_one_line(made, tmp_path, change, words):
@@ -342,6 +345,7 @@ def edit(run: pathlib.Path, model: str) -> None:
     """Changes the name of the model in `run.json`."""
     info = json.loads((run / "run.json").read_text())
     info["settings"]["model"]["model"] = model
+    info["versions"]["--plugin=mine"] = "00"
     (run / "run.json").write_text(json.dumps(info))
 
 
@@ -355,6 +359,18 @@ def test_a_run_ends_when_all_targets_are_reached(tmp_path):
     reached = rounds_to_target(results, [1])["rounds"]
     assert len(results.rounds) == reached.max() < 6
     assert "all targets are reached" in results.runs["ended_early"][0]
+
+
+def test_tables_of_an_unknown_experiment_are_refused(made, tmp_path, capsys):
+    run = tmp_path / "run"
+    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    info = json.loads((run / "run.json").read_text())
+    info["settings"]["experiment"] = "mine"
+    (run / "run.json").write_text(json.dumps(info))
+    tables = ["", f"--tables={run}", f"--output_dir={tmp_path / 'out'}"]
+    assert run_experiments.main(tables) == 2
+    words = "has runs of the experiment mine, which is unknown here: give the --plugin"
+    assert words in capsys.readouterr().err
 
 
 def test_targets_without_clients_are_refused_before_a_folder_is_made(tmp_path, capsys):

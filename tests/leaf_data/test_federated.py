@@ -48,6 +48,43 @@ def test_clients_that_only_test_or_only_train_are_described(train, test, lines):
     assert data.describe().splitlines()[:-1] == lines
 
 
+def changed(**changes):
+    """The data set with training examples of which these fields are others."""
+    return toy_dataset(train_examples=three_clients(**changes))
+
+
+def test_the_checksum_of_all_examples_changes_with_each_of_them(tmp_path):
+    x, y = three_clients().x.copy(), three_clients().y.copy()
+    x[5, 1], y[5] = 0, 0
+    dates = np.arange("2026-01-01", "2026-01-07", dtype="datetime64[D]")
+    alone = {"x": np.zeros((1, 2), np.uint8), "y": np.zeros(1, np.int32)}
+    alone = Examples(**alone, row_splits=np.array([0, 1]), client_ids=("server",))
+    np.save(tmp_path / "x.npy", three_clients().x)
+    np.save(tmp_path / "other.npy", x)
+    mapped, other = (
+        np.load(tmp_path / name, mmap_mode="r") for name in ("x.npy", "other.npy")
+    )
+    others = [
+        changed(x=x),
+        changed(y=y),
+        changed(row_splits=np.array([0, 2, 3, 6])),
+        toy_dataset(test_examples=three_clients().take(2)),
+        changed(attributes={}),
+        changed(attributes={"blur": dates}),
+        changed(attributes={"blur": np.array(["a", None] * 3, object)}),
+        toy_dataset(server_examples=alone),
+        changed(x=other),
+    ]
+    sums = [data.examples_sha256 for data in (toy_dataset(), *others)]
+    assert len({*sums[:-1]}) == len(others)
+    assert sums[-1] == sums[1]  # As it is read.
+    same = toy_dataset(name="other", origin=toy_dataset().origin, options={"seed": 1})
+    for data in (same, changed(x=mapped)):
+        assert data.examples_sha256 == sums[0]
+    again = changed(attributes={"blur": np.array(["a", None] * 3, object)})
+    assert again.examples_sha256 == sums[7]
+
+
 SERVER = dict(x=np.zeros((1, 2), np.uint8), y=np.zeros(1, np.int32))
 SERVER.update(row_splits=np.array([0, 1]), client_ids=("server",), attributes={})
 

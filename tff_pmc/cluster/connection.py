@@ -252,9 +252,9 @@ class ClusterConnection:
         else:
             security = distributed.Security(
                 require_encryption=not options.insecure,
-                tls_ca_file=options.tls_ca_file or None,
-                tls_client_cert=options.tls_cert or None,
-                tls_client_key=options.tls_key or None,
+                tls_ca_file=options.files["tls_ca_file"] or None,
+                tls_client_cert=options.files["tls_cert"] or None,
+                tls_client_key=options.files["tls_key"] or None,
             )
         try:
             self.client = distributed.Client(

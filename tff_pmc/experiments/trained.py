@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.settings import UnknownNameError
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
@@ -25,7 +26,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import ROUNDS
 
 
-def load_model(run: str, round: Optional[int] = None) -> Any:
+def load_model(run: Folder, round: Optional[int] = None) -> Any:
     """Returns the trained model of a run, a `tff.learning.models.FunctionalModel`.
 
     Its `initial_weights` are the trained ones.
@@ -44,7 +45,7 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
             round's, or its model is of a plugin that is not imported; one line names
             it.
     """
-    return _load(run, round)[0]
+    return _load(expand_path(run), round)[0]
 
 
 def about_model(run: str, round_num: int) -> dict[str, Any]:
@@ -92,6 +93,7 @@ def export_model(run: str, folder: str) -> None:
 
     The errors are those of `load_model`, and one if the folder is not empty.
     """
+    run, folder = expand_path(run), expand_path(folder)
     model, round_num = _load(run, None)
     weights = tff.learning.models.ModelWeights(*model.initial_weights)
     make_empty_folder(folder)
@@ -112,7 +114,12 @@ def _model_of(run: str) -> Any:
         kind = MODELS[values["model"]]
         return built(kind.of_flags(values))
     except UnknownNameError as error:
-        raise RecordError(f"{path}: {error}; import the module that has it") from error
+        flags = [key for key in found.get("versions", {}) if key.startswith("--plugin")]
+        made = f"the run was made with {' '.join(flags)}: give" if flags else "give"
+        raise RecordError(
+            f"{path}: {error}; {made} the --plugin that has it, or in Python import "
+            "its module first"
+        ) from error
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path} names no model: {error}") from error
 

@@ -23,6 +23,7 @@ def with_weights_of(model: Any, path: str, sha256: str) -> Any:
         DataError: the file has another SHA-256, cannot be read, or has arrays unlike
             the model's; the message names file and array.
     """
+    path = data_files.expand_path(path)
     if data_files.sha256(path) != sha256:
         raise DataError(f"{path} has changed since the run was set up: start again")
     trainable, others = model.initial_weights

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from leaf_data.errors import one_line
+from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
 from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
@@ -136,6 +137,12 @@ class Results:
         """A row a run and round, seconds; see `tables.TIMING`."""
         return self._table("timing")
 
+    @functools.cached_property
+    def has_clients(self) -> bool:
+        """Whether all runs recorded each client's figures (`--record_clients`)."""
+        recorded = pd.MultiIndex.from_frame(self.clients[KEY])
+        return bool(pd.MultiIndex.from_frame(self.runs[KEY]).isin(recorded).all())
+
     @property
     def labels(self) -> list[str]:
         """The labels of the runs, in their order."""
@@ -225,7 +232,7 @@ class Results:
         return found
 
 
-def read_results(path: str) -> Results:
+def read_results(path: Folder) -> Results:
     """Reads the runs of a folder as data frames.
 
     Args:
@@ -240,6 +247,7 @@ def read_results(path: str) -> Results:
         RecordError: it holds no run, or a file of it is missing (then a
             `RecordMissingError`) or broken; one line names it.
     """
+    path = expand_path(path)
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
     if os.path.exists(os.path.join(path, EXPERIMENT)):
@@ -484,6 +492,7 @@ def keep_results(
     `experiment.json` has what all runs share once, and what differs in the row of each.
     Equal results are equal files.
     """
+    folder = expand_path(folder)
     os.makedirs(folder, exist_ok=True)
     runs = results.runs.drop(columns="path")
     rows = [

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from leaf_data.errors import one_line
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.record.metrics import PERCENTILES
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
@@ -135,7 +136,7 @@ class Table(NamedTuple):
 
     def path(self, folder: str) -> str:
         """Returns the file of the table in a folder, packed or not; empty for none."""
-        plain = os.path.join(folder, f"{self.name}.csv")
+        plain = os.path.join(expand_path(folder), f"{self.name}.csv")
         return next(filter(os.path.exists, (plain, plain + PACKED)), "")
 
     def read(self, folder: str) -> pd.DataFrame:

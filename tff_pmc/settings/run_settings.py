@@ -70,6 +70,7 @@ class Algorithm(Settings, abc.ABC):
         has_step: whether its weights sum to the length of its step, and not to 1.
         one_client_per_pack: whether its process must see each client by itself.
         needs_server_examples: whether it measures models on examples of the server.
+        unused_flags: flags of every run that have no effect on it.
     """
 
     name: ClassVar[str] = ""
@@ -79,6 +80,7 @@ class Algorithm(Settings, abc.ABC):
     has_step: ClassVar[bool] = False
     one_client_per_pack: ClassVar[bool] = False
     needs_server_examples: ClassVar[bool] = False
+    unused_flags: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs_classes(self) -> bool:
@@ -241,6 +243,8 @@ class RunSettings:
                 + "".join(f": did you mean --{one}?" for one in near)
             )
         made = {name: group.of_flags(both) for name, group in groups.items()}
+        for group in made.values():
+            group.check_given(values)
         settings = cls(both["experiment"], both["protocol"], names, **made)
         settings.algorithm.check(settings)
         return settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ _WEIGHTS = "weights_of_best.npz"  # The arrays by number, until the run ends.
 @dataclasses.dataclass
 class BestModel(Callback):
     """Saves the model of the best round as `model_best/`."""
+
+    reads_past: ClassVar[bool] = True
 
     keep: str = setting(
         "last",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import numbers
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, Union
 
 import numpy.typing as npt
 
@@ -127,7 +127,13 @@ class Callback(Declared):
 
     One object serves the runs of a command one after another: what it keeps of a run,
     it sets in `on_start`. On a cluster that spreads runs, each has a copy.
+
+    Attributes:
+        reads_past: whether it needs no call in the rounds before a resume, because it
+            reads them in the record. A resume that adds another one warns.
     """
+
+    reads_past: ClassVar[bool] = False
 
     def check(self, settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         """Raises a `SettingError` if it cannot serve a run, before it has a folder."""
