@@ -23,6 +23,7 @@ from absl import flags
 
 import leaf_data
 from tff_pmc.experiments.flags import command_line, flag_definitions, flag_help, plugins
+from tff_pmc.record import files
 from tff_pmc.reports import output
 from tff_pmc.reports.escape import message, printable
 from tff_pmc.runtime import EngineError, check_installed
@@ -60,12 +61,23 @@ def main(argv):
         cluster = command_line.cluster_of(command, given)
         check_temporary_room()
         check_installed()
+        new = "" if command.output_dir or command.inspect else new_folder(command)
     except BrokenPipeError:  # An OSError, but no error: `script` ends quietly.
         raise
     except (flags.Error, OSError, ValueError, EngineError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    with output.using(forms):
-        return execute(command, runs, table, cluster, callbacks)
+    command = dataclasses.replace(command, output_dir=command.output_dir or new)
+    try:
+        with output.using(forms):
+            return execute(command, runs, table, cluster, callbacks, new)
+    finally:
+        files.remove_if_empty(new)  # Nothing is left of what is refused.
+
+
+def new_folder(command):
+    """Makes the folder of a call without `--output_dir`; returns its path."""
+    name = f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return files.make_new_folder(os.path.join("runs", name))
 
 
 def check_temporary_room():
@@ -78,16 +90,16 @@ def check_temporary_room():
         raise OSError(f"{place}: less than 1 MB is left for temporary files")
 
 
-def execute(command, runs, table, cluster=None, callbacks=()):
-    """Runs what the flags request; imports TensorFlow and TFF only here."""
-    output_dir = command.output_dir or os.path.join(
-        "runs", f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
-    )
-    recorded = "" if command.inspect else output_dir
+def execute(command, runs, table, cluster=None, callbacks=(), new=""):
+    """Runs what the flags request; imports TensorFlow and TFF only here.
+
+    `new` is the folder that was made for the call; empty where it names one.
+    """
+    recorded = command.output_dir
     # Until TensorFlow is imported, a signal exits at once: its C code would swallow an
     # exception.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda n, _: _leave(n, recorded))
+        signal.signal(number, lambda n, _: _leave(n, recorded, new))
     # Tracing makes millions of objects that stay, and each collection walks over them.
     gc.set_threshold(50_000)
     from tff_pmc.criteria import CriterionError
@@ -98,7 +110,7 @@ def execute(command, runs, table, cluster=None, callbacks=()):
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
-        text = execution.execute(command, runs, table, cluster, callbacks, output_dir)
+        text = execution.execute(command, runs, table, cluster, callbacks, recorded)
         print(printable(text), flush=True)
         return 0
     except (CriterionError, SettingError, RecordError, leaf_data.DataError) as error:
@@ -125,7 +137,8 @@ def _interrupt(number, unused_frame):
     raise Interrupted(number)
 
 
-def _leave(number, output_dir):
+def _leave(number, output_dir, new):
+    files.remove_if_empty(new)
     fail(f"interrupted{_how_to_resume(output_dir)}", 0)
     os._exit(128 + number)  # Nothing has been begun yet.
 

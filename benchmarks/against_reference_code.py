@@ -98,7 +98,7 @@ def given_their_models(config, examples, cohort, before, trained):
     """Returns our weights p_k and aggregate of models that their clients trained."""
     score = config.algorithm.score(config)
     measured = config.aggregation.resolve_criteria()
-    basis = scores.Basis.of(len(measured), [score])
+    basis = scores.Basis.of([one.code for one in measured], [score])
     plan = SumPlan(basis)
     received = model_weights(before)
     sums, models = RunningSums.of_nobody(basis), ModelSums(len(basis), received)
@@ -130,7 +130,7 @@ class Ours:
     """Our process on one data set, for all nine orderings."""
 
     def __init__(self, config, examples):
-        self._basis = scores.Basis.all_subsets(len(config.aggregation.criteria))
+        self._basis = scores.Basis.all_subsets(config.aggregation.criteria)
         federation = leaf_data.FederatedDataset(
             name=config.experiment,
             train_examples=examples,

@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, check_name
+
+
+class ClientNumber(int):
+    """A client's number, 0 to K - 1, where clients may have numbers for names.
+
+    An `int` is refused there if it is also the name of another client.
+    """
+
+
+def number_of(
+    client: Any, ids: Sequence[str], by_name: Mapping[str, int]
+) -> Optional[int]:
+    """Returns the number of a client given by its name or number; None for no client.
+
+    Args:
+        client: the name, or the number, 0 to K - 1.
+        ids: the K clients' names.
+        by_name: the numbers of the clients by name; for a number it is enough that
+            those with a number for a name are there.
+
+    Raises:
+        DataError: it is the number of one client and the name of another.
+    """
+    if isinstance(client, str):
+        return by_name.get(client)
+    is_number = isinstance(client, (int, np.integer)) and not isinstance(client, bool)
+    if not is_number or not 0 <= client < len(ids):
+        return None
+    number = int(client)
+    if not isinstance(client, ClientNumber):
+        named = by_name.get(str(number), number)
+        if named != number:
+            raise DataError(
+                f"client {number} is the number of {ids[number]!r} and the name of "
+                f"another client: give the name, {ids[number]!r} or {str(number)!r}"
+            )
+    return number
 
 
 class ClientIds(Sequence[str]):

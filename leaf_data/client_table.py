@@ -17,8 +17,9 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.client_ids import check_id, number_of
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import data_files
+from leaf_data.formats import csv_fields, data_files
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _CLIENT = "client"
@@ -30,8 +31,12 @@ class ClientTable:
 
     Attributes:
         client_ids: the clients, in the order of the values; none in an empty table.
-        values: the columns by name, float32 [K] with values in [0, 1].
+        values: the columns by name, float32 [K] with values in [0, 1]; the constructor
+            also takes dicts by client and pandas Series whose index names the clients.
         origin: the file the table came from, in words with its checksum; "" if none.
+
+    Raises:
+        DataError: (constructor) a column has not one value for each client.
     """
 
     client_ids: tuple[str, ...] = ()
@@ -39,6 +44,22 @@ class ClientTable:
         default_factory=dict
     )
     origin: str = ""
+
+    def __post_init__(self) -> None:
+        values = {
+            name: np.asarray(
+                values_by_client(column, self.client_ids, f"the attribute {name}"),
+                np.float32,
+            )
+            for name, column in self.values.items()
+        }
+        for name, column in values.items():
+            if column.shape != (len(self.client_ids),):
+                raise DataError(
+                    f"the attribute {name} must have a value for each of the "
+                    f"{len(self.client_ids)} clients, got {list(column.shape)}"
+                )
+        object.__setattr__(self, "values", values)
 
     @classmethod
     def from_dict(
@@ -61,6 +82,8 @@ class ClientTable:
                     "a client table must map each client to its attributes, "
                     f"{{client: {{name: value}}}}; got {row!r:.40}"
                 )
+        for client in attributes:
+            check_id(client)
         clients = tuple(attributes)
         names = tuple(attributes[clients[0]]) if clients else ()
         for client, row in attributes.items():
@@ -99,6 +122,50 @@ class ClientTable:
         return ClientTable(tuple(client_ids), values, self.origin)
 
 
+def values_by_client(column: Any, client_ids: Sequence[str], name: str) -> Any:
+    """Returns a column of attributes in the order of the clients.
+
+    Args:
+        column: an array, which is in this order already and returned as it is; or a
+            value by client, in any order: a mapping, or a pandas Series, by its index.
+            Its keys are names, or numbers 0 to K - 1, and may have further names.
+        client_ids: the K clients' names.
+        name: what the column is called in messages.
+
+    Raises:
+        DataError: a client has no value or several, or a key is no client, or of an
+            array a value is masked.
+    """
+    if isinstance(column, Mapping):
+        keys, given = list(column), list(column.values())
+    elif hasattr(column, "iloc"):
+        keys, given = list(column.index), list(column.to_numpy())
+    elif isinstance(column, np.ma.MaskedArray) and np.any(column.mask):
+        raise DataError(f"{name} has masked values: fill them")
+    else:
+        return column
+    by_name = {client: number for number, client in enumerate(client_ids)}
+    values: dict[int, Any] = {}
+    for key, value in zip(keys, given):
+        try:
+            number = number_of(key, client_ids, by_name)
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+        if number is None and not isinstance(key, str):
+            raise DataError(
+                f"{name}: {key!r:.40} is no client: its keys or index must be clients' "
+                "names; an array is in their order"
+            )
+        if number in values:
+            raise DataError(f"{name} has two values for {client_ids[number]!r}")
+        if number is not None:
+            values[number] = value
+    for number, client in enumerate(client_ids):
+        if number not in values:
+            raise DataError(f"{name} has no value for the client {client!r}")
+    return np.array([values[number] for number in range(len(client_ids))])
+
+
 def read_client_table(path: str) -> ClientTable:
     """Reads a table from a CSV: a column `client`, and one for each attribute.
 
@@ -111,7 +178,8 @@ def read_client_table(path: str) -> ClientTable:
 
     Raises:
         DataError: the file is missing or no such table, a client or a column appears
-            twice, or a name is invalid; the message names file, client and attribute.
+            twice, or a name is missing or invalid; the message names file, line, client
+            and attribute.
     """
     with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
         content = data_files.read(path)
@@ -130,8 +198,8 @@ def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]
     )
     header: list[str] = next(rows, [])
     columns: dict[str, list[float]] = {}
+    csv_fields.check_column_names(header, path)
     for name in header:
-        check_name(name, f"{path}: the column")
         if name in columns:
             raise DataError(f"{path}: the column {name} appears twice: remove one")
         columns[name] = []
@@ -149,21 +217,25 @@ def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]
         check_name(client, f"{path}: line {number}: the client")
         if client in clients:
             raise DataError(
-                f"{path}: client {client} appears twice: keep one row for each client"
+                f"{path}: line {number}: client {client} appears twice: keep one row "
+                "for each client"
             )
         clients[client] = None
         for name, value in values.items():
-            columns[name].append(_value(value, f"{path}: client {client}", name))
+            where = f"{path}: line {number}: client {client}"
+            columns[name].append(_value(value, where, name))
     if not clients:
         raise none
     return list(clients), columns
 
 
 def _value(value: Any, where: str, name: str) -> float:
+    content = value
     if isinstance(value, str):
-        value = _WORDS.get(value.strip().lower(), value)
+        word = _WORDS.get(value.strip().lower())
+        content = csv_fields.parse_number(value) if word is None else word
     try:
-        number = float(value)
+        number = float(content)
     except (TypeError, ValueError):
         number = float("nan")
     if not 0.0 <= number <= 1.0:

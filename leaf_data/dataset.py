@@ -90,7 +90,9 @@ class Dataset(Settings, abc.ABC):
                 meant = [s.name for s in cls.declared() if all(map(s.takes_as, same))]
                 raise DataError(unknown("option", name, names.values(), meant))
         try:
-            return cls(**options)
+            dataset = cls(**options)
+            dataset.check_given([f for f, name in names.items() if name in options])
+            return dataset
         except SettingError as error:
             words = re.sub(r"--(\w+)", lambda m: names.get(m[1], m[0]), str(error))
             raise DataError(words) from error

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.client_ids import ClientIds, check_id
+from leaf_data.client_ids import ClientIds, ClientNumber, check_id, number_of
 from leaf_data.errors import DataError
 
 INPUT_TYPES = ("uint8", "float32", "int32", "int64")
@@ -68,10 +68,13 @@ class Examples:
                 found = getattr(array, "dtype", type(array).__name__)
                 words = " or ".join(allowed)
                 raise DataError(f"{name} must be an array of {words}, got {found}")
-            object.__setattr__(self, name, _read_only(array))
+            object.__setattr__(self, name, _read_only(_unmasked(array, name)))
         if not isinstance(self.client_ids, ClientIds):
             object.__setattr__(self, "client_ids", tuple(self.client_ids))
-        attributes = {k: _read_only(np.asarray(v)) for k, v in self.attributes.items()}
+        attributes = {
+            name: _read_only(_unmasked(values, name))
+            for name, values in self.attributes.items()
+        }
         object.__setattr__(self, "attributes", attributes)
         self._check()
 
@@ -116,7 +119,7 @@ class Examples:
             owner = self.owner(int(self.y.argmin()))
             raise DataError(f"y has a negative label, {self.y.min()}: {owner} has it")
         for name, values in self.attributes.items():
-            if name in ("x", "y"):
+            if name in ("x", "y", "row_splits"):  # Also the files of a store.
                 raise DataError(f"an attribute cannot be named {name!r}")
             if values.ndim < 1 or len(values) != len(self.y):
                 raise DataError(
@@ -139,7 +142,8 @@ class Examples:
             x: the pool's inputs, [M, ...], of a type as above; they are copied.
             y: the pool's labels, integers [M], or values, floats [M, ...].
             parts: for each client an array of its indices into the pool, from 0, or a
-                mask of it, booleans [M].
+                mask of it, booleans [M]. Of a data frame these are places and not the
+                labels of rows: `table.groupby(column).indices`, and not `.groups`.
             client_ids: the clients' names, as many as parts.
             attributes: by name, what else is known of the pool, [M, ...].
 
@@ -147,7 +151,10 @@ class Examples:
             DataError: the arrays do not fit together, or a part has what is no index.
         """
         names = ["x", "y", *(attributes or {})]
-        pool = [np.asarray(a) for a in (x, y, *(attributes or {}).values())]
+        columns = (x, y, *(attributes or {}).values())
+        masks = {f"parts[{k}]": part for k, part in enumerate(parts)}
+        _check_same_order({**dict(zip(names, columns)), **masks})
+        pool = [_unmasked(column, name) for name, column in zip(names, columns)]
         if 0 in [a.ndim for a in pool] or len({len(a) for a in pool}) > 1:
             found = ", ".join(f"{name} is {a.shape}" for name, a in zip(names, pool))
             raise DataError(f"a pool has to hold one row an example: {found}")
@@ -216,14 +223,14 @@ class Examples:
         """Returns the number, 0 to K - 1, of a client given by its number or its id.
 
         Raises:
-            DataError: there is no such client.
+            DataError: there is no such client, or its number is another one's name.
         """
-        if isinstance(client, str):
-            if client in self._index:
-                return self._index[client]
-        elif isinstance(client, (int, np.integer)) and not isinstance(client, bool):
-            if 0 <= client < self.num_clients:
-                return int(client)
+        by_name: Mapping[str, int] = {}
+        if not isinstance(client, ClientNumber):
+            by_name = self._index if isinstance(client, str) else self._numeric_names
+        number = number_of(client, self.client_ids, by_name)
+        if number is not None:
+            return number
         raise DataError(
             f"no client {client!r}: there are {self.num_clients}, "
             f"{self.client_ids[0]!r} to {self.client_ids[-1]!r}, or 0 to "
@@ -238,6 +245,16 @@ class Examples:
     @functools.cached_property
     def _index(self) -> dict[str, int]:
         return {client: k for k, client in enumerate(self.client_ids)}
+
+    @functools.cached_property
+    def _numeric_names(self) -> dict[str, int]:
+        """The numbers of the clients whose names are digits, by name."""
+        ids = self.client_ids
+        if isinstance(ids, ClientIds):
+            digits = np.flatnonzero(np.char.isdigit(ids.encoded)).tolist()
+        else:
+            digits = [k for k, client in enumerate(ids) if client.isdigit()]
+        return {ids[k]: k for k in digits}
 
     def client(self, client: int | str) -> dict[str, npt.NDArray[Any]]:
         """Returns one client's `x`, `y` and attributes, as views.
@@ -259,6 +276,8 @@ class Examples:
         Raises:
             DataError: a client does not exist or is named twice, or none is named.
         """
+        if isinstance(clients, str):  # Its letters are no clients.
+            raise DataError(f"clients must be a list, as [{clients!r}]")
         chosen = [self.position(client) for client in clients]
         if not chosen:
             raise DataError("clients is empty: a subset needs at least one")
@@ -307,13 +326,42 @@ def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
     """Returns the rows of a pool of a size that a part names by indices or a mask."""
-    rows = np.asarray(part)
+    if hasattr(part, "get_indexer"):
+        raise DataError(
+            f"{name} is an index of pandas, whose labels are no places of rows: give "
+            "indices, as table.groupby(column).indices has them, or a mask"
+        )
+    rows = _unmasked(part, name)
     if rows.dtype == bool and rows.shape == (size,):
         return np.flatnonzero(rows)
     if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
         found = f"{rows.dtype} {list(rows.shape)}"
         raise DataError(f"{name} must be indices, or a mask of {size}, got {found}")
     return rows.astype(np.int64, copy=False)
+
+
+def _unmasked(values: Any, name: str) -> npt.NDArray[Any]:
+    """Returns an array; a `DataError` if values of it are masked, which it has not."""
+    if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
+        raise DataError(f"{name} has masked values: fill them, or leave the rows out")
+    return values if isinstance(values, np.memmap) else np.asarray(values)
+
+
+def _check_same_order(columns: Mapping[str, Any]) -> None:
+    """Refuses columns of pandas with the same rows in another order, by a `DataError`.
+
+    Those with other labels are taken by place, as arrays are.
+    """
+    frames = {k: v.index for k, v in columns.items() if hasattr(v, "iloc")}
+    for name, index in frames.items():
+        first, expected = next(iter(frames.items()))
+        if index is expected or index.equals(expected) or len(index) != len(expected):
+            continue
+        if index.sort_values().equals(expected.sort_values()):
+            raise DataError(
+                f"{name} has the rows of {first} in another order, by their indexes: "
+                f"sort it alike (.loc[{first}.index])"
+            )
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leaf_data.client_table import ClientTable
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.splits import partition
+from leaf_data.splits import equal_examples, partition
 
 if TYPE_CHECKING:
     import tensorflow_federated as tff
@@ -27,10 +28,15 @@ SERVER = "server"
 CENTRAL = "central"
 """The one client of `FederatedDataset.central_test`."""
 
+_LOG = logging.getLogger(__name__)
 # A separate stream: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
 _AT_ONCE = 1 << 16  # Clients.
+_MAPPED_ROWS = 1024  # About as many rows of a mapped array enter its checksum.
 _MANY_FILES = 4  # More files than these are not listed one by one.
+_MANY_NAMES = 40  # As for files.
+_UNEVEN = 100  # The ratio of two inputs' scales from which a line says so.
+_SAMPLE = 16, 1 << 12  # Blocks of rows, and their length, that show the scales.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,10 +96,14 @@ class FederatedDataset:
             default None, where the server has none.
         central_test: a test set of no client, as the client "central", on which the
             model is tested apart from the clients'; by default None.
+        input_names: the names of the inputs, in order: of the columns of a table, or
+            else along the last axis of x; by default (), where they have none.
+        class_names: the names of the classes, in order; by default (), where they have
+            none.
 
     Raises:
-        DataError: (constructor) the sets of examples do not fit together, or a label
-            is out of range.
+        DataError: (constructor) the sets of examples do not fit together, a label is
+            out of range, or there are more or fewer names than inputs or classes.
     """
 
     name: str
@@ -106,6 +116,8 @@ class FederatedDataset:
     client_table: ClientTable = ClientTable()
     server_examples: Examples | None = None
     central_test: Examples | None = None
+    input_names: Sequence[str] = ()
+    class_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         train, test = self.train_examples, self.test_examples
@@ -148,6 +160,15 @@ class FederatedDataset:
                     f"{self.name}: {part} has label {highest}, but there are "
                     f"{self.num_classes} classes: {owner} has it"
                 )
+        for field, count in (
+            ("input_names", self.element_shape[-1] if self.element_shape else 1),
+            ("class_names", self.num_classes),
+        ):
+            try:
+                names = check_names(field, getattr(self, field), count)
+            except DataError as error:
+                raise DataError(f"{self.name}: {error}") from error
+            object.__setattr__(self, field, names)
 
     @property
     def client_ids(self) -> Sequence[str]:
@@ -173,18 +194,26 @@ class FederatedDataset:
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
     def hold_out(
-        self, fraction: float, seed: int = 0, *, pooled: bool = False
+        self,
+        fraction: float,
+        seed: int = 0,
+        *,
+        pooled: bool = False,
+        keep_equal_together: bool = False,
     ) -> tuple[FederatedDataset, Examples]:
         """Sets a random part of every client's training examples aside.
 
         Args:
             fraction: the part of each client's examples, between 0 and 1. Of n
-                examples `int(fraction * n)` are set aside, so that at least one
+                examples floor(fraction n) are set aside, so that at least one
                 remains.
             seed: the seed of the choice, 0 to 2**32 - 1.
             pooled: whether the examples set aside are mixed and dealt to the clients
                 anew, as many to each as were taken from it. By default they stay with
                 their client.
+            keep_equal_together: whether examples whose x and y are equal, of whichever
+                clients, are all set aside or all not; then clients may have fewer set
+                aside, or more. By default a warning counts those on both sides.
 
         Returns:
             The data set without them, and the examples set aside, of the same
@@ -197,12 +226,30 @@ class FederatedDataset:
             raise DataError(f"fraction must be between 0 and 1, got {fraction}")
         random = partition.random_state(seed, _HOLD_OUT_STREAM)
         examples = self.train_examples
+        keys = equal_examples.example_keys(examples.x, examples.y)
+        sides: dict[int, bool] = {}
         remaining_rows, aside_rows = [], []
         for start, size in zip(examples.row_splits, examples.sizes):
             order = random.permutation(size)
-            count = int(fraction * size)
-            remaining_rows.append(start + np.sort(order[count:]))
-            aside_rows.append(start + np.sort(order[:count]))
+            count = partition.floor_share(fraction, size)
+            is_aside = np.isin(np.arange(size), order[:count])
+            if keep_equal_together:
+                own_keys = keys[start : start + size]
+                is_aside = equal_examples.draw_together(own_keys, order, count, sides)
+            remaining_rows.append(start + np.flatnonzero(~is_aside))
+            aside_rows.append(start + np.flatnonzero(is_aside))
+        aside_keys = keys[np.concatenate(aside_rows)]
+        equal = equal_examples.count_shared(
+            keys[np.concatenate(remaining_rows)], aside_keys
+        )
+        if equal:
+            _LOG.warning(
+                "%s: %d of %d examples that are set aside are equal to examples that "
+                "remain; hold_out(keep_equal_together=True) keeps equal ones together",
+                self.name,
+                equal,
+                len(aside_keys),
+            )
         if pooled:
             mixed = random.permutation(np.concatenate(aside_rows))
             aside_rows = np.split(mixed, np.cumsum([len(r) for r in aside_rows[:-1]]))
@@ -229,10 +276,31 @@ class FederatedDataset:
         """TFF's view of the test examples (imports TensorFlow and TFF)."""
         return _client_data(self.test_examples)
 
+    @functools.cached_property
+    def examples_sha256(self) -> str:
+        """The checksum of all examples and of the clients that hold them, as hex.
+
+        Examples of a store count by the checksum of the store. Of other arrays that
+        are mapped from the disk about 1,024 rows at even distances count, of arrays in
+        memory all.
+        """
+        digest = hashlib.sha256()
+        parts = (self.train_examples, self.test_examples)
+        for examples in filter(None, (*parts, self.server_examples, self.central_test)):
+            _update(digest, examples)
+        return digest.hexdigest()
+
     def describe(self) -> str:
-        """Returns a few lines for people: sizes, labels, pixels, options, origin."""
+        """Returns a few lines for people: sizes, names, pixels, options, origin.
+
+        A line says where one input is a hundred times as large as another.
+        """
         train, server = self.train_examples, self.server_examples
-        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
+        options = ", ".join(
+            f"{key}={value}"
+            for key, value in self.options.items()
+            if not (key == "classes" and self.class_names)  # They have a line.
+        )
         shape = " x ".join(map(str, self.element_shape)) or "one"
         classes, labels = "float32 labels", ""
         if self.has_classes:
@@ -245,6 +313,13 @@ class FederatedDataset:
             f"train: {_sizes(train)}{labels}",
             f"test: {_sizes(self.test_examples)}",
         ]
+        for what, names in (
+            ("inputs", self.input_names),
+            ("classes", self.class_names),
+        ):
+            if names:
+                lines.append(f"{what}: {_listed(names)}")
+        lines += self._uneven_scales()
         for part, other, words, so in (
             (train, self.test_examples, "only tested", "count in all test results"),
             (self.test_examples, train, "never tested", "reach no target"),
@@ -253,6 +328,15 @@ class FederatedDataset:
             if len(of):
                 first = f"{len(of)} of {clients} ({self.client_ids[of[0]]} first)"
                 lines.append(f"{words}: {first}, which {so}")
+        for words, tested in (
+            ("test example", self.test_examples),
+            ("central test example", self.central_test),
+        ):
+            if tested is not None and (equal := _count_equal(train, tested)):
+                lines.append(
+                    f"equal to training examples: {equal} of "
+                    f"{_count(tested.num_examples, words)}, which a model may remember"
+                )
         if server is not None:
             lines.append(f"server: {_count(server.num_examples, 'example')}")
         if self.central_test is not None:
@@ -261,6 +345,94 @@ class FederatedDataset:
         if self.pixel_convention != NO_PIXELS:
             lines.append(f"pixels: {self.pixel_convention}")
         return "\n".join([*lines, f"from {self.origin}"])
+
+    def _uneven_scales(self) -> list[str]:
+        """Returns a line if one input is much larger than another; it slows training.
+
+        Of many rows a sample is read, in blocks, because the inputs may be mapped.
+        """
+        x = self.train_examples.x
+        if x.dtype != np.float32 or x.ndim != 2 or x.shape[1] < 2:
+            return []
+        largest = np.zeros(x.shape[1], np.float32)
+        blocks, length = _SAMPLE
+        last = max(0, len(x) - length)
+        for start in sorted({*np.linspace(0, last, blocks, dtype=int).tolist()}):
+            size = np.abs(x[start : start + length])
+            size = np.where(np.isfinite(size), size, 0)
+            largest = np.maximum(largest, size.max(axis=0, initial=0))
+        self.train_examples.release()
+        order = [k for k in np.argsort(largest, kind="stable") if largest[k] > 0]
+        if not order or largest[order[-1]] < _UNEVEN * largest[order[0]]:
+            return []
+        small, large = (
+            f"{self.input_names[k] if self.input_names else f'input {k}'} up to "
+            f"{largest[k]:.3g}"
+            for k in (order[0], order[-1])
+        )
+        return [
+            f"scales: {small}, {large}: the larger input outweighs the smaller unless "
+            "the inputs are scaled, or the model's first layer does it, such as "
+            "Keras' Normalization (docs/own_data.md#scales)"
+        ]
+
+
+def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
+    """Returns the names of inputs or classes, as many as there are, or ().
+
+    Raises:
+        DataError: they are not texts that can stand in records, each once, or are more
+            or fewer than `count`; the message begins with `field`.
+    """
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{field} must be a sequence of texts, got {names!r:.40}")
+    checked: tuple[str, ...] = tuple(names)
+    if checked and len(checked) != count:
+        raise DataError(f"{field} has {len(checked)} names, the data has {count}")
+    for name in checked:
+        check_name(name, f"{field}:")
+        if not name:
+            raise DataError(f"{field} has an empty name")
+    if len(set(checked)) < len(checked):
+        twice = next(name for name in checked if checked.count(name) > 1)
+        raise DataError(f"{field} has {twice!r} twice")
+    return checked
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Returns names with commas; of many, the first and the last."""
+    if len(names) > _MANY_NAMES:
+        names = [*names[: _MANY_NAMES - 1], "...", names[-1]]
+    return ", ".join(names)
+
+
+def _count_equal(train: Examples, test: Examples) -> int:
+    """Returns how many test examples are training examples, too, by x and y.
+
+    0 for a store, which is not read for it: its options have the number.
+    """
+    if train.stored or test.stored:
+        return 0
+    keys = (equal_examples.example_keys(part.x, part.y) for part in (train, test))
+    return equal_examples.count_shared(*keys)
+
+
+def _update(digest: hashlib._Hash, examples: Examples) -> None:
+    """Adds examples to a checksum."""
+    if examples.stored is not None:
+        digest.update(f"{examples.stored.digest} {examples.stored.part}".encode())
+        return
+    ids = np.array(list(examples.client_ids), str)
+    arrays = {"x": examples.x, "y": examples.y, **examples.attributes}
+    for name, array in {**arrays, "ids": ids, "splits": examples.row_splits}.items():
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        if isinstance(array, np.memmap):
+            array = array[:: max(1, len(array) // _MAPPED_ROWS)]
+        elif array.dtype.hasobject:
+            array = array.astype(str)
+        for start in range(0, len(array), _AT_ONCE):
+            rows = np.ascontiguousarray(array[start : start + _AT_ONCE])
+            digest.update(rows.reshape(-1).view(np.uint8).data)
 
 
 def _labels_a_client(examples: Examples) -> list[int]:

@@ -29,7 +29,15 @@ import importlib
 import numbers
 import pkgutil
 import typing
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MappingView,
+    Sequence,
+    Set,
+)
 from typing import Any, Callable, ClassVar, Generic, NamedTuple, TypeVar
 
 Group = TypeVar("Group", bound="Declared")
@@ -82,6 +90,31 @@ def check_value(name: str, value: Any, kind: type, within: Range | None = None) 
         raise SettingError(f"{name} must be {within.words}, got {value}")
 
 
+def ordered(name: str, values: Any) -> tuple[Any, ...]:
+    """Returns the items of an argument whose order counts, or is recorded.
+
+    Raises:
+        SettingError: they have none, as a set, or it was not asked for, as that of a
+            mapping and its views; or it is text, or holds no items.
+    """
+    unordered = isinstance(values, (Set, Mapping, MappingView))
+    text = isinstance(values, (str, bytes))
+    if unordered or text or not isinstance(values, Iterable):
+        why = ", which has no order: give a list" if unordered else ""
+        raise SettingError(f"{name} must be a sequence, got {values!r}{why}")
+    return tuple(values)
+
+
+class Needs(NamedTuple):
+    """What another setting of the same group must be for a setting to have an effect.
+
+    needs=Needs("--partition=dirichlet", lambda group: group.partition == "dirichlet")
+    """
+
+    words: str  # The other flag, as it is typed.
+    holds: Callable[[Any], bool]  # Whether a group has it so.
+
+
 class Setting(NamedTuple):
     """One declared setting; see `setting` for what is declared."""
 
@@ -94,6 +127,7 @@ class Setting(NamedTuple):
     repeated: bool
     has_flag: bool
     omit_default: bool
+    needs: Needs | None
     # What follows from where the field stands.
     name: str = ""  # The name of the field.
     kind: type = object  # `int`, `float`, `str`, `bool`, or `tuple` by `parse`.
@@ -110,8 +144,9 @@ class Setting(NamedTuple):
             return
         if self.choices:
             if value not in self.choices:
-                known = ", ".join(self.choices)
-                raise SettingError(f"{name} must be one of {known}; got {value!r}")
+                known: list[str] = [c for c in self.choices if c]  # "" is a default.
+                words = f"{'one of ' * (len(known) > 1)}{', '.join(known)}"
+                raise SettingError(f"{name} must be {words}; got {value!r}")
             return
         check_value(name, value, self.kind, self.within)
 
@@ -132,6 +167,7 @@ def setting(
     repeated: bool = False,
     has_flag: bool = True,
     omit_default: bool = False,
+    needs: Needs | None = None,
 ) -> Any:
     """Declares a setting: a dataclass field with its help, range and flag.
 
@@ -149,11 +185,13 @@ def setting(
         has_flag: whether the command line has a flag for it.
         omit_default: whether there are records from before it was declared: its
             default is then not recorded, and a run of before is one of now.
+        needs: what another setting of the group must be for this one to have an effect;
+            otherwise a value that is given is refused. By default it always has one.
 
     Returns:
         The field, for the body of a `Settings` class.
     """
-    how = parse, repeated, has_flag, omit_default
+    how = parse, repeated, has_flag, omit_default, needs
     declared = Setting(default, words, flag, choices, within, *how)
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
@@ -172,6 +210,27 @@ class Declared:
         for declared in self.declared():
             name = declared.name if self.of_arguments else ""
             declared.check(getattr(self, declared.name), name)
+        needing = (s for s in self.declared() if s.needs)
+        self.check_given(
+            [s.flag for s in needing if getattr(self, s.name) != s.default]
+        )
+
+    def check_given(self, flags: Collection[str]) -> None:
+        """Refuses settings that have no effect beside the others of the group.
+
+        The constructor does not know of a default whether somebody has given it; what
+        reads flags or options does.
+
+        Args:
+            flags: the flags of the settings that are given.
+
+        Raises:
+            SettingError: a setting needs another one; the message names both.
+        """
+        for declared in self.declared():
+            needs = declared.needs
+            if needs and declared.flag in flags and not needs.holds(self):
+                raise SettingError(f"--{declared.flag} needs {needs.words}")
 
     @classmethod
     def declared(cls) -> tuple[Setting, ...]:

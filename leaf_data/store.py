@@ -30,11 +30,18 @@ from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
-from leaf_data.federated import CENTRAL, SERVER, FederatedDataset, Origin
+from leaf_data.federated import (
+    CENTRAL,
+    SERVER,
+    FederatedDataset,
+    Origin,
+    check_names,
+)
 from leaf_data.formats import data_files, npy_folder
-from leaf_data.formats.data_files import Folder
+from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.pixels import NO_PIXELS, PixelConvention
 from leaf_data.settings import setting
+from leaf_data.splits import equal_examples, partition
 
 Client = tuple[Any, ...]
 """A client's name, x and y, and perhaps the x and y it is tested on."""
@@ -52,7 +59,10 @@ def write_store(
     *,
     test_fraction: float = 0.0,
     seed: int = 0,
+    keep_equal_together: bool = False,
     options: Mapping[str, Any] = types.MappingProxyType({}),
+    input_names: Sequence[str] = (),
+    class_names: Sequence[str] = (),
 ) -> None:
     """Writes a store, client by client, so that it may be larger than memory.
 
@@ -62,15 +72,24 @@ def write_store(
             [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
             [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
         path: the folder, which is made.
-        test_fraction: the part of each client's examples to test on, below 1. A warning
-            says how many clients it leaves without any.
+        test_fraction: the part of each client's examples to test on, below 1: of n
+            examples floor(test_fraction n). A warning says how many clients it leaves
+            without any.
         seed: the seed of the random choice of these.
+        keep_equal_together: whether of examples whose x and y are equal, of whichever
+            clients, `test_fraction` draws all or none; then clients may have fewer test
+            examples, or more. It remembers about 100 bytes per example. By default a
+            warning counts the test examples that are trained on, too.
         options: what the header reports of the data (its classes' names, for example),
             as JSON; a data set's options are also there.
+        input_names: as in `FederatedDataset`; by default a data set's own, or none.
+        class_names: likewise. There are as many classes as names, also where the last
+            ones have no example.
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as
-            above, or has tests with a `test_fraction`. Nothing is left behind then.
+            above, or has tests with a `test_fraction`, or there are more or fewer names
+            than inputs, or fewer than classes. Nothing is left behind then.
 
     Example:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
@@ -78,6 +97,11 @@ def write_store(
     if not isinstance(test_fraction, numbers.Real) or not 0 <= test_fraction < 1:
         raise DataError(
             f"test_fraction must be at least 0 and below 1, got {test_fraction!r}"
+        )
+    if keep_equal_together and not test_fraction:
+        raise DataError(
+            "keep_equal_together needs a test_fraction: it is about how test examples "
+            "are drawn"
         )
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise DataError(f"seed must be a whole number, 0 or more, got {seed!r}")
@@ -88,9 +112,19 @@ def write_store(
         if isinstance(clients, FederatedDataset):
             if test_fraction:
                 raise DataError(_TESTED)
-            about = _write_data(writer, clients)
+            named = dataclasses.replace(
+                clients,
+                input_names=input_names or clients.input_names,
+                class_names=class_names or clients.class_names,
+            )
+            about = _write_data(writer, named)
         else:
-            about = _write_clients(writer, clients, test_fraction, seed)
+            sides = {} if keep_equal_together else None
+            about = _write_clients(writer, clients, test_fraction, seed, sides)
+            about.update(_names(writer, about, input_names, class_names))
+        if equal := about.pop("equal"):  # Then each run that reads it says so.
+            options["equal_test_examples"] = equal
+            _check_options(options)
         with reading(os.fspath(path), "cannot be written"):
             writer.finish({**about, "options": options})
 
@@ -108,7 +142,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     Raises:
         DataError: the folder is no store, or a file does not match its header.
     """
-    folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    folder = os.path.abspath(expand_path(path))
     arrays, header = npy_folder.open_folder(folder, verify=verify)
     try:
         name, num_classes = check_name(header["name"]), int(header["num_classes"])
@@ -149,6 +183,12 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             # The writer may add, for example, that the data is incomplete.
             origin=Origin(source, ((npy_folder.HEADER, digest),), folder),
             options=options,
+            input_names=header.get("input_names", ()),
+            class_names=(
+                header["class_names"]
+                if "class_names" in header
+                else _earlier_class_names(options, num_classes)
+            ),
         )
     except Exception as error:  # A header's contents may be of any kind and size.
         raise DataError(f"{folder}: is no store ({one_line(error)})") from error
@@ -172,6 +212,34 @@ def _check_options(options: Mapping[str, Any]) -> None:
             raise DataError(
                 f"the option {ascii(key)} has a character that cannot be printed"
             )
+
+
+def _earlier_class_names(options: Mapping[str, Any], count: int) -> Sequence[str]:
+    """Returns the names of classes that headers of earlier versions have, or ()."""
+    try:
+        return check_names("classes", options.get("classes", ()), count)
+    except (DataError, TypeError):  # The user wrote something else there.
+        return ()
+
+
+def _names(
+    writer: npy_folder.Writer,
+    about: Mapping[str, Any],
+    input_names: Sequence[str],
+    class_names: Sequence[str],
+) -> dict[str, Any]:
+    """Returns what the header has of names, and the number of classes with them."""
+    shape = writer.shape("train_x")[1:]
+    num_classes = about["num_classes"]
+    if num_classes:  # Else it is a regression.
+        num_classes = max(num_classes, len(class_names))
+    inputs = check_names("input_names", input_names, shape[-1] if shape else 1)
+    classes = check_names("class_names", class_names, num_classes)
+    return {
+        "num_classes": num_classes,
+        "input_names": [*inputs],
+        "class_names": [*classes],
+    }
 
 
 def _digest(folder: str) -> str:
@@ -202,10 +270,15 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
             for start in range(0, max(1, len(array)), _ROWS):
                 writer.append(f"{part}_{name}", array[start : start + _ROWS])
         writer.append(f"{part}_row_splits", examples.row_splits)
+    both = data.train_examples, data.test_examples
+    keys = (equal_examples.example_keys(part.x, part.y) for part in both)
     return {
+        "equal": _warn_of_equal(*keys, fraction=0),
         "name": data.name,
         "source": source,
         "num_classes": data.num_classes,
+        "input_names": [*data.input_names],
+        "class_names": [*data.class_names],
         "pixels": dataclasses.asdict(data.pixel_convention),
         "parts": list(parts),
         "attributes": attributes,
@@ -213,9 +286,14 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
 
 
 def _write_clients(
-    writer: npy_folder.Writer, clients: Iterable[Client], fraction: float, seed: int
+    writer: npy_folder.Writer,
+    clients: Iterable[Client],
+    fraction: float,
+    seed: int,
+    sides: dict[int, bool] | None,
 ) -> dict[str, Any]:
     names: dict[str, None] = {}
+    keys = {"train": bytearray(), "test": bytearray()}
     splits: dict[str, list[int]] = {"train": [0], "test": [0]}
     num_classes = 0
     for number, client in enumerate(clients):
@@ -230,8 +308,9 @@ def _write_clients(
             )
         names[check_name(name, f"client {number}")] = None
         try:
-            pairs = _pairs(arrays, fraction, (seed, number))
+            pairs = _pairs(arrays, fraction, (seed, number), sides)
             for part, (x, y) in zip(splits, pairs):
+                keys[part] += equal_examples.example_keys(x, y).tobytes()
                 writer.append(f"{part}_x", x)
                 writer.append(f"{part}_y", y)
                 splits[part].append(splits[part][-1] + len(y))
@@ -246,23 +325,27 @@ def _write_clients(
     if not splits["test"][-1]:
         words = f"larger test_fraction than {fraction}" if fraction else "test_fraction"
         raise DataError(f"no client has test examples: give a {words}")
+    all_keys = (np.frombuffer(part, np.int64) for part in keys.values())
+    equal = _warn_of_equal(*all_keys, fraction=fraction)
     untested = np.flatnonzero(np.diff(splits["test"]) == 0)
     if fraction and len(untested):
         first = untested[0]
         size = np.diff(splits["train"])[first]
         _LOG.warning(
             "%d of %d clients have no test examples: for client %s, %s of %d "
-            "examples is none",
+            "examples is none%s",
             len(untested),
             len(names),
             list(names)[first],
             fraction,
             size,
+            "" if sides is None else ", or equal examples are kept together",
         )
     writer.append("client_ids", ClientIds.of(list(names)).encoded)
     for part, found in splits.items():
         writer.append(f"{part}_row_splits", np.array(found, np.int64))
     return {
+        "equal": equal,
         "name": "store",
         "source": "a store",
         "num_classes": num_classes,
@@ -272,8 +355,29 @@ def _write_clients(
     }
 
 
+def _warn_of_equal(
+    train: npt.NDArray[np.int64], test: npt.NDArray[np.int64], *, fraction: float
+) -> int:
+    """Counts the test examples that are trained on, too, by keys, and warns of them."""
+    equal = equal_examples.count_shared(train, test)
+    if equal:
+        _LOG.warning(
+            "%d of %d test examples are equal to training examples (x and y), so that "
+            "a model may only remember them: %s",
+            equal,
+            len(test),
+            "keep_equal_together (--keep_equal_together) draws all or none of them"
+            if fraction
+            else "take them out of one of the two sets",
+        )
+    return equal
+
+
 def _pairs(
-    arrays: Sequence[Any], fraction: float, stream: tuple[int, int]
+    arrays: Sequence[Any],
+    fraction: float,
+    stream: tuple[int, int],
+    sides: dict[int, bool] | None,
 ) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
     """Returns a client's (x, y) to train on, and to be tested on."""
     if len(arrays) not in (2, 4):
@@ -292,8 +396,12 @@ def _pairs(
     ((x, y),) = found
     seed, number = stream
     order = np.random.default_rng([seed, _SPLIT_STREAM, number]).permutation(len(y))
-    test, train = map(np.sort, np.split(order, [int(fraction * len(y))]))
-    return [(x[train], y[train]), (x[test], y[test])]
+    count = partition.floor_share(fraction, len(y))
+    is_test = np.isin(np.arange(len(y)), order[:count])
+    if sides is not None:
+        keys = equal_examples.example_keys(x, y)
+        is_test = equal_examples.draw_together(keys, order, count, sides)
+    return [(x[~is_test], y[~is_test]), (x[is_test], y[is_test])]
 
 
 def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -34,6 +34,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Optional
 
+from leaf_data.settings import ordered
+
 POLICIES = ("fixed", "backtracking", "best_of_all")
 """`fixed` tests the candidate in force and chooses it. `backtracking` (DA's)
 tests until one is at least as good as the model of the round before, and chooses the
@@ -161,8 +163,9 @@ def orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
         criteria: the codes of the criteria, in declared order.
 
     Raises:
-        ValueError: there are more than `MAX_CRITERIA`.
+        ValueError: there are more than `MAX_CRITERIA`, or they have no order.
     """
+    criteria = ordered("criteria", criteria)
     if len(criteria) > MAX_CRITERIA:
         raise ValueError(
             f"the orderings of {len(criteria)} criteria are too many: at most "

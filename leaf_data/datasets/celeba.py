@@ -163,6 +163,7 @@ class Celeba(Dataset):
             pixel_convention=PHOTOGRAPH,
             origin=origin,
             options={**self.options(), "client_rule": rule},
+            class_names=("not smiling", "smiling"),
         )
 
 

@@ -103,6 +103,7 @@ class Cifar10(Dealt):
             origin=origin,
             options={**self.options(), "num_clients": num_clients},
             server_examples=Examples.from_parts(x, y, [batches[-1]], [SERVER]),
+            class_names=CLASSES,
         )
 
 
@@ -126,7 +127,8 @@ class Cifar10Dealt(Partitioned):
         test = test[partition.mixed_classes(y[test], random)]
         training, testing = ((x[own], y[own]) for own in (train, test))
         origin = dataclasses.replace(origin, source=origin.source.partition(",")[0])
-        return self._dealt("cifar10_dealt", training, testing, origin, PHOTOGRAPH)
+        data = self._dealt("cifar10_dealt", training, testing, origin, PHOTOGRAPH)
+        return dataclasses.replace(data, class_names=CLASSES)
 
 
 register("cifar10", Cifar10)

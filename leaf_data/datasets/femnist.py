@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import string
 from collections.abc import Iterable
 from typing import Any
 
@@ -106,6 +107,8 @@ class Femnist(Dataset):
             pixel_convention=BLACK_ON_WHITE,
             origin=origin,
             options=self.options(),
+            class_names=tuple(string.digits + string.ascii_uppercase)
+            + tuple(string.ascii_lowercase),
         )
 
     def _train_and_test(self, arrays: Arrays, folder: str) -> list[Examples]:
@@ -150,7 +153,7 @@ def _from_leaf(
     folders: tuple[str, ...], cache_dir: Folder | None
 ) -> tuple[Arrays, Origin]:
     files = leaf_json.find("femnist", folders)
-    folder = os.path.dirname(os.path.dirname(files[0].path))
+    folder = files[0].folder
     parts = sorted({file.part for file in files})
 
     arrays, digests = cached(

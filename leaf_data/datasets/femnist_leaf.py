@@ -31,6 +31,10 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
     that is in several files of one part is one user with all the examples, in the
     files' order; examples that are exactly those of an earlier file are left out, as
     copies. Both are logged.
+
+    Raises:
+        DataError: a file is not FEMNIST's, a user has no examples, or files are of two
+            draws of `preprocess.sh`, in which a user has the same examples.
     """
     users: dict[str, int] = {}
     paths: dict[str, str] = {}
@@ -46,6 +50,10 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
             own = parts[file.part]
             own[user] = _join(file.path, user, own.get(user), examples)
     leaf_json.check_apart(files, digests)
+    if "all" not in parts:
+        for user in parts["train"].keys() & parts["test"].keys():
+            pair = parts["train"][user], parts["test"][user]
+            _check_one_draw(files[0].folder, user, *pair)
     arrays: Arrays = {
         "client_ids": np.array(list(users), str),
         "files": np.array(list(users.values()), np.int64),
@@ -76,12 +84,31 @@ def _join(
             user,
         )
         return before
+    _check_one_draw(path, user, before, examples)
     _LOG.warning(
         "%s: user %s appears again: these examples are added to the earlier ones",
         path,
         user,
     )
     return np.concatenate([x, more_x]), np.concatenate([y, more_y])
+
+
+def _check_one_draw(where: str, user: str, *both: _Examples) -> None:
+    """Refuses two files' examples of a user of which half or more are the same.
+
+    `group_by_writer.py` writes one image of each writer twice, so that one may be in
+    both, and a few where `-s iid` mixes writers.
+    """
+    first, second = (
+        {(image.tobytes(), label) for image, label in zip(x, y.tolist())}
+        for x, y in both
+    )
+    count = len(first & second)
+    if count > 1 and 2 * count >= min(len(first), len(second)):
+        raise DataError(
+            f"{where}: user {user} has {count} examples in two files: they come from "
+            "different runs of preprocess.sh: keep the files of one"
+        )
 
 
 def _warn_of_halves(arrays: Arrays, folder: str) -> None:

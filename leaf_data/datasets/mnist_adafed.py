@@ -19,7 +19,7 @@ from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.settings import SettingError, setting
+from leaf_data.settings import Needs, setting
 from leaf_data.splits import partition
 from leaf_data.splits.partition import IntArray
 
@@ -80,6 +80,7 @@ class MnistAdafed(Dataset):
         "digits 2, 4, 6, 8 and 9 in the place of 500.",
         flag="adafed_reading",
         choices=_READINGS,
+        needs=Needs("--simulation=1", lambda on: on.simulation == "1"),
     )
     server_set: str = setting(
         "reported",
@@ -87,13 +88,6 @@ class MnistAdafed(Dataset):
         "reported on, as in the paper, or others, kept apart from these.",
         choices=("reported", "apart"),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.simulation != "1" and self.reading != _READINGS[0]:
-            raise SettingError(
-                f"--adafed_reading is of simulation 1, not of {self.simulation}"
-            )
 
     @property
     def note(self) -> str:

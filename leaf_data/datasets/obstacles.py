@@ -70,6 +70,7 @@ class Obstacles(Dataset):
             pixel_convention=PHOTOGRAPH,
             origin=Origin("image folders", (("images", sha256),), root),
             options=self.options(),
+            class_names=CLASSES,
             server_examples=Examples.from_parts(
                 x, y, [np.concatenate(server)], [SERVER]
             ),

@@ -13,7 +13,14 @@ from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import WHITE_ON_BLACK, PixelConvention
-from leaf_data.settings import AT_LEAST_0, FROM_0_TO_1, Range, SettingError, setting
+from leaf_data.settings import (
+    AT_LEAST_0,
+    FROM_0_TO_1,
+    Needs,
+    Range,
+    SettingError,
+    setting,
+)
 from leaf_data.splits import partition as partitions
 
 _NUM_CLIENTS, _NUM_CLASSES = 100, 10  # Clients where no other number is set.
@@ -66,6 +73,7 @@ class Partitioned(Dealt):
         "classes are alike.",
         within=Range(lambda x: 0.01 <= x <= 1e6, "from 0.01 to 1000000"),
         omit_default=True,
+        needs=Needs("--partition=dirichlet", lambda on: on.partition == "dirichlet"),
     )
     client_sizes: str = setting(
         "equal",
@@ -85,6 +93,7 @@ class Partitioned(Dealt):
         "With --wrong_clients, the part of such a client's labels that is wrong.",
         within=FROM_0_TO_1,
         omit_default=True,
+        needs=Needs("--wrong_clients", lambda on: on.wrong_clients > 0),
     )
 
     def __post_init__(self) -> None:
@@ -94,12 +103,6 @@ class Partitioned(Dealt):
                 f"--client_sizes={self.client_sizes}: the shards of --partition=noniid "
                 "are equal; use iid or dirichlet"
             )
-        for flag, needs, of_use in (
-            ("dirichlet_alpha", "partition=dirichlet", self.partition == "dirichlet"),
-            ("wrong_labels", "wrong_clients", self.wrong_clients),
-        ):
-            if not of_use and getattr(self, flag) != getattr(type(self), flag):
-                raise SettingError(f"--{flag} goes with --{needs}")
 
     def options(self) -> dict[str, Any]:
         """Returns the settings that had a part in the dealing, by name."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leaf_data.errors import DataError, one_line, reading
 from leaf_data.formats import data_files, npy_folder
-from leaf_data.formats.data_files import Folder
+from leaf_data.formats.data_files import Folder, expand_path
 
 Arrays = dict[str, npt.NDArray[Any]]
 _VERSION = 2  # Part of every key: the version of the conversions.
@@ -81,7 +81,7 @@ def _place(name: str, folder: str, cache_dir: Folder | None) -> str:
     real = os.path.realpath(folder).encode(errors="surrogateescape")
     shared = os.path.join(f"{name}_cache", hashlib.sha256(real).hexdigest()[:16])
     if cache_dir is not None:
-        path = os.path.join(os.path.expanduser(os.fspath(cache_dir)), shared)
+        path = os.path.join(expand_path(cache_dir), shared)
         with reading(f"{name}: cache_dir {cache_dir}", "is not writable"):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         return path

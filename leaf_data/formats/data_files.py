@@ -16,6 +16,29 @@ ENVIRONMENT_VARIABLE = "TFF_PMC_DATA_DIR"
 """The variable that names the folder of the data where `data_dir` does not."""
 
 
+def expand_path(path: Folder) -> str:
+    """Returns a path as text, with the home of the user for a leading `~`.
+
+    All paths that users give go through it: behind `=` and in quotes a shell leaves
+    `~` as it is, and Python does everywhere.
+
+    Raises:
+        DataError: `~NAME` names no user of this machine.
+
+    Example:
+        >>> expand_path("~/runs") == os.path.join(os.path.expanduser("~"), "runs")
+        True
+    """
+    text = os.fspath(path)
+    expanded = os.path.expanduser(text)
+    if expanded.startswith("~"):
+        raise DataError(
+            f"{text}: this machine has no such user: write ./{text} for a folder or a "
+            "file that is called so"
+        )
+    return expanded
+
+
 def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
     """Returns the folders in which to look for a data set's files, in order.
 
@@ -36,10 +59,28 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
         where = ENVIRONMENT_VARIABLE
     if data_dir is None:
         return ()
-    folder = os.path.expanduser(os.fspath(data_dir))
+    folder = expand_path(data_dir)
     if not os.path.isdir(folder):
         raise DataError(f"{name}: {where} {folder} is not a folder")
     return folder, os.path.join(folder, name)
+
+
+def checked_folder(folder: Folder) -> str:
+    """Returns the path of a folder, with the home in the place of a `~`.
+
+    Raises:
+        DataError: it is a file, or is not there.
+    """
+    path = os.path.expanduser(os.fspath(folder))
+    if os.path.isfile(path):
+        parent = os.path.dirname(path) or "."
+        raise DataError(
+            f"{folder}: is a file: name the folder that holds it, {parent}, with no "
+            "other tables in it"
+        )
+    if not os.path.isdir(path):
+        raise DataError(f"{folder}: there is no such folder")
+    return path
 
 
 def find(
@@ -72,14 +113,16 @@ def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
 
 def read(path: Folder) -> bytes:
     """Returns the bytes of a file, or raises a `DataError` that names it."""
-    with reading(os.fspath(path)), open(path, "rb") as file:
+    path = expand_path(path)
+    with reading(path), open(path, "rb") as file:
         return file.read()
 
 
 def sha256(path: Folder) -> str:
     """Returns the sha256 of a file, in hexadecimal; errors as in `read`."""
     digest = hashlib.sha256()
-    with reading(os.fspath(path)), open(path, "rb") as file:
+    path = expand_path(path)
+    with reading(path), open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 20), b""):
             digest.update(block)
     return digest.hexdigest()

@@ -10,6 +10,8 @@ What LEAF's scripts really write, and what is made of it:
   * `user_data` may be in another order than `users`: the order of `users` counts.
   * Users that `split_data.py` dropped stay in `user_data`, without examples: left out.
   * `hierarchies` is not read: LEAF does not shorten it when it drops users.
+  * Files may have any names: FedProx's are `train/mytrain.json`, `test/mytest.json`.
+    Those of two draws of `preprocess.sh` are told by their users, who are in both.
   * A name may be in `users` twice while `user_data` can hold it only once, what came
     last: it is one user, and its last `num_samples` counts.
 """
@@ -18,7 +20,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import glob
 import hashlib
 import json
 import os
@@ -27,14 +28,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats import data_files
+from leaf_data.formats import data_files, file_parts
 
 T = TypeVar("T")
 
 # From the most processed to the least, as `preprocess.sh` goes the other way.
 _FOLDERS = ("train", "test", "rem_user_data", "sampled_data", "all_data")
-_NAME = re.compile(r"all_data(?:_([0-9]+))?(?:_(.+))?\.json")
-_PART = re.compile(r"(?:(.+)_)?(train|test)_(\d+)")
+_ENDING = ".json"
+_NUMBER = re.compile(r"all_data_([0-9]{1,9})(?:_.*)?\.json", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +45,7 @@ class LeafFile:
     path: str
     part: str  # "train", "test", or "all" when the users are not yet split.
     number: int  # The N of `all_data_N...json`; 0 without one.
-    options: str  # Those of `preprocess.sh` that its name records.
+    folder: str  # The folder of the data set, which may have a subfolder of each part.
 
 
 class _Converted(NamedTuple):
@@ -59,15 +60,20 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
 
     In each folder, first in its subfolder `data`, it looks for `train` and `test`
     together, then for `rem_user_data`, `sampled_data` and `all_data`; the first that
-    holds `.json` files counts.
+    holds `.json` files counts. Only where no folder has one of these, `.json` files
+    right in a folder count. Outside of `train` and `test` a file's name may say its
+    part (`file_parts`).
+
+    Raises:
+        DataError: there are no such files, or the names contradict the folders.
     """
     empty = []
-    for base in (os.path.join(f, sub) for f in folders for sub in ("data", "")):
-        paths = {sub: os.path.join(base.rstrip(os.sep), sub) for sub in _FOLDERS}
-        found = {  # In order, hidden ones left out.
-            sub: sorted(glob.glob(os.path.join(glob.escape(path), "*.json")))
-            for sub, path in paths.items()
-        }
+    bases = [
+        os.path.join(f, sub).rstrip(os.sep) for f in folders for sub in ("data", "")
+    ]
+    for base in bases:
+        paths = {sub: file_parts.subfolder(base, sub) for sub in _FOLDERS}
+        found = {sub: file_parts.list_files(p, _ENDING) for sub, p in paths.items()}
         pair = [sub for sub in ("train", "test") if found[sub]]
         if len(pair) == 1:
             (other,) = {"train", "test"}.difference(pair)
@@ -75,10 +81,15 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
                 f"{name}: {paths[pair[0]]} has .json files but {paths[other]} has none"
             )
         if pair:
-            return _order([_file(path, sub) for sub in pair for path in found[sub]])
+            return _order(
+                [_file(path, sub, base) for sub in pair for path in found[sub]]
+            )
         for files in filter(None, found.values()):
-            return _order([_file(path, "all") for path in files])
+            return _by_names(files, base)
         empty += [path for path in paths.values() if os.path.isdir(path)]
+    for base in bases:
+        if files := file_parts.list_files(base, _ENDING):
+            return _by_names(files, base)
     words = f"LEAF's .json files in train and test, {', '.join(_FOLDERS[2:])}, each "
     words += "also inside data" + (
         f"; without any: {', '.join(empty)}" if empty else ""
@@ -165,33 +176,20 @@ def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
     return dict(zip(users, num_samples))
 
 
-def _file(path: str, part: str) -> LeafFile:
-    folder, name = os.path.split(path)
-    match = _NAME.fullmatch(name)
-    # A number of more digits fits into no array.
-    if match is None or not name.isprintable() or len(match[1] or "") > 9:
-        where = path if name.isprintable() else f"{folder}: {ascii(name)}"
-        raise DataError(f"{where}: is not named as LEAF does, all_data_N....json")
-    options = match[2] or ""
-    split = _PART.fullmatch(options)
-    if split is not None:
-        if split[2] != part:
-            raise DataError(f"{path}: a {split[2]} file where {part} should be")
-        options = f"{split[1] or ''} at {split[3]}"
-    return LeafFile(path, part, int(match[1] or 0), options)
+def _file(path: str, part: str, folder: str) -> LeafFile:
+    named, _ = file_parts.read_name(path)
+    if part != "all" and named in ("train", "test") and named != part:
+        raise DataError(f"{path}: a {named} file where {part} should be")
+    match = _NUMBER.fullmatch(os.path.basename(path))
+    return LeafFile(path, part, int(match[1]) if match else 0, folder)
+
+
+def _by_names(paths: Sequence[str], folder: str) -> tuple[LeafFile, ...]:
+    """Returns files of which only the names say what is training and what is test."""
+    files = file_parts.assign_parts(paths)
+    return _order([_file(file.path, file.part, folder) for file in files])
 
 
 def _order(files: list[LeafFile]) -> tuple[LeafFile, ...]:
-    """Sorts files by number, train before test; refuses those of two runs."""
-    seen: dict[tuple[int, str], LeafFile] = {}
-    for file in files:
-        other = seen.setdefault((file.number, file.part), file)
-        if file.options != files[0].options:
-            other = files[0]
-        if other is not file:
-            # Different samples of the same writers: together they would double them.
-            raise DataError(
-                f"{other.path} and {file.path} come from different runs of "
-                "preprocess.sh: keep the files of one"
-            )
+    """Sorts files by number, train before test."""
     return tuple(sorted(files, key=lambda f: (f.number, f.part != "train")))

@@ -25,7 +25,7 @@ class Writer:
     """Writes such a folder row by row; a context that leaves nothing on an error."""
 
     def __init__(self, path: str, *, replace: bool = False) -> None:
-        self._path = os.path.abspath(os.path.expanduser(path))
+        self._path = os.path.abspath(data_files.expand_path(path))
         if os.path.lexists(self._path) and not replace:
             raise DataError(f"{path}: exists already: name a new folder")
         self._partial = f"{self._path}.{uuid.uuid4().hex}.partial"
@@ -51,6 +51,10 @@ class Writer:
             self._files[name][0].write(content)
         self._files[name][1].update(content)
         own["shape"][0] += len(rows)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Returns the shape that an array has up to now."""
+        return tuple(self._arrays[name]["shape"])
 
     def finish(self, about: Mapping[str, Any]) -> None:
         """Writes the headers, and gives the folder its name."""

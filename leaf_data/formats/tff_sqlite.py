@@ -44,7 +44,7 @@ def load(
     if not path and not download:
         raise data_files.missing(database.dataset, folders, f"{name} or {name}.lzma")
     if not path:
-        folder = os.path.expanduser(cache_dir or os.path.join("~", ".tff"))
+        folder = data_files.expand_path(cache_dir or os.path.join("~", ".tff"))
         path, source = os.path.join(folder, name), f"{source} (its download)"
         with reading(path, "TFF could not download it: pass data_dir", Exception):
             database.download(folder)

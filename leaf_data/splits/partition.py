@@ -19,6 +19,7 @@ means the same under every numpy.
 
 from __future__ import annotations
 
+import fractions
 import operator
 import zlib
 from typing import Any
@@ -130,6 +131,16 @@ def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
     return np.random.RandomState(value if stream is None else [value, stream])
 
 
+def floor_share(fraction: float, size: int) -> int:
+    """Returns `floor(fraction * size)`, of the fraction as it is written in decimals.
+
+    The product in floats can be less: `int(0.29 * 100)` is 28. Where it is more, as of
+    the float 1/3 and 3, it counts.
+    """
+    exact = fractions.Fraction(str(fraction)) * int(size)
+    return max(int(exact), int(fraction * size))
+
+
 def leaf_sample(
     sizes: IntArray, files: IntArray, fraction: float, seed: int
 ) -> IntArray:
@@ -137,7 +148,7 @@ def leaf_sample(
 
     For each file alone: its users are shuffled and taken one after the other until
     `int(fraction * examples of the file)` is reached; of the last one taken only as
-    many examples as are missing, its first.
+    many examples as are missing, its first. The product is LEAF's, in floats.
     """
     taken = np.zeros(len(sizes), np.int64)
     for number in np.unique(files):
@@ -162,7 +173,8 @@ def leaf_split(
     """Splits a user's examples as LEAF's `-t sample --tf 0.9` into train and test.
 
     `max(1, int(train_fraction * size))` of them, drawn at random, are the train
-    examples, the others the test examples; both stay in their order.
+    examples, the others the test examples; both stay in their order. The product is
+    LEAF's, in floats.
     """
     # Half of a character is a name here as any other.
     stream = zlib.crc32(user.encode(errors="surrogatepass"))

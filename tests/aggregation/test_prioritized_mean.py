@@ -45,6 +45,21 @@ class TestFactory:
         clipped = UPDATES * np.minimum(1, 3 / norms)
         np.testing.assert_allclose(output.result, s / s.sum() @ clipped, rtol=1e-5)
 
+    def test_a_score_weighs_by_its_codes_in_other_columns(self, runtime):
+        score = scores.prioritized(("DS", "LD"))
+        factory = tff_pmc.PrioritizedMeanFactory(("MD", "LD", "DS"), score)
+        process = create(factory)
+        raw = list(RAW[:, ::-1])
+        output = process.next(process.initialize(), list(UPDATES), raw)
+        expected = hand_mean(RAW, UPDATES, (0, 1), RAW.sum(axis=0))
+        np.testing.assert_allclose(output.result, expected, rtol=1e-5)
+
+    @pytest.mark.parametrize("kind", [set, dict.fromkeys])
+    def test_what_has_no_order_is_refused(self, kind):
+        for args in ((kind(CODES), ("DS",)), (CODES, kind(CODES))):
+            with pytest.raises(ValueError, match="must be a sequence, got"):
+                tff_pmc.PrioritizedMeanFactory(*args)
+
     def test_what_two_stages_cannot_do_is_refused(self):
         args = ("DS", "LD"), scores.owa((0.7, 0.3), ("DS", "LD"))
         secure = tff.aggregators.SecureSumFactory(8.0)

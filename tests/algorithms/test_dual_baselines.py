@@ -71,8 +71,8 @@ def test_personalized_by_its_text_tests_the_clients_own_models(
         **small,
     )[:1]
     found = {}
-    for form in ("formula", "text"):
-        own = config.replaced(personalized_form=form, personalized_alpha=0.0)
+    for form, alpha in (("formula", {"personalized_alpha": 0.0}), ("text", {})):
+        own = config.replaced(personalized_form=form, **alpha)
         loop.run(own, federation, str(tmp_path / form))
         found[form] = pd.read_csv(tmp_path / form / "rounds.csv")
     # With alpha 0 both train the same model; only what is tested differs.

@@ -1,8 +1,10 @@
 """Whole clients in packs: how many, how large, from where; and read back."""
 
 import collections
+import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import leaf_data
@@ -104,6 +106,71 @@ def test_an_attribute_out_of_range_is_refused(toy_examples):
         tff_pmc.with_attributes(dataset, {"battery": 1.5})
     with pytest.raises(ValueError, match="attribute battery must be in"):
         tff_pmc.pack(toy_examples, [0], attributes={"battery": [7.0] * 6})
+
+
+QUALITY = {f"toy_{k}": 0.1 * k for k in range(6)}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"q": pd.Series(QUALITY)[::-1]},
+        {"q": QUALITY},
+        {"q": pd.Series([*QUALITY.values()], index=range(6))[::-1]},  # By number.
+        {"q": np.array([*QUALITY.values()])},
+        pd.DataFrame({"q": QUALITY, "vip": 1.0})[::-1],
+        leaf_data.ClientTable(tuple(QUALITY)[::-1], {"q": pd.Series(QUALITY)}),
+    ],
+)
+def test_attributes_are_those_of_the_clients_that_an_index_names(
+    toy_examples, attributes
+):
+    source = tff_pmc.data_source(toy_examples, attributes=attributes)
+    data = tff.simulation.datasets.TestClientData(
+        {name: {"x": np.ones((1, 2)), "y": [0]} for name in QUALITY}
+    )
+    for packs in (
+        tff_pmc.pack(toy_examples, [4, "toy_1", 0], attributes=attributes),
+        source.iterator().select(3),
+        tff_pmc.pack_client_data(data, ["toy_5", "toy_2"], attributes=attributes),
+    ):
+        for element in (element for pack in packs for element in pack):
+            expected = np.float32(0.1 * int(element["client"]))
+            assert float(element["attributes"]["q"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        (pd.Series(QUALITY)[1:], "attribute q has no value for the client 'toy_0'"),
+        (pd.Series([0.5] * 6, index=range(1, 7)), "attribute q: 6 is no client"),
+        (np.ma.array([0.5] * 6, mask=[1, *[0] * 5]), "attribute q has masked values"),
+        (["0_1"] * 6, "attribute q must be booleans or numbers, got "),
+        (pd.Series([pd.NA] * 6, dtype="Float32"), r"attribute q must be in \[0, 1\]"),
+    ],
+)
+def test_an_attribute_of_others_is_refused(toy_examples, column, says):
+    with pytest.raises(ValueError, match=says):
+        tff_pmc.pack(toy_examples, [0], attributes={"q": column})
+
+
+def test_a_number_that_is_also_a_name_is_refused(toy_examples):
+    """Clients of the names 1 to 6; what the package draws are numbers."""
+    ids = tuple("123456")
+    examples = dataclasses.replace(toy_examples, client_ids=ids)
+    with pytest.raises(ValueError, match="client 1 is the number of '2' and the name"):
+        tff_pmc.pack(examples, [1, 2])
+    assert numbers_of(tff_pmc.pack(examples, ["1", "2"])) == [0, 1]
+    data = tff.simulation.datasets.TestClientData(
+        {name: {"x": np.ones((1, 2)), "y": [0]} for name in ids}
+    )
+    assert numbers_of(tff_pmc.pack_client_data(data, ["1", "2"])) == [0, 1]
+    for clients, says in (([1], "no client 1 in"), ("12", r"list, as \['12'\]")):
+        with pytest.raises(ValueError, match=says):
+            tff_pmc.pack_client_data(data, clients)
+    drawn = tff_pmc.data_source(examples, seed=5).iterator().select(3)
+    same = tff_pmc.data_source(toy_examples, seed=5).iterator().select(3)
+    assert numbers_of(drawn) == numbers_of(same)
 
 
 def test_any_client_data_can_be_packed(toy_examples):

@@ -282,6 +282,8 @@ def test_a_cluster_closes_while_a_worker_starts():
     from tff_pmc.cluster import local_cluster
 
     cluster = local_cluster.start(1)
+    while not cluster.workers:  # Dask lists a worker a moment after it has come.
+        time.sleep(0.01)
     (nanny,) = cluster.workers.values()
     first = nanny.pid
     os.kill(first, signal.SIGKILL)

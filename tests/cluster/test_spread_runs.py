@@ -249,7 +249,7 @@ def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
 ):
     from tff_pmc.cluster import spread_runs
     from tff_pmc.cluster.options import ClusterSettingError
-    from tff_pmc.record import same_run
+    from tff_pmc.record.plugin_files import plugin_sha256
 
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(spread_runs, "_plugins", {})
@@ -262,12 +262,12 @@ def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     ):
         path.write_text("A = 1")
         importlib.import_module(name)  # The driver's.
-        spread_runs._import(name, same_run.plugin_sha256(name))
+        spread_runs._import(name, plugin_sha256(name))
         path.write_text("A = 2")
         with pytest.raises(ClusterSettingError, match="has imported another module"):
-            spread_runs._import(name, same_run.plugin_sha256(name))
+            spread_runs._import(name, plugin_sha256(name))
         path.write_text("A = 1")
-        spread_runs._import(name, same_run.plugin_sha256(name))
+        spread_runs._import(name, plugin_sha256(name))
 
 
 @pytest.mark.parametrize("late", [False, True])

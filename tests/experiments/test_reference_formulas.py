@@ -136,7 +136,7 @@ def test_all_nine_rows_are_the_published_codes(
     context = RunContext(made, federation(experiment, examples, 3), examples)
     vars(context)["model"] = two_layers
     codes = CRITERIA[experiment]
-    basis = scores.Basis.all_subsets(3)
+    basis = scores.Basis.all_subsets(codes)
     process = made.algorithm.build_process(context, basis)
     initial = [np.asarray(w) for w in two_layers.initial_weights[0]]
     c, trained = expected(examples, initial, criteria_of)

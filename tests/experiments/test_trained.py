@@ -1,5 +1,6 @@
 """What a finished run leaves: its model, in other programs and here; early ends."""
 
+import dataclasses
 import functools
 import json
 import pathlib
@@ -14,7 +15,8 @@ import run_experiments
 import tff_pmc
 from tff_pmc.experiments.callbacks.best_model import BestModel
 from tff_pmc.experiments.callbacks.early_ends import EarlyStopping
-from tff_pmc.experiments.trained import load_model
+from tff_pmc.experiments.experiment import settings
+from tff_pmc.experiments.trained import export_model, load_model
 from tff_pmc.record.best_round import best_round
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import read_results
@@ -268,7 +270,10 @@ def test_no_other_rounds_model_is_saved_as_the_best(tmp_path, keep):
             lambda run: edit(run, "mnist_cnn"),
             "the weights are not those of the model it names",
         ),
-        (lambda run: edit(run, "mine"), "import the module that has it"),
+        (
+            lambda run: edit(run, "mine"),
+            "made with --plugin=mine: give the --plugin th",
+        ),
     ],
 )
 def test_a_run_without_its_model_is_one_line(made, tmp_path, change, words):
@@ -281,10 +286,66 @@ def test_a_run_without_its_model_is_one_line(made, tmp_path, change, words):
     assert "\n" not in str(caught.value)
 
 
+def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
+    made, tmp_path
+):
+    from tff_pmc.experiments.running import loop  # It imports TensorFlow.
+
+    quick = settings("quickstart", {})
+    data = quick.data.load()
+    names = ["zero", *"123456789"]
+    named = dataclasses.replace(data, class_names=names)
+    before, now = (loop.describe(quick, one) for one in (data, named))
+    assert now["classes"] == names and "classes" not in before
+    assert now["pixels"] == "white_on_black (0 = background, 255 = ink)"
+    # What a resume compares, so that runs from before the names can be resumed.
+    assert now["data"] == before["data"] and now["settings"] == before["settings"]
+    run = tmp_path / "run"
+    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    info = json.loads((run / "run.json").read_text())
+    assert (run / "model" / "model.json").exists()
+    columns = read_results(str(run)).runs.columns
+    assert not {"data_inputs", "data_classes"} & {*columns}
+    sessions = [{"at": "then", "versions": {"commit": "abc", "tff_pmc": "0.1"}}]
+    changed = {"classes": names, "inputs": ["pixel"], "resumed": sessions}
+    (run / "run.json").write_text(json.dumps({**info, **changed}))
+    runs = read_results(str(run)).runs
+    assert runs["data_classes"][0] == tuple(names)
+    assert runs["data_inputs"][0] == ("pixel",)
+    goal = tmp_path / "out"
+    export_model(str(run), str(goal))
+    about = json.loads((goal / "model.json").read_text())
+    assert about["classes"] == names and about["inputs"] == ["pixel"]
+    assert about["commit"] == "abc" and about["input_shape"] == [None, 28, 28]
+    assert about["pixels"] == now["pixels"] and about["input_type"] == "uint8"
+    assert about["round"] == len(read_results(str(run)).rounds)
+    # A run from before has none of these.
+    for name in ("classes", "inputs", "pixels", "scaling"):
+        changed.pop(name, None)
+        info.pop(name, None)
+    (run / "run.json").write_text(json.dumps({**info, **changed}))
+    export_model(str(run), str(tmp_path / "older"))
+    older = json.loads((tmp_path / "older" / "model.json").read_text())
+    assert older["classes"] == older["inputs"] == []
+    assert older["round"] == about["round"]
+
+
+def test_each_model_has_its_round_beside_it(made):
+    run = made / "LD-DS"
+    rounds = read_results(str(run)).rounds
+    best = int(rounds["accuracy"].idxmax()) + 1
+    for folder, number in (("model", len(rounds)), ("model_best", best)):
+        about = json.loads((run / folder / "model.json").read_text())
+        assert about["round"] == number and about["run"] == "LD,DS"
+        assert about["data"]["name"] == "digits5k"
+        assert about["scaling"].startswith("none before the model")
+
+
 def edit(run: pathlib.Path, model: str) -> None:
     """Changes the name of the model in `run.json`."""
     info = json.loads((run / "run.json").read_text())
     info["settings"]["model"]["model"] = model
+    info["versions"]["--plugin=mine"] = "00"
     (run / "run.json").write_text(json.dumps(info))
 
 
@@ -298,6 +359,18 @@ def test_a_run_ends_when_all_targets_are_reached(tmp_path):
     reached = rounds_to_target(results, [1])["rounds"]
     assert len(results.rounds) == reached.max() < 6
     assert "all targets are reached" in results.runs["ended_early"][0]
+
+
+def test_tables_of_an_unknown_experiment_are_refused(made, tmp_path, capsys):
+    run = tmp_path / "run"
+    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    info = json.loads((run / "run.json").read_text())
+    info["settings"]["experiment"] = "mine"
+    (run / "run.json").write_text(json.dumps(info))
+    tables = ["", f"--tables={run}", f"--output_dir={tmp_path / 'out'}"]
+    assert run_experiments.main(tables) == 2
+    words = "has runs of the experiment mine, which is unknown here: give the --plugin"
+    assert words in capsys.readouterr().err
 
 
 def test_targets_without_clients_are_refused_before_a_folder_is_made(tmp_path, capsys):

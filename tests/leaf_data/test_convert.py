@@ -1,5 +1,6 @@
 """Stores made of LEAF's files and of CSVs, and what is no such file."""
 
+import json
 import os
 
 import numpy as np
@@ -75,10 +76,9 @@ IDS = "leaf_data.write_store takes ids as int32"
         ("," * 99_999 + "\n", ": must have kind once, and others"),
         ("kind\n1\n", ": must have kind once, and others: ['kind']"),
         ("kind,a,a\n0,1,1\n", ": must have a once, and others: ['kind', 'a', 'a']"),
-        ("a,kind\n1,0\n", ": its columns differ from those of c.csv"),
+        ("a,kind\n1,0\n", ": its columns differ from those of c.csv: b"),
         ("a,kind,b\n", ": has no rows: take it out of the folder"),
         # As an editor counts them, the header first.
-        (ROWS + "\n", ": line 3 has 0 fields, not 3"),
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
         ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
         (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': a float32 would be inf"),
@@ -87,8 +87,35 @@ IDS = "leaf_data.write_store takes ids as int32"
         (ROWS + "x,0,1\n", ": line 3: a is 'x': it has to be a number"),
         *(
             (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': {NO_LABEL}")
-            for bad in ("nan", 0.5, "x", "", -1, 2**31, "1e300", "inf")
+            for bad in (0.5, -1, 2**31, "1e300", "1e400")
         ),
+        *(
+            (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': a missing value? ")
+            for bad in ("nan", "NaN", "", "inf", "-Infinity")
+        ),
+        *(
+            (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': a word, but ")
+            for bad in ("x", "1_0", "\uff11", "0x1", "NA")
+        ),
+        *(
+            (f"{ROWS}{bad},0,1\n", f": line 3: a is '{bad}': it has to be a number")
+            for bad in (
+                "1_7",
+                "\uff11\uff12",
+                "\u0661",
+                "inf",
+                "1d3",
+                "1 2",
+                "-",
+                "TRUE",
+            )
+        ),
+        (",kind,b\n1,0,2\n", ": line 1: the column '' has no name: it may be the"),
+        (" ,kind,b\n1,0,2\n", ": line 1: the column ' ' has no name"),
+        ("Unnamed: 0,kind\n1,0\n", ": line 1: the column 'Unnamed: 0' has no name"),
+        ("kind,Unnamed: 0.1\n1,0\n", ": line 1: the column 'Unnamed: 0.1' has no na"),
+        ("unnamed: 0_level_1,kind\n1,0\n", ": line 1: the column 'unnamed: 0_level_1'"),
+        ("a\x1b,kind\n1,0\n", ": line 1: the column 'a\\x1b' has the control"),
         # 2^24 is the last whole number before which float32 holds all.
         *(
             (f"{ROWS}{bad},0,1\n", f": line 3: a is '{bad}': a float32 would be {held}")
@@ -96,6 +123,7 @@ IDS = "leaf_data.write_store takes ids as int32"
                 ("16777217", "16777216; " + IDS),
                 ("-16777217.0", "-16777216; " + IDS),
                 (2**53 + 1, 2**53),
+                ("0" * 20 + "16777217", 2**24),
             )
         ),
         # What is no CSV, unlike these, cannot be read as one.
@@ -144,6 +172,317 @@ def test_leafs_ids_that_float32_merges_are_refused(tmp_path, capsys):
     )
 
 
+LEAF_FILES = {
+    "FedProx's": ("data/train/mytrain.json", "data/test/mytest.json"),
+    "one folder": ("all_data_train.json", "all_data_test.json"),
+    "two files": ("train/a.json", "train/b.json", "test/b.json", "test/c.json"),
+    "no numbers": ("my_train.json", "my_test.json"),
+}
+
+
+@pytest.mark.parametrize("kind", LEAF_FILES)
+def test_leafs_users_are_matched_whatever_the_files_are_called(tmp_path, kind):
+    """Users are in another order, and in other files, in the test files."""
+    paths = [tmp_path / path for path in LEAF_FILES[kind]]
+    numbers = {f"u{k}": k for k in range(6)}
+
+    def document(users, offset):
+        return {u: {"x": [[k + offset]], "y": [k % 2]} for u, k in users}
+
+    users = [*numbers.items()]
+    half = len(paths) // 2
+    for number, path in enumerate(paths[:half]):
+        write_leaf(path, document(users[number::half], 0))
+    for number, path in enumerate(paths[half:]):
+        write_leaf(path, document(users[::-1][number * 3 :][: 6 // half], 0.5))
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 0
+    data = leaf_data.open_store(tmp_path / "store")
+    assert sorted(data.client_ids) == sorted(numbers)
+    for user, k in numbers.items():
+        train, test = data.train_examples.client(user), data.test_examples.client(user)
+        assert (train["x"].tolist(), train["y"].tolist()) == ([[k]], [k % 2])
+        assert (test["x"].tolist(), test["y"].tolist()) == ([[k + 0.5]], [k % 2])
+
+
+def test_leafs_files_of_two_draws_are_told_by_their_users(tmp_path, capsys):
+    """Not by their names, which may differ where the users are others."""
+    users = {name: ([[0.5], [1.5]], [0, 1]) for name in "abc"}
+
+    def convert_files(*files):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for name, own in files:
+            data = {u: {"x": users[u][0], "y": users[u][1]} for u in own}
+            write_leaf(folder / "all_data" / name, data)
+        store = str(folder / "store")
+        code = convert.main([str(folder), store, "--test_fraction=.5"])
+        return code, capsys.readouterr().err.splitlines()[-1]
+
+    files = ("all_data_0_niid_05.json", "ab"), ("all_data_0_niid_1.json", "c")
+    assert convert_files(*files)[0] == 0
+    code, says = convert_files(files[0], ("all_data_1_niid_05.json", "bc"))
+    assert code == 2 and "user b: is in " in says
+    assert "all_data_0_niid_05.json and in " in says and "1_niid_05.json: keep" in says
+
+
+def test_leafs_users_without_examples(tmp_path, capsys, caplog):
+    full, empty = ([[0.5, 1], [2, 3]], [0, 1]), ([], [])
+    leaf_file(tmp_path, "train", {"no": empty, "a": full, "b": full, "c": empty})
+    leaf_file(tmp_path, "test", {"no": empty, "a": full, "b": empty, "c": full})
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 0
+    data = leaf_data.open_store(tmp_path / "store")
+    assert list(data.client_ids) == ["a", "b", "c"]
+    assert list(data.train_examples.sizes) == [2, 2, 0]
+    assert list(data.test_examples.sizes) == [2, 0, 2]
+    assert "train_9.json: user no has no examples, and is excluded" in caplog.text
+    out = capsys.readouterr().out
+    assert "only tested: 1 of 3 clients (c first)" in out
+    assert "never tested: 1 of 3 clients (b first)" in out
+
+
+def write_csvs(folder, files):
+    """Writes CSVs: rows by path, `u` the client, `a` the input, `y` the label."""
+    for path, rows in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("\n".join(rows) + "\n")
+
+
+TRAIN_ROWS = ["u,a,y", *(f"{k % 2},{k},{k % 2}" for k in range(6))]
+TEST_ROWS = ["u,a,y", *(f"{k % 2},{k},{k % 2}" for k in (106, 107, 108))]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train", "test"),
+        ("Train", "Test"),
+        ("TRAIN", "TEST"),
+        ("training", "testing"),
+        ("train_data", "test_data"),
+        ("data.train", "data.test"),
+        ("x_train", "x_test"),
+        ("Xtrain", "Xtest"),
+        ("mytrain", "mytest"),
+        ("trainset", "test"),
+        ("train_2020", "test_2021"),
+        ("Trainingsdaten", "Testdaten"),
+        ("train", "valid"),
+        ("train", "validation"),
+        ("train", "dev"),
+        ("train", "holdout"),
+        ("train/a", "test/a"),
+        ("train/a", "Valid/b"),
+        ("Training/mytrain", "Testing/mytest"),
+    ],
+)
+def test_a_training_and_a_test_table(tmp_path, capsys, names):
+    files = dict(zip((f"f/{name}.csv" for name in names), (TRAIN_ROWS, TEST_ROWS)))
+    write_csvs(tmp_path, files)
+    store = str(tmp_path / "store")
+    given = ["--label=y", "--client=u", "--test_fraction=.5"]
+    assert convert.main([str(tmp_path / "f"), store, *given]) == 0
+    data = leaf_data.open_store(store)
+    for client, train, test in (("0", [0, 2, 4], [106, 108]), ("1", [1, 3, 5], [107])):
+        assert data.train_examples.client(client)["x"].ravel().tolist() == train
+        assert data.test_examples.client(client)["x"].ravel().tolist() == test
+    err = capsys.readouterr().err
+    first, second = files
+    assert f"the training set is {tmp_path / first}, the test set" in err
+    assert f"{tmp_path / second}: rename" in err
+    assert "--test_fraction has no effect" in err
+
+
+@pytest.mark.parametrize(
+    ("names", "want"),
+    [
+        ("train test", {"all": "03"}),
+        ("x_train x_test", {"x": "03"}),
+        ("ann_train ann_test bo_train bo_test", {"ann": "01", "bo": "23"}),
+        ("train/ann test/ann train/bo", {"ann": "01", "bo": "2-"}),
+        # No pair: these are clients, and so is whoever is called so.
+        ("dev_1 dev_2", {"dev_1": "0", "dev_2": "1"}),
+        ("contest strain", {"contest": "0", "strain": "1"}),
+        ("train_1 train_2", {"train_1": "0", "train_2": "1"}),
+    ],
+)
+def test_a_training_and_a_test_table_without_a_column_of_clients(tmp_path, names, want):
+    """Row k is in file k, so that `want` says which is trained and which tested on."""
+    places = {name: str(k) for k, name in enumerate(names.split())}
+    if want.get("all") or want.get("x"):
+        want = {key: "01" for key in want}
+    rows = {f"f/{n}.csv": ["a,y", *[f"{k},0", f"{k},1"]] for n, k in places.items()}
+    write_csvs(tmp_path, rows)
+    store = str(tmp_path / "store")
+    pair = any(len(parts) == 2 for parts in want.values())
+    given = ["--label=y"] + ["--test_fraction=.5"] * (not pair)
+    assert convert.main([str(tmp_path / "f"), store, *given]) == 0
+    data = leaf_data.open_store(store)
+    assert list(data.client_ids) == list(want)
+    for client, parts in want.items():
+        examples = data.train_examples, data.test_examples
+        for part, own in zip(parts if pair else parts * 2, examples):
+            x = set(own.client(client)["x"].ravel().astype(int).astype(str))
+            assert x == set(part) - {"-"}
+
+
+SHARED = ["u,a,y", "7,1,0", "8,2,1"]
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "says"),
+    [
+        (
+            {"train": SHARED, "test": SHARED, "notes": SHARED},
+            "--client=u",
+            "train.csv and test.csv are a training and a test set, but notes.csv is ne",
+        ),
+        (
+            {"train": SHARED, "test": SHARED, "val": SHARED},
+            "--client=u",
+            "val.csv is a validation set, which is neither",
+        ),
+        ({"test": SHARED, "b": SHARED}, "", "test.csv is a test set by its name, but"),
+        (
+            {"train_a": SHARED, "test_b": SHARED},
+            "",
+            "train_a.csv and test_b.csv are a training and a test file of different",
+        ),
+        (
+            {"train_a": SHARED, "test_a": SHARED, "test": SHARED},
+            "",
+            "test.csv names no client",
+        ),
+        (
+            {"train/a": SHARED, "test/a_train": SHARED},
+            "",
+            "a_train.csv: a train file where test should be",
+        ),
+        # A user in two files, by row and file, however the name is written.
+        (
+            {"a": SHARED, "b": ["u,a,y", "9,0,0", "7,3,1"]},
+            "--client=u",
+            "f/b.csv: line 3: u is '7', who is also in F/a.csv: line 2: --join",
+        ),
+        (
+            {"a": SHARED, "b": ["u,a,y", "7.0,3,1"]},
+            "--client=u",
+            "f/b.csv: line 2: u is '7.0', who is also in F/a.csv: line 2: --join",
+        ),
+        (
+            {"train_1": SHARED, "train_2": SHARED, "test": SHARED},
+            "--client=u",
+            "f/train_2.csv: line 2: u is '7', who is also in F/train_1.csv: line 2",
+        ),
+        ({"a": SHARED, "a.CSV": SHARED}, "", "f/a.csv are both of the client 'a': --"),
+        ({"1": SHARED, "1.0": SHARED}, "", "f/1.csv are both of the client '1': --"),
+        # One number in two spellings of which neither is pandas's.
+        (
+            {"a": [*SHARED, "007,3,1"]},
+            "--client=u",
+            "f/a.csv: line 4: u is '007', and '7' in F/a.csv: line 2, which is the",
+        ),
+        ({"1": SHARED, "01": SHARED}, "", "f/1.csv: the name is '1', and '01' in F/01"),
+        ({"a": [*SHARED, " ,3,1"]}, "--client=u", "f/a.csv: line 4: the column u is e"),
+        ({"sub/a": SHARED}, "", "f: has no CSV: these are not read: sub/"),
+        ({"train/a": SHARED}, "", "f: has no CSV: these are not read: train/"),
+    ],
+)
+def test_what_is_trained_on_and_by_whom_is_never_guessed(
+    tmp_path, capsys, files, options, says
+):
+    write_csvs(
+        tmp_path / "f",
+        {n if n.endswith("CSV") else f"{n}.csv": rows for n, rows in files.items()},
+    )
+    given = ["--label=y", "--test_fraction=.5", *options.split()]
+    store = tmp_path / "store"
+    assert convert.main([str(tmp_path / "f"), str(store), *given]) == 2
+    last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
+    assert says.replace("F/", f"{tmp_path}/f/") in last and not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("texts", "want"),
+    [
+        (("1 2", "1.0 2.0"), {"1": 2, "2": 2}),
+        (("1.0 2.", "3.00 -4.0"), {"1": 1, "2": 1, "3": 1, "-4": 1}),
+        # Versions, which are numbers by their form alone, and names.
+        (("1.0 1.1", "2.0 x"), {"1.0": 1, "1.1": 1, "2.0": 1, "x": 1}),
+        (("1.1 1.10", "0.5 5e-1"), {"1.1": 1, "1.10": 1, "0.5": 1, "5e-1": 1}),
+        (("007 u1.0", "1a 1"), {"007": 1, "u1.0": 1, "1a": 1, "1": 1}),
+    ],
+)
+def test_ids_as_pandas_writes_them_are_one_client(tmp_path, texts, want):
+    for name, ids in zip("ab", texts):
+        rows = [f"{u},{k},{k}" for k, u in enumerate(ids.split())]
+        write_csvs(tmp_path, {f"f/{name}.csv": ["id,a,y", *rows]})
+    clients = convert.clients_of_csvs(
+        str(tmp_path / "f"), "y", {"0": 0, "1": 1}, "id", join=True
+    )
+    assert {name: len(y) for name, _, y in clients} == want
+
+
+def test_files_of_a_client_are_joined_where_that_is_asked_for(tmp_path):
+    write_csvs(tmp_path / "f", {"a.csv": ["a,y", "1,0"], "a.CSV": ["a,y", "2,1"]})
+    ((name, x, y),) = convert.clients_of_csvs(
+        str(tmp_path / "f"), "y", {"0": 0, "1": 1}, join=True
+    )
+    assert (name, sorted(x.ravel()), sorted(y)) == ("a", [1, 2], [0, 1])
+
+
+def test_what_is_no_csv_is_named_and_empty_lines_are_no_rows(tmp_path, capsys):
+    write_csvs(
+        tmp_path / "f",
+        {
+            "a.csv": ["", "a,y", "1,0", "", "2,1", "", "  ", ",", ",,,"],
+            "b.tsv": [],
+            ".c": [],
+        },
+    )
+    for name in ("b.zip", "b.xlsx", "README"):
+        (tmp_path / "f" / name).write_text("")
+    write_csvs(tmp_path / "f", {"old/z.csv": []})
+    given = [str(tmp_path / "f"), str(tmp_path / "store"), "--label=y"]
+    assert convert.main([*given, "--test_fraction=.5"]) == 0
+    out, err = capsys.readouterr()
+    assert "these are not: README, b.tsv, b.xlsx, b.zip, old/\n" in err
+    assert "train: 1 example, " in out and "test: 1 example, " in out
+
+
+def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys):
+    write_csvs(tmp_path / "f", {"train/a.csv": TRAIN_ROWS, "test/a.csv": TEST_ROWS})
+    for path in ("train/b.tsv", "x.zip", "val/a.csv", "test/.hidden"):
+        write_csvs(tmp_path / "f", {path: []})
+    given = [f"{tmp_path}/f/", str(tmp_path / "store"), "--label=y"]
+    assert convert.main(given) == 0
+    assert "these are not: val/, x.zip, train/b.tsv\n" in capsys.readouterr().err
+    assert list(leaf_data.open_store(tmp_path / "store").client_ids) == ["a"]
+
+
+def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys):
+    rows = [f"{k},{k % 2}" for k in range(20)]
+    write_csvs(tmp_path / "f", {"a.csv": ["a,y", *rows, *rows]})
+    given = [str(tmp_path / "f"), str(tmp_path / "apart"), "--label=y"]
+    assert convert.main([*given, "--test_fraction=.5"]) == 0
+    data = leaf_data.open_store(tmp_path / "apart")
+    count = np.isin(data.test_examples.x, data.train_examples.x).sum()
+    assert count and f"equal_test_examples={count})" in capsys.readouterr().out
+    given[1] = str(tmp_path / "together")
+    assert convert.main([*given, "--test_fraction=.5", "--keep_equal_together"]) == 0
+    data = leaf_data.open_store(tmp_path / "together")
+    assert not np.isin(data.test_examples.x, data.train_examples.x).any()
+    assert data.test_examples.num_examples == 20
+
+
+def test_a_fraction_beside_leafs_test_files_has_no_effect(tmp_path, capsys):
+    for part, x in (("train", [[0], [1], [2], [3]]), ("test", [[4]])):
+        leaf_file(tmp_path, part, {"u": (x, [0] * len(x))})
+    given = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=.5"]
+    assert convert.main(given) == 0
+    assert "--test_fraction has no effect, because there are" in capsys.readouterr().err
+    data = leaf_data.open_store(tmp_path / "store")
+    assert data.train_examples.num_examples == 4 and data.test_examples.x == [[4]]
+
+
 RATINGS = "user,movie,rating\n" + "7,1,{0}\nx y,2,{1}\n7,3,{2}\n"
 
 
@@ -162,13 +501,13 @@ RATINGS = "user,movie,rating\n" + "7,1,{0}\nx y,2,{1}\n7,3,{2}\n"
     ],
 )
 def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kind):
-    """Of one table, and of several: here each label is in both."""
+    """Of one table, and of several that are joined: here each label is in both."""
     csvs = tmp_path / "csvs"
     csvs.mkdir()
     for name in "ab":
         (csvs / f"{name}.csv").write_text(RATINGS.format(*labels))
     store = str(tmp_path / "store")
-    given = f"--label=rating --test_fraction=0.5 --client=user {options}".split()
+    given = f"--label=rating --test_fraction=0.5 --client=user --join {options}".split()
     assert convert.main([str(csvs), store, *given]) == 0
     out, err = capsys.readouterr()
     assert kind in out and "--client=COLUMN" not in err
@@ -183,7 +522,8 @@ def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kin
         assert found == sorted(2 * [*zip(movies[name], own)])
     classes = sorted(labels) if isinstance(labels[0], str) else None
     assert data.options.get("classes") == classes
-    assert ("classes=['a b', 'bad', 'good']" in out) == bool(classes)
+    assert ("classes: a b, bad, good\n" in out) == bool(classes)
+    assert "classes=" not in out
 
 
 def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
@@ -215,3 +555,140 @@ def test_a_full_disk_is_named(tmp_path):
         writer.append("a", np.zeros(1))
     assert str(error.value).startswith(f"{path}: cannot be written")
     assert os.listdir(tmp_path) == []
+
+
+def convert_csv(tmp_path, text, *options):
+    """Converts one CSV, c.csv; returns the exit code and the store's path."""
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "c.csv").write_text(text, "utf-8")
+    store = str(tmp_path / "store")
+    options = ["--test_fraction=0.5", *options]
+    return convert.main([str(tmp_path / "csvs"), store, *options]), store
+
+
+def table(labels, header="a,kind", inputs=None):
+    inputs = inputs or ["1", "4"] * len(labels)
+    return "\n".join([header, *map(",".join, zip(inputs, labels))]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (
+            ["yes", "no"] * 9 + ["7"] + ["yes"] * 9,
+            "line 20: kind is '7': a number, but",
+        ),
+        (
+            ["yes", "no"] * 9 + ["nan"] + ["yes"] * 9,
+            "line 20: kind is 'nan': a missing",
+        ),
+        (
+            ["yes", "no"] * 9 + ["inf"] + ["yes"] * 9,
+            "line 20: kind is 'inf': a missing",
+        ),
+        (["1", "0"] * 9 + ["low"] + ["1"] * 9, "line 20: kind is 'low': a word, but"),
+        # The first row may be the one that is different.
+        (["7"] + ["yes", "no"] * 9, "line 2: kind is '7': a number, but"),
+        (["yes"] + ["7", "8"] * 9, "line 2: kind is 'yes': a word, but"),
+        # Rows count, and not the different labels.
+        (["1", "2", "3"] + ["yes"] * 9, "line 2: kind is '1': a number, but"),
+        (["0.5", "1"] * 9, "line 2: kind is '0.5': labels must be"),
+    ],
+)
+def test_the_label_that_differs_is_named(tmp_path, capsys, labels, says):
+    code, store = convert_csv(tmp_path, table(labels), "--label=kind")
+    assert code == 2 and not os.path.exists(store)
+    assert f"c.csv: {says}" in capsys.readouterr().err
+
+
+AGES = ["20_29", "30_39", "40_49"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        (table(["NA", "yes", "no"] * 4), "", "c.csv: line 2: kind is 'NA', which"),
+        (table(["yes", "?"] * 4), "", "is '?', which becomes a class (4 of 8 rows)"),
+        (table(["yes", "None"] * 4), "", "is 'None'"),
+        (table(["yes", "null"] * 4), "", "is 'null'"),
+        (table(["yes", "-"] * 4), "", "is '-'"),
+        (table(AGES * 4), "", ""),
+        (table(["0", "319000"] * 4), "", "319,001 classes, 0 to the largest"),
+        (table(["0", "319000"] * 4), "", "2 different labels: --label_type=number"),
+        (table(["0", "319000"] * 4), "--label_type=number", ""),
+        (table(["0", "3"] * 4, "index,kind"), "", "index seems to name the rows"),
+        (table(["0", "1"] * 4, "a,kind", "87654321"), "", "a numbers the rows"),
+        (table(["0", "1"] * 3, "a,kind", "012340"), "", ""),
+    ],
+)  # fmt: skip
+def test_what_is_doubtful_is_said(tmp_path, caplog, text, options, says):
+    assert convert_csv(tmp_path, text, "--label=kind", *options.split())[0] == 0
+    lines = [r.getMessage() for r in caplog.records if r.name == "leaf_data.convert"]
+    assert says in "\n".join(lines) if says else not lines
+
+
+def test_names_of_columns_and_classes_are_printed_and_kept(tmp_path, capsys):
+    rows = [f"{k},{'uv'[k % 2]},{AGES[k % 3]},{k % 5}" for k in (3, 9, 4, 1, 5, 9)]
+    text = "\n".join(["pulse,user,age,Unnamed", *rows]) + "\n"
+    code, store = convert_csv(tmp_path, text, "--label=age", "--client=user")
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "inputs: pulse, Unnamed\n" in out
+    assert "classes: 20_29, 30_39, 40_49\n" in out
+    with open(os.path.join(store, "header.json")) as file:
+        header = json.load(file)
+    data = leaf_data.open_store(store)
+    for found in (header["input_names"], data.input_names):
+        assert list(found) == ["pulse", "Unnamed"]
+    for found in (header["class_names"], data.class_names, data.options["classes"]):
+        assert list(found) == AGES
+    for found in (header["options"], data.options):
+        assert found["label_column"] == "age" and found["client_column"] == "user"
+
+
+def test_many_classes_have_their_names(tmp_path):
+    """More than a store's options could hold."""
+    labels = [f"word {number:05}" for number in range(2000)]
+    code, store = convert_csv(tmp_path, table(labels), "--label=kind")
+    data = leaf_data.open_store(store)
+    assert code == 0 and list(data.class_names) == labels
+    assert "classes" not in data.options
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--label=kind", "a is 'user_48': it has to be a number"),
+        ("--label=kind", "if the column names the clients: --client=a"),
+        ("--label=kind --client=kind", "the column kind cannot have both"),
+        ("--label=a --client=a --label_type=number", "the column a cannot have both"),
+    ],
+)
+def test_a_forgotten_or_wrong_client_column_is_named(tmp_path, capsys, options, says):
+    text = table(["0", "1"], inputs=["user_48", "user_49"])
+    assert convert_csv(tmp_path, text, *options.split())[0] == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--label=kind"]])
+def test_a_file_or_nothing_instead_of_a_folder_is_one_line(tmp_path, capsys, options):
+    path = tmp_path / "c.csv"
+    path.write_text(table(["0", "1"]))
+    a_file = f"is a file: name the folder that holds it, {tmp_path}"
+    for name, says in (("c.csv", a_file), ("d", "there is no such folder")):
+        arguments = [str(tmp_path / name), str(tmp_path / "store"), *options]
+        assert convert.main(arguments) == 2
+        assert f"{tmp_path / name}: {says}" in capsys.readouterr().err
+
+
+def test_a_tilde_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "c.csv").write_text(table(["0", "1"] * 2))
+    leaf_file(tmp_path / "leaf", "train", {"u": ([[0.5], [1]], [0, 1])})
+    leaf_file(tmp_path / "leaf", "test", {"u": ([[0.25]], [1])})
+    options = ["--label=kind", "--test_fraction=0.5"]
+    assert convert.main(["~/csvs", "~/of_csvs", *options]) == 0
+    assert convert.main(["~/leaf", "~/of_leaf"]) == 0
+    for name in ("of_csvs", "of_leaf"):
+        assert leaf_data.open_store(str(tmp_path / name)).num_classes == 2

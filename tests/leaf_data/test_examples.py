@@ -1,10 +1,12 @@
 """`Examples`: clients, subsets, and every error of theirs."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_up import assert_refused, three_clients
 
 from leaf_data import Examples
+from leaf_data.client_ids import ClientIds, ClientNumber
 
 
 def test_clients_are_views_by_place_or_id():
@@ -99,6 +101,9 @@ def test_names_that_no_record_can_hold():
         ({"row_splits": np.array([1, 3, 3, 6])}, "it goes from 1 to 6"),
         ({"row_splits": np.array([0, 4, 3, 6])}, "from 0 to 6 and falls between"),
         ({"attributes": {"x": np.zeros(6)}}, "an attribute cannot be named 'x'"),
+        ({"attributes": {"row_splits": np.zeros(6)}}, "be named 'row_splits'"),
+        ({"y": np.ma.array(np.zeros(6, np.int32), mask=[1, *[0] * 5])}, "y has masked"),
+        ({"attributes": {"blur": np.ma.masked_equal([0.0] * 6, 0)}}, "blur has masked"),
         ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' must have one"),
     ],
 )
@@ -149,10 +154,62 @@ def test_parts_are_indices_or_masks_of_a_pool():
         ([0], {"y": [0] * 5}, "one row an example: x is (4, 2), y is (5,)"),
         ([0], {"attributes": {"blur": 1}}, "x is (4, 2), y is (4,), blur is ()"),
         ([0], {"attributes": {"x": [1] * 4}}, "an attribute cannot be named 'x'"),
+        (["a"], {}, "parts[1] must be indices, or a mask of 4, got <U1 [1]"),
+        (np.ma.array([0, 1], mask=[0, 1]), {}, "parts[1] has masked values"),
+        ([0], {"x": np.ma.masked_equal(POOL["x"], 3)}, "x has masked values"),
+        (pd.Index([1, 0]), {}, "give indices, as table.groupby(column).indices has"),
+        (pd.RangeIndex(2), {}, "parts[1] is an index of pandas"),
     ],
 )
 def test_a_pool_or_a_part_that_cannot_be(part, changes, message):
     assert_refused(lambda: of_pool([0], part, [], **changes), message)
+
+
+def test_rows_of_a_data_frame_are_meant_by_place():
+    """Of a shuffled one, whose labels are other numbers than the places."""
+    table = pd.DataFrame({"user": [*"abacbc"], "x": np.arange(6.0), "y": range(6)})
+    shuffled = table.iloc[[4, 2, 0, 5, 1, 3]]
+    x, y = shuffled[["x"]].astype("float32"), shuffled["y"]
+    expected = {"a": [2, 0], "b": [4, 1], "c": [5, 3]}
+    for parts in (
+        [*shuffled.groupby("user").indices.values()],
+        [shuffled["user"] == user for user in "abc"],
+        [(shuffled["user"] == user).tolist() for user in "abc"],
+    ):
+        examples = Examples.from_parts(x, y, parts, "abc")
+        assert {k: examples.client(k)["y"].tolist() for k in "abc"} == expected
+    groups = [*shuffled.groupby("user").groups.values()]
+    masks = [table["user"] == user for user in "abc"]
+    for columns, says in (
+        ((x, y, groups), "parts[0] is an index of pandas"),
+        ((x, y, masks), "parts[0] has the rows of x in another order"),
+        ((x, table["y"], [[0], [1], [2]]), "y has the rows of x in another order"),
+    ):
+        assert_refused(lambda c=columns: Examples.from_parts(*c, "abc"), says)
+    other = table["y"].set_axis([*"uvwxyz"])  # With other labels, by place.
+    assert Examples.from_parts(x, other, [[0], [1], [2]], "abc").y.tolist() == [0, 1, 2]
+
+
+def as_ids(names, large):
+    return ClientIds.of(names) if large else tuple(names)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_number_that_is_also_a_name_is_refused(large):
+    """Where both are the same client, or the number is no name, it is a number."""
+    named = three_clients(client_ids=as_ids(["1", "x", "2"], large))
+    for client, says in ((1, "of 'x' and the name of another"), (np.int64(2), None)):
+        if says:
+            words = "client 1 is the number of 'x' and the name of another client"
+            assert_refused(lambda c=client: named.client(c), words)
+            assert_refused(lambda c=client: named.subset([0, c]), words)
+        else:
+            assert named.position(client) == 2
+    assert named.position(0) == 0 and named.position("2") == 2
+    assert named.position(ClientNumber(1)) == 1
+    assert_refused(lambda: named.subset("12"), "clients must be a list, as ['12']")
+    assert three_clients(client_ids=as_ids([*"012"], large)).position(2) == 2
+    assert three_clients(client_ids=as_ids(["01", "b", "c"], large)).position(1) == 1
 
 
 def test_clients_and_subsets_that_cannot_be():

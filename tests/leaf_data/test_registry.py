@@ -57,8 +57,11 @@ REFUSED = [
         {"partition": "a"},
         "partition must be one of iid, noniid, dirichlet; got 'a'",
     ),
-    ("mnist", {"dirichlet_alpha": 1.0}, "dirichlet_alpha goes with partition=dirichl"),
-    ("mnist", {"wrong_labels": 0.1}, "wrong_labels goes with wrong_clients"),
+    ("mnist", {"dirichlet_alpha": 1.0}, "dirichlet_alpha needs partition=dirichlet"),
+    # Also the default, where it is given.
+    ("mnist", {"dirichlet_alpha": 0.3}, "dirichlet_alpha needs partition=dirichlet"),
+    ("mnist", {"wrong_labels": 0.1}, "wrong_labels needs wrong_clients"),
+    ("mnist", {"wrong_labels": 0.5, "wrong_clients": 0.0}, "wrong_labels needs wrong"),
     ("femnist", {"source": None}, "source must be one of leaf, tff; got None"),
     ("femnist", {"sample_fraction": 0}, "sample_fraction must be above 0"),
     ("femnist", {"min_samples": -1}, "min_samples must be 0 or more, got -1"),
@@ -85,7 +88,7 @@ REFUSED = [
     (
         "mnist_adafed",
         {"simulation": "2", "reading": "a_class"},
-        "reading is of simulation 1, not of 2",
+        "reading needs simulation=1",
     ),
 ]
 

@@ -122,7 +122,7 @@ def test_choices_may_be_known_later():
     class Late(Settings):
         word: str = setting("one", "A word.", choices=lambda: words)
 
-    with pytest.raises(SettingError, match="one of one; got 'two'"):
+    with pytest.raises(SettingError, match="must be one; got 'two'"):
         Late(word="two")
     words.append("two")
     assert Late(word="two").declared()[0].choices == ("one", "two")

@@ -143,10 +143,93 @@ def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
     assert not caplog.records
 
 
+@pytest.mark.parametrize(("fraction", "count"), [(0.29, 29), (0.57, 57), (0.5, 50)])
+def test_a_fraction_is_one_of_decimals(tmp_path, fraction, count):
+    path = written(tmp_path, [("a", *numbers(100))], test_fraction=fraction)
+    assert leaf_data.open_store(path).test_examples.num_examples == count
+
+
+def doubled(*seeds, labels=0):
+    """Clients of 100 examples, each there twice; two of one seed are equal."""
+    clients = []
+    for number, seed in enumerate(seeds):
+        x, y = numbers(100, seed)
+        y = (y + labels * number) % 4
+        clients.append((f"c{number}", np.concatenate([x, x]), np.concatenate([y, y])))
+    return clients
+
+
+@pytest.mark.parametrize(
+    ("clients", "sizes"),
+    [
+        (doubled(0, 1, 2), [40, 40, 40]),
+        # Clients who have the same have the same test examples.
+        (doubled(0, 0, 1), [40, 40, 40]),
+        # The same x with another label is another example.
+        (doubled(0, 0, labels=1), [40, 40]),
+        (
+            [("a", *numbers(50)), ("b", np.zeros((50, 3), np.float32), [0] * 50)],
+            [10, 0],
+        ),
+    ],
+)
+def test_equal_examples_on_both_sides_are_counted_or_kept_together(
+    tmp_path, caplog, clients, sizes
+):
+    def shared(data):
+        """How many test examples are training examples, computed row by row."""
+        train, test = (
+            [(*x.tolist(), y) for x, y in zip(part.x, part.y)]
+            for part in (data.train_examples, data.test_examples)
+        )
+        return sum(row in set(train) for row in test), len(test)
+
+    data = leaf_data.open_store(written(tmp_path, clients))
+    count, total = shared(data)
+    assert count and f"{count} of {total} test examples are equal to" in caplog.text
+    assert data.describe().startswith(f"store (equal_test_examples={count})")
+    caplog.clear()
+    folder = tmp_path / "together"
+    folder.mkdir()
+    options = {"test_fraction": 0.2, "keep_equal_together": True}
+    data = leaf_data.open_store(written(folder, clients, **options))
+    assert "equal" not in data.describe()
+    assert shared(data) == (0, sum(sizes)) and list(data.test_examples.sizes) == sizes
+    assert "are equal to" not in caplog.text
+    if 0 in sizes:
+        says = "for client b, 0.2 of 50 examples is none, or equal examples are kept"
+        assert says in caplog.text
+
+
+def test_equal_examples_of_given_parts_are_counted(tmp_path, caplog):
+    x, y = numbers(10)
+    clients = [("a", x, y, x[:3], y[:3]), ("b", x + 5, y, x[4:5], y[4:5])]
+    written(tmp_path, clients, test_fraction=0.0)
+    assert "4 of 4 test examples are equal to training examples" in caplog.text
+    assert "take them out of one of the two sets" in caplog.text
+    data = leaf_data.open_store(tmp_path / "store")
+    caplog.clear()
+    leaf_data.write_store(data, tmp_path / "again")
+    assert "4 of 4 test examples are equal to training examples" in caplog.text
+
+
+def test_without_equal_examples_the_same_are_drawn(tmp_path, caplog):
+    paths = [tmp_path / name for name in ("apart", "together")]
+    for path, together in zip(paths, (False, True)):
+        path.mkdir()
+        clients = [("a", *numbers(41)), ("b", *numbers(30, 1))]
+        options = {"test_fraction": 0.3, "keep_equal_together": together}
+        written(path, clients, **options)
+    apart, together = (leaf_data.open_store(path / "store") for path in paths)
+    for part in ("train_examples", "test_examples"):
+        np.testing.assert_array_equal(getattr(apart, part).x, getattr(together, part).x)
+    assert not caplog.records
+
+
 def test_the_header_records_the_names_of_classes(tmp_path):
     options = {"classes": ["no", "yes"]}
     leaf_data.write_store(
-        [("a", X, [0, 1], X, [1, 1])], tmp_path / "a", options=options
+        [("a", X, [0, 1], X + 1, [1, 1])], tmp_path / "a", options=options
     )
     data = leaf_data.open_store(tmp_path / "a")
     assert data.options == options
@@ -282,3 +365,64 @@ def test_names_are_as_in_a_tuple():
     assert len(ids) == 3 and list(ids) == [*names] and ids[1] == "ü"
     assert ids[1:] == names[1:] and ids == names and ids != names[:2]
     assert ids == ClientIds.of(ids) and "ü" in ids and ids.index("c c") == 2
+
+
+NAMES = {"input_names": ["a", "b", "c"], "class_names": ["p", "q", "r", "s", "t"]}
+
+
+def test_names_are_written_and_read(tmp_path):
+    """Of five classes the last has no example."""
+    data = leaf_data.open_store(written(tmp_path, None, test_fraction=0.2, **NAMES))
+    assert data.input_names == ("a", "b", "c") and data.num_classes == 5
+    assert data.class_names == ("p", "q", "r", "s", "t")
+    again = str(tmp_path / "again")
+    leaf_data.write_store(data, again)
+    copy = leaf_data.open_store(again)
+    assert (copy.input_names, copy.class_names) == (data.input_names, data.class_names)
+    third = str(tmp_path / "third")
+    leaf_data.write_store(data, third, input_names=["x", "y", "z"])
+    assert leaf_data.open_store(third).input_names == ("x", "y", "z")
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ({"input_names": ["a"]}, "input_names has 1 names, the data has 3"),
+        ({"class_names": ["a"]}, "class_names has 1 names, the data has 4"),
+        ({"input_names": "abc"}, "input_names must be a sequence of texts, got 'abc'"),
+        ({"input_names": ["a", "b", "a"]}, "input_names has 'a' twice"),
+        ({"input_names": ["a", "b", 3]}, "input_names must be a sequence of texts"),
+        ({"input_names": ["a", "b", "c\n"]}, "input_names: 'c.n' has the control"),
+        ({"input_names": ["a", "b", ""]}, "input_names has an empty name"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(tmp_path, names, says):
+    with pytest.raises(leaf_data.DataError, match=says):
+        written(tmp_path, None, test_fraction=0.2, **names)
+    assert not os.listdir(tmp_path)
+    data = leaf_data.open_store(written(tmp_path))
+    with pytest.raises(leaf_data.DataError, match=f"store: {says}"):
+        dataclasses.replace(data, **names)
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"classes": ["p", "q", "r", "s"]}, ("p", "q", "r", "s")),
+        ({"classes": ["p"]}, ()),  # Something else, which a user wrote.
+        ({"classes": 4}, ()),
+        ({"classes": {"p": 1}}, ()),
+        ({}, ()),
+    ],
+)
+def test_headers_of_earlier_versions_are_read(tmp_path, options, names):
+    path = written(tmp_path, None, test_fraction=0.2, options=options)
+    header = os.path.join(path, "header.json")
+    with open(header) as file:
+        content = json.load(file)
+    for name in ("input_names", "class_names"):
+        del content[name]
+    with open(header, "w") as file:
+        json.dump(content, file)
+    data = leaf_data.open_store(path)
+    assert data.class_names == names and data.input_names == ()

@@ -115,7 +115,7 @@ def scores(name, ones, seed=1, **dropouts):
     weights[ones] = np.ones_like(weights[ones])
     if not model.has_own_training:
         return np.asarray(model.predict_on_batch((tuple(weights), ()), images, True))
-    output, rest = model.forward_in_training(tuple(weights), (), images, [seed, 1])
+    output, rest, _ = model.forward_in_training(tuple(weights), (), images, [seed, 1])
     assert rest == ()
     return np.asarray(output)
 

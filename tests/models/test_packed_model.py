@@ -36,16 +36,17 @@ def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
     weights, x = toy_model.initial_weights, toy_examples.x
     expected = toy_model.predict_on_batch(weights, x, False)
     np.testing.assert_array_equal(packed.predict_on_batch(weights, x, False), expected)
-    output, rest = packed.forward_in_training(*weights, x, [1, 2])
+    output, rest, penalty = packed.forward_in_training(*weights, x, [1, 2])
     np.testing.assert_array_equal(output, expected)
-    assert rest == weights[1]
+    assert rest == weights[1] and penalty is None
     with pytest.raises(ValueError, match="losses of single examples"):
         packed.example_losses(output, toy_examples.y)
 
 
 def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
     """Also where a function makes a functional model; all else is refused by name."""
-    from tff_pmc.models.tff_types.packed_model import as_functional, output_on
+    from tff_pmc.models.tff_types.keras_models import as_functional
+    from tff_pmc.models.tff_types.packed_model import output_on
     from tff_pmc.processes.evaluation import num_scores
 
     layers = tf.keras.layers

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 import tff_pmc
 from tff_pmc import scores
@@ -35,7 +36,7 @@ def class_weights_of(weights, x, y, epsilon=0.1):
         right = ((answers == c) & (y == c)).sum()
         wrong = ((answers == c) != (y == c)).sum()
         f1.append(2 * right / max(2 * right + wrong, 1))
-    return 1 / (np.array(f1) + epsilon)
+    return np.where(np.bincount(y, minlength=3) > 0, 1 / (np.array(f1) + epsilon), 1)
 
 
 def oracle_round(train, weights, own, examples, server, weigh, factors):
@@ -121,16 +122,47 @@ def test_models_of_ones_own_wait_for_their_turn(
     assert np.abs(after.trainable[0][1] - first.trainable[0][1]).max() > 1e-3
 
 
-def test_a_class_without_f1_weighs_one_by_epsilon(
+def test_a_class_without_examples_at_the_server_weighs_one(
     runtime, toy_packed_model, toy_examples, server
 ):
-    """Of class 2 the server has no example, so its F1 is 0."""
+    """Nothing is known of class 2; what is predicted as it counts for the others."""
     x, y = server
     process = build(toy_packed_model, (x, y % 2), epsilon=0.25)
     packs = tff_pmc.pack(toy_examples, range(6), num_packs=1)
     state = process.next(process.initialize(), packs).state
     metrics = process.next(state, packs).metrics
-    assert float(metrics["distributor"]["class_weights"][2]) == 4
+    found = metrics["distributor"]["class_weights"]
+    assert float(found[2]) == 1
+    weights = state.global_model_weights.trainable
+    expected = class_weights_of(weights, x, y % 2, 0.25)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert (expected[:2] != 1).all()
+
+
+@pytest.mark.parametrize(
+    "confusion",
+    [
+        np.diag([0, 5, 5, 5]),  # Labels from 1.
+        [[0, 0, 0, 0], [0, 3, 2, 0], [1, 0, 4, 0], [0, 0, 0, 0]],
+        [[0, 2], [0, 0]],
+        [[4, 1, 0], [2, 6, 1], [0, 0, 3]],
+    ],
+)
+def test_macro_f1_is_scikit_learns(confusion):
+    """Of the classes that are there or predicted; the F1 of others is NaN."""
+    from tff_pmc.processes.server_examples import f1_of_classes
+
+    counts = np.array(confusion)
+    label, answer = (
+        np.repeat(i.ravel(), counts.ravel()) for i in np.indices(counts.shape)
+    )
+    f1 = np.asarray(f1_of_classes(counts))
+    known = np.unique([label, answer])
+    expected = f1_score(label, answer, average=None, labels=known, zero_division=0)
+    np.testing.assert_allclose(f1[known], expected, rtol=1e-6)
+    assert np.isnan(np.delete(f1, known)).all()
+    macro = f1_score(label, answer, average="macro", zero_division=0)
+    np.testing.assert_allclose(np.nanmean(f1), macro, rtol=1e-6)
 
 
 def test_it_compiles_to_map_reduce_form_with_sums_alone(

@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own_code" / "local_against_federated.py"
 COHORT = [3, 0, 5, 1, 4, 2]
 CODES = ("DS", "LD")
+SCORE = scores.prioritized(CODES, CODES)
 
 
 @pytest.fixture
@@ -69,11 +70,23 @@ def test_weights_are_those_of_the_formula(
     ("options", "given", "says"),
     [
         ({}, {"criteria": CODES}, "build the process with report_cohort"),
-        ({"report_cohort": 6}, {"criteria": ("DS",)}, "has 1 codes, and each client 2"),
         (
             {"report_cohort": 6},
-            {"criteria": CODES, "clients": "ab"},
+            {"criteria": ("DS",)},
+            "has the codes DS, and each .* DS, LD",
+        ),
+        (
+            {"report_cohort": 6},
+            {"criteria": CODES, "clients": ["a", "b"]},
             "clients has 2 names, and there are 6",
+        ),
+        *(
+            ({"report_cohort": 6}, {"criteria": codes, "score": SCORE}, says)
+            for codes, says in (
+                (("DS", "weight"), "has the codes DS, weight"),
+                (("client", "DS"), "has the codes client, DS"),
+                (("DS", "DS"), "has the codes DS, DS"),
+            )
         ),
     ],
 )
@@ -84,6 +97,14 @@ def test_what_metrics_do_not_show_is_refused(
     metrics = round_of(process, toy_examples, datasets, False).metrics
     with pytest.raises(ValueError, match=says):
         tff_pmc.cohort_weights(metrics, **given)
+
+
+def test_a_cohort_larger_than_report_cohort_is_reported_by_name(
+    runtime, toy_examples, toy_model, build_prioritized, datasets
+):
+    process = build_prioritized(toy_model, criteria=CODES, report_cohort=4)
+    with pytest.raises(ValueError, match="report_cohort=4 is too small: .* is [45]"):
+        round_of(process, toy_examples, datasets, True)
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -54,6 +54,21 @@ def test_a_number_of_an_evaluation_that_cannot_be_is_named(toy_model, options):
         tff_pmc.evaluation_packs(options)
 
 
+def test_more_clients_than_num_clients_are_reported_by_name(
+    runtime, toy_examples, toy_model
+):
+    trainable, _ = toy_model.initial_weights
+    weights = tff.learning.models.ModelWeights(trainable, ())
+    packs = tff_pmc.evaluation_packs(toy_examples)
+    for build in (
+        tff_pmc.build_federated_evaluation,
+        tff_pmc.processes.build_loss_sums,
+    ):
+        evaluate = build(toy_model, 5)
+        with pytest.raises(ValueError, match="num_clients=5 is too small: .* is 5"):
+            evaluate(weights, packs)
+
+
 @pytest.mark.parametrize("first", [0, slice(0, 1)])
 def test_a_model_of_one_score_has_no_accuracy(toy_model, first, assert_one_line):
     """Of one score the highest is always the first, so all would be of class 0."""

@@ -219,7 +219,7 @@ def test_a_step_of_its_own_and_a_mean_are_candidates_of_one_process(
     """Each of two is the other's counterfactual: no other process is needed."""
     one, alone = build("fednova", {}, batch_size=2)
     nova, size = one.algorithm.score(one), scores.single("DS", one.columns)
-    basis = scores.Basis.of(len(one.columns), [nova, size])
+    basis = scores.Basis.of(one.columns, [nova, size])
     options = dict(criteria=one.measured, local_epochs=EPOCHS, batch_size=2)
     both = build_prioritized(toy_model, score=nova, basis=basis, **options)
     mean = build_prioritized(toy_model, score=size, **options)

@@ -1,5 +1,8 @@
 """The metrics of a user's model, against TFF's own federated averaging."""
 
+import collections
+import re
+
 import numpy as np
 import pytest
 
@@ -170,12 +173,59 @@ def test_privacy_excludes_an_aggregator_without_noise(metric_model, sgd):
         )
 
 
-def test_a_metric_with_a_name_of_ours_is_refused(keras_model_fn, build_prioritized):
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["examples"], "metric 'examples' has the name of a measurement"),
+        (["excluded_by_client"], "'excluded_by_client' has the name of a measurement"),
+        (["auc@1000"], "metric 'auc@1000' must have a name of letters"),
+        (["recall (macro)"], "name it 'recall_macro'"),
+        (["a>b"], "name it 'a_b'"),
+        (["top", "TOP"], "'top' and 'TOP' differ in the case"),
+        (["top", "top"], "two metrics named 'top'"),
+        (["loss"], "two metrics named 'loss', and TFF adds one of this name"),
+    ],
+)
+def test_a_metric_without_a_name_of_its_own_is_refused(
+    keras_model_fn, build_prioritized, names, says
+):
     def metrics():
-        return [tf.keras.metrics.SparseCategoricalAccuracy(name="examples")]
+        return [tf.keras.metrics.SparseCategoricalAccuracy(name=n) for n in names]
 
-    with pytest.raises(ValueError, match="metric 'examples' has the name of a meas"):
+    with pytest.raises(ValueError, match=re.escape(says)):
         build_prioritized(keras_model_fn(metrics))
+
+
+def test_names_that_a_program_may_have(keras_model_fn, build_prioritized):
+    """No record is written, so that the names of its columns are free."""
+    names = ["accuracy", "round", "val/top-1", "recall_by_client", "1", "num_examples"]
+
+    def metrics():
+        return [tf.keras.metrics.SparseCategoricalAccuracy(name=n) for n in names]
+
+    process = build_prioritized(keras_model_fn(metrics))
+    measured = process.next.type_signature.result.metrics.member.client_work.train
+    assert {*names} <= {*tff.structure.name_list(measured)}
+
+
+@pytest.mark.parametrize("name", ["loss", "accuracy"])
+def test_a_functional_model_has_no_further_metrics(toy_model, name):
+    """TFF adds its loss to those of Keras models alone."""
+    from tff_pmc.clients.model_metrics import build_aggregation
+
+    kind = tf.keras.metrics.SparseCategoricalAccuracy
+    fns = tff.learning.metrics.create_functional_metric_fns(
+        lambda: collections.OrderedDict([(name, kind())])
+    )
+    model = tff.learning.models.FunctionalModel(
+        initial_weights=toy_model.initial_weights,
+        predict_on_batch_fn=toy_model.predict_on_batch,
+        loss_fn=toy_model.loss,
+        input_spec=toy_model.input_spec,
+        metrics_fns=fns,
+    )
+    result = build_aggregation(model).type_signature.result.member
+    assert tff.structure.name_list(result) == [name]
 
 
 def test_traffic_counts_what_clients_send_of_them(metric_model, build_prioritized):

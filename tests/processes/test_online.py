@@ -189,6 +189,29 @@ def test_the_orderings_searched_are_of_the_criteria_named(toy_model):
     assert [score.label for score in process.candidates] == ["DS,MD", "MD,DS"]
 
 
+def test_the_first_ordering_is_the_one_named(toy_model):
+    """Without candidates, too: all orderings are."""
+    for first in (scores.prioritized(("MD", "DS")), scores.prioritized((0, 1))):
+        process = online(toy_model, criteria=("MD", "DS"), first=first)
+        assert process.candidates[process.parts.first].label == "MD,DS"
+    process = online(toy_model, first=scores.prioritized(("LD", "MD", "DS")))
+    assert process.candidates[process.parts.first].label == "LD,MD,DS"
+
+
+def test_another_model_is_not_compared_with_the_replaced_one(
+    runtime, toy_examples, toy_model
+):
+    """Its number of correct examples is not known: the search begins anew."""
+    process = online(toy_model, judge=Scripted([40, 3, 3]))
+    packs = tff_pmc.pack(toy_examples, COHORT)
+    state = process.next(process.initialize(), packs, []).state
+    model = process.get_model_weights(process.initialize())
+    state = process.set_model_weights(state, model)
+    assert (int(state.index), int(state.correct)) == (0, -1)
+    output = process.next(state, packs, [])
+    assert [(t.index, t.correct) for t in output.trials] == [(0, 3)]
+
+
 def test_pairs_are_filled_up_with_empty_packs(toy_examples):
     packs = tff_pmc.pack(toy_examples, COHORT, num_packs=2)
     tests = tff_pmc.processes.evaluation_packs(toy_examples, num_packs=1)

@@ -123,6 +123,23 @@ PRIORITIZED = [
     ),
     (lambda: {"priority": ("DS", "DS")}, "DS,DS names a criterion twice"),
     (lambda: {"criteria": ("DS", "DS")}, "DS is named twice"),
+    # What a set's order is differs from one Python process to the next.
+    *(
+        (
+            lambda name=name, kind=kind: {name: kind(["DS", "LD"])},
+            f"{name} must be a sequence, got .*which has no order: give a list",
+        )
+        for name in ("priority", "criteria")
+        for kind in (set, frozenset, dict.fromkeys, lambda x: dict.fromkeys(x).keys())
+    ),
+    (
+        lambda: {"score": scores.owa("most"), "criteria": ("DS", "LD")},
+        "DS,LD,MD' weighs by the criterion MD, and the criteria here are DS, LD",
+    ),
+    (
+        lambda: dict(criteria=("LD", "DS"), basis=scores.Basis.singles(("DS", "LD"))),
+        "basis is over the criteria DS, LD, and those of the process are LD, DS",
+    ),
     (
         lambda: dict(priority=("MD",), basis=scores.Basis.of(3, [scores.single(0)])),
         "needs the sums",
@@ -138,6 +155,8 @@ PRIORITIZED = [
             ("packed", "no", "True or False, got 'no'"),
             ("report_cohort", "no", "a whole number, got 'no'"),
             ("client_attributes", "trusted", "a sequence, got 'trusted'"),
+            ("client_attributes", {"trusted": [1.0]}, "a sequence, got .*no order"),
+            ("client_attributes", {"trusted"}, "a sequence, got {'trusted'}, which"),
             ("keep_own_model", "yes", "a sequence, got 'yes'"),
             ("keep_own_model", 5, "a sequence, got 5"),
         )
@@ -226,6 +245,24 @@ ONLINE = [
         "either priority or candidates",
     ),
     (lambda: {"priority": ("DS", "DS")}, "twice"),
+    (
+        lambda: {"priority": ("DS", "LD"), "first": scores.single("DS")},
+        "either priority or first, not both",
+    ),
+    (
+        lambda: {"first": scores.single("DS"), "criteria": ("LD", "DS")},
+        "first is the score 'DS', .* not among the candidates LD,DS; DS,LD$",
+    ),
+    (lambda: {"candidates": [("DS",)]}, "candidates must be a scores.Score, got tuple"),
+    (
+        lambda: {"candidates": dict(a=scores.single("DS")).values()},
+        "candidates must be a sequence, got .*no order",
+    ),
+    (lambda: {"others": {"DS": scores.single("DS")}}, "others must be a sequence"),
+    (
+        lambda: {"others": [scores.single("MD")], "criteria": ("LD", "DS")},
+        "'MD' weighs by the criterion MD",
+    ),
     (lambda: {"criteria": six_criteria()}, "at most 5 criteria"),
 ]
 # The default judge's counts would undo what privacy and secure sums promise.

@@ -53,7 +53,8 @@ def test_a_state_of_another_score_goes_on_with_the_score_of_the_process(
 ):
     """As where a program is edited and resumed; `with_score` puts another in force."""
     cohort = [0, 1, 2, 3]
-    basis, codes = scores.Basis.all_subsets(2), ("DS", "LD")
+    codes = ("DS", "LD")
+    basis = scores.Basis.all_subsets(codes)
     of = {code: scores.single(code, codes) for code in codes}
     parts = [toy_examples.client(k)["y"] for k in cohort]
     counted = {"DS": [len(y) for y in parts], "LD": [len(set(y)) for y in parts]}

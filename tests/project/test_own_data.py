@@ -72,6 +72,35 @@ def test_the_snippets_of_both_pages_run(tmp_path, monkeypatch):
     assert leaf_data.open_store("again").central_test.num_examples == 8
 
 
+def test_the_example_says_what_it_trains_and_tests_on(tmp_path):
+    """Equal rows of both parts are counted; test.csv and an empty file are refused."""
+    (tmp_path / "readings.py").write_text(MODULES["readings.py"])
+    row = "resting,60,1,200,40\n"
+    header = "activity,pulse,steps,light,noise\n"
+    folders = {
+        "equal": {"a.csv": row * 10, "b.csv": row * 10},
+        "pair": {"train.csv": row, "test.csv": row},
+        "empty": {"a.csv": row, "b.csv": ""},
+    }
+    for folder, files in folders.items():
+        (tmp_path / folder).mkdir()
+        for name, text in files.items():
+            (tmp_path / folder / name).write_text(header + text)
+    code = """
+import leaf_data, readings
+print(leaf_data.load("readings", "equal").describe())
+for folder in ("pair", "empty"):
+    try:
+        leaf_data.load("readings", folder)
+    except leaf_data.DataError as error:
+        print(error)
+"""
+    printed = python("-c", code, cwd=tmp_path).stdout
+    assert "equal to training examples: 4 of 4 test examples" in printed
+    assert "train.csv and pair/test.csv are a training and a test set" in printed
+    assert "empty/b.csv: has no rows" in printed
+
+
 def test_what_inspect_prints_is_on_the_page(made):
     _, printed = made
     inspected = printed.split("$ ")[2]
@@ -114,6 +143,38 @@ def test_it_learns_and_is_plotted(made):
     assert (folder / "out" / "results.csv").exists()
 
 
+def test_the_exported_model_takes_raw_readings_and_names_them(made):
+    """The accuracy on all rows, as the files have them, is that of a trained model."""
+    folder, _ = made
+    run_folder = folder / "out" / "DS"
+    about = json.loads((run_folder / "model" / "model.json").read_text())
+    inputs, classes = about["inputs"], about["classes"]
+    assert inputs == ["pulse", "steps", "light", "noise"]
+    assert classes == ["resting", "walking", "running"]
+    assert about["input_shape"] == [None, 4] and about["input_type"] == "float32"
+    assert "light / 1500" in about["scaling"] and about["round"] == 15
+    assert about["data"]["name"] == "readings" and "commit" in about
+    info = json.loads((run_folder / "run.json").read_text())
+    assert info["inputs"] == inputs and info["classes"] == classes
+    devices = sorted((folder / "devices").glob("*.csv"))
+    readings = [row for path in devices for row in rows(path)]
+    x = [[float(row[name]) for name in inputs] for row in readings]
+    np.save(folder / "x.npy", np.array(x, np.float32))
+    done = python("-c", SERVE, str(run_folder / "model" / "saved_model"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    predicted = [classes[k] for k in np.load(folder / "predicted.npy")]
+    right = [a == row["activity"] for a, row in zip(predicted, readings)]
+    assert np.mean(right) > 0.9
+
+
+SERVE = """
+import sys, numpy as np, tensorflow as tf
+model = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+scores = model(x=tf.constant(np.load("x.npy")))["scores"].numpy()
+np.save("predicted.npy", scores.argmax(axis=-1))
+"""
+
+
 def test_a_wrong_name_and_a_wrong_row_are_refused(made):
     folder, _ = made
     script = str(ROOT / "run_experiments.py")
@@ -124,6 +185,36 @@ def test_a_wrong_name_and_a_wrong_row_are_refused(made):
     path.write_text(path.read_text() + "flying,1,2,3,4\n")
     lines = len(path.read_text().splitlines())
     done = run(folder, [script, plugins, "--experiment=readings", "--inspect"])
-    assert f"device_03.csv: line {lines}: 'flying' is not in" in done.stderr.replace(
-        "tuple.index(x): x not in tuple", "'flying' is not in"
-    )
+    says = f"device_03.csv: line {lines}: activity is 'flying', not one of resting,"
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        *((f"running,{bad},2,3,4", f"pulse is '{bad}': it has to be a number")
+          for bad in ("nan", "inf", "1_7", "", "\uff11", "x", "0x1")),
+        ("running,1e39,2,3,4", "pulse is '1e39': a float32 would be inf"),
+        ("running,1,2,3", "noise is None: it has to be a number"),
+        ("running,1,5,2,3,4", "has more fields than line 1"),
+        (",1,2,3,4", "activity is '', not one of resting"),
+    ],
+)  # fmt: skip
+def test_what_the_reader_of_the_page_refuses(tmp_path, monkeypatch, row, says):
+    path = tmp_path / "d.csv"
+    header = "\ufeffactivity,pulse,steps,light,noise\nwalking,1,2,3,4.5\n"
+    path.write_text(header, "utf-8")
+    assert read_rows(str(path)) == [(1, [1, 2, 3, 4.5])]
+    path.write_text(f"{header}{row}\n", "utf-8")
+    with pytest.raises(leaf_data.DataError) as error:
+        read_rows(str(path))
+    assert str(error.value).startswith(f"{path}: line 3: {says}")
+
+
+def read_rows(path):
+    """Reads with the page's `read`, without registering what its module registers."""
+    code = MODULES["readings.py"]
+    functions = [code[: code.index("@dataclasses")], code[code.index("def read(") :]]
+    names = {}
+    exec(functions[0] + functions[1][: functions[1].index("@dataclasses")], names)
+    return names["read"](path)

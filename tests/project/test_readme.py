@@ -24,6 +24,23 @@ def test_the_python_of_the_readme_runs():
     assert done.returncode == 0 and done.stdout.count("\n") == 3, done.stderr
 
 
+def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
+    """Its likeliest edits: no cohort runs out, and the rate holds for both."""
+    (code,) = blocks(README)
+    for old, new in (
+        ("range(3)", "range(11)"),
+        ("tff_pmc.models.mnist_cnn(),", "tff_pmc.models.mnist_cnn(), batch_size=10,"),
+    ):
+        assert code.count(old) == 1
+        code = code.replace(old, new)
+    found = "print(*(float(metrics['client_work']['train'][name]) for name in {}))"
+    names = ("loss_sum", "examples", "excluded")
+    done = python("-c", f"{code}\n{found.format(names)}")
+    assert done.returncode == 0, done.stderr
+    loss, examples, excluded = map(float, done.stdout.splitlines()[-1].split())
+    assert excluded == 0 and loss / examples < 0.5  # At first it is 2.3.
+
+
 @pytest.mark.slow
 def test_the_python_of_the_guide_runs():
     """Block after block, as it stands, and the module that it links to."""

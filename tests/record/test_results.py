@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 import tff_pmc
+from tff_pmc import criteria
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import join_results, keep_results
+from tff_pmc.record.tables import COHORT
 
 TABLES = ("rounds", "clients", "cohort", "candidates", "class_f1", "timing")
 
@@ -47,6 +49,16 @@ def seeds(tmp_path):
         (folder / "run.json").write_text(json.dumps(plan))
     (tmp_path / "run.json").write_text('{"settings": {"baseline": "LD,DS"}}')
     return tmp_path
+
+
+def test_what_stands_beside_criteria_names_no_criterion(tmp_path, record_of):
+    """The frames of a run and of a round have no other columns than criteria."""
+    record = record_of()
+    write_run(tmp_path / "DS", "DS", [[1, 2]])
+    rows = pd.DataFrame(COHORT.rows(record))
+    rows.to_csv(tmp_path / "DS" / "cohort.csv", index=False, lineterminator="\n")
+    beside = {*tff_pmc.read_results(str(tmp_path)).cohort} - {*record.codes}
+    assert beside == COHORT.reserved == {*criteria.RESERVED} - {"all"}
 
 
 def test_a_folder_of_seeds_is_read(seeds):

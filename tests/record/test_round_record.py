@@ -53,6 +53,8 @@ def test_what_only_some_rounds_have(record_of):
     (row,) = ROUNDS.rows(record)
     assert (row["macro_f1"], row["validation_correct"]) == (0.416667, 4)
     assert CLASS_F1.rows(record)[1] == {"round": 1, "class": 1, "f1": 0.3333333}
+    (row,) = ROUNDS.rows(record_of(f1=np.array([np.nan, 0.5, 0.0, 1.0])))
+    assert row["macro_f1"] == 0.5  # Of the three classes that are there or predicted.
     assert TIMING.rows(record) == [{"round": 1, "train": 0.1, "test": 0.25}]
 
 

@@ -23,11 +23,17 @@ def begun(*file):
     return run_of(training={"rounds": 3, "initial_weights": [*file]})
 
 
+def of_data(**data):
+    return {**run_of(), "data": {"clients": 4, **data}}
+
+
 def test_the_same_run_has_not_grown():
     assert not check_same("here", run_of(seeds=[0, 1]), run_of(seeds=[0, 1]))
     assert check_same("here", begun("/a/w.npz", "9f"), begun("/b/w.npz", "9f"))
     # Against what runs are held is of their tables, and is written anew.
     assert check_same("here", run_of(baseline="LD"), run_of())
+    # An earlier version did not record it.
+    assert check_same("here", of_data(), of_data(examples_sha256="9f"))
 
 
 @pytest.mark.parametrize(
@@ -57,8 +63,14 @@ def test_more_of_the_same_is_no_other_run(before, now):
         (run_of(), begun("/w.npz", "9f"), "initial_weights: None there"),
         (rounds("2"), rounds(3), "rounds: '2' there, 3 here"),
         (run_of(training={"rounds": 3, "learning_rate": 0.05}), run_of(), "0.05"),
+        (of_data(examples_sha256="9f"), of_data(examples_sha256="2c"),
+         "its settings load other examples now .*'9f' there, '2c' here.*a plug-in"),
+        # What the examples follow from is named alone.
+        (of_data(options={"seed": 0}, examples_sha256="9f"),
+         of_data(options={"seed": 1}, examples_sha256="2c"),
+         r"another run \(options: {'seed': 0} there, {'seed': 1} here\): give"),
     ],
-)
+)  # fmt: skip
 def test_what_else_differs_is_another_run(before, now, words):
     with pytest.raises(RecordError, match=words):
         check_same("here", before, now)

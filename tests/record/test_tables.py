@@ -175,6 +175,9 @@ def test_adding_a_column_touches_one_file(record_of, tmp_path):
         found = TABLES["rounds"].read(str(tmp_path))
         with pytest.raises(ValueError, match="has a column largest_weight already"):
             TABLES["rounds"].add(TABLES["rounds"].columns[-1])
+        for name in ("seed", "label", "weight_smallest"):  # As readers add them.
+            with pytest.raises(ValueError, match=f"has a column {name} already"):
+                TABLES["rounds"].add(Column(name, NUMBER, lambda record: 0.0))
     finally:
         TABLES["rounds"].columns[:] = before
     for table in (found, TABLES["rounds"].read(str(tmp_path))):

@@ -130,6 +130,25 @@ def test_half_of_the_devices_is_marked_where_a_paper_prints_it():
     assert {(10.0, (1.0, 1.0, 1.0)), (2.0, own), (3.0, own)} <= marks
 
 
+def test_no_mark_lies_beyond_the_line_of_runs_of_unequal_length():
+    """The line ends with the first run, in round 12; the mean of 12 and 20 is 16."""
+    settings = {**TRAINED, "experiment": "mnist_noniid"}
+    parts = [
+        results_of_counts(
+            {"DS": [*[[50, 50]] * (length - 1), [75, 60]]},
+            [100, 100],
+            settings=settings,
+            seed=seed,
+        )
+        for seed, length in enumerate([12, 20])
+    ]
+    (axes,) = accuracy_plot(join_results(parts)).axes
+    (line,) = [found for found in axes.get_lines() if len(found.get_xdata())]
+    offsets = [mark.get_offsets() for mark in axes.collections[1:]]
+    marks = [x for places in offsets for x, _ in places]
+    assert line.get_xdata().max() == 12 and marks and max(marks) <= 12
+
+
 TRIALS = pd.DataFrame(
     [
         (1, 1, "MD,DS,LD", 2, 10, 1),

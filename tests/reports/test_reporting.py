@@ -1,5 +1,6 @@
 """The reports of an experiment, of one seed and of several, by their files."""
 
+import pandas as pd
 import pytest
 from made import join_results, of_seeds, with_losses
 
@@ -8,6 +9,7 @@ from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.results import Results
 
 OF_ORDERINGS = Experiment("t", {})
+OF_SPREAD = Experiment("t", {}, reports=("spread_effect",))
 OF_ALGORITHMS = Experiment("t", {}, reports=("algorithm_effect",), rows=["a row"])
 
 
@@ -59,12 +61,40 @@ def test_without_ds_or_another_baseline_the_first_is_it(
     assert f"| ordering | minus {compared} |" in (tmp_path / "effect.md").read_text()
 
 
-def test_what_was_not_recorded_leaves_out_what_needs_it(tmp_path):
-    whole = runs(1, targets=(40,))
-    alone = Results(whole.runs, {"rounds": whole.rounds}.get)
-    text = reporting.write(OF_ORDERINGS, alone, str(tmp_path))
-    assert "There is no rounds_to_target, summary, fairness: " in text
-    assert files(tmp_path) == {"accuracy.png", "report.html"}
+@pytest.mark.parametrize("found", [OF_ORDERINGS, OF_ALGORITHMS, OF_SPREAD])
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
+    tmp_path, found, seeds
+):
+    """With the numbers that it has with them."""
+    whole = runs(seeds, targets=(40,))
+    tables = {"rounds": whole.rounds, "cohort": whole.cohort}
+    alone = Results(whole.runs, tables.get, about=whole.about)
+    text = reporting.write(found, alone, str(tmp_path / "alone"))
+    assert "each client's figures are needed, and not on record" in text
+    reporting.write(found, whole, str(tmp_path / "whole"))
+    lost = {"fairness.png"} if seeds == 1 else set()
+    assert files(tmp_path / "alone") == files(tmp_path / "whole") - lost
+    name = "results" if seeds == 1 else "seeds"
+    products = [name] if seeds == 1 else [name, "effect"]
+    for product in products:
+        paths = [tmp_path / side / f"{product}.csv" for side in ("alone", "whole")]
+        rows, others = (path.read_text().splitlines() for path in paths)
+        assert 1 < len(rows) < len(others) or found is OF_ALGORITHMS
+        assert [row for row in others if row in rows] == rows
+        page = (tmp_path / "alone" / f"{product}.md").read_text()
+        if product != "effect" or found is not OF_ALGORITHMS:  # It never has them.
+            assert "no rounds to target: each client's figures are needed" in page
+    if seeds == 2:
+        effect = pd.read_csv(tmp_path / "alone" / "effect.csv")
+        assert {*effect["measure"]} <= {
+            *("accuracy", "best accuracy", "all rounds", "best round", "last round")
+        }
+        last = {label: (4 + more) / 18 for label, more in (("DS", 1), ("LD", 2))}
+        of_measure = effect.set_index("measure")["mean"]
+        measure = "last round" if found is OF_ALGORITHMS else "accuracy"
+        difference = of_measure[measure]
+        assert difference == pytest.approx(last["LD"] - last["DS"])
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
@@ -78,6 +108,8 @@ def test_a_regression_has_no_report_that_needs_accuracy(tmp_path, seeds):
     assert "There is no pmc_table4: the runs have no accuracy" in text
     products = {"results.csv"} if seeds == 1 else {"effect.csv", "seeds.csv"}
     assert {*products, "loss.png"} <= files(tmp_path)
+    pages = [*tmp_path.glob("*.md"), *tmp_path.glob("*.html")]
+    assert pages and not [p for p in pages if "ccuracy" in p.read_text()]
 
 
 def test_seeds_with_other_runs_are_refused_before_a_file_is_written(tmp_path, fails):

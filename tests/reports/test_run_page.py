@@ -73,11 +73,14 @@ def test_the_clients_of_the_largest_weights_are_named():
         {
             "round": [1, 1, 1, 2, 2],
             "client": ["a", "b", "c", "a", "b"],
+            "relative": [0.1, 0.2, 0.3, 0.1, 0.2],  # A criterion; it is not read.
             "excluded": [0, 0, 1, 0, 0],
             "weight": [0.25, 0.75, 0.0, 0.5, 0.5],
         }
     )
     results = made({"DS": [[1, 2], [2, 2]]}, [3, 3], tables={"cohort": cohort})
+    columns = ["seed", "label", "round", "client", "weight", "relative"]
+    assert [*client_weights.relative_weights(results)] == columns
     (page,) = client_weights.report(results).pages.values()
     assert page.blocks[1].grid[1:] == [
         ["DS", "b", "2", "1.25"],  # (2 * .75 + 2 * .5) / 2: two clients count.

@@ -37,7 +37,10 @@ def test_a_cohort_larger_than_the_federation_is_refused():
         ({"learning_rate": float("nan")}, "--learning_rate"),
         ({"clients_per_round": 1.5}, "--clients_per_round"),
         ({"client_attributes": ("DS",)}, "cannot be called 'DS'"),
-        ({"client_attributes": ("round",)}, "cannot be called 'round'"),
+        *(
+            ({"client_attributes": (name,)}, f"--client_table.*be called '{name}'")
+            for name in ("all", "round", "seed", "label", "seed_3", "a b")
+        ),
         ({"priority": ()}, "--priority.*empty"),
         ({"conv_activation": "tanh"}, "--conv_activation.*relu"),
         ({"initializer": "zeros"}, "--initializer.*glorot_uniform"),

@@ -1,6 +1,7 @@
 """Criteria against NumPy, on values small enough to check by hand."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -79,6 +80,26 @@ def test_codes_aliases_and_objects_resolve():
     ):
         with pytest.raises(ValueError, match=message):
             refused()
+
+
+def test_what_no_criterion_and_no_attribute_can_be_called():
+    from tff_pmc.clients.training_options import Training
+
+    for name in (*criteria.RESERVED, "seed_0"):
+        for refused in (
+            lambda name=name: criteria.Criterion(name, "mine", "here", lambda _: 1.0),
+            lambda name=name: criteria.Criterion(f"{name}^2", "mine", "here", None),
+            lambda name=name: criteria.attribute(name),
+            lambda name=name: Training(client_attributes=("vip", name)),
+        ):
+            with pytest.raises(ValueError, match=f"{name}.*(column|folder)"):
+                refused()
+    for name in ("DS", "MW", "a^2", "a b", ""):
+        says = re.escape(f"an attribute cannot be called {name!r}")
+        with pytest.raises(ValueError, match=says):
+            criteria.attribute(name)
+    for name in ("relative", "Weight", "seeds", "accuracy", "größe", "class"):
+        assert criteria.attribute(name).code == name
 
 
 def test_powers_are_criteria_like_their_base():

@@ -13,7 +13,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.scores import Basis, Score
+from tff_pmc.scores import Basis, Normalization, Score
 
 
 def build_basis_sums(
@@ -28,12 +28,13 @@ def build_basis_sums(
           U*B@CLIENTS, <criteria=float32[m], monomials=float32[B]>@CLIENTS>
          -> <state@SERVER,
              result=<models=U*B, scales=float32[m], monomials=float32[B]>@SERVER,
-             measurements=<totals=float32[m], monomials=float32[B],
+             measurements=<totals=float32[m], monomials=float32[B], normalization=...,
                            model_sums=..., scalar_sums=...>@SERVER>)
 
     where the weights also have `maxima=float32[m]` for the normalization `max`.
     `scales` is what each criterion is divided by; `combine` makes any score's update
-    of the result.
+    of the result. `normalization` has the scales under the name of its method, as
+    `<sum=float32[m]>`, or the declared ranges, `<range=float32[m, 2]>`.
 
     Args:
         update_type: the type of one update, a structure of float tensors.
@@ -70,16 +71,14 @@ def build_basis_sums(
         scalars = scalar_sums.next(state.scalar_sums, to_sum)
         totals, monomials = scalars.result.criteria, scalars.result.monomials
         largest = weights.maxima if has_maxima else None
+        scales = scales_of(normalization.method, totals, largest)
         return tff.templates.MeasuredProcessOutput(
             zipped(model_sums=models.state, scalar_sums=scalars.state),
-            zipped(
-                models=models.result,
-                scales=scales_of(normalization.method, totals, largest),
-                monomials=monomials,
-            ),
+            zipped(models=models.result, scales=scales, monomials=monomials),
             zipped(
                 totals=totals,
                 monomials=monomials,
+                normalization=measured_normalization(normalization, scales),
                 model_sums=models.measurements,
                 scalar_sums=scalars.measurements,
             ),
@@ -102,6 +101,24 @@ def scales_of(method: str, totals: tff.Value, largest: Optional[tff.Value]) -> A
     return tff.federated_value(ones, tff.SERVER)
 
 
+def measured_normalization(normalization: Normalization, scales: tff.Value) -> Any:
+    """Returns what criteria are normalized by, at the server, named by the method."""
+    values = scales
+    if normalization.method == "range":
+        ranges = np.array(normalization.ranges, np.float32)
+        values = tff.federated_value(ranges, tff.SERVER)
+    return zipped(**{normalization.method: values})
+
+
+def named_coefficients(basis: Basis, coefficients: tf.Tensor) -> Any:
+    """Returns the coefficient of each sum, float32, by the sum's kind and name."""
+    values = iter(tf.unstack(coefficients[: len(basis)], num=len(basis)))
+    return collections.OrderedDict(
+        (kind, collections.OrderedDict((name, next(values)) for name in names))
+        for kind, names in basis.names.items()
+    )
+
+
 def with_score_in_force(
     sums: tff.templates.AggregationProcess, basis: Basis, score: Score
 ) -> tff.templates.AggregationProcess:
@@ -111,7 +128,9 @@ def with_score_in_force(
     score is in force, so that the state of another process brings no score along. For
     another score over the same basis they are its `a_S` for each S (and the powers of
     its step), and no other process is needed (`processes.with_score`). The result is
-    one update, and the measurements have `score`, the sum of the clients' scores.
+    one update. The measurements have `score`, the sum of the clients' scores, and the
+    `coefficients` of the score in force by the names of their sums: for an ordering of
+    two criteria `<products=<LD=1, DS.LD=1>>`.
 
     Args:
         sums: the sums, of `build_basis_sums` or `build_two_stage_sums`.
@@ -133,21 +152,29 @@ def with_score_in_force(
     @tff.tensorflow.computation(tff.TensorType(np.float32, first.shape), result_type)
     def mean_update(chosen, found):
         coefficients = tf.where(tf.reduce_any(tf.not_equal(chosen, 0)), chosen, first)
-        return combine(
+        update, score = combine(
             basis, coefficients, found["scales"], found["monomials"], found["models"]
         )
+        return update, score, named_coefficients(basis, coefficients)
 
     def next_fn(state, updates, weights):
         of_sums = parts_of(state)
         coefficients = of_sums.pop("coefficients")
         output = sums.next(zipped(**of_sums), updates, weights)
-        update, score = tff.federated_map(mean_update, (coefficients, output.result))
+        found = tff.federated_map(mean_update, (coefficients, output.result))
+        update, score, in_force = found
         measured = parts_of(output.measurements)
         totals, monomials = measured.pop("totals"), measured.pop("monomials")
         return tff.templates.MeasuredProcessOutput(
             zipped(coefficients=coefficients, **parts_of(output.state)),
             update,
-            zipped(totals=totals, monomials=monomials, score=score, **measured),
+            zipped(
+                totals=totals,
+                monomials=monomials,
+                score=score,
+                coefficients=in_force,
+                **measured,
+            ),
         )
 
     return aggregation_process(initialize, next_fn, *client_types)

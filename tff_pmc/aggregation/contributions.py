@@ -12,6 +12,7 @@ from tensorflow.python.eager import context
 
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.models.functional import in_one_type
 from tff_pmc.scores import Basis, Normalization
 
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -116,21 +117,31 @@ def check_not_negative(
         return tf.identity(value)
 
 
+def check_room(argument: str, number: tf.Tensor, size: int, counted: str) -> tf.Tensor:
+    """Checks in the graph that numbers are below the size that an argument gave."""
+    largest = tf.reduce_max(number)
+    # The engines make a `ValueError` of these words.
+    words = [f"{argument} is too small: {counted}, from 0, is", largest]
+    with tf.control_dependencies([tf.debugging.Assert(largest < size, words)]):
+        return tf.identity(number)
+
+
+def check_client(num_clients: int, number: tf.Tensor) -> tf.Tensor:
+    """Checks in the graph that clients' numbers are those of so many clients."""
+    argument = f"num_clients={num_clients}"
+    return check_room(argument, number, num_clients, "the number of a client")
+
+
 def _floats(update: Any) -> list[tf.Tensor]:
     return [t for t in tf.nest.flatten(update) if t.dtype.is_floating]
 
 
-def _peak(update: Any) -> tf.Tensor:
-    """Returns the largest absolute value."""
-    return tf.reduce_max([tf.reduce_max(tf.abs(t)) for t in _floats(update)])
-
-
 def _clip(update: Any, clip_norm: float) -> Any:
     """Scales an update to at most the norm; a huge finite one does not overflow."""
-    flat = tf.nest.flatten(update)
-    peak = tf.maximum(_peak(update), 1e-30)
-    norm = peak * tf.linalg.global_norm([t / tf.cast(peak, t.dtype) for t in flat])
-    scale = tf.minimum(1.0, clip_norm / norm)
+    flat = in_one_type(_floats(update))
+    peak = tf.maximum(tf.reduce_max([tf.reduce_max(tf.abs(t)) for t in flat]), 1e-30)
+    norm = peak * tf.linalg.global_norm([t / peak for t in flat])
+    scale = tf.minimum(clip_norm / norm, 1.0)
     return tf.nest.map_structure(lambda t: t * tf.cast(scale, t.dtype), update)
 
 

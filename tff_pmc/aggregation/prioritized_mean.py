@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from leaf_data.settings import ordered
 from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
 from tff_pmc.aggregation.building import (
     aggregation_process,
@@ -71,28 +72,25 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
 
         Args:
             criteria: the code of each of the m columns.
-            priority: an ordering of codes or columns, or any score.
+            priority: an ordering of codes or columns, or any score: by codes it is
+                that of these criteria, whichever columns it was built over.
             basis: the sums to make; by default those that the score needs.
             sums: the options of the sums.
 
         Raises:
-            ValueError: the ordering does not fit the criteria, one is named twice,
-                the basis does not cover the score, or the sums need two stages and
-                hide what clients send.
+            ValueError: the ordering or score does not fit the criteria, one is named
+                twice, or they have no order; the basis does not cover the score; or the
+                sums need two stages and hide what clients send.
         """
         check_kind("sums", sums, SumOptions, "a SumOptions")
+        criteria = ordered("criteria", criteria)
         if len(set(criteria)) != len(criteria):
             raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
-        self._criteria = tuple(criteria)
-        self.score = (
-            priority if isinstance(priority, Score) else prioritized(priority, criteria)
-        )
-        basis = basis or Basis.of(len(criteria), [self.score])
-        if basis.num_criteria != len(criteria):
-            raise ValueError(
-                f"the basis is over {basis.num_criteria} criteria, but there are "
-                f"{len(criteria)}"
-            )
+        self._criteria = criteria
+        if not isinstance(priority, Score):
+            priority = prioritized(priority, criteria)
+        self.score = priority.over(criteria)
+        basis = (basis or Basis.of(criteria, [self.score])).over(criteria)
         basis.coefficients(self.score)  # Refused here, before anything is traced.
         self.options, self.plan = sums, sums.plan(basis, self._criteria)
         if not self.plan.two_stage:

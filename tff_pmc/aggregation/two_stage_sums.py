@@ -10,7 +10,11 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.basis_sums import build_basis_sums, scales_of
+from tff_pmc.aggregation.basis_sums import (
+    build_basis_sums,
+    measured_normalization,
+    scales_of,
+)
 from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.contributions import Contribution, basis_values
 from tff_pmc.aggregation.sum_options import SumPlan
@@ -31,7 +35,8 @@ def build_two_stage_sums(
          -> <state@SERVER, result=..., measurements=...>)
 
     with state, result and measurements of `build_basis_sums`, where `scales` is 1,
-    because the criteria are normalized, and `totals` are of what came in. A broadcast
+    because the criteria are normalized; `totals` and `normalization` are of what came
+    in. A broadcast
     that depends on an aggregate compiles to none of TFF's deployment forms.
 
     Args:
@@ -80,7 +85,11 @@ def build_two_stage_sums(
             weighted_sums, (tff.federated_broadcast(scales), updates, criteria)
         )
         output = inner.next(state, weighted.update, weighted.update_weight)
-        measured = collections.OrderedDict(parts_of(output.measurements), totals=totals)
+        measured = collections.OrderedDict(
+            parts_of(output.measurements),
+            totals=totals,
+            normalization=measured_normalization(plan.normalization, scales),
+        )
         return tff.templates.MeasuredProcessOutput(
             output.state, output.result, zipped(**measured)
         )

@@ -12,7 +12,15 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import ABOVE_0, BELOW_1, Range, SettingError, setting
+from leaf_data.client_ids import ClientNumber
+from leaf_data.settings import (
+    ABOVE_0,
+    BELOW_1,
+    Needs,
+    Range,
+    SettingError,
+    setting,
+)
 from tff_pmc import scores
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
@@ -33,6 +41,7 @@ class FactoryAlgorithm(Algorithm):
     """
 
     one_client_per_pack = True
+    unused_flags = ("normalization", "max_update_norm")
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the score for the weights on record: the number of examples."""
@@ -146,6 +155,7 @@ class Personalized(_Baseline):
         "simple mean of the new models. The paper does not give it.",
         flag="personalized_alpha",
         within=BELOW_1,
+        needs=Needs("--personalized_form=formula", lambda on: on.form == "formula"),
     )
     form: str = setting(
         "formula",
@@ -189,7 +199,7 @@ class TunedAnswers:
         self._owner = np.repeat(np.arange(examples.num_clients), examples.sizes)
         self._clients = packing.pack(
             data.train_examples,
-            range(examples.num_clients),
+            list(map(ClientNumber, range(examples.num_clients))),
             num_packs=training.num_packs,
             max_bytes=training.max_pack_bytes,
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 import leaf_data
+from leaf_data.client_ids import ClientNumber
 from leaf_data.errors import one_line
 from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
@@ -72,7 +73,7 @@ class RunContext:
         """Computes the mean loss of a model on each client's training examples."""
         from tff_pmc.processes import build_loss_sums, evaluation_packs
 
-        examples = self.data.train_examples.subset(clients)
+        examples = self.data.train_examples.subset(map(ClientNumber, clients))
         packs = evaluation_packs(examples, num_packs=self.settings.training.num_packs)
         sums = traced(build_loss_sums, self.model, len(clients))(weights, packs)
         means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
@@ -86,7 +87,7 @@ class RunContext:
         alone = settings.algorithm.one_client_per_pack
         return packing.pack(
             self.data.train_examples,
-            chosen,
+            [ClientNumber(k) for k in chosen],
             num_packs=len(chosen) if alone else settings.training.num_packs,
             max_bytes=settings.training.max_pack_bytes,
             attributes={
@@ -189,7 +190,7 @@ def _model(settings: RunSettings) -> Any:
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
     """Builds the model once for runs of equal settings, which share what is traced."""
-    from tff_pmc.models.tff_types.packed_model import built
+    from tff_pmc.models.tff_types.keras_models import built
 
     return built(settings)
 
@@ -227,7 +228,8 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
 
 def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
-    from tff_pmc.clients.packing import split_batch
+    from tff_pmc.models.tff_types.packed_model import split_batch
+    from tff_pmc.record.tables import COHORT
 
     cohorts.check(settings, data)
     parts = {"train": data.train_examples, "test": data.test_examples}
@@ -236,6 +238,11 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
             raise SettingError(f"no client of {data.name} has {part} examples")
     if data.train_examples.stored is None:
         _check_bytes(settings, data.train_examples)
+    for code in settings.columns:
+        if code in COHORT.reserved:  # A plugin may have added a column.
+            raise SettingError(
+                f"--criteria: {code} is a column of cohort.csv: choose another code"
+            )
     known = data.train_examples.attributes
     for criterion in settings.measured:
         for name in criteria_lib.example_attributes([criterion]):
@@ -297,7 +304,9 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
 
 def _check_metrics(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses metrics of the model that a record of the data cannot have."""
-    from tff_pmc.clients.model_metrics import metrics_on
+    from tff_pmc.clients.client_work import MEASURED
+    from tff_pmc.clients.model_metrics import build_aggregation, metrics_on
+    from tff_pmc.models.tff_types.keras_metrics import check_metric_names
     from tff_pmc.record.tables import ROUNDS
 
     model, rows = _model(settings), slice(_TRIED)
@@ -313,17 +322,26 @@ def _check_metrics(settings: RunSettings, data: leaf_data.FederatedDataset) -> N
             f"{flag}: its metrics cannot be computed of its outputs and the labels of "
             f"{data.name}: {one_line(words)}"
         ) from error
+    prefix_errors(flag, check_metric_names, found)
     for name, value in found.items():
-        if np.shape(value):
+        if isinstance(value, Mapping) or np.shape(value):
+            shape = [*value] if isinstance(value, Mapping) else np.shape(value)
             raise SettingError(
                 f"{flag}: its metric {name!r} is no single number, and a column of "
-                f"rounds.csv takes one: its shape is {np.shape(value)}"
+                f"rounds.csv takes one: its shape is {shape}"
             )
-        if name in {"seed", "label", "round", *(one.name for one in ROUNDS.columns)}:
+        if name.lower() in {*ROUNDS.reserved, *MEASURED}:
             raise SettingError(
-                f"{flag}: its metric {name!r} has the name of a column of rounds.csv: "
-                "give it another name"
+                f"{flag}: its metric {name!r} has the name of a column of rounds.csv, "
+                "or of a measurement of the round: give it another name"
             )
+    if found:
+        try:  # As a round does, which has more conditions.
+            build_aggregation(model)
+        except (TypeError, ValueError) as error:
+            raise SettingError(
+                f"{flag}: its metrics cannot be aggregated: {one_line(error)}"
+            ) from error
 
 
 def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
+from leaf_data.client_ids import ClientNumber
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients
 from tff_pmc.scores import Basis, Score
 
@@ -62,7 +63,8 @@ class Trainer:
         from tff_pmc.processes.communication import traffic
         from tff_pmc.runtime import lost_rounds
 
-        self._process, self._score, self._context = process, score, context
+        self._process, self._context = process, context
+        self._score = score.over(context.settings.columns)
         self._online = isinstance(process, OnlineAdjustedFedAvg)
         self._searches = context.settings.adjustment.searches
         self._counterfactuals = counterfactuals
@@ -140,7 +142,7 @@ class Trainer:
             self._judged_packs = evaluation_packs(judged, num_packs=num_packs)
             drawn = drawn_clients(judged, settings.counterfactual.clients)
             if len(drawn) < judged.num_clients:
-                self._sampled = judged.subset(drawn)
+                self._sampled = judged.subset(map(ClientNumber, drawn))
                 self._sampled_packs = evaluation_packs(
                     self._sampled, num_packs=num_packs
                 )

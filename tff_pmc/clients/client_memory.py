@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.criteria import LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
 
@@ -82,7 +83,8 @@ class AgnosticWeights(ClientMemory):
 
     def of_client(self, memory: Any, client: tf.Tensor) -> Any:
         """Returns the client's weight, float32."""
-        return memory[client]
+        number = check_client(self.size, client)
+        return memory[number]
 
     def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
         """Puts in the client's weight after the step, not on the simplex yet."""

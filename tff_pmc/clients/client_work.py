@@ -13,6 +13,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.aggregation.contributions import (
+    MEASUREMENTS,
     Contribution,
     averaged,
     check_not_negative,
@@ -20,11 +21,21 @@ from tff_pmc.aggregation.contributions import (
 )
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.criteria import Criterion, LocalClient
+from tff_pmc.scores.basis import name_of
 
 TOO_NARROW = (
     "cannot hold large numbers: cast to tf.float32 first, as in "
     "tf.reduce_sum(tf.cast(client.x, tf.float32))"
 )
+
+_TAKEN = (
+    "the model's metric {name!r} has the name of a measurement of the round: give it "
+    "another name"
+)
+
+_BY_CLIENT = ("criteria_by_client", "excluded_by_client")
+MEASURED = (*MEASUREMENTS, *_BY_CLIENT)
+"""What a round measures, by names that no metric of a model may have."""
 
 
 def build_client_work(
@@ -37,7 +48,8 @@ def build_client_work(
     settled: Callable[[Any], Any] = lambda rows: rows,
     metrics: Optional[tff.Computation] = None,
     client_rate: Optional[Callable[[Any], Any]] = None,
-    num_in_row: int = 0,
+    codes_by_client: Sequence[str] = (),
+    sends_rows: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one pack.
 
@@ -58,9 +70,13 @@ def build_client_work(
     `memory` has arrays `[A, ...]`, one row for each client that remembers. The state
     then also has them, and `train_pack` gives `memory`, `<rows=like memory,
     present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack. Of the
-    rows after a round `settled` makes those of the state. With a `num_in_row`, m + 1,
-    `train_pack` gives a `row`, float32 [1, m + 1], the criteria of its client and
-    whether it was left out; `M` then has them all, in the order of the clients.
+    rows after a round `settled` makes those of the state.
+
+    With `codes_by_client`, those of the m criteria, the measurements have
+    `criteria_by_client`, float32 [n, m], and `excluded_by_client`, float32 [n], and
+    `totals_by_code=<DS=float32, ...>`, their sums over the clients that are not
+    excluded. If `train_pack` does not measure the two, it `sends_rows`: a `row`,
+    float32 [1, m + 1], which are then joined in the order of the clients.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
@@ -77,8 +93,13 @@ def build_client_work(
     def work(state, received, pack):
         return train_pack(state, received, pack)
 
+    if metrics is not None:
+        _check_not_measured(metrics)
     checked = tff.tensorflow.computation(_nan_of_nobody)
-    by_client = _build_rows(num_in_row) if num_in_row else None
+    with_totals = tff.tensorflow.computation(
+        lambda measured: _with_totals(measured, codes_by_client)
+    )
+    by_client = _build_rows(len(codes_by_client) + 1) if sends_rows else None
 
     @tff.tensorflow.computation(state_type)
     def advance(state):
@@ -104,6 +125,8 @@ def build_client_work(
             measured = _joined(measured, by_client(outputs["row"]))
         if "excluded" in parts_of(measured):
             measured = tff.federated_map(checked, measured)
+        if codes_by_client:
+            measured = tff.federated_map(with_totals, measured)
         if memory is not None:
             recalled = tff.tensorflow.computation(
                 lambda state, found: _recall(state, found, settled)
@@ -145,14 +168,23 @@ def _build_rows(size: int) -> Callable[[Any], Any]:
     return lambda row: tff.federated_aggregate(row, nothing(), join, join, named)
 
 
+def _check_not_measured(metrics: tff.Computation) -> None:
+    """Refuses metrics of a model with the name of a measurement, as a `ValueError`."""
+    result = metrics.type_signature.result
+    result = result.member if isinstance(result, tff.FederatedType) else result
+    for name in tff.structure.name_list(result):
+        if name in MEASURED:
+            raise ValueError(
+                f"the model's metric {name!r} has the name of a measurement of the "
+                "round: give it another name"
+            )
+
+
 def _joined(measured: Any, metrics: Any) -> Any:
     """Joins measurements and metrics at the server, whose names must differ."""
     ours, theirs = parts_of(measured), parts_of(metrics)
     for name in set(ours) & set(theirs):
-        raise ValueError(
-            f"the model's metric {name!r} has the name of a measurement of the round: "
-            "give it another name"
-        )
+        raise ValueError(_TAKEN.format(name=name))
     return zipped(**ours, **theirs)
 
 
@@ -166,8 +198,21 @@ def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
         return tf.where(nobody, tf.cast(np.nan, value.dtype), value)
 
     found = tf.nest.map_structure(checked, measured)
-    found.update((n, v) for n, v in measured.items() if n.endswith("_by_client"))
+    found.update((n, v) for n, v in measured.items() if n in _BY_CLIENT)
     return found
+
+
+def _with_totals(measured: Any, codes: Sequence[str]) -> collections.OrderedDict:
+    """Returns the measurements with the sums of the clients' criteria by code."""
+    excluded = measured["excluded_by_client"][:, tf.newaxis] > 0
+    included = tf.where(excluded, 0.0, measured["criteria_by_client"])
+    totals = tf.unstack(tf.reduce_sum(included, axis=0), num=len(codes))
+    name = "totals_by_code"
+    if name in measured:
+        raise ValueError(_TAKEN.format(name=name))
+    measured = collections.OrderedDict(measured)
+    measured[name] = collections.OrderedDict(zip(map(name_of, codes), totals))
+    return measured
 
 
 def _recall(

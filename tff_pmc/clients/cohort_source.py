@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from typing import Any, Callable, ClassVar, Optional, Union
@@ -11,6 +10,7 @@ import numpy as np
 import tensorflow_federated as tff
 
 import leaf_data
+from leaf_data.client_ids import ClientNumber
 from tff_pmc.clients.packing import pack
 
 
@@ -49,8 +49,11 @@ def data_source(
     """
     if isinstance(clients, leaf_data.Examples):
         trained = np.flatnonzero(clients.sizes)
-        of_places = functools.partial(pack, clients, **packing)
-        return _Source(clients.client_ids, trained, seed, of_places)
+
+        def pack_cohort(places: Any) -> list[Any]:
+            return pack(clients, [ClientNumber(k) for k in places], **packing)
+
+        return _Source(clients.client_ids, trained, seed, pack_cohort)
     if not isinstance(clients, tff.simulation.datasets.ClientData):
         raise TypeError(
             "clients must be leaf_data.Examples or a ClientData, got a "

@@ -27,9 +27,10 @@ from tff_pmc.clients.client_work import (
     with_proximal_term,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
-from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
+from tff_pmc.clients.packing import attribute_spec, check_attribute
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion
+from tff_pmc.models.tff_types.packed_model import split_batch
 
 MOST_EXAMPLES = 1_000_000
 """The number of a client's examples after which a warning asks whether they end."""
@@ -209,7 +210,8 @@ def build_dataset_client_work(
         seed=training.seed,  # For what the model draws: not the dataset's order.
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
-        num_in_row=len(criteria) + 1 if training.report_cohort is not None else 0,
+        codes_by_client=training.codes_shown(criteria),
+        sends_rows=training.report_cohort is not None,
     )
 
 

@@ -16,8 +16,12 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
-from tff_pmc.clients.packing import split_batch
-from tff_pmc.models.tff_types.packed_model import output_on
+from tff_pmc.models.tff_types.keras_metrics import (
+    check_keras_metrics,
+    check_metric_names,
+)
+from tff_pmc.models.tff_types.keras_models import with_penalties
+from tff_pmc.models.tff_types.packed_model import output_on, split_batch
 
 MetricsAggregator = Callable[[Any], tff.Computation]
 """From a model's metric finalizers to the computation that aggregates its metrics, as
@@ -43,6 +47,7 @@ class OwnMetrics(NamedTuple):
                 found = model.initialize_metrics_state()
             else:
                 made = model()
+                check_keras_metrics(made)
                 finalizers = made.metric_finalizers()
                 found = made.report_local_unfinalized_metrics()
             specs = tf.nest.map_structure(
@@ -62,8 +67,11 @@ def build_aggregation(
     finalizers, specs = OwnMetrics.of(model)
     if not tf.nest.flatten(specs) or (hidden and aggregator is None):
         return None
+    if isinstance(specs, Mapping):  # Here an empty name is not lost yet.
+        check_metric_names(specs)
     aggregate = (aggregator or tff.learning.metrics.sum_then_finalize)(finalizers)
     specs_type = tff.types.tensorflow_to_type(specs)
+    _check_names(specs_type)
 
     @tff.federated_computation(tff.FederatedType(specs_type, tff.CLIENTS))
     def aggregate_metrics(unfinalized):
@@ -84,7 +92,16 @@ def build_aggregation(
         raise ValueError(
             f"metrics_aggregator must give each metric a name; its result is {result}"
         )
+    _check_names(result)
     return aggregate_metrics
+
+
+def _check_names(metrics_type: tff.Type) -> None:
+    """Checks the names in a type of metrics, at each of its levels."""
+    if isinstance(metrics_type, tff.StructType):
+        check_metric_names(tff.structure.name_list(metrics_type))
+        for _, member_type in tff.structure.iter_elements(metrics_type):
+            _check_names(member_type)
 
 
 @without_autograph
@@ -117,8 +134,8 @@ def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
         A number by name; empty for a model without metrics.
 
     Raises:
-        ValueError: the metrics have no names. What a metric raises on such labels and
-            outputs is passed on.
+        ValueError: the metrics have no names, or such as `check_metric_names` refuses.
+            What a metric raises on such labels and outputs is passed on.
     """
     if not tf.nest.flatten(OwnMetrics.of(model).specs):
         return {}
@@ -137,7 +154,7 @@ def as_model_fn(model: Any) -> Any:
     """Wraps either kind of model as a function that makes a `VariableModel`."""
     if isinstance(model, tff.learning.models.FunctionalModel):
         return lambda: _FunctionalWithMetrics(model)
-    return model
+    return lambda: with_penalties(model())
 
 
 class _FunctionalWithMetrics(tff.learning.models.VariableModel):

@@ -17,7 +17,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import method_with_autograph
-from tff_pmc.aggregation.contributions import ModelSums, RunningSums, averaged
+from tff_pmc.aggregation.contributions import (
+    ModelSums,
+    RunningSums,
+    averaged,
+    check_room,
+)
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
 from tff_pmc.clients.client_work import (
@@ -30,11 +35,12 @@ from tff_pmc.clients.client_work import (
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packed_clients import PackedClients
-from tff_pmc.clients.packing import element_spec, split_batch
+from tff_pmc.clients.packing import element_spec
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import mean_of_batches, over_range
+from tff_pmc.models.tff_types.packed_model import split_batch
 from tff_pmc.settings.groups import LocalTraining
 
 
@@ -136,8 +142,14 @@ def build_packed_client_work(
             if updates_wait:
                 waiting = append_update(waiting, contribution)
             if training.report_cohort is not None:
+                row = check_room(
+                    f"report_cohort={training.report_cohort}",
+                    element["place"],
+                    training.report_cohort,
+                    "the place of a client in the cohort",
+                )
                 by_client = tf.tensor_scatter_nd_add(
-                    by_client, [[element["place"]]], row_of(contribution)
+                    by_client, [[row]], row_of(contribution)
                 )
             return memory, sums, waiting, own_metrics, by_client
 
@@ -170,6 +182,7 @@ def build_packed_client_work(
         settled=kept.settled,
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
+        codes_by_client=training.codes_shown(criteria),
     )
 
 
@@ -196,8 +209,8 @@ def train_locally(
     `learning_rate` is in the place of the optimizer's.
 
     Gives the trained weights; the sum of the examples' losses over the last epoch (each
-    batch's taken before its step); and the state of the model's metrics after all
-    batches of all epochs, as in TFF's algorithms, or `()`.
+    batch's taken before its step, with the model's penalties); and the state of the
+    model's metrics after all batches of all epochs, as in TFF's algorithms, or `()`.
     """
     local = tuple(tf.constant(w) for w in model.local_weights)
     weights = (*received.trainable, *local)
@@ -228,13 +241,15 @@ def train_locally(
                 batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
-                output, non_trainable = model.forward_in_training(
+                output, non_trainable, penalty = model.forward_in_training(
                     weights, non_trainable, batch_x, fold_in(epoch_seed, start)
                 )
                 if class_weights is None:
                     loss = model.loss(output, batch_y)
                 else:
                     loss = model.weighted_loss(output, batch_y, class_weights)
+                if penalty is not None:
+                    loss += tf.cast(penalty, loss.dtype)
             gradients = with_proximal_term(
                 tape.gradient(loss, weights),
                 weights,
@@ -243,7 +258,7 @@ def train_locally(
             )
             state, weights = next_step(state, weights, gradients)
             count = tf.shape(batch_y)[0]
-            loss_sum += loss * tf.cast(count, tf.float32)
+            loss_sum += tf.cast(loss, tf.float32) * tf.cast(count, tf.float32)
             if with_metrics:
                 metrics = model.update_metrics_state(
                     metrics,

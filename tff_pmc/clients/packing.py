@@ -12,6 +12,7 @@ in the cohort, in whose order its results come: neither depends on the packs.
 from __future__ import annotations
 
 import collections
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
@@ -20,9 +21,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
+from leaf_data.client_ids import ClientNumber
+from leaf_data.client_table import values_by_client
 from leaf_data.settings import AT_LEAST_1, check_value
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, dataset_of
+from tff_pmc.models.tff_types.packed_model import split_batch
 
 MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
@@ -59,17 +63,18 @@ def attribute_spec(
 
 def check_attribute(name: str, values: Any) -> None:
     """Raises a `ValueError` that names an attribute with a value out of [0, 1]."""
-    array = np.asarray(values, float)
+    array = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
+        raise ValueError(f"the attribute {name} has masked values: fill them")
+    for value in array.flat if array.dtype.kind not in "biuf" else ():
+        if not isinstance(value, (numbers.Real, np.bool_)):
+            raise ValueError(
+                f"the attribute {name} must be booleans or numbers, got {value!r:.40}"
+            )
+    array = array.astype(float)
     wrong = array[~((array >= 0) & (array <= 1))]
     if wrong.size:
         raise ValueError(f"the attribute {name} must be in [0, 1], got {wrong[0]}")
-
-
-def split_batch(batch: Any) -> tuple[Any, Any]:
-    """Splits a batch, `(x, y)` or `{"x": ..., "y": ...}`, into inputs and labels."""
-    if isinstance(batch, Mapping):
-        return batch["x"], batch["y"]
-    return batch[0], batch[1]
 
 
 def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
@@ -101,13 +106,15 @@ def pack(
     Args:
         examples: the federation's training examples.
         clients: the cohort, each client by its index in the federation or by its name,
-            one of `examples.client_ids`.
+            one of `examples.client_ids`. A number that could be both is refused.
         num_packs: the number of packs; more are made where one would exceed
             `max_bytes`, and fewer where there are fewer clients.
         max_bytes: the most bytes of inputs in a pack. A store's client may be larger:
             its pack has no arrays, but names the place where they are mapped.
-        attributes: the client attributes that travel along: a table, in any order, or
-            arrays [K] by name, in the federation's order.
+        attributes: the client attributes that travel along: a table, in any order; or
+            by name arrays [K] in the federation's order, or what has a value by client
+            in any order: a dict, or a pandas Series whose index names the clients.
+            Also a data frame of such Series.
         example_attributes: the names of the examples' attributes that travel along;
             `criteria.example_attributes` are those that criteria need.
         num_classes: the model's, by which labels are checked; by default they are not,
@@ -139,7 +146,7 @@ def pack(
     parts = []
     for client in clients:
         k = examples.position(client)
-        own = examples.client(k)
+        own = examples.client(ClientNumber(k))
         if num_classes is not None and own["y"].max(initial=0) >= num_classes:
             raise ValueError(
                 f"client {examples.client_ids[k]!r} has label {own['y'].max()}, but "
@@ -187,6 +194,8 @@ def pack_client_data(
         ValueError: as `pack`; there is no client of a name, or an element has not this
             form.
     """
+    if isinstance(client_ids, str):  # Its letters are no clients.
+        raise ValueError(f"client_ids must be a list, as [{client_ids!r}]")
     numbers = {name: place for place, name in enumerate(client_data.client_ids)}
     parts = []
     ids = numbers if client_ids is None else client_ids
@@ -264,10 +273,16 @@ def split_arrays(
     check_value("max_bytes", max_bytes, int, AT_LEAST_1)
     if isinstance(attributes, leaf_data.ClientTable):
         attributes = attributes.of(names).values
+    if hasattr(attributes, "columns"):  # A data frame.
+        attributes = {name: attributes[name] for name in attributes.columns}
     attributes = attributes or {}
     check_kind(
         "attributes", attributes, Mapping, "a leaf_data.ClientTable or a mapping"
     )
+    attributes = {
+        name: values_by_client(column, names, f"the attribute {name}")
+        for name, column in attributes.items()
+    }
     for name, column in attributes.items():
         if np.shape(column) != (len(names),):
             found = f"[{len(names)}], one value a client, got {list(np.shape(column))}"

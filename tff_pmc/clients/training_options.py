@@ -12,10 +12,11 @@ from typing import Any, Callable, ClassVar, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from leaf_data.settings import AT_LEAST_1, check_value
+from leaf_data.settings import AT_LEAST_1, check_value, ordered
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
+from tff_pmc.criteria import Criterion, check_attribute_name
 from tff_pmc.settings.groups import LocalTraining
 
 
@@ -55,8 +56,9 @@ class Training(LocalTraining):
             metrics are summed within a pack first, so that there it must sum.
 
     Raises:
-        ValueError: (constructor) a number is none or out of range, or options exclude
-            each other; the message names them.
+        ValueError: (constructor) a number is none or out of range, an attribute has a
+            name that none can have, or options exclude each other; the message names
+            them.
         TypeError: (constructor) the memory is not of its class.
     """
 
@@ -78,8 +80,10 @@ class Training(LocalTraining):
             check_value("report_cohort", self.report_cohort, int, AT_LEAST_1)
         for name in ("client_attributes", "keep_own_model"):
             value = getattr(self, name)
-            if isinstance(value, str) or not isinstance(value, Collection):
-                raise ValueError(f"{name} must be a sequence, got {value!r}")
+            if not isinstance(value, (list, tuple)):
+                object.__setattr__(self, name, ordered(name, value))
+        for attribute in self.client_attributes:
+            check_attribute_name(attribute)
         for client in self.keep_own_model:
             check_value("a client of keep_own_model", client, int)
         if self.memory is not None:
@@ -103,6 +107,12 @@ class Training(LocalTraining):
                 "memory and keep_own_model are summed in the clear: they exclude "
                 "privacy and scalar_sum_factory"
             )
+
+    def codes_shown(self, criteria: Sequence[Criterion]) -> tuple[str, ...]:
+        """Returns the codes of the criteria that the metrics show by client."""
+        if self.report_cohort is None:
+            return ()
+        return tuple(criterion.code for criterion in criteria)
 
     @property
     def arguments(self) -> dict[str, Any]:

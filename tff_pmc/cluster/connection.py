@@ -7,7 +7,8 @@ import concurrent.futures
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+import types
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
 from leaf_data.errors import one_line
@@ -164,6 +165,44 @@ class ClusterConnection:
         )
         return future
 
+    def submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Starts a task on a worker, or elsewhere if it is lost; returns its future."""
+        return self.client.submit(
+            function, *arguments, pure=False, workers=[worker], allow_other_workers=True
+        )
+
+    def copy(
+        self,
+        value: Any,
+        workers: Sequence[str],
+        copies: Mapping[str, Any] = types.MappingProxyType({}),
+    ) -> dict[str, Any]:
+        """Gives each worker a copy of a value, which workers hand on in a binary tree.
+
+        A copy is a task: one that is lost is made again from its parent's. (Dask's own
+        broadcast tries for ever to reach a worker that has ended.)
+
+        Args:
+            value: what is sent to the first worker.
+            workers: the addresses of one worker or more.
+            copies: those that there are already, by address.
+
+        Returns:
+            The futures of all copies by address.
+
+        Raises:
+            OSError: the first worker was lost meanwhile.
+        """
+        there = [w for w in workers if w in copies and copies[w].status == "finished"]
+        futures = {worker: copies[worker] for worker in there}
+        if not futures:
+            futures[workers[0]] = self.send(value, workers[0])
+        order = [*futures, *(worker for worker in workers if worker not in futures)]
+        for index in range(len(futures), len(order)):
+            parent = futures[order[(index - 1) // 2]]
+            futures[order[index]] = self.submit(order[index], tasks.keep, parent)
+        return futures
+
     def first_done(self, futures: Sequence[Any]) -> list[Any]:
         """Waits for futures that are done, however that is.
 
@@ -213,9 +252,9 @@ class ClusterConnection:
         else:
             security = distributed.Security(
                 require_encryption=not options.insecure,
-                tls_ca_file=options.tls_ca_file or None,
-                tls_client_cert=options.tls_cert or None,
-                tls_client_key=options.tls_key or None,
+                tls_ca_file=options.files["tls_ca_file"] or None,
+                tls_client_cert=options.files["tls_cert"] or None,
+                tls_client_key=options.files["tls_key"] or None,
             )
         try:
             self.client = distributed.Client(

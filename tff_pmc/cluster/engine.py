@@ -94,7 +94,7 @@ class _Computation:
         self, packs: PacksOnWorkers, one_at_a_time: threading.Lock, graphs: PackGraphs
     ) -> None:
         self._graphs = tasks.to_bytes(graphs)
-        self._on_workers: list[Any] = []  # The graphs' future, once there is one.
+        self._on_workers: dict[str, Any] = {}  # Each worker's copy of the graphs.
         self._packs, self._one_at_a_time = packs, one_at_a_time
         self._connection = packs.connection
 
@@ -125,8 +125,6 @@ class _Computation:
                     )
                     time.sleep(_RETRY_SECONDS)
                     self._packs.trim()
-                    if self._on_workers and self._on_workers[0].status != "finished":
-                        self._on_workers.clear()
         raise self._connection.lost(
             f"workers were lost in each of {ATTEMPTS} attempts to make one round's "
             f"sums ({reason})"
@@ -138,17 +136,8 @@ class _Computation:
         begun: list[Any] = []
 
         def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-            begun.append(
-                connection.client.submit(
-                    function,
-                    connection.terms,
-                    self._on_workers[0],
-                    *arguments,
-                    pure=False,
-                    workers=[worker],
-                    allow_other_workers=True,
-                )
-            )
+            fixed = connection.terms, self._on_workers[worker]
+            begun.append(connection.submit(worker, function, *fixed, *arguments))
             return begun[-1], worker
 
         def merged(one: Any, other: Any) -> Any:
@@ -160,15 +149,16 @@ class _Computation:
         workers = connection.workers()
         if not workers:
             raise OSError("no worker is left")
-        # The other workers fetch both from the first one, or from each other. Dask's
-        # own broadcast tries for ever to reach a worker that has ended.
-        if not self._on_workers:
-            self._on_workers.append(connection.send(self._graphs, workers[0]))
-        at_workers = connection.send(sent, workers[0])
+        self._on_workers = connection.copy(self._graphs, workers, self._on_workers)
+        copies = connection.copy(sent, workers)
         try:
             sums = {
                 number: submit(
-                    pack.worker, tasks.sum_of_pack, pack.future, at_workers, number
+                    pack.worker,
+                    tasks.sum_of_pack,
+                    pack.future,
+                    copies[pack.worker],
+                    number,
                 )
                 for number, pack in self._packs.place(packs, workers)
             }

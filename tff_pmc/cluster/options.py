@@ -8,6 +8,7 @@ import os
 import re
 from typing import ClassVar
 
+from leaf_data.formats.data_files import expand_path
 from leaf_data.settings import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 from tff_pmc.settings import flag_values
 
@@ -92,7 +93,7 @@ class ClusterOptions(Settings):
     def files(self) -> dict[str, str]:
         """The three files by flag."""
         names = ("tls_ca_file", "tls_cert", "tls_key")
-        return {name: getattr(self, name) for name in names}
+        return {name: expand_path(getattr(self, name)) for name in names}
 
     def check(self) -> None:
         """Refuses what cannot be used, before anything is started."""

@@ -23,8 +23,9 @@ from tff_pmc.cluster import tasks
 from tff_pmc.cluster.connection import ClusterConnection, ClusterError
 from tff_pmc.cluster.options import ClusterSettingError
 from tff_pmc.record import files
+from tff_pmc.record.plugin_files import plugin_sha256
 from tff_pmc.record.record_error import InUseError, LostRunError
-from tff_pmc.record.same_run import PLUGINS, plugin_sha256
+from tff_pmc.record.same_run import PLUGINS
 
 _LOOK_SECONDS = 1  # How often to look whether a run is still wanted.
 

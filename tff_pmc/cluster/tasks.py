@@ -139,6 +139,11 @@ def _version() -> str:
     return f"tff_pmc {tff_pmc.__version__} ({digest.hexdigest()[:12]})"
 
 
+def keep(value: Any) -> Any:
+    """Returns the value, which then is on this worker, too."""
+    return value
+
+
 def sum_of_pack(
     terms: Terms, graphs: bytes, pack: Any, sent: Any, place: int
 ) -> list[Any]:

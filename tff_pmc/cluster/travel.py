@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 import leaf_data
+from leaf_data.client_ids import ClientNumber
 from tff_pmc.clients.stored_packs import ClientArrays, Reference, StoredPack, dataset_of
 from tff_pmc.runtime.pack_sums import variant_of
 
@@ -91,7 +92,7 @@ def _read(reference: Reference) -> tf.data.Dataset:
     examples = getattr(opened(stored.path, stored.digest), f"{stored.part}_examples")
     clients = []
     for row, (number, place) in enumerate(zip(numbers.tolist(), places.tolist())):
-        own = examples.client(number)
+        own = examples.client(ClientNumber(number))
         known = {name: column[row] for name, column in attributes.items()}
         extras = {name: own[name] for name in names}
         clients.append(ClientArrays(number, own["x"], own["y"], known, extras, place))

@@ -18,38 +18,43 @@ Python objects. (A process refuses a criterion that gives something else there.)
 """
 
 from tff_pmc.criteria.criterion import (
-    ALIASES,
     LARGEST_EXPONENT,
     REGISTRY,
+    RESERVED,
     Criterion,
     CriterionError,
     LocalClient,
     attribute,
     bind_to_server,
     canonical,
+    check_attribute_name,
+    check_code,
     example_attributes,
     named,
     power,
     register,
     resolve,
-    unaliased,
 )
 from tff_pmc.criteria.server_criteria import (
     server_accuracy,
     server_metric,
     server_percentage_error,
 )
+from tff_pmc.scores.score import ALIASES, unaliased
 
 __all__ = [
     "ALIASES",
     "LARGEST_EXPONENT",
     "REGISTRY",
+    "RESERVED",
     "Criterion",
     "CriterionError",
     "LocalClient",
     "attribute",
     "bind_to_server",
     "canonical",
+    "check_attribute_name",
+    "check_code",
     "example_attributes",
     "named",
     "power",

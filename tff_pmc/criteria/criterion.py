@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
-from leaf_data.settings import Registry
+from leaf_data.settings import Registry, ordered
 from tff_pmc._lazy import tf
+from tff_pmc.scores.score import ALIASES, unaliased
 
 LARGEST_EXPONENT = 100
 """The largest power, of either sign, to which a criterion may be raised."""
+
+
+RESERVED = ("all", "seed", "label", "round", "client", "excluded", "weight")
+"""Words by which no criterion and no attribute of clients can be called: `all` of the
+flags, and the columns that stand beside the criteria in `cohort.csv` and wherever it is
+read or made (`read_results`, `cohort_weights`)."""
+
+_FOLDERS = re.compile("seed_[0-9]+")  # Those of several seeds' runs.
 
 
 def _no_model(of_batch: Callable[[Any, Any], Any]) -> Any:
@@ -81,6 +91,9 @@ class Criterion:
             the criterion that does; see `bind_to_server`.
         needs_classes: whether it looks at labels as the numbers of classes, so that it
             is refused for a regression, one-hot labels and several outputs.
+
+    Raises:
+        ValueError: (constructor) the code is none, see `check_code`.
     """
 
     code: str
@@ -93,9 +106,7 @@ class Criterion:
     needs_classes: bool = False
 
     def __post_init__(self) -> None:
-        base, _, exponent = self.code.partition("^")
-        if not base.replace("_", "").isalnum() or exponent.strip("-+.0123456789e"):
-            raise ValueError(f"a criterion's code must be a word, got {self.code!r}")
+        check_code(self.code)
 
     @property
     def needs_server_examples(self) -> bool:
@@ -103,11 +114,23 @@ class Criterion:
         return self.at_server is not None
 
 
+def check_code(code: str) -> None:
+    """Refuses what cannot name a criterion in flags, tables and orderings.
+
+    Raises:
+        ValueError: it is no word, or the power of one, or one of `RESERVED`.
+    """
+    base, _, exponent = code.partition("^")
+    if not base.replace("_", "").isalnum() or exponent.strip("-+.0123456789e"):
+        raise ValueError(f"a criterion's code must be a word, got {code!r}")
+    if base in RESERVED:
+        raise ValueError(f"{base} is a column of the record: choose another code")
+    if _FOLDERS.fullmatch(base):
+        raise ValueError(f"{base} is the name of a seed's folder: choose another code")
+
+
 REGISTRY: Registry[Criterion] = Registry("criterion", "tff_pmc.criteria")
 """The criteria by code."""
-
-ALIASES = {"MW": "MD"}
-"""Other names in use: PMC's tables print the model divergence as MW."""
 
 
 def register(criterion: Criterion) -> Criterion:
@@ -129,6 +152,21 @@ def register(criterion: Criterion) -> Criterion:
     return REGISTRY.register(criterion.code, criterion)
 
 
+def check_attribute_name(name: str) -> None:
+    """Refuses what cannot name an attribute of clients, which may be a criterion.
+
+    Raises:
+        ValueError: it is no word, a criterion's code or alias, or one of `RESERVED`.
+    """
+    taken = name in REGISTRY or name in ALIASES or name in RESERVED
+    if taken or not name.isidentifier() or _FOLDERS.fullmatch(name):
+        raise ValueError(
+            f"an attribute cannot be called {name!r}: it must be a word, and no "
+            f"criterion's code or column of the record ({', '.join(RESERVED)}): choose "
+            "another name"
+        )
+
+
 def attribute(name: str) -> Criterion:
     """Makes a criterion of an attribute of the client, boolean or in [0, 1].
 
@@ -138,10 +176,14 @@ def attribute(name: str) -> Criterion:
     Args:
         name: the name of the attribute, which is the criterion's code.
 
+    Raises:
+        ValueError: it is no word, a criterion's code, or one of `RESERVED`.
+
     Example:
         >>> [criterion.code for criterion in resolve(("DS", attribute("trusted")))]
         ['DS', 'trusted']
     """
+    check_attribute_name(name)
     return Criterion(
         code=name,
         name=f"client attribute {name}",
@@ -238,12 +280,6 @@ def canonical(code: str) -> str:
     return code
 
 
-def unaliased(code: str) -> str:
-    """Returns a code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
-    base, *exponent = code.split("^", 1)
-    return "^".join([ALIASES.get(base, base), *exponent])
-
-
 def named(code: str, base: Optional[Criterion] = None) -> Criterion:
     """Returns the criterion of a code, an alias or a power (of `base`, if given).
 
@@ -270,14 +306,15 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
         criteria: codes such as `DS`, aliases, powers such as `DS^0.5`, or objects.
 
     Raises:
-        ValueError: a code is unknown or named twice.
+        ValueError: a code is unknown or named twice, or they have no order, as a set.
 
     Example:
         >>> [criterion.name for criterion in resolve(("DS", "MW"))]
         ['dataset size', 'model divergence']
     """
     found = tuple(
-        item if isinstance(item, Criterion) else named(item) for item in criteria
+        item if isinstance(item, Criterion) else named(item)
+        for item in ordered("criteria", criteria)
     )
     codes = [criterion.code for criterion in found]
     for code in codes:

@@ -101,11 +101,21 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
 
 
 def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:
-    """Returns the experiment that the flags name, else that of all runs, if known."""
-    names = {*results.runs.get("experiment", [""])}
-    if "experiment" not in given and len(names) == 1 and names <= {*EXPERIMENTS}:
-        return str(names.pop())
-    return command.experiment
+    """Returns the experiment that the flags name, else that of all runs.
+
+    Runs of the published code have none: the tables are then those of the default.
+    """
+    names = {*results.runs.get("experiment", [""])} - {""}
+    if "experiment" in given or len(names) != 1:
+        return command.experiment
+    name = str(names.pop())
+    if name not in EXPERIMENTS:
+        raise SettingError(
+            f"--tables={command.tables} has runs of the experiment {name}, which is "
+            "unknown here: give the --plugin that has it, or --experiment for the "
+            "tables of another"
+        )
+    return name
 
 
 def _reach(given: Mapping[str, Any]) -> str:

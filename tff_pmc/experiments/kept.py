@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
+from leaf_data.formats.data_files import expand_path
 from leaf_data.settings import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
@@ -42,6 +43,7 @@ def keep(
         RecordError: the goal is there already, a folder holds no run, or two folders
             have a run of one label and seed.
     """
+    goal = expand_path(goal)
     if os.path.lexists(goal):
         raise RecordError(f"{goal} exists already: name a new folder")
     parts = [read_results(folder) for folder in folders]
@@ -64,6 +66,7 @@ def write(results: Results, goal: str) -> str:
 
 def kept_folders(path: str) -> Iterator[str]:
     """Yields the kept folders in a folder, or the folder itself if it is one."""
+    path = expand_path(path)
     if os.path.exists(os.path.join(path, EXPERIMENT)):
         yield path
         return
@@ -73,6 +76,7 @@ def kept_folders(path: str) -> Iterator[str]:
 
 def remake(folder: str) -> list[str]:
     """Makes the reports that a kept folder has again; returns those that changed."""
+    folder = expand_path(folder)
     results = read_results(folder)
     if not len(results.runs):  # Its tables are as they were made.
         return []

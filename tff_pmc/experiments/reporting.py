@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Optional
 
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import ClientsLeftOutError
@@ -53,7 +54,7 @@ def write(
     Raises:
         RecordError: the seeds do not have the same runs.
     """
-    seeds = results.seeds
+    seeds, folder = results.seeds, expand_path(folder)
     results = _with_baseline(found, results)
     if len(seeds) > 1:
         paired.check_paired(results)  # What is no pair is refused first.
@@ -100,7 +101,10 @@ def _with_baseline(found: Experiment, results: Results) -> Results:
 
 
 def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
-    """Returns the reports; those that lack a record are one text for each reason."""
+    """Returns the reports; those that lack a record are one text for each reason.
+
+    The name of such a text is the reason.
+    """
     of_accuracy = summary.measure_of(results) is ACCURACY
     made: dict[str, Report] = {}
     missing: dict[str, list[str]] = {}
@@ -109,10 +113,12 @@ def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
             why = "the runs have no accuracy, as labels are numbers"
             missing.setdefault(why, []).append(name)
             continue
+        if name == RESULTS and not results.has_clients:  # The report has all else.
+            missing.setdefault(str(ClientsLeftOutError()), []).append(name)
         try:
             made[name] = REPORTS[name](results)
         except ClientsLeftOutError as error:
             missing.setdefault(str(error), []).append(name)
     for why, of in missing.items():
-        made[of[0]] = Report(f"There is no {', '.join(of)}: {why}.")
+        made[why] = Report(f"There is no {', '.join(of)}: {why}.")
     return made

@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.settings import UnknownNameError
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
@@ -14,6 +15,7 @@ from tff_pmc.models.trained_model import (
     BEST_MODEL,
     MODEL,
     WEIGHTS,
+    in_order_of_model,
     round_of,
     save_model,
 )
@@ -24,7 +26,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import ROUNDS
 
 
-def load_model(run: str, round: Optional[int] = None) -> Any:
+def load_model(run: Folder, round: Optional[int] = None) -> Any:
     """Returns the trained model of a run, a `tff.learning.models.FunctionalModel`.
 
     Its `initial_weights` are the trained ones.
@@ -43,14 +45,39 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
             round's, or its model is of a plugin that is not imported; one line names
             it.
     """
+    return _load(expand_path(run), round)[0]
+
+
+def about_model(run: str, round_num: int) -> dict[str, Any]:
+    """Returns what `model.json` has of a run and the round after which the model is."""
+    info = read_json(os.path.join(run, RUN_JSON), ("label", "data"))
+    # The last session has trained it.
+    versions = [info, *(info.get("resumed") or [])][-1].get("versions", {})
+    data = info["data"]
+    return {
+        "inputs": info.get("inputs", []),
+        "scaling": info.get("scaling", ""),
+        **({"pixels": info["pixels"]} if "pixels" in info else {}),
+        "classes": info.get("classes", []),
+        "data": {name: data.get(name) for name in ("name", "options")},
+        "run": info["label"],
+        "round": round_num,
+        "commit": versions.get("commit"),
+        "tff_pmc": versions.get("tff_pmc"),
+    }
+
+
+def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
+    """Returns what `load_model` does, and the model's round."""
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
     if round is not None and round == round_of(best):
-        return _with_weights(model, _arrays(os.path.join(best, WEIGHTS)), run)
+        arrays = in_order_of_model(model, _arrays(os.path.join(best, WEIGHTS)))
+        return _with_weights(model, arrays, run), round
     path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if ended and os.path.exists(path):
-        rounds, arrays = len(ROUNDS.read(run)), _arrays(path)
+        rounds, arrays = len(ROUNDS.read(run)), in_order_of_model(model, _arrays(path))
     else:
         rounds, arrays = _of_checkpoint(run, model)
     if round not in (None, rounds):
@@ -58,7 +85,7 @@ def load_model(run: str, round: Optional[int] = None) -> Any:
             f"{run} has no model of round {round}: a run keeps that of the last round, "
             f"here {rounds}, and with --keep=best that of the best"
         )
-    return _with_weights(model, arrays, run)
+    return _with_weights(model, arrays, run), rounds
 
 
 def export_model(run: str, folder: str) -> None:
@@ -66,15 +93,16 @@ def export_model(run: str, folder: str) -> None:
 
     The errors are those of `load_model`, and one if the folder is not empty.
     """
-    model = load_model(run)
+    run, folder = expand_path(run), expand_path(folder)
+    model, round_num = _load(run, None)
     weights = tff.learning.models.ModelWeights(*model.initial_weights)
     make_empty_folder(folder)
-    save_model(model, weights, folder)
+    save_model(model, weights, folder, about=about_model(run, round_num))
 
 
 def _model_of(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
-    from tff_pmc.models.tff_types.packed_model import built
+    from tff_pmc.models.tff_types.keras_models import built
 
     path = os.path.join(run, RUN_JSON)
     found = read_json(path, ("settings",))
@@ -86,7 +114,12 @@ def _model_of(run: str) -> Any:
         kind = MODELS[values["model"]]
         return built(kind.of_flags(values))
     except UnknownNameError as error:
-        raise RecordError(f"{path}: {error}; import the module that has it") from error
+        flags = [key for key in found.get("versions", {}) if key.startswith("--plugin")]
+        made = f"the run was made with {' '.join(flags)}: give" if flags else "give"
+        raise RecordError(
+            f"{path}: {error}; {made} the --plugin that has it, or in Python import "
+            "its module first"
+        ) from error
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path} names no model: {error}") from error
 
@@ -101,14 +134,14 @@ def _of_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
     # The model's weights are the first leaves of the state of every process.
     count = sum(map(len, model.initial_weights))
     names = [f"leaf_{number}" for number in range(count)]
-    round_num, *arrays = _arrays(path, ["round", *names])
+    round_num, *arrays = _arrays(path, ["round", *names]).values()
     return int(round_num), arrays
 
 
-def _arrays(path: str, names: Optional[list[str]] = None) -> list[Any]:
+def _arrays(path: str, names: Optional[list[str]] = None) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return [archive[name] for name in names or archive.files]
+            return {name: archive[name] for name in names or archive.files}
     except Exception as error:  # Damaged archives raise nearly anything.
         raise RecordError(f"{path} cannot be read: {error}") from error
 

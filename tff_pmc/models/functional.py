@@ -260,6 +260,12 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
 
+def in_one_type(floats: Sequence[Any]) -> list[Any]:
+    """Casts tensors of floats to float64 if one of them is, and else to float32."""
+    dtype = "float64" if any(t.dtype.size > 4 for t in floats) else "float32"
+    return [tf.cast(t, dtype) for t in floats]
+
+
 def over_range(
     size: Any, step: Any, first: Any, body: Callable[[Any, Any], Any]
 ) -> Any:

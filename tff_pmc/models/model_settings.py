@@ -28,12 +28,15 @@ class ModelSettings(Settings):
             `leaf_data.examples.INPUT_TYPES`.
         num_classes: the number of its classes; 0 where it is not known. Data
             with more are refused.
+        scaling: how inputs are scaled, inside the model or by the data set, in words
+            that the record of a run and the exported model have.
     """
 
     function: ClassVar[Callable[..., Any]]
     element_shape: ClassVar[tuple[int, ...]] = ()
     element_dtype: ClassVar[str] = "uint8"
     num_classes: ClassVar[int] = 0
+    scaling: ClassVar[str] = ""
 
     conv_activation: str = setting("relu", _ACTIVATION, choices=CONV_ACTIVATIONS)
     initializer: str = setting(

@@ -11,25 +11,32 @@ import numpy.typing as npt
 
 from leaf_data.errors import DataError, reading
 from leaf_data.formats import data_files
+from tff_pmc.models.trained_model import in_order_of_model
 
 
 def with_weights_of(model: Any, path: str, sha256: str) -> Any:
-    """Returns a functional model that begins with the arrays of a file, in their order.
+    """Returns a functional model that begins with the arrays of a file.
+
+    See `in_order_of_model` for their order.
 
     Raises:
         DataError: the file has another SHA-256, cannot be read, or has arrays unlike
             the model's; the message names file and array.
     """
+    path = data_files.expand_path(path)
     if data_files.sha256(path) != sha256:
         raise DataError(f"{path} has changed since the run was set up: start again")
     trainable, others = model.initial_weights
     wanted = [np.asarray(one) for one in (*trainable, *others)]
     with reading(path, "cannot be read", Exception):
         with np.load(path, allow_pickle=False) as file:
-            found = {f"{path}: {ascii(name)}": file[name] for name in file.files}
+            found = {name: (name, file[name]) for name in file.files}
     if len(found) != len(wanted):
         raise DataError(f"{path} has {len(found)} arrays, and the model {len(wanted)}")
-    arrays = [_like(*named, like) for named, like in zip(found.items(), wanted)]
+    arrays = [
+        _like(f"{path}: {ascii(name)}", array, like)
+        for (name, array), like in zip(in_order_of_model(model, found), wanted)
+    ]
     return with_weights(model, arrays)
 
 

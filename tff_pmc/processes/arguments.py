@@ -6,23 +6,28 @@ import contextlib
 import functools
 import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from leaf_data.settings import ordered
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value
-from tff_pmc.clients.packing import split_batch
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import client_criteria
-from tff_pmc.models.tff_types.packed_model import output_on
+from tff_pmc.models.tff_types.keras_models import check_model, with_penalties
+from tff_pmc.models.tff_types.packed_model import (
+    PROBE_EXAMPLES,
+    make_up,
+    output_on,
+    split_batch,
+)
 from tff_pmc.scores import Score, prioritized
 
-_PROBE_EXAMPLES = 3
 _IN_GRAPH = "in a graph, as TFF runs it"
 _WITH_EVERY_MODEL = (
     client_criteria.dataset_size,
@@ -40,20 +45,34 @@ _ARITHMETIC = (
 def resolve_score(
     priority: Optional[Sequence[str]], score: Optional[Score], codes: Sequence[str]
 ) -> Score:
-    """Returns the score that `priority` or `score` names; a `ValueError` for both."""
+    """Returns the score over `codes` that `priority` or `score` names.
+
+    A `ValueError` says that both are given, or what of them does not fit the criteria.
+    """
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
-        if not isinstance(score, Score):
-            raise ValueError(
-                f"score must be a scores.Score, got {type(score).__name__}"
-            )
-        return score
-    if isinstance(priority, str):
-        raise ValueError(f"priority must be a sequence of codes, got {priority!r}")
-    order = codes if priority is None else priority
+        return scores_over("score", [score], codes)[0]
+    order = codes if priority is None else ordered("priority", priority)
     declared = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
     return prioritized(declared, codes)
+
+
+def scores_over(
+    name: str, scores: Iterable[Score], codes: Sequence[str]
+) -> tuple[Score, ...]:
+    """Returns the scores of an argument, over the criteria that clients measure.
+
+    Raises:
+        ValueError: they have no order, one is not a score, or it weighs by a criterion
+            that is not among the codes.
+    """
+    scores = ordered(name, scores)
+    for score in scores:
+        if not isinstance(score, Score):
+            kind = type(score).__name__
+            raise ValueError(f"{name} must be a scores.Score, got {kind}")
+    return tuple(score.over(codes) for score in scores)
 
 
 def check_aggregator(
@@ -85,9 +104,11 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
     """Returns a model's initial weights, as arrays, and its input spec.
 
     Raises:
-        ValueError: it is no model of TFF's, and no function that returns one.
+        ValueError: it is no model of TFF's, and no function that returns one; or it
+            has what `check_model` refuses.
     """
     if isinstance(model_fn, tff.learning.models.FunctionalModel):
+        check_model(model_fn)
         trainable, non_trainable = model_fn.initial_weights
         arrays = (tuple(map(np.asarray, part)) for part in (trainable, non_trainable))
         return tff.learning.models.ModelWeights(*arrays), model_fn.input_spec
@@ -111,8 +132,34 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
             f"the labels are a mapping ({', '.join(labels)}), and TFF's Keras models "
             "take those of several outputs as a tuple, in the order of the outputs"
         )
+    check_model(model)
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
+
+
+def check_step(
+    name: str, optimizer: tff.learning.optimizers.Optimizer, trainable: Any
+) -> None:
+    """Raises a `ValueError` if an optimizer cannot step weights (arrays) of their type.
+
+    TFF's SGD with momentum steps no float64.
+    """
+    types = sorted({w.dtype.name for w in trainable})
+    if types == ["float32"]:
+        return
+    with tf.Graph().as_default():
+        weights = tuple(tf.zeros(w.shape, w.dtype) for w in trainable)
+        specs = tuple(tf.TensorSpec(w.shape, w.dtype) for w in weights)
+        try:
+            state = optimizer.initialize(specs)
+            state = tf.nest.map_structure(tf.convert_to_tensor, state)
+            optimizer.next(state, weights, weights)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name}, a {type(optimizer).__name__}, cannot step weights of "
+                f"{', '.join(types)}: build the layers with dtype='float32', or give "
+                "another optimizer, such as SGD without momentum"
+            ) from error
 
 
 def check_client_optimizer(
@@ -175,7 +222,7 @@ def probe_criteria(
     found = [one for one in found if one.value not in _WITH_EVERY_MODEL]
     if not found:
         return
-    x, y = (tf.nest.map_structure(_varied, spec) for spec in specs)
+    x, y = (tf.nest.map_structure(make_up, spec) for spec in specs)
     by_example = criteria_lib.example_attributes(found)
     arrays = dict(
         x=x,
@@ -186,11 +233,11 @@ def probe_criteria(
         ),
         attributes={name: np.float32(0.5) for name in client_attributes},
         example_attributes={
-            name: np.ones(_PROBE_EXAMPLES, np.float32) for name in by_example
+            name: np.ones(PROBE_EXAMPLES, np.float32) for name in by_example
         },
     )
     client = received.client(tf.nest.map_structure(tf.constant, arrays))
-    made_up = f"for a made-up client of {_PROBE_EXAMPLES} examples"
+    made_up = f"for a made-up client of {PROBE_EXAMPLES} examples"
     for criterion in found:
         with failure_named(criterion, made_up):
             eager = float(raw_value(criterion, client, checked=False))
@@ -248,16 +295,19 @@ class _Received:
     @functools.cached_property
     def _output(self) -> Any:
         """Its output on the client's examples, in arrays."""
-        batch = tf.nest.map_structure(_varied, self._spec)
+        batch = tf.nest.map_structure(make_up, self._spec)
         if isinstance(self._model_fn, tff.learning.models.FunctionalModel):
             predictions, loss = output_on(self._model_fn, *split_batch(batch))
         else:
             batch = tf.nest.map_structure(tf.constant, batch)
-            model = self._model_fn()  # Its functions do not keep it.
+            model = with_penalties(self._model_fn())  # Its functions do not keep it.
             output = model.forward_pass(batch, training=False)
-            predictions, loss = output.predictions, output.loss
+            # NumPy itself cannot take a tensor of bfloat16.
+            predictions, loss = tf.nest.map_structure(
+                lambda t: t.numpy(), (output.predictions, output.loss)
+            )
         arrays = tf.nest.map_structure(np.asarray, (loss, predictions))
-        return tff.learning.models.BatchOutput(*arrays, _PROBE_EXAMPLES)
+        return tff.learning.models.BatchOutput(*arrays, PROBE_EXAMPLES)
 
     def has_classes(self, label: Any) -> bool:
         """Returns whether labels are class numbers, of whole examples or of steps."""
@@ -277,7 +327,7 @@ class _Received:
             return tf.cast(of_batch(output, values["y"]), tf.float32)
 
         return criteria_lib.LocalClient(
-            **dict(values, num_examples=tf.constant(_PROBE_EXAMPLES)),
+            **dict(values, num_examples=tf.constant(PROBE_EXAMPLES)),
             steps=tf.constant(1),
             mean_on_received=mean,
             mean_on_trained=mean,
@@ -341,10 +391,3 @@ def _no_comparisons() -> Iterator[None]:
     finally:
         for name, original in before.items():
             setattr(tf.Tensor, name, original)
-
-
-def _varied(spec: tf.TensorSpec) -> np.ndarray:
-    """Returns ones and zeros in turn, valid for any type of input or label."""
-    shape = [_PROBE_EXAMPLES if size is None else size for size in spec.shape]
-    count = int(np.prod(shape))
-    return (np.arange(count) % 2).reshape(shape).astype(spec.dtype.as_numpy_dtype)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.settings import ordered
 from tff_pmc.processes.online_adjusted import OnlineAdjustedFedAvg, OnlineState
 from tff_pmc.scores import Score
 
@@ -67,8 +68,8 @@ def counterfactuals(
         state: its state before the round.
         clients: the cohort's data, as of `online.next`.
         judges: the data of the judging clients, as of `online.next`.
-        scores: the weightings; by default the candidates of the process. Its `others`
-            may be among them.
+        scores: the weightings, by codes of the process's criteria or by its columns;
+            by default its candidates. Its `others` may be among them.
         rates: the server's learning rates; by default that of the process.
 
     Returns:
@@ -78,7 +79,8 @@ def counterfactuals(
 
     Raises:
         ValueError: there are no judges, the sums of the process do not cover a score,
-            or rates are given and the server's optimizer has none.
+            it weighs by a criterion that is not measured, or rates are given and the
+            server's optimizer has none.
 
     Example:
         >>> tests = tff_pmc.evaluation_packs(data.test_examples)
@@ -87,11 +89,12 @@ def counterfactuals(
     import pandas as pd
 
     online.check_judges(judges)
-    wanted = online.candidates if scores is None else scores
+    wanted = online.candidates if scores is None else ordered("scores", scores)
     for score in wanted:
         online.parts.basis.coefficients(score)  # Or it is refused.
+    rates = ordered("rates", rates)
     trained = online.parts.train(state.learning, clients)
-    found = judge_all(online, state, trained, judges, wanted, tuple(rates) or (None,))
+    found = judge_all(online, state, trained, judges, wanted, rates or (None,))
     columns = {
         "score": [one.score.label for one in found],
         "rate": np.array([one.rate for one in found], float),

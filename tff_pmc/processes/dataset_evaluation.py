@@ -9,9 +9,10 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
+from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.clients.dataset_training import counted, num_examples_of, unstar
-from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.functional import predicted_labels
+from tff_pmc.models.tff_types.packed_model import split_batch
 
 
 def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset:
@@ -62,13 +63,15 @@ def build_dataset_evaluation(
             output = model.forward_pass(batch, training=False)
             count = num_examples_of(output)
             examples = counted(examples, count)
-            loss_sum += output.loss * tf.cast(count, tf.float32)
+            loss = tf.cast(output.loss, tf.float32)
+            loss_sum += loss * tf.cast(count, tf.float32)
             if has_classes:
                 correct += _count_correct(output.predictions, split_batch(batch)[1])
         figures = collections.OrderedDict(examples=examples, loss_sum=loss_sum)
         if has_classes:
             figures["correct"] = correct
         if num_clients is not None:
+            client = check_client(num_clients, client)
             # Placed and not multiplied: a loss that is not finite stays its client's.
             figures = tf.nest.map_structure(
                 lambda value: tf.scatter_nd([[client]], [value], [num_clients]), figures

@@ -14,10 +14,12 @@ import leaf_data
 from leaf_data.settings import AT_LEAST_1, check_value
 from tff_pmc import models
 from tff_pmc.aggregation.building import check_kind, zipped
+from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.models.tff_types.packed_model import output_on
+from tff_pmc.models.tff_types.keras_models import check_model
+from tff_pmc.models.tff_types.packed_model import output_on, split_batch
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import Model
 
@@ -70,7 +72,8 @@ def build_federated_evaluation(
 
     Raises:
         ValueError: packed data without a functional model, or of one that gives no
-            score per class, or a number out of range.
+            score per class, or a number out of range; or the model has what no process
+            takes, such as a loss that is a sum over the batch.
 
     Example:
         >>> evaluate = build_federated_evaluation(model_fn)
@@ -86,6 +89,7 @@ def build_federated_evaluation(
             "packed examples need a tff.learning.models.FunctionalModel; with a "
             "model_fn, pass each client's dataset of batches"
         )
+    check_model(model if is_functional else model())
     metrics = model_metrics.build_aggregation(model, metrics_aggregator)
     if not is_functional or packed is False:
         model_fn = model_metrics.as_model_fn(model)
@@ -106,7 +110,7 @@ def num_scores(model: tff.learning.models.FunctionalModel) -> int:
         lambda spec: np.zeros(
             [1, *(size or 1 for size in spec.shape[1:])], spec.dtype.as_numpy_dtype
         ),
-        packing.split_batch(model.input_spec)[0],
+        split_batch(model.input_spec)[0],
     )
     (output,) = output_on(model, example)
     predicted_labels(output)  # Refuses what is no such output.
@@ -137,7 +141,7 @@ def build_correct_counts(
             an example.
     """
     num_scores(model)
-    label = packing.split_batch(model.input_spec)[1]
+    label = split_batch(model.input_spec)[1]
     if not isinstance(label, tf.TensorSpec) or label.shape.rank not in (None, 1):
         raise ValueError(
             "packed examples are judged by one label each, and the model's are "
@@ -149,6 +153,8 @@ def build_correct_counts(
         x, y, client = examples["x"], examples["y"], examples["client"]
         if num_clients is None:
             client = tf.zeros_like(client)
+        else:
+            client = check_client(num_clients, client)
 
         def add(found, rows, output):
             correct, state = found
@@ -227,7 +233,7 @@ def over_packs(
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
     """Returns the type of a pack, <x=X[?, ...], y=Y[?, ...], client>."""
-    x, y = packing.split_batch(model.input_spec)
+    x, y = split_batch(model.input_spec)
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x, y=y, client=client)
@@ -292,7 +298,11 @@ def build_loss_sums(
         model: a functional model, whose loss is a mean over the batch.
         num_clients: the number of clients in the federation, K.
         batch_size: the most examples in a forward pass.
+
+    Raises:
+        ValueError: the loss is not such a mean.
     """
+    check_model(model)
 
     @tf.function
     def add_up(weights, examples):
@@ -304,10 +314,12 @@ def build_loss_sums(
             owner = client[start]
             # Packs have the clients' examples in the clients' order.
             own = tf.equal(client[start : start + batch_size], owner)
+            owner = check_client(num_clients, owner)
             count = tf.math.count_nonzero(own, dtype=tf.int32)
             rows = slice(start, start + count)
             output = model.predict_on_batch(parameters, x[rows], False)
-            total = model.loss(output, y[rows]) * tf.cast(count, tf.float32)
+            mean = tf.cast(model.loss(output, y[rows]), tf.float32)
+            total = mean * tf.cast(count, tf.float32)
             losses = tf.tensor_scatter_nd_add(losses, [[owner]], [total])
             start += count
         return losses

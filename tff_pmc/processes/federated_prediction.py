@@ -9,11 +9,13 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
+from tff_pmc.aggregation.contributions import check_client, check_room
 from tff_pmc.clients import packing
 from tff_pmc.clients.packed_clients import PackedClients
 from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.models.tff_types.packed_model import split_batch
 from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs
 from tff_pmc.settings.groups import LocalTraining
 
@@ -44,7 +46,7 @@ def build_federated_prediction(
         ValueError: the model gives no score per class.
     """
     num_scores(model)
-    x_spec, _ = packing.split_batch(model.input_spec)
+    x_spec, _ = split_batch(model.input_spec)
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
     )
@@ -65,6 +67,9 @@ def _predicted(model, weights, x, row, num_examples, batch_size):
             predicted, row[rows][:, tf.newaxis], predicted_labels(output)
         )
 
+    row = check_room(
+        f"num_examples={num_examples}", row, num_examples, "the row of an example"
+    )
     none = tf.zeros([num_examples], tf.int32)
     return over_batches(
         model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
@@ -123,7 +128,7 @@ def build_local_tuning_prediction(
     received_type = weights_type(model)
     spec, x_spec = (
         packing.element_spec(model.input_spec),
-        packing.split_batch(model.input_spec)[0],
+        split_batch(model.input_spec)[0],
     )
     data_type = tff.SequenceType(tff.types.tensorflow_to_type(spec))
     x_type = tff.types.tensorflow_to_type(x_spec)
@@ -149,8 +154,9 @@ def build_local_tuning_prediction(
             found = _predicted(
                 model, tuned, x, rows, num_examples, prediction_batch_size
             )
+            number = check_client(num_clients, element["client"])
             answers = tf.tensor_scatter_nd_add(
-                answers, [[element["client"]]], found[tf.newaxis] + 1
+                answers, [[number]], found[tf.newaxis] + 1
             )
         return answers
 

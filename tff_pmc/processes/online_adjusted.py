@@ -26,6 +26,7 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions, combine
+from tff_pmc.aggregation.basis_sums import named_coefficients
 from tff_pmc.aggregation.building import zipped
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
 from tff_pmc.clients.training_options import Training, takes_training
@@ -50,7 +51,8 @@ class OnlineState(NamedTuple):
             the states of client work, sums and server optimizer.
         index: the index of the candidate in force in the list of candidates, int32.
         correct: the number of examples that the model got right when it was chosen,
-            int32; -1 before the first round, and where nothing is judged.
+            int32; -1 before the first round, where nothing is judged, and where
+            `set_model_weights` has replaced the model.
     """
 
     learning: Any
@@ -112,7 +114,9 @@ def chosen(
     metrics = collections.OrderedDict(
         client_work=trained["metrics"]["client_work"],
         aggregator=collections.OrderedDict(
-            trained["metrics"]["aggregator"], score=stepped["score"]
+            trained["metrics"]["aggregator"],
+            score=stepped["score"],
+            coefficients=stepped["coefficients"],
         ),
         finalizer=collections.OrderedDict(update_rejected=stepped["update_rejected"]),
     )
@@ -207,11 +211,15 @@ class OnlineAdjustedFedAvg:
         return state.learning.global_model_weights
 
     def set_model_weights(self, state: OnlineState, weights: Any) -> OnlineState:
-        """Returns the state with another model, as of a `LearningProcess` of TFF's."""
+        """Returns the state with another model, as of a `LearningProcess` of TFF's.
+
+        How many examples the new model classifies correctly is not known: the next
+        round searches as the first one does, from the candidate in force.
+        """
         type_ = self.parts.round_parts.weights_type
         made = tff.tensorflow.computation(lambda given: given, type_)(weights)
         learning = state.learning._replace(global_model_weights=made)
-        return state._replace(learning=learning)
+        return state._replace(learning=learning, correct=np.int32(-1))
 
     def check_judges(self, judges: Sequence[Any]) -> None:
         """Raises a `ValueError` where a federated judge is given no data."""
@@ -295,7 +303,8 @@ def build_online_adjusted_fed_avg(
             orderings of the same criteria, tested in the order of
             `search.orderings`. Default: the declared criteria, in their order.
         candidates: scores to search in the place of orderings.
-        first: the candidate in force in the first round; by default the first.
+        first: the candidate in force in the first round, if `priority` does not name
+            it; by default the first.
         others: scores that are not searched, and whose models follow from the sums,
             too; see `counterfactuals`.
         criteria: the criteria the clients measure, codes or `Criterion`s.
@@ -316,7 +325,8 @@ def build_online_adjusted_fed_avg(
         `get_model_weights(state)`, `set_model_weights(state, weights)`.
 
     Raises:
-        ValueError: as `build_prioritized_fed_avg`; an unknown policy; more than
+        ValueError: as `build_prioritized_fed_avg`; an unknown policy; `first` is not
+            among the candidates; more than
             `search.MAX_CRITERIA` criteria to order; sums that hide what clients
             send, without a judge that keeps to them: the default one returns exact
             counts, and a secure sum for all together only.
@@ -365,27 +375,29 @@ def build_parts(
     sums: SumOptions,
 ) -> OnlineParts:
     """Checks and builds the parts; args are of `build_online_adjusted_fed_avg`."""
-    found = criteria_lib.resolve(criteria)
-    codes = [criterion.code for criterion in found]
-    index = 0
-    if candidates is None:
+    measured = criteria_lib.resolve(criteria)
+    codes = [criterion.code for criterion in measured]
+    for name, value in {"candidates": candidates, "first": first}.items():
+        if priority is not None and value is not None:
+            raise ValueError(f"give either priority or {name}, not both")
+    if candidates is not None:
+        candidates = arguments.scores_over("candidates", candidates, codes)
+        if not candidates:
+            raise ValueError("there are no candidates to search")
+        in_force = candidates[0]
+    else:
         in_force = arguments.resolve_score(priority, None, codes)
         names = [codes[column] for column in sorted(in_force.columns)]
         candidates = [prioritized(order, codes) for order in search.orderings(names)]
-        index = [score.columns for score in candidates].index(in_force.columns)
-    elif priority is not None:
-        raise ValueError("give either priority or candidates, not both")
-    elif not candidates:
-        raise ValueError("there are no candidates to search")
-    elif first is not None:
-        if first not in candidates:
-            raise ValueError(f"the score {first.label!r} is not among the candidates")
-        index = list(candidates).index(first)
-    basis = Basis.of(len(found), [*candidates, *others])
+    if first is not None:
+        (in_force,) = arguments.scores_over("first", [first], codes)
+    index = _index_of(in_force, candidates)
+    others = arguments.scores_over("others", others, codes)
+    basis = Basis.of(codes, [*candidates, *others])
     mean = PrioritizedMeanFactory(codes, candidates[index], basis=basis, sums=sums)
     parts = build_round_parts(
         model,
-        found,
+        measured,
         mean,
         training,
         client_optimizer=client_optimizer,
@@ -398,6 +410,22 @@ def build_parts(
     return OnlineParts(
         tuple(candidates), index, parts, initialize, train, _build_step(parts)
     )
+
+
+def _index_of(in_force: Score, candidates: Sequence[Score]) -> int:
+    """Returns the index of the equal candidate, else of one of the same terms."""
+
+    def terms(score: Score) -> Any:
+        return score.products, score.minima, score.step
+
+    equal = [i for i, score in enumerate(candidates) if score == in_force]
+    others = [i for i, s in enumerate(candidates) if terms(s) == terms(in_force)]
+    if not equal + others:
+        raise ValueError(
+            f"first is the score {in_force.label!r}, which is not among the candidates "
+            f"{'; '.join(score.label for score in candidates)}"
+        )
+    return (equal + others)[0]
 
 
 def _build_initialize(
@@ -463,7 +491,8 @@ def _build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
 
     Its arguments are the candidate's coefficients `a_S`, float32 [B], the sums, the
     optimizer's state and the weights; its result the same weights and state after the
-    step, `update_rejected`, and `score`, the sum of the clients' scores.
+    step, `update_rejected`, `score`, the sum of the clients' scores, and the
+    `coefficients` by the names of their sums.
     """
     basis = parts.mean.plan.basis
 
@@ -480,6 +509,7 @@ def _build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
             optimizer=optimizer_state,
             update_rejected=rejected,
             score=score,
+            coefficients=named_coefficients(basis, coefficients),
         )
 
     return step

@@ -91,15 +91,19 @@ def build_prioritized_fed_avg(
         M = <distributor=<>,
              client_work=<train=<clients=int32, excluded=int32, examples=int32,
                                  loss_sum=float32, ...>>,
-             aggregator=<totals=float32[m], monomials=float32[B],
-                         score=float32, model_sums=..., scalar_sums=...>,
+             aggregator=<totals=float32[m], monomials=float32[B], score=float32,
+                         coefficients=<...>, normalization=<...>,
+                         model_sums=..., scalar_sums=...>,
              finalizer=<update_rejected=int32>>
 
     The model's metrics (such as those of a Keras model) follow `loss_sum` by name, with
     the values that TFF's `build_weighted_fed_avg` reports. `totals` are the sums of the
     criteria, which declared ranges normalize first. `monomials` are the sums of the
     `r_S[k]`, which two stages compute of normalized criteria. `score` is the sum of the
-    scores. An aggregator's measurements replace these three.
+    scores. `coefficients` are those of the score in force by the names of the sums, as
+    `<products=<LD=1, DS.LD=1>>`. `normalization` has what the criteria are divided by,
+    or their ranges, under the name of the method. An aggregator's measurements replace
+    these.
 
     Monomials are float32. A client is left out if its criteria multiply to more than
     1e30, or to less than 1e-30 while none of them is 0. A client whose update or
@@ -122,8 +126,9 @@ def build_prioritized_fed_avg(
             takes the weighted mean as it is (PMC eq. 2 has the rate).
         priority: the codes of criteria, most important first: the prioritized score.
             `("DS",)` is federated averaging. Default: the criteria in their order.
-        score: any other score over the columns of `criteria`, in the place of
-            `priority`.
+        score: any other score over `criteria`, instead of `priority`. Its codes are
+            those of `criteria`, whichever columns it was built over; columns that were
+            named by number are those of `criteria` as they stand.
         aggregator: any factory of TFF's, or `aggregation.BASELINES[name]()`, in the
             place of a score. The weight of an update is the client's number of
             examples, float32: DS has to be among the criteria, and only DS counts. A
@@ -131,8 +136,9 @@ def build_prioritized_fed_avg(
             unweighted factory cannot distinguish it from an update of 0.
         criteria: the m criteria the clients measure, codes or `Criterion`s.
         basis: the sums to make; by default those the score needs. With
-            `Basis.all_subsets(m)` every ordering follows (`with_score`), and with
-            its `minima` every OWA and Choquet integral.
+            `Basis.all_subsets(codes)` every ordering follows (`with_score`), and with
+            its `minima` every OWA and Choquet integral. Its codes have to be those of
+            `criteria`, in their order.
         sums: normalization, clipping, secure sums, privacy. With an aggregator only
             `clip_norm` can be given.
         client_step: of an aggregator: what a client does with its trained model before
@@ -148,7 +154,8 @@ def build_prioritized_fed_avg(
         A `tff.learning.templates.LearningProcess`.
 
     Raises:
-        ValueError: a criterion is unknown, named twice, negative or no scalar,
+        ValueError: a criterion is unknown, named twice, negative or no scalar, the
+            score weighs by one that is not among them, codes have no order, as a set,
             the basis does not cover the score, the process would not be deployable,
             arguments exclude each other, or a number is out of range; the message
             names it.
@@ -220,15 +227,24 @@ def with_score(state: Any, basis: Basis, score: Score) -> Any:
 
     Args:
         state: a state of a process built with this basis.
-        basis: the basis of the process.
+        basis: the basis of the process, over the codes of its criteria, as
+            `Basis.all_subsets(("DS", "LD"))`; of a number of criteria it takes scores
+            by column numbers alone.
         score: a score the basis covers.
 
     Returns:
         A state that differs in the score's coefficients alone.
 
     Raises:
-        ValueError: the basis does not cover the score.
+        ValueError: the basis does not cover the score, or does not know its codes.
     """
+    coefficients = basis.coefficients(score)
+    if any(score.criteria) and not basis.criteria:
+        raise ValueError(
+            f"the score {score.label!r} is by codes, and the basis does not say which "
+            "column has which: build the process with one over the codes of its "
+            'criteria, as Basis.all_subsets(("DS", "LD"))'
+        )
     aggregator = dict(state.aggregator)
-    aggregator["coefficients"] = basis.coefficients(score)
+    aggregator["coefficients"] = coefficients
     return state._replace(aggregator=type(state.aggregator)(aggregator))

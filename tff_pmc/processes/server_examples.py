@@ -68,13 +68,25 @@ def build_server_judge(
 
 
 def f1_of_classes(confusion: tf.Tensor) -> tf.Tensor:
-    """Computes F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for an absent class.
+    """Computes F1 of each class, `2 TP / (2 TP + FP + FN)`.
 
-    The confusion has the numbers of examples by label (rows) and answer (columns).
+    The confusion has the numbers of examples by label (rows) and prediction (columns).
+    F1 is NaN for a class that no example has and none is predicted as.
     """
     counts = tf.cast(confusion, tf.float32)
-    there_and_answered = tf.reduce_sum(counts, 0) + tf.reduce_sum(counts, 1)
-    return tf.math.divide_no_nan(2 * tf.linalg.diag_part(counts), there_and_answered)
+    there_or_predicted = tf.reduce_sum(counts, 0) + tf.reduce_sum(counts, 1)
+    f1 = tf.math.divide_no_nan(2 * tf.linalg.diag_part(counts), there_or_predicted)
+    return tf.where(there_or_predicted > 0, f1, np.nan)
+
+
+def class_weights_of(confusion: tf.Tensor, epsilon: float) -> tf.Tensor:
+    """Computes AdaFed's class weights, `1 / (F1 + epsilon)` (section 3.1).
+
+    A class without examples at the server has the weight 1, as all have in the first
+    round: what the model makes of such a class is not known.
+    """
+    is_there = tf.reduce_sum(confusion, 1) > 0
+    return tf.where(is_there, 1.0 / (f1_of_classes(confusion) + epsilon), 1.0)
 
 
 def build_class_weight_distributor(
@@ -89,7 +101,7 @@ def build_class_weight_distributor(
     The first round has the loss as it is: all class weights are 1. In every later one
     the server measures the model it is about to send, which is the one that the round
     before ended with (AdaFed's Algorithm 1, lines 10 to 12), and sends
-    `1 / (F1_c + epsilon)` with it, so that clients work on the classes it is bad at.
+    `class_weights_of` with it, so that clients work on the classes it is bad at.
     The state is the number of rounds done.
     """
     if not epsilon > 0:
@@ -101,7 +113,7 @@ def build_class_weight_distributor(
     def with_class_weights(rounds_done, weights):
         class_weights = tf.cond(
             rounds_done > 0,
-            lambda: 1.0 / (f1_of_classes(confusion(weights)) + epsilon),
+            lambda: class_weights_of(confusion(weights), epsilon),
             lambda: tf.ones([num_classes]),
         )
         sent = collections.OrderedDict(weights=weights, class_weights=class_weights)

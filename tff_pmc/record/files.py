@@ -130,6 +130,32 @@ def make_empty_folder(path: str, or_else: str = "") -> None:
             )
 
 
+def make_new_folder(path: str) -> str:
+    """Makes a folder that no other process has made; returns its path.
+
+    It is the path, or where that is taken `path-2`, `path-3` and so on.
+    """
+    number = 1
+    while True:
+        new = path if number == 1 else f"{path}-{number}"
+        list_folder(os.path.dirname(path) or ".")
+        try:
+            os.mkdir(new)  # In one step: it fails where the folder is there already.
+            return new
+        except FileExistsError:
+            number += 1
+        except FileNotFoundError:  # Another process has removed the one above again.
+            continue
+        except OSError as error:
+            raise RecordError(f"{new}: {error.strerror}") from error
+
+
+def remove_if_empty(path: str) -> None:
+    """Removes a folder without content, and those above it that are empty then."""
+    with contextlib.suppress(OSError):
+        os.removedirs(path)
+
+
 def list_folder(path: str) -> list[str]:
     """Returns the names in a folder, which is made when it is not there."""
     try:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from leaf_data.errors import one_line
+from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
 from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
@@ -43,7 +44,8 @@ OF_RUNS = (
         "data_name",
         "data_clients",
     ),
-    *("data_source", "data_options", "versions", "path"),
+    *("data_source", "data_options", "data_inputs", "data_classes"),
+    *("versions", "path"),
 )
 """The columns of `Results.runs` that are no settings."""
 
@@ -63,8 +65,9 @@ class Results:
             `running` or `interrupted`), `ended_early` (why, if a callback ended the
             run before its last round), `data_name`, `data_clients`, `data_source`,
             `data_options` (a dict), `versions` (a dict), `path` (its folder, empty
-            where it has none), and a column for each setting by the name of its flag;
-            lists are tuples. What a run did not record is NaN.
+            where it has none), `data_inputs` and `data_classes` (the names of inputs
+            and classes, where a run's data has such), and a column for each setting by
+            the name of its flag; lists are tuples. What a run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
         about: what `run.json` or `experiment.json` of all the runs has, such as
             `baseline`, `command` and `remark`.
@@ -133,6 +136,12 @@ class Results:
     def timing(self) -> pd.DataFrame:
         """A row a run and round, seconds; see `tables.TIMING`."""
         return self._table("timing")
+
+    @functools.cached_property
+    def has_clients(self) -> bool:
+        """Whether all runs recorded each client's figures (`--record_clients`)."""
+        recorded = pd.MultiIndex.from_frame(self.clients[KEY])
+        return bool(pd.MultiIndex.from_frame(self.runs[KEY]).isin(recorded).all())
 
     @property
     def labels(self) -> list[str]:
@@ -223,7 +232,7 @@ class Results:
         return found
 
 
-def read_results(path: str) -> Results:
+def read_results(path: Folder) -> Results:
     """Reads the runs of a folder as data frames.
 
     Args:
@@ -238,6 +247,7 @@ def read_results(path: str) -> Results:
         RecordError: it holds no run, or a file of it is missing (then a
             `RecordMissingError`) or broken; one line names it.
     """
+    path = expand_path(path)
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
     if os.path.exists(os.path.join(path, EXPERIMENT)):
@@ -390,6 +400,11 @@ def _run_row(folder: str) -> dict[str, Any]:
             "data_clients": data.get("clients", 0),
             "data_source": data.get("origin", {}).get("source", ""),
             "data_options": data.get("options", {}),
+            **{
+                f"data_{name}": tuple(info[name])
+                for name in ("inputs", "classes")
+                if name in info
+            },
             "versions": info.get("versions", {}),
             "path": folder,
             **_tuples(settings),
@@ -477,6 +492,7 @@ def keep_results(
     `experiment.json` has what all runs share once, and what differs in the row of each.
     Equal results are equal files.
     """
+    folder = expand_path(folder)
     os.makedirs(folder, exist_ok=True)
     runs = results.runs.drop(columns="path")
     rows = [

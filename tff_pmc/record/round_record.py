@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.settings import ordered
 from tff_pmc import scores
 from tff_pmc.record.metrics import (
     Floats,
@@ -20,6 +21,8 @@ from tff_pmc.record.metrics import (
     worst_tenth,
 )
 from tff_pmc.record.tables import digits
+from tff_pmc.scores.basis import code_of
+from tff_pmc.scores.score import unaliased
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,19 +240,24 @@ def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
 
 def cohort_weights(
     metrics: Mapping[str, Any],
-    criteria: Sequence[str] = ("DS", "LD", "MD"),
+    criteria: Optional[Sequence[str]] = None,
     *,
     score: Optional[scores.Score] = None,
-    normalization: scores.Normalization = scores.SUM,
+    normalization: Optional[scores.Normalization] = None,
     clients: Optional[Sequence[Any]] = None,
 ) -> pd.DataFrame:
     """Returns which client had which weight in a round of a process.
 
+    The metrics say which criteria were measured, how they were normalized, and by which
+    score the round's model was made.
+
     Args:
         metrics: those of a round of a process with `report_cohort`.
-        criteria: the codes of the criteria, as the process was built with.
-        score: the score in force; by default the priority of `criteria`.
-        normalization: that of the process.
+        criteria: the codes of these criteria, in the order in which the table shows
+            them; by default in that of the process.
+        score: another score, whose weights are computed of the same clients. A process
+            around an `aggregator` has none of its own.
+        normalization: another normalization.
         clients: the names of the clients of the cohort, in their order; by default
             their numbers.
 
@@ -258,34 +266,72 @@ def cohort_weights(
         criteria by their codes, `excluded`, `weight`, whose sum is 1.
 
     Raises:
-        ValueError: the metrics show no criteria, or not of so many clients or codes.
+        ValueError: the metrics show no criteria, or others, or not of so many clients;
+            they name no score, and none is given; names of clients have no order.
 
     Example:
         >>> state, metrics = process.next(state, datasets)
-        >>> table = tff_pmc.cohort_weights(metrics, ("DS", "LD"), clients=names)
+        >>> table = tff_pmc.cohort_weights(metrics, clients=names)
     """
     import pandas as pd
 
-    train = metrics["client_work"]["train"]
+    train, aggregator = metrics["client_work"]["train"], metrics["aggregator"]
     if "criteria_by_client" not in train:
         raise ValueError(
             "the metrics have no clients: build the process with report_cohort"
         )
+    if "totals_by_code" not in train:
+        raise ValueError(
+            "the metrics do not name their criteria: they are of another version"
+        )
     rows = slice(int(train["clients"]))  # Of packs there may be room for more.
     raw = np.asarray(train["criteria_by_client"], float)[rows]
     excluded = np.asarray(train["excluded_by_client"])[rows] > 0
-    if raw.shape[1] != len(criteria):
+    codes = tuple(map(code_of, train["totals_by_code"]))
+    shown = codes if criteria is None else ordered("criteria", criteria)
+    column = {unaliased(code): values for code, values in zip(codes, raw.T)}
+    if {*map(unaliased, shown)} != {*column} or len(shown) != len(codes):
         raise ValueError(
-            f"criteria has {len(criteria)} codes, and each client {raw.shape[1]}"
+            f"criteria has the codes {', '.join(shown)}, and each client "
+            f"{', '.join(codes)}"
         )
-    names = range(len(raw)) if clients is None else clients
+    names = range(len(raw)) if clients is None else ordered("clients", clients)
     if len(names) != len(raw):
         raise ValueError(f"clients has {len(names)} names, and there are {len(raw)}")
-    counted = without(raw, excluded)
-    found = score or scores.prioritized(tuple(criteria), tuple(criteria))
-    weights = scores.participant_weights(counted, found, normalization)
-    columns = {"client": [*names], **dict(zip(criteria, raw.T))}
-    return pd.DataFrame(columns).assign(excluded=excluded.astype(int), weight=weights)
+    weighing: Callable[[Floats], Any] = score or _score_in_force(aggregator, codes)
+    if normalization is None:
+        normalization = _normalization_in_force(aggregator)
+    counted = pd.DataFrame(without(raw, excluded), columns=codes)
+    weights = scores.participant_weights(counted, weighing, normalization)
+    table = {"client": [*names]}
+    table |= {code: column[unaliased(code)] for code in shown}
+    return pd.DataFrame(table).assign(excluded=excluded.astype(int), weight=weights)
+
+
+def _score_in_force(
+    aggregator: Mapping[str, Any], codes: Sequence[str]
+) -> Callable[[Floats], Floats]:
+    """Returns the score by which a round's model was made, of its metrics."""
+    if not isinstance(aggregator, Mapping) or "coefficients" not in aggregator:
+        raise ValueError(
+            "the metrics name no score, as the process aggregates by another factory: "
+            'give the score that its weights follow, as score=scores.single("DS")'
+        )
+    coefficients = aggregator["coefficients"]
+    basis = scores.Basis.of_names(codes, coefficients)
+    values = np.array([a for kind in coefficients.values() for a in kind.values()])
+    return lambda c: basis.combined(c, values)
+
+
+def _normalization_in_force(aggregator: Mapping[str, Any]) -> scores.Normalization:
+    """Returns how a round's criteria were normalized; sums for another factory."""
+    if not isinstance(aggregator, Mapping):
+        return scores.SUM
+    for method, values in aggregator.get("normalization", {}).items():
+        if method == "range":
+            return scores.Normalization(method, tuple(map(tuple, values.tolist())))
+        return scores.Normalization(method)
+    return scores.SUM
 
 
 def shares_in_force(
@@ -296,4 +342,5 @@ def shares_in_force(
         included = np.isfinite(raw).all(axis=1)
         return np.asarray(included / max(int(included.sum()), 1))
     normalization = settings.aggregation.scores_normalization
-    return scores.participant_weights(raw, in_force, normalization)
+    score = in_force.over(settings.columns)
+    return scores.participant_weights(raw, score, normalization)

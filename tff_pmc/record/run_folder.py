@@ -29,6 +29,7 @@ from typing import Any, Optional
 
 from absl import logging
 
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.record import checkpoints, files
 from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
 from tff_pmc.record.record_error import RecordError
@@ -55,6 +56,8 @@ class RunFolder:
             rounds now.
         has_ended: whether a callback has ended the run that `load` has read, which was
             then cut off before it was finished.
+        new_callbacks: the classes of callbacks that the run that was there did not
+            have; empty for a new run.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class RunFolder:
         Raises:
             RecordError: the folder is none of these, or another process writes into it.
         """
-        self.path = path
+        self.path = path = expand_path(path)
         self._lengths: dict[str, int] = {}  # Of the tables, in bytes.
         self._columns: dict[str, list[str]] = {}  # Of the tables.
         self._without = False  # Metrics that the record has no column for.
@@ -95,6 +98,8 @@ class RunFolder:
         by = self._before.get("ended_by", "")
         self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
         self.finished = self.finished and not self._opened
+        called = {*description.get("callbacks", {})} if self._before else set()
+        self.new_callbacks = called - {*self._before.get("callbacks", {})}
         self._description = description
         self._json: dict[str, Any] = {}  # Empty until something is changed.
         if not self._before:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import pathlib
 import platform
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any, Optional
@@ -22,7 +19,10 @@ from tff_pmc.record.files import by_flag
 from tff_pmc.record.record_error import RecordError
 
 PLUGINS: dict[str, str] = {}
-"""The modules that `--plugin` names, and the sha256s of their files."""
+"""The modules that `--plugin` names, and the sha256s of their files and imports."""
+
+EXAMPLES = "examples_sha256"
+"""The key, in the `data` of `run.json`, of the checksum of all examples."""
 
 _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 
@@ -43,17 +43,6 @@ def versions() -> dict[str, Optional[str]]:
         except metadata.PackageNotFoundError:
             continue
     return {**found, **_of_plugins()}
-
-
-def plugin_sha256(name: str) -> str:
-    """Returns the sha256 of the file of an imported module, or of all of a package."""
-    module = sys.modules[name]
-    if not module.__file__:  # A folder that is no package.
-        return ""
-    file = pathlib.Path(module.__file__)
-    of_package = hasattr(module, "__path__")
-    files_of_it = sorted(file.parent.rglob("*.py")) if of_package else [file]
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files_of_it)).hexdigest()
 
 
 def warn_of_other_versions(
@@ -94,17 +83,25 @@ def check_same(
         (by_flag(before.get("settings", {})), by_flag(now["settings"])),
         (before.get("data", {}), now["data"]),
     ]
-    differing = [
-        f"{key}: {_short(old.get(key))} there, {_short(new.get(key))} here"
+    differing = {
+        key: f"{key}: {_short(old.get(key))} there, {_short(new.get(key))} here"
         for old, new in pairs
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
         and not _has_grown(key, old.get(key), new.get(key))
-    ]
+    }
+    examples = differing.pop(EXAMPLES, "")  # They follow from all else that differs.
     if differing:
         raise RecordError(
-            f"{path} cannot be resumed: it is another run ({'; '.join(differing)}): "
-            "give its settings, or name another folder"
+            f"{path} cannot be resumed: it is another run "
+            f"({'; '.join(differing.values())}): give its settings, or name another "
+            "folder"
+        )
+    if examples:
+        raise RecordError(
+            f"{path} cannot be resumed: its settings load other examples now "
+            f"({examples}): a file, a plug-in or a module that it imports has changed: "
+            "restore it, or name another folder"
         )
     return any(old != new for old, new in pairs)
 
@@ -136,6 +133,8 @@ def _has_grown(key: str, old: Any, new: Any) -> bool:
     lists = isinstance(old, list) and isinstance(new, list)
     if key == "baseline":  # It is of the tables.
         return True
+    if key == EXAMPLES:  # An earlier version did not record it.
+        return old is None
     if key == "initial_weights":  # The same file, wherever it is.
         return lists and old[1:] == new[1:]
     if key == "rounds":

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from leaf_data.errors import one_line
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.record.metrics import PERCENTILES
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
@@ -47,6 +48,9 @@ rounds without one."""
 
 PACKED = ".gz"
 """The ending of the name of a table that is stored compressed."""
+
+WEIGHT_BOUNDS = ("weight_largest", "weight_smallest")
+"""What trackers are given with a row of rounds; see `FinishedRound.numbers`."""
 
 _DTYPES = {
     **{TEXT: "str", FLAG: "int64"},
@@ -80,6 +84,7 @@ class Table(NamedTuple):
     criteria by their codes, and in `rounds` the metrics of the model. They stand before
     the column `before`. Columns that are not declared are read as `others_kind`: as
     NUMBER, or as TEXT, which becomes numbers where all of a column are numbers.
+    `beside` names what callbacks are given with the values of a row.
     """
 
     name: str
@@ -88,16 +93,27 @@ class Table(NamedTuple):
     others: Callable[[RoundRecord], Mapping[str, Any]] | None = None
     before: str = ""
     others_kind: str = TEXT
+    beside: Sequence[str] = ()
 
     def add(self, column: Column) -> None:
         """Adds a column, which every run has that is made afterwards.
 
         Raises:
-            ValueError: the table has a column of this name.
+            ValueError: the table, or what reads it, has a column of this name.
         """
-        if column.name in ["round", *(one.name for one in self.columns)]:
+        if column.name in self.reserved:
             raise ValueError(f"{self.name}.csv has a column {column.name} already")
         self.columns.append(column)
+
+    @property
+    def reserved(self) -> set[str]:
+        """The names that none of the `others` may have.
+
+        They are those of its columns, of the columns that `read_results` adds, and of
+        `beside`.
+        """
+        names = (column.name for column in self.columns)
+        return {"seed", "label", "round", *self.beside, *names}
 
     def rows(self, record: RoundRecord) -> list[dict[str, Any]]:
         """Returns the rows of a round, as they are written."""
@@ -120,7 +136,7 @@ class Table(NamedTuple):
 
     def path(self, folder: str) -> str:
         """Returns the file of the table in a folder, packed or not; empty for none."""
-        plain = os.path.join(folder, f"{self.name}.csv")
+        plain = os.path.join(expand_path(folder), f"{self.name}.csv")
         return next(filter(os.path.exists, (plain, plain + PACKED)), "")
 
     def read(self, folder: str) -> pd.DataFrame:
@@ -267,7 +283,8 @@ ROUNDS = Table(
         Column("testing_rounds", COUNT, lambda r: len(r.outcome.tested)),
         Column("train_bytes", COUNT, lambda r: r.train_bytes),
         Column("test_bytes", COUNT, lambda r: r.test_bytes),
-        Column("macro_f1", SHARE, lambda r: round(r.f1.mean(), 6), _has_server),
+        # Of the classes that are there or were predicted; the others are NaN.
+        Column("macro_f1", SHARE, lambda r: round(np.nanmean(r.f1), 6), _has_server),
         Column(
             "validation_correct",
             COUNT,
@@ -307,6 +324,7 @@ ROUNDS = Table(
         name: "" if value is None else value for name, value in r.model_metrics.items()
     },
     before="train_loss",
+    beside=WEIGHT_BOUNDS,
 )
 
 CLIENTS = Table(

@@ -187,11 +187,14 @@ def _draw(
 
 
 def _mark(axes: Any, groups: Groups) -> set[int]:
-    """Marks rounds to targets on mean curves; returns the targets that are marked."""
+    """Marks rounds to targets on mean curves; returns the targets that are marked.
+
+    As the drawn line, a mean ends with the run that ended first.
+    """
     marked: set[int] = set()
     for name, variants in groups.items():
         for runs in variants.values():
-            curve = pd.concat(_curves(runs), axis=1).mean(axis=1)
+            curve = pd.concat(_curves(runs), axis=1, join="inner").mean(axis=1)
             marked |= mark_rounds(axes, runs, styles.style_of(name), curve)
     return marked
 
@@ -219,7 +222,7 @@ def mark_rounds(
     means = found.groupby("target")["rounds"].agg(
         lambda rounds: rounds.mean(skipna=False)
     )
-    ours = means.dropna().to_dict()
+    ours = means[means <= last].to_dict()
     # Theirs are larger, to be seen where ours is in the same round; and a square's
     # circle is drawn into it, where two targets are of one round.
     marks = [(*mark, "white", 30) for mark in sorted(theirs.items(), reverse=True)]

@@ -25,6 +25,7 @@ from typing import Any, Optional
 import pandas as pd
 
 from leaf_data.errors import one_line
+from leaf_data.formats.data_files import expand_path
 from tff_pmc import project_files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
@@ -367,7 +368,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         prog="python -m tff_pmc.reports.claims_page",
         description="Judges the papers' claims by kept runs.",
     )
-    parser.add_argument("folder", nargs="?", default=RESULTS, help="of the runs")
+    parser.add_argument(
+        "folder", nargs="?", type=expand_path, default=RESULTS, help="of the runs"
+    )
     parser.add_argument("--csv", action="store_true", help="the table, not the page")
     parser.add_argument("--results", action="store_true", help="the page of results")
     parser.add_argument("--paper", default="", help="the claims of this one alone")

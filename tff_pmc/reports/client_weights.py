@@ -45,14 +45,16 @@ def report(results: Results) -> Report:
 
 
 def relative_weights(results: Results) -> pd.DataFrame:
-    """Returns the cohorts' rows with `relative`, the weight where an equal one is 1.
+    """Returns the cohorts' weights with `relative`, the weight where an equal one is 1.
 
-    Clients that were left out (`excluded`) are not among them.
+    The columns are `seed`, `label`, `round`, `client`, `weight` and `relative`.
+    Excluded clients are not among the rows.
     """
     cohort = results.cohort
     counted = cohort[cohort["excluded"] == 0].dropna(subset=["weight"])
     size = counted.groupby([*KEY, "round"])["weight"].transform("size")
-    return counted.assign(relative=counted["weight"] * size)
+    columns = counted[[*KEY, "round", "client", "weight"]]
+    return columns.assign(relative=counted["weight"] * size)
 
 
 @figures.styled

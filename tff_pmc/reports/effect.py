@@ -33,7 +33,7 @@ from tff_pmc.reports.rounds_to_target import (
     early_ends,
     reach_of,
     reach_rule,
-    targets_of,
+    recorded_targets,
 )
 
 FIRST_ROUNDS = 5
@@ -42,9 +42,7 @@ FIRST_ROUNDS = 5
 WEIGHTS = (*FIGURES, "from_first")
 """The columns on the weights of orderings."""
 
-_LATE = (
-    "Accuracy: the mean over the second half of the rounds; for rounds, less is better"
-)
+_LATE = "{}: the mean over the second half of the rounds; for rounds, less is better"
 _BEST = "The best round is chosen on the examples that are reported"
 
 Values = dict[str, "pd.Series[float]"]
@@ -77,6 +75,8 @@ def report(results: Results, kind: Kind) -> Report:
       rounds, that of the best round and that of the last;
     - of their spread: `accuracy` as of orderings, that of each round's worst tenth of
       the clients, Jain's index, and the rounds to the first target.
+
+    Without each client's figures on record those of accuracy alone are left.
 
     A run that never reaches a target has a count of rounds that is only known to be
     larger than its length: it is censored. Where either side is, under any seed, a mean
@@ -189,7 +189,7 @@ def _of_orderings(results: Results, column: str) -> Values:
     return {
         column: measures.second_half(results, column),
         f"best {column.replace('_', ' ')}": measures.best_round(results, column),
-        **_rounds_to(results, targets_of(results)),
+        **_rounds_to(results, recorded_targets(results)),
     }
 
 
@@ -207,13 +207,15 @@ def _of_algorithms(results: Results, column: str) -> Values:
 
 
 def _of_spread(results: Results, column: str) -> Values:
+    if not results.has_clients:
+        return {column: measures.second_half(results, column)}
     shown = {"worst_tenth": "worst tenth", "jain_index": "Jain's index"}
     figures = summary.spread_by_round(results).rename(columns=shown)
     names = [name for name in shown.values() if name in figures]
     rounds = results.rounds.join(figures[names], on=[*KEY, "round"])
     with_figures = summary.with_rounds(results, rounds)
     late = {name: measures.second_half(with_figures, name) for name in (column, *names)}
-    return {**late, **_rounds_to(results, targets_of(results)[:1])}
+    return {**late, **_rounds_to(results, recorded_targets(results)[:1])}
 
 
 def _rounds_to(results: Results, targets: Sequence[int]) -> Values:
@@ -252,7 +254,7 @@ def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
         f"{len(results.seeds)}, to compare the means with.",
         "A seed decides the initial weights, the cohorts, the batches and what of the "
         "data is drawn at random.",
-        f"{kind.note}.{rule}",
+        f"{kind.note.format(summary.word_of(results).capitalize())}.{rule}",
     ]
     return [
         Items(notes),

@@ -14,6 +14,7 @@ import dataclasses
 import os
 from collections.abc import Iterator
 
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.reports import Report
 from tff_pmc.reports.latex import latex
 
@@ -67,6 +68,7 @@ def write(report: Report, folder: str, about: str = "") -> str:
     The folder is made if need be, and files of the same names are replaced. `about`
     is what LaTeX captions name as the report's subject; see `latex.latex`.
     """
+    folder = expand_path(folder)
     os.makedirs(folder, exist_ok=True)
     forms = current()
     options = {"float_format": f"%.{report.digits}g"} if report.digits else {}

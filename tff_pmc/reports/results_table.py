@@ -18,8 +18,8 @@ from tff_pmc.reports.rounds_to_target import (
     gains_over,
     reach_of,
     reach_rule,
+    recorded_targets,
     rounds_to_target,
-    targets_of,
 )
 
 AVERAGE = "Avg."
@@ -33,19 +33,22 @@ _TITLES = {
 def report(results: Results) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`.
 
-    It is of one seed. A regression has no targets, and the last and the best losses.
+    It is of one seed. A regression has no targets, and the last and the best losses;
+    runs that recorded no clients have the last and the best accuracies.
     """
     if len(results.seeds) > 1:
         return Report()
     of_classes = summary.measure_of(results) is ACCURACY
     tidy = tidy_rows(results)
-    notes = [*conditions(results), reach_rule(reach_of(results)), *caveats(results)]
+    rule = [reach_rule(reach_of(results))] if results.has_clients else []
+    notes = [*conditions(results), *rule, *caveats(results)]
+    title = "Rounds to target" if results.has_clients else "Accuracies"
     table = pd.concat([tidy, summary.tidy_rows(results)])
     groups = tidy.groupby("quantity", sort=False)
     parts: dict[str, pages.Grid] = {_TITLES[str(q)]: _lines(of) for q, of in groups}
     made = pages.report(
         "results",
-        "Rounds to target" if of_classes else "Losses",
+        title if of_classes else "Losses",
         notes if of_classes else conditions(results),
         parts,
         with_caveat(table, results),
@@ -64,7 +67,7 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     reached). The gains need a run whose ordering is DS alone: of `LD, drawn by size`
     that is `DS, drawn by size`.
     """
-    targets, labels = targets_of(results), results.labels
+    targets, labels = recorded_targets(results), results.labels
     found = rounds_to_target(results, targets) if targets else pd.DataFrame()
     reached = {
         label: found[found["label"] == label].set_index(["target", "devices"])["rounds"]

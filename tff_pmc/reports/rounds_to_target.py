@@ -52,13 +52,13 @@ def rounds_to_target(
         `rounds` from 1, NaN where the run did not reach it.
 
     Raises:
-        ClientsLeftOutError: the runs recorded no clients.
+        ClientsLeftOutError: a run recorded no clients.
         RecordError: the runs have different rules, and `reach` names none; or they
             have losses in the place of accuracy.
     """
     rule = reach or reach_of(results)
     clients = results.clients
-    if not len(clients):
+    if not results.has_clients:
         raise ClientsLeftOutError
     if "correct" not in clients:
         raise RecordError(
@@ -163,8 +163,13 @@ def early_ends(results: Results) -> list[str]:
 
 
 def caveats(results: Results) -> list[str]:
-    """Returns, in words, which runs ended early, and how many devices have no tests."""
+    """Returns, in words, which runs ended early, and how many devices have no tests.
+
+    Where a run recorded no clients, it is said what is missing by that.
+    """
     notes = early_ends(results)
+    if not results.has_clients:
+        return [*notes, f"There are no rounds to target: {ClientsLeftOutError()}."]
     sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
     counts = sizes.eq(0).groupby(level=KEY, sort=False).sum()
     if not counts.any():
@@ -181,3 +186,8 @@ def targets_of(results: Results) -> tuple[int, ...]:
     if ACCURACY.mean not in results.rounds:
         return ()
     return tuple(results.setting("targets", ()))
+
+
+def recorded_targets(results: Results) -> tuple[int, ...]:
+    """Returns the targets for which the record has rounds; none without clients."""
+    return targets_of(results) if results.has_clients else ()

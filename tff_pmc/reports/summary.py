@@ -42,8 +42,8 @@ from tff_pmc.reports.pages import (
 from tff_pmc.reports.rounds_to_target import (
     HALF,
     caveats,
+    recorded_targets,
     rounds_to_target,
-    targets_of,
 )
 
 
@@ -84,9 +84,8 @@ COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
 
 _TITLES = {
-    ACCURACY.mean: "Accuracy over all test examples, and how it is spread over the "
-    "clients",
-    LOSS.mean: "Loss over all test examples, and how it is spread over the clients",
+    ACCURACY.mean: "Accuracy over all test examples",
+    LOSS.mean: "Loss over all test examples",
 }
 _NOTES = {
     ACCURACY.mean: "best: the round of the highest accuracy, which is chosen on the "
@@ -116,6 +115,11 @@ def measure_of(results: Results) -> Metric:
             else "the runs have neither accuracies nor losses"
         )
     return found[0]
+
+
+def word_of(results: Results) -> str:
+    """Returns the word for what the models are measured by: accuracy, or loss."""
+    return _WORDS[measure_of(results).mean]
 
 
 def spread_of(measure: Metric) -> Mapping[str, Spread]:
@@ -167,8 +171,7 @@ def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
         ClientsLeftOutError: a run recorded no clients.
     """
     measure, clients = measure_of(results), results.clients
-    keys = pd.MultiIndex.from_frame(results.runs[KEY])
-    if not keys.isin(pd.MultiIndex.from_frame(clients[KEY])).all():
+    if not results.has_clients:
         raise ClientsLeftOutError
     if rounds is not None:
         clients = clients[
@@ -192,8 +195,8 @@ def last_and_best(results: Results) -> pd.DataFrame:
     """Returns the figures of the `last` and the `best` round of each run.
 
     The index is the seed, the label, and which of the two it is. The columns are the
-    `round`, from 1, its `accuracy` (or `test_loss`), and those of `SPREAD`. The last
-    round is the last that was tested.
+    `round`, from 1, its `accuracy` (or `test_loss`), and those of `SPREAD`, if all runs
+    recorded their clients. The last round is the last that was tested.
     """
     measure, places = measure_of(results), {}
     groups = dict(list(unrounded(results).rounds.groupby(KEY, sort=False)))
@@ -211,6 +214,8 @@ def last_and_best(results: Results) -> pd.DataFrame:
         places, orient="index", columns=["round", measure.mean]
     )
     table.index = pd.MultiIndex.from_tuples(table.index, names=[*KEY, "which"])
+    if not results.has_clients:
+        return table
     rounds = pd.MultiIndex.from_arrays(
         [table.index.get_level_values(name) for name in KEY] + [table["round"]]
     )
@@ -271,10 +276,12 @@ def text(results: Results) -> str:
     A run whose last round is its best has one line, the others have two.
     """
     measure = measure_of(results)
+    table = last_and_best(results)
     spread = {name: one.title for name, one in spread_of(measure).items()}
     titles = {measure.mean: _WORDS[measure.mean], **spread}
+    titles = {name: title for name, title in titles.items() if name in table}
     lines = [["", "", "round", *titles.values()]]
-    for (_, label), part in last_and_best(results).groupby(level=KEY, sort=False):
+    for (_, label), part in table.groupby(level=KEY, sort=False):
         found = part.droplevel(KEY)
         if found["round"].nunique() == 1:
             found = found.iloc[:1].rename({"last": "last and best"})
@@ -287,7 +294,10 @@ def text(results: Results) -> str:
         tested, every = int((of_run > 0).sum()), len(of_run)
         few = f" of {every}, who have tests" if tested < every else ""
         clients[f"{tested}{few}"] = None
-    title = f"{_TITLES[measure.mean]} ({' or '.join(clients)})"
+    title = _TITLES[measure.mean]
+    if results.has_clients:
+        title = f"{title}, and how it is spread over the clients"
+        title = f"{title} ({' or '.join(clients)})"
     parts = [title, grid_text(lines, 2), _NOTES[measure.mean], _left_out(results)]
     return "\n".join(filter(None, parts))
 
@@ -316,7 +326,7 @@ def over_seeds(results: Results) -> pd.DataFrame:
     `highest`. Where some seeds do not have a figure, as a target that they do not
     reach, there is no mean.
     """
-    count, targets = len(results.seeds), targets_of(results)
+    count, targets = len(results.seeds), recorded_targets(results)
     figures = tidy_rows(results)
     if targets:
         rounds = [
@@ -336,18 +346,21 @@ def over_seeds(results: Results) -> pd.DataFrame:
 def _page(results: Results, table: pd.DataFrame) -> Page:
     """Returns the page of `over_seeds`."""
     measure, count = measure_of(results), len(results.seeds)
-    word, targets = _WORDS[measure.mean], targets_of(results)
+    word, targets = _WORDS[measure.mean], recorded_targets(results)
     shown = {
         f"last_{measure.mean}": f"last {word}",
         f"best_{measure.mean}": f"best {word}",
         **{f"last_{name}": one.title for name, one in spread_of(measure).items()},
     }
+    recorded = {*table.index.get_level_values("quantity")}
+    shown = {name: title for name, title in shown.items() if name in recorded}
     goals = {f"rounds_to_{target}": f"{target} %" for target in targets}
     parts = {
         f"The last round; best {word}: the best round": shown,
         "Rounds until half of the devices reach the target": goals,
     }
-    blocks: list[Block] = [Items([_CELLS, *(caveats(results) if targets else ())])]
+    notes = caveats(results) if targets or not results.has_clients else ()
+    blocks: list[Block] = [Items([_CELLS, *notes])]
     for heading, names in parts.items():
         grid = [["", *names.values()]]
         for label in results.labels:

@@ -17,6 +17,8 @@ from tff_pmc.runtime import lost_rounds
 
 # The message of `check_not_negative` as TensorFlow shows it, each part in brackets.
 _NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
+# That of `check_room`.
+_TOO_SMALL = re.compile(r"\w+=\d+ is too small: [^\]\n]*(\] \[\d+)\]")
 # The message of TensorFlow's sparse cross entropy.
 _LABEL = re.compile(r"label value of (-?\d+) which is outside .*?\[0, (\d+)\)")
 _TFF = "tensorflow_federated"
@@ -46,8 +48,9 @@ class EngineContext(tff.program.FederatedContext):
         """Invokes `comp` and waits.
 
         A criterion that is negative is a `CriterionError`, and a label that the model
-        has no class for a `ValueError`; both name the client. A round that left the
-        model as it was is warned of, once for each reason.
+        has no class for a `ValueError`; both name the client. More clients than an
+        argument of the computation's builder allows are a `ValueError` that names it. A
+        round that left the model as it was is warned of, once for each reason.
         """
         try:
             result = self._call(comp, arg)
@@ -57,6 +60,8 @@ class EngineContext(tff.program.FederatedContext):
             if found := _NEGATIVE.search(str(error)):
                 words = found[0].replace("] [", " ").rstrip("]")
                 raise CriterionError(words) from error
+            if found := _TOO_SMALL.search(str(error)):
+                raise ValueError(found[0].replace("] [", " ").rstrip("]")) from error
             if found := _LABEL.search(str(error)):
                 label, classes = map(int, found.groups())
                 raise ValueError(

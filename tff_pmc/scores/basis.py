@@ -12,13 +12,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Union
 
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.scores.score import Score, Subset
+from leaf_data.settings import ordered
+from tff_pmc.scores.score import Score, Subset, named, unaliased
 from tff_pmc.scores.weights import Normalization
+
+Criteria = Union[int, Sequence[str]]
+"""The codes of the criteria in the order of the columns, or their number alone."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,12 +40,15 @@ class Basis:
             they come after the monomials, and cost the same.
         steps: whether scores may set the step's length, which follows from
             the totals.
+        criteria: the code of each column, by which scores are understood; empty if
+            the basis was built of a number of criteria.
     """
 
     num_criteria: int
     summed: tuple[Subset, ...]
     minima: tuple[Subset, ...] = ()
     steps: bool = False
+    criteria: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         columns = {i for subset in self._entries for i in subset}
@@ -47,49 +56,123 @@ class Basis:
             raise ValueError(
                 f"a basis over {self.num_criteria} criteria cannot sum {self._entries}"
             )
+        if self.criteria and len({*self.criteria}) != self.num_criteria:
+            raise ValueError(
+                f"a basis over {self.num_criteria} criteria needs as many codes, each "
+                f"once, got {', '.join(self.criteria)}"
+            )
 
     @property
     def _entries(self) -> tuple[Subset, ...]:
         return self.summed + self.minima
 
     @classmethod
-    def of(cls, num_criteria: int, scores: Sequence[Score]) -> Basis:
-        """Builds the smallest basis for these scores."""
-        products = {subset for score in scores for subset in score.products}
-        minima = {subset for score in scores for subset in score.minima}
+    def of(cls, criteria: Criteria, scores: Sequence[Score]) -> Basis:
+        """Builds the smallest basis for these scores.
+
+        A `ValueError` names a code that a score has and the criteria lack.
+        """
+        num_criteria, codes = _number_and_codes(criteria)
+        over = [score.over(codes) if codes else score for score in scores]
+        products = {subset for score in over for subset in score.products}
+        minima = {subset for score in over for subset in score.minima}
         return cls(
             num_criteria,
             tuple(sorted(products, key=_size_then_columns)),
             tuple(sorted(minima, key=_size_then_columns)),
-            any(score.step for score in scores),
+            any(score.step for score in over),
+            codes,
         )
 
     @classmethod
-    def singles(cls, num_criteria: int) -> Basis:
+    def singles(cls, criteria: Criteria) -> Basis:
         """Builds the basis of the criteria by themselves."""
-        return cls(num_criteria, tuple((column,) for column in range(num_criteria)))
+        num_criteria, codes = _number_and_codes(criteria)
+        columns = tuple((column,) for column in range(num_criteria))
+        return cls(num_criteria, columns, criteria=codes)
 
     @classmethod
-    def all_subsets(cls, num_criteria: int, *, minima: bool = False) -> Basis:
+    def all_subsets(cls, criteria: Criteria, *, minima: bool = False) -> Basis:
         """Builds the basis of every ordering of m criteria: 2^m - 1 sums.
 
         With `minima` that of every capacity and OWA: as many sums, in which minima
         take the place of the products of two criteria or more.
         """
+        num_criteria, codes = _number_and_codes(criteria)
         sets = tuple(
             subset
             for size in range(1, num_criteria + 1)
             for subset in itertools.combinations(range(num_criteria), size)
         )
         if minima:
-            return cls(num_criteria, sets[:num_criteria], sets[num_criteria:])
-        return cls(num_criteria, sets)
+            singles, larger = sets[:num_criteria], sets[num_criteria:]
+            return cls(num_criteria, singles, larger, criteria=codes)
+        return cls(num_criteria, sets, criteria=codes)
+
+    def over(self, criteria: Sequence[str]) -> Basis:
+        """Returns the basis with these codes, if it has none.
+
+        Raises:
+            ValueError: the criteria are not as many, or it has others, or in another
+                order: scores would be combined of the wrong sums.
+        """
+        codes = ordered("criteria", criteria)
+        if self.num_criteria != len(codes):
+            raise ValueError(
+                f"the basis is over {self.num_criteria} criteria, but there are "
+                f"{len(codes)}"
+            )
+        if not self.criteria:
+            return dataclasses.replace(self, criteria=codes)
+        if [*map(unaliased, self.criteria)] != [*map(unaliased, codes)]:
+            raise ValueError(
+                f"the basis is over the criteria {', '.join(self.criteria)}, and those "
+                f"of the process are {', '.join(codes)}: build it over these"
+            )
+        return self
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the sums by kind, `products` and `minima`: `DS`, `DS.LD`."""
+        codes = [
+            name_of(code) for code in named(range(self.num_criteria), self.criteria)
+        ]
+        return {
+            kind: tuple(".".join(codes[i] for i in subset) for subset in subsets)
+            for kind, subsets in (("products", self.summed), ("minima", self.minima))
+            if subsets
+        }
+
+    @classmethod
+    def of_names(
+        cls, criteria: Sequence[str], names: Mapping[str, Iterable[str]]
+    ) -> Basis:
+        """Builds the basis over these criteria that has these `names`."""
+        column = {name_of(code): i for i, code in enumerate(criteria)}
+        summed, minima = (
+            tuple(
+                tuple(column[n] for n in name.split(".")) for name in names.get(k, ())
+            )
+            for k in ("products", "minima")
+        )
+        return cls(len(criteria), summed, minima, criteria=tuple(criteria))
+
+    def combined(
+        self, c: npt.NDArray[np.float64], coefficients: npt.ArrayLike
+    ) -> npt.NDArray[np.float64]:
+        """Scores criteria [clients, m] by the coefficient of each sum, [B]."""
+        parts = [np.prod(c[:, list(s)], axis=1) for s in self.summed]
+        parts += [np.min(c[:, list(s)], axis=1) for s in self.minima]
+        total = np.asarray(coefficients, float) @ np.stack(parts)
+        # As in `Score`: terms of either sign may leave what should be 0 below it.
+        return np.asarray(np.maximum(total, 0.0))
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def covers(self, score: Score) -> bool:
         """Returns whether the score's model follows from the sums of this basis."""
+        score = self._in_columns(score)
         return not self._missing(score) and (self.steps or not score.step)
 
     def coefficients(self, score: Score) -> npt.NDArray[np.float32]:
@@ -99,9 +182,10 @@ class Basis:
         [B + m].
 
         Raises:
-            ValueError: the score needs a monomial or minimum that is not summed, or a
-                step that the basis does not have.
+            ValueError: the score needs a monomial or minimum that is not summed, a
+                step that the basis does not have, or a criterion whose code it lacks.
         """
+        score = self._in_columns(score)
         if score.step and not self.steps:
             raise ValueError(
                 f"the score {score.label!r} sets the length of its step: build the "
@@ -154,9 +238,32 @@ class Basis:
                 "sum in two stages (aggregation.build_two_stage_sums)"
             )
 
+    def _in_columns(self, score: Score) -> Score:
+        return score.over(self.criteria) if self.criteria else score
+
     def _missing(self, score: Score) -> list[Subset]:
         products = set(score.products) - set(self.summed)
         return sorted(products | (set(score.minima) - set(self.minima)))
+
+
+def name_of(code: str) -> str:
+    """Returns a code in the letters of names in TFF's structures: `DS-5e-0-2e-5`.
+
+    TensorFlow refuses others where a structure is a parameter, as those of `DS^0.5`.
+    """
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}-", code)
+
+
+def code_of(name: str) -> str:
+    """Returns the code of a name that `name_of` made."""
+    return re.sub("-([0-9a-f]+)-", lambda found: chr(int(found[1], 16)), name)
+
+
+def _number_and_codes(criteria: Criteria) -> tuple[int, tuple[str, ...]]:
+    if isinstance(criteria, (int, np.integer)):
+        return int(criteria), ()
+    codes = ordered("criteria", criteria)
+    return len(codes), codes
 
 
 def _size_then_columns(subset: Subset) -> tuple[int, Subset]:

@@ -13,11 +13,13 @@ import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from leaf_data.settings import ordered
 from tff_pmc.scores.polynomial import check_weights
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
     Score,
     Subset,
+    codes_of,
     columns_of,
     digits,
     labeled,
@@ -124,11 +126,11 @@ def check_complete(
 
 def subsets(items: Iterable[Item]) -> list[frozenset[Item]]:
     """Returns the non-empty subsets, the smaller first."""
-    ordered = sorted(items, key=str)
+    by_name = sorted(items, key=str)
     return [
         frozenset(subset)
-        for size in range(1, len(ordered) + 1)
-        for subset in itertools.combinations(ordered, size)
+        for size in range(1, len(by_name) + 1)
+        for subset in itertools.combinations(by_name, size)
     ]
 
 
@@ -185,16 +187,19 @@ def choquet(
         >>> round(choquet(v)((0.5, 0.8)), 2)  # 0.5 + (0.8 - 0.5) * 0.3
         0.59
     """
+    criteria = ordered("criteria", criteria)
     value: dict[frozenset[int], float] = {}
+    named_by: dict[int | str, None] = {}
     for members, worth in capacity.items():
         items = [members] if isinstance(members, str) else list(members)
+        named_by.update(dict.fromkeys(items))
         key = frozenset(columns_of(items, criteria) if items else ())
         if key in value:
             raise ValueError(f"the capacity names {_name(criteria)(key)} twice")
         value[key] = float(worth)
     value.setdefault(frozenset().union(*value), 1.0)
     check_capacity(value, _name(criteria))
-    return _from_capacity(None, value, criteria)
+    return _from_capacity(None, value, criteria, codes_of(named_by, criteria))
 
 
 def owa(
@@ -223,13 +228,18 @@ def owa(
         >>> round(owa((0.5, 0.3, 0.2))((0.1, 0.4, 0.2)), 2)
         0.28
     """
+    members = members if members is None else ordered("members", members)
+    criteria = ordered("criteria", criteria)
     columns = columns_of(members, criteria)
+    if not isinstance(weights, str):
+        weights = ordered("the weights of the OWA", weights)
     shown = weights if isinstance(weights, str) else digits(weights)
     if isinstance(weights, str):
         weights = owa_weights(weights, len(columns))
     check_weights(weights, len(columns), "OWA")
     value = {s: float(sum(weights[: len(s)])) for s in subsets(columns)}
-    return _from_capacity(f"OWA[{shown}]", value, criteria)
+    codes = codes_of(members, criteria)
+    return _from_capacity(f"OWA[{shown}]", value, criteria, codes)
 
 
 def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
@@ -263,16 +273,23 @@ def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
 
 
 def _from_capacity(
-    name: str | None, capacity: Mapping[frozenset[int], float], criteria: Sequence[str]
+    name: str | None,
+    capacity: Mapping[frozenset[int], float],
+    criteria: Sequence[str],
+    codes: tuple[str | None, ...],
 ) -> ChoquetScore:
     """Builds the score of a capacity by columns, named by its values without a name."""
     transform = moebius(capacity)
-    ordered = sorted((tuple(sorted(s)) for s in transform), key=lambda s: (len(s), s))
+    subsets_by_size = sorted(
+        (tuple(sorted(s)) for s in transform), key=lambda s: (len(s), s)
+    )
     if name is None:
-        name = f"Choquet[{digits([capacity[frozenset(s)] for s in ordered[:-1]])}]"
-    terms = {s: transform[frozenset(s)] for s in ordered}
+        values = [capacity[frozenset(s)] for s in subsets_by_size[:-1]]
+        name = f"Choquet[{digits(values)}]"
+    terms = {s: transform[frozenset(s)] for s in subsets_by_size}
     used = {s: m for s, m in terms.items() if abs(m) > 1e-12}  # Rounding is no term.
-    return ChoquetScore(labeled(name, ordered[-1], criteria), used, ordered[-1])
+    label = labeled(name, subsets_by_size[-1], criteria)
+    return ChoquetScore(label, used, subsets_by_size[-1], criteria=codes)
 
 
 def _name(criteria: Sequence[str]) -> Callable[[Iterable[int]], str]:

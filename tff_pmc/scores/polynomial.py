@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from leaf_data.settings import ordered
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
     Score,
     Subset,
+    codes_of,
     columns_of,
     digits,
     labeled,
@@ -43,25 +45,26 @@ def prioritized(
 
     Args:
         order: the ordering o, most important first: column indices or codes.
-        criteria: the code of each column, which codes in `order` refer to.
+        criteria: the code of each column, which codes in `order` refer to. A process
+            with other criteria finds those of the score by their codes.
 
     Returns:
         A `PolynomialScore` whose monomials are the prefixes of the ordering.
 
     Raises:
-        ValueError: the ordering is empty, names a criterion twice, or names one
-            that is not there.
+        ValueError: the ordering is empty, names a criterion twice, names one that is
+            not there, or has no order, as a set.
 
     Example:
         >>> prioritized((1, 0))((0.5, 0.4))
         0.6000000000000001
     """
-    if isinstance(order, str):
-        raise ValueError(f"order must be a sequence of criteria, got {order!r}")
+    order, criteria = ordered("order", order), ordered("criteria", criteria)
     columns = columns_of(order, criteria)
     prefixes = [tuple(sorted(columns[: j + 1])) for j in range(len(columns))]
     label = ",".join(str(item) for item in order)
-    return PolynomialScore(label, dict.fromkeys(prefixes, 1.0), columns)
+    terms = dict.fromkeys(prefixes, 1.0)
+    return PolynomialScore(label, terms, columns, criteria=codes_of(order, criteria))
 
 
 def single(
@@ -103,13 +106,16 @@ def weighted_average(
         >>> weighted_average((0.5, 0.25, 0.25))((1.0, 0.0, 0.4))
         0.6
     """
+    members = members if members is None else ordered("members", members)
+    criteria = ordered("criteria", criteria)
     columns = columns_of(members, criteria)
-    check_weights(weights, len(columns), "weighted average")
+    weights = check_weights(weights, len(columns), "weighted average")
     terms: dict[Subset, float] = {
         (i,): float(a) for i, a in sorted(zip(columns, weights)) if a > 0
     }
     label = labeled(f"average[{digits(weights)}]", columns, criteria)
-    return PolynomialScore(label, terms, tuple(sorted(columns)))
+    codes = codes_of(members, criteria)
+    return PolynomialScore(label, terms, tuple(sorted(columns)), criteria=codes)
 
 
 def product(
@@ -126,13 +132,17 @@ def product(
     Raises:
         ValueError: a member is not there.
     """
+    members = members if members is None else ordered("members", members)
+    criteria = ordered("criteria", criteria)
     columns = tuple(sorted(columns_of(members, criteria)))
     label = labeled("product", columns, criteria)
-    return PolynomialScore(label, {columns: 1.0}, columns)
+    codes = codes_of(members, criteria)
+    return PolynomialScore(label, {columns: 1.0}, columns, criteria=codes)
 
 
-def check_weights(weights: Sequence[float], size: int, what: str) -> None:
-    """Raises a `ValueError` for weights that are no distribution over the criteria."""
+def check_weights(weights: Sequence[float], size: int, what: str) -> tuple[float, ...]:
+    """Returns weights; a `ValueError` if they are no distribution over the criteria."""
+    weights = ordered(f"the weights of the {what}", weights)
     if len(weights) != size:
         raise ValueError(
             f"the {what} of {size} criteria needs {size} weights, got {len(weights)}"
@@ -146,6 +156,7 @@ def check_weights(weights: Sequence[float], size: int, what: str) -> None:
             f"the weights of the {what} must sum to 1, and {digits(weights)} sum to "
             f"{sum(weights):g}"
         )
+    return weights
 
 
 DUAL_CRITERIA = ("ACC", "DS")
@@ -183,10 +194,12 @@ def dual(
         raise ValueError(
             f"quality and quantity must be two criteria, got {quality} for both"
         )
-    columns = [single(code, criteria).columns for code in (quality, quantity)]
-    terms = dict(zip(columns, (lambda_, 1 - lambda_)))
+    criteria = ordered("criteria", criteria)
+    i, j = columns_of((quality, quantity), criteria)
+    terms: dict[Subset, float] = {(i,): lambda_, (j,): 1 - lambda_}
     label = f"lambda={lambda_:.2f}"
-    return PolynomialScore(label, terms, tuple(sorted(sum(columns, ()))))
+    codes = codes_of((quality, quantity), criteria)
+    return PolynomialScore(label, terms, (min(i, j), max(i, j)), criteria=codes)
 
 
 def dual_grid(

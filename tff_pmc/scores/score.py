@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Optional, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from leaf_data.settings import ordered
+
+ma: Any = np.ma  # Masked arrays, whose functions have no types.
+FloatArray = npt.NDArray[np.float64]
+AnyScore = TypeVar("AnyScore", bound="Score")
 
 Subset = tuple[int, ...]
 """A set of criteria, as ascending column indices."""
 
 DEFAULT_CRITERIA = ("DS", "LD", "MD")
 """The columns a code refers to when none are named: the order of both papers."""
+
+ALIASES = {"MW": "MD"}
+"""Other names in use: PMC's tables print the model divergence as MW."""
+
+
+def unaliased(code: str) -> str:
+    """Returns a code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
+    base, *exponent = code.split("^", 1)
+    return "^".join([ALIASES.get(base, base), *exponent])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,16 +44,21 @@ class Score:
         label: its name in tables and records, for example `LD,DS,MD`.
         terms: the coefficient of every set S of criteria that occurs.
         columns: the criteria's indices in order of priority (for a score
-            without priorities, ascending).
+            without priorities, in any order).
         step: for a method that is no mean alone, the power of each criterion's total T
             in the length of its step, by index: the model takes the weighted mean of
             the updates times `prod_i T_i^step[i]`. By default the mean as it is.
+        criteria: the code of each column, None for one that was named by its number;
+            empty where all were. What takes a score by codes weighs by these criteria,
+            in whichever columns it has them; see `over`.
     """
 
     label: str
     terms: Mapping[Subset, float]
-    columns: tuple[int, ...]
+    # The terms decide what is weighed; the order of priority only shows in them.
+    columns: tuple[int, ...] = dataclasses.field(compare=False)
     step: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    criteria: tuple[Optional[str], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -52,6 +74,58 @@ class Score:
                     f"the score {self.label!r} has the coefficient {value} for "
                     f"{subset}: coefficients must be finite"
                 )
+
+    def over(self: AnyScore, criteria: Sequence[str]) -> AnyScore:
+        """Returns the equal score over columns with these codes, under its label.
+
+        A column that was named by its number keeps it.
+
+        Args:
+            criteria: the code of each column.
+
+        Raises:
+            ValueError: one of the score's criteria is not among them, or a column is
+                named both by its code and by its number.
+
+        Example:
+            >>> single("LD", ("DS", "LD")).over(("LD", "DS"))((0.75, 0.25))
+            0.75
+        """
+        codes = tuple(map(unaliased, ordered("criteria", criteria)))
+        known = [None if code is None else unaliased(code) for code in self.criteria]
+        if not any(known) or known == list(codes):
+            return self
+        place, by_number = {}, set()
+        for i in {*self.columns, *sum(self.terms, ()), *self.step}:
+            code = known[i] if i < len(known) else None
+            if code is None:
+                place[i] = i
+                by_number.add(i)
+                continue
+            if code not in codes:
+                raise ValueError(
+                    f"the score {self.label!r} weighs by the criterion {code}, and the "
+                    f"criteria here are {', '.join(codes)}: measure {code}, or build "
+                    "the score over these"
+                )
+            place[i] = codes.index(code)
+        if len(set(place.values())) < len(place):
+            raise ValueError(
+                f"the score {self.label!r} names a criterion by its code and another "
+                f"by its number, which are the same column of {', '.join(codes)}"
+            )
+        return dataclasses.replace(
+            self,
+            terms={
+                tuple(sorted(place[i] for i in subset)): value
+                for subset, value in self.terms.items()
+            },
+            columns=tuple(place[i] for i in self.columns),
+            step={place[i]: power for i, power in self.step.items()},
+            criteria=tuple(
+                None if i in by_number else code for i, code in enumerate(codes)
+            ),
+        )
 
     def length(self, totals: Sequence[float]) -> float:
         """Returns the step's length, from the totals [m] of raw criteria; 1 for a mean.
@@ -77,15 +151,19 @@ class Score:
         """Scores criteria as given, without normalizing them.
 
         Args:
-            c: criteria, a tuple [m] or an array [clients, m].
+            c: criteria, a tuple [m] or an array [clients, m]; of a data frame, or a
+                Series of one client, those with the score's codes. What is masked is
+                not a number.
 
         Returns:
             A float, or an array [clients].
 
         Raises:
-            ValueError: `c` has fewer columns than the score uses.
+            ValueError: `c` has fewer columns than the score uses, or lacks a code.
         """
-        values = np.asarray(c, float)
+        values, codes = read_criteria(c)
+        if codes:
+            return self.over(codes)(values)
         if values.ndim not in (1, 2) or values.shape[-1] <= max(self.columns):
             raise ValueError(
                 f"the score {self.label!r} needs criteria [m] or [clients, m] with "
@@ -101,14 +179,84 @@ class Score:
         return float(result) if values.ndim == 1 else np.asarray(result)
 
 
+def read_criteria(values: Any) -> tuple[FloatArray, tuple[str, ...]]:
+    """Reads criteria [clients, m] or [m] as numbers, and the codes of their columns.
+
+    A data frame, a mapping of columns, a structured array, a Series, and a list of rows
+    that are mappings, Series or named tuples name columns; numbers from 0 on, as pandas
+    has them by default, are no names. What is masked or missing is not a number.
+
+    Raises:
+        ValueError: names are no codes, one is there twice, rows differ in their names,
+            or a column has no numbers.
+    """
+    pandas = sys.modules.get("pandas")  # Who has its data has imported it.
+    names: Collection[Any] = ()
+    rows = _named_rows(values)
+    if rows:
+        names = [*rows[0]]
+        if any({*row} != {*names} for row in rows):
+            raise ValueError("the rows of the clients do not have the same names")
+        columns = [[row[name] for row in rows] for name in names]
+    elif isinstance(values, Mapping):
+        names, columns = [*values], [*values.values()]
+    elif pandas and isinstance(values, pandas.DataFrame):
+        names, columns = [*values], [values.iloc[:, i] for i in range(values.shape[1])]
+    elif pandas and isinstance(values, pandas.Series):
+        names, columns = [*values.index], [*numbers(values)]
+    elif getattr(getattr(values, "dtype", None), "names", None):
+        names, columns = values.dtype.names, [values[n] for n in values.dtype.names]
+    if not names:
+        return numbers(values), ()
+    by_code = all(isinstance(name, str) for name in names)
+    if not by_code and [*names] != [*range(len(names))]:
+        raise ValueError(f"columns must be named by codes of criteria, got {[*names]}")
+    if len({*names}) < len(names):
+        raise ValueError(f"a column is there twice: {', '.join(map(str, names))}")
+    found = []
+    for name, column in zip(names, columns):
+        try:
+            found.append(numbers(column))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the column {name!r} has no numbers: {error}") from error
+    return np.stack(found, axis=-1), tuple(map(str, names)) if by_code else ()
+
+
+def _named_rows(values: Any) -> list[dict[Any, Any]]:
+    """Returns the rows of a list whose rows name their values; else none."""
+    if not isinstance(values, (list, tuple)):
+        return []
+    pandas = sys.modules.get("pandas")
+    kinds = (Mapping, pandas.Series) if pandas else (Mapping,)
+    rows = [row._asdict() if hasattr(row, "_asdict") else row for row in values]
+    if not all(isinstance(row, kinds) for row in rows):
+        return []
+    return [dict(row.items()) for row in rows]
+
+
+def numbers(values: Any) -> FloatArray:
+    """Copies numbers; those that are masked, or missing in pandas, become NaN."""
+    pandas = sys.modules.get("pandas")
+    if pandas and isinstance(values, pandas.Series):
+        if values.dtype.kind in "mM":
+            raise ValueError("they are times")
+        if values.dtype.kind not in "biuf":
+            texts = [value for value in values if isinstance(value, str)]
+            if texts:
+                raise ValueError(f"{texts[0]!r} is text")
+        values = values.to_numpy(float, na_value=np.nan)
+    filled = ma.filled(ma.array(values, dtype=float, copy=True), np.nan)
+    return np.asarray(filled, float)
+
+
 def columns_of(
     members: Sequence[int | str] | None, criteria: Sequence[str]
 ) -> tuple[int, ...]:
     """Returns the columns of criteria named by column or code, in order; None: all."""
+    if len({*criteria}) < len(criteria):
+        raise ValueError(f"criteria names a code twice: {', '.join(criteria)}")
     if members is None:
         members = range(len(criteria))
-    if isinstance(members, str):
-        raise ValueError(f"criteria must be a sequence of codes, got {members!r}")
     columns = tuple(column_of(item, tuple(criteria)) for item in members)
     label = ",".join(str(item) for item in members)
     if not columns:
@@ -121,15 +269,27 @@ def columns_of(
 def column_of(item: int | str, criteria: tuple[str, ...]) -> int:
     """Returns the column of one criterion, named by column or code."""
     if isinstance(item, str):
-        if item not in criteria:
+        codes = [unaliased(code) for code in criteria]
+        if unaliased(item) not in codes:
             raise ValueError(
                 f"unknown criterion {item!r} in the ordering; the declared criteria "
                 f"are {', '.join(criteria)}"
             )
-        return criteria.index(item)
+        return codes.index(unaliased(item))
     if isinstance(item, bool) or int(item) != item or item < 0:
         raise ValueError(f"{item!r} is neither a criterion's code nor its column")
     return int(item)
+
+
+def codes_of(
+    members: Iterable[int | str] | None, criteria: Sequence[str]
+) -> tuple[Optional[str], ...]:
+    """Returns `Score.criteria` of a score over these members; None: all, by codes."""
+    items: list[int | str] = [*(criteria if members is None else members)]
+    by_number = {int(item) for item in items if not isinstance(item, str)}
+    if len(by_number) == len(items):
+        return ()
+    return tuple(None if i in by_number else code for i, code in enumerate(criteria))
 
 
 def labeled(name: str, columns: Sequence[int], criteria: Sequence[str]) -> str:

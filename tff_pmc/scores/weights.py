@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
+
+from leaf_data.settings import ordered
+from tff_pmc.scores.score import FloatArray, Score, ma, read_criteria, unaliased
 
 METHODS = ("sum", "max", "range")
 
@@ -30,6 +34,8 @@ class Normalization:
         method: `sum`, `max` or `range`.
         ranges: (low, high) of each criterion, in the order of the columns; for
             `range` only.
+        criteria: the code of each of the ranges; empty where they were not declared by
+            code.
 
     Raises:
         ValueError: (constructor) the method is unknown, or the ranges do not
@@ -38,6 +44,7 @@ class Normalization:
 
     method: str = "sum"
     ranges: tuple[tuple[float, float], ...] = ()
+    criteria: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -45,6 +52,7 @@ class Normalization:
                 f"normalization must be one of {', '.join(METHODS)}; "
                 f"got {self.method!r}"
             )
+        object.__setattr__(self, "ranges", ordered("ranges", self.ranges))
         if bool(self.ranges) != (self.method == "range"):
             raise ValueError(
                 "ranges need the normalization 'range', and no other takes them"
@@ -73,6 +81,7 @@ class Normalization:
         Raises:
             ValueError: a criterion has no range, or a range no criterion.
         """
+        codes = ordered("criteria", codes)
         ranges = ranges or {}
         for code in ranges:
             if code not in codes:
@@ -84,7 +93,22 @@ class Normalization:
         for code in codes:
             if code not in ranges:
                 raise ValueError(f"the normalization 'range' needs a range for {code}")
-        return cls(method, tuple(ranges[code] for code in codes))
+        return cls(method, tuple(ranges[code] for code in codes), codes)
+
+    def over(self, criteria: Sequence[str]) -> Normalization:
+        """Returns the same normalization of columns with these codes.
+
+        Ranges that were not declared by code stay in their order.
+
+        Raises:
+            ValueError: a criterion has no range.
+        """
+        if not self.criteria:
+            return self
+        ranges = dict(zip(map(unaliased, self.criteria), self.ranges))
+        codes = tuple(map(unaliased, criteria))
+        known = {code: ranges[code] for code in codes if code in ranges}
+        return self.declared(self.method, codes, known)
 
     def apply(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Normalizes raw criteria [clients, m] that are finite and not negative."""
@@ -97,29 +121,32 @@ class Normalization:
 
 SUM = Normalization()
 
-FloatArray = npt.NDArray[np.float64]
-
 
 def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatArray:
     """Normalizes raw criteria, by default by their sums (DA section 3, PMC 4.1).
 
     Args:
         raw: raw criteria, float array [clients, m], none negative. A client
-            with a value that is not finite contributes nothing: its row is 0.
-        normalization: how; the papers divide by the sum over the cohort.
+            with a value that is not finite, or masked, contributes nothing: its row is
+            0. A data frame's columns may have the criteria's codes.
+        normalization: how; the papers divide by the sum over the cohort. Ranges
+            declared by code are those of a data frame's columns.
 
     Returns:
-        Array [clients, m]. With the papers' normalization its columns sum to 1,
-        or to 0 where the total is 0.
+        Array [clients, m], in the order of the columns. With the papers' normalization
+        its columns sum to 1, or to 0 where the total is 0.
 
     Raises:
-        ValueError: a value is negative, or the array is not two-dimensional.
+        ValueError: a value is negative, the array is not two-dimensional, or names of
+            columns are no codes or have no range.
 
     Example:
         >>> normalize([[30, 2], [10, 6]]).tolist()
         [[0.75, 0.25], [0.25, 0.75]]
     """
-    values = np.array(raw, float)
+    values, codes = read_criteria(raw)
+    if codes:
+        normalization = normalization.over(codes)
     if values.ndim != 2:
         raise ValueError(f"raw criteria must be [clients, m], got {values.shape}")
     finite = np.isfinite(values).all(axis=1)
@@ -127,8 +154,8 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
     if (values < 0).any():
         client, column = np.argwhere(values < 0)[0]
         raise ValueError(
-            f"criterion {column} of client {client} is negative: "
-            f"{values[client, column]}"
+            f"criterion {codes[column] if codes else column} of client {client} is "
+            f"negative: {values[client, column]}"
         )
     return np.asarray(normalization.apply(values) * finite[:, np.newaxis])
 
@@ -141,7 +168,8 @@ def participant_weights(
     """Computes each client's weight, `p_k = s_k / sum_k s_k` (DA eq. 3, PMC eq. 5).
 
     Args:
-        raw: raw criteria, float array [clients, m]; see `normalize`.
+        raw: raw criteria, float array [clients, m]; see `normalize`. Of a data frame
+            whose columns have codes, a score by codes takes these.
         score: maps normalized criteria [clients, m] to scores [clients], for
             example `prioritized(("DS", "LD", "MD"))`.
         normalization: how the criteria are normalized.
@@ -151,8 +179,9 @@ def participant_weights(
         0 (the round then leaves the model as it is).
 
     Raises:
-        ValueError: `raw` is refused by `normalize`, or the score gives a value
-            that is negative or of the wrong shape.
+        ValueError: `raw` is refused by `normalize`, a criterion of the score is not
+            among its columns, or the score gives a value that is negative or of the
+            wrong shape.
 
     Example:
         Two clients with 30 and 10 examples of 2 and 6 labels, the labels first:
@@ -162,7 +191,9 @@ def participant_weights(
         >>> participant_weights([[30, 2], [10, 6]], score).tolist()
         [0.3181818181818182, 0.6818181818181818]
     """
-    criteria = normalize(raw, normalization)
+    criteria, (_, codes) = normalize(raw, normalization), read_criteria(raw)
+    if codes and isinstance(score, Score):
+        score = score.over(codes)
     scores = np.asarray(score(criteria), float)
     if scores.shape != (len(criteria),):
         raise ValueError(
@@ -180,13 +211,13 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
 
     Args:
         weights: participant weights [clients], summing to 1 (or all 0, which
-            gives 0).
+            gives 0). Clients that are masked are not counted.
 
     Example:
         >>> coefficient_of_variation([0.75, 0.25])
         0.5
     """
-    p = np.asarray(weights, float)
+    p = _unmasked(weights)
     return float(p.std() / p.mean()) if p.sum() > 0 else 0.0
 
 
@@ -194,7 +225,8 @@ def effective_clients(weights: npt.ArrayLike) -> float:
     """Computes the number of equally weighted clients as unequal as these: `1/sum p^2`.
 
     Args:
-        weights: participant weights [clients], summing to 1, or all 0.
+        weights: participant weights [clients], summing to 1, or all 0. Clients that
+            are masked are not counted.
 
     Returns:
         A number from 1 (one client has all the weight) to the number of clients; 0 if
@@ -204,7 +236,7 @@ def effective_clients(weights: npt.ArrayLike) -> float:
         >>> effective_clients([0.5, 0.5, 0.0])
         2.0
     """
-    p = np.asarray(weights, float)
+    p = _unmasked(weights)
     return float(1.0 / np.square(p).sum()) if p.sum() > 0 else 0.0
 
 
@@ -213,13 +245,34 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
 
     Args:
         p: participant weights [clients].
-        q: other weights of the same clients.
+        q: other weights of the same clients, in the same order; two Series of pandas
+            are compared by their indices. A client that is masked in either is not
+            counted.
 
     Returns:
         A number from 0 (equal weights) to 1.
+
+    Raises:
+        ValueError: the indices are not of the same clients.
 
     Example:
         >>> total_variation([0.75, 0.25], [0.5, 0.5])
         0.25
     """
-    return float(0.5 * np.abs(np.asarray(p, float) - np.asarray(q, float)).sum())
+    pandas = sys.modules.get("pandas")
+    if pandas and isinstance(p, pandas.Series) and isinstance(q, pandas.Series):
+        if len(p) != len(q) or not p.index.is_unique or not q.index.isin(p.index).all():
+            raise ValueError("p and q are of different clients, by their indices")
+        q = q.reindex(p.index)
+    return float(0.5 * _unmasked(abs(_masked(p) - _masked(q))).sum())
+
+
+def _masked(weights: npt.ArrayLike) -> Any:
+    return ma.array(weights, dtype=float)
+
+
+def _unmasked(weights: npt.ArrayLike) -> FloatArray:
+    """Returns the weights [clients] without those that are masked."""
+    if ma.isMaskedArray(weights):
+        weights = ma.compressed(weights)
+    return np.asarray(weights, float)

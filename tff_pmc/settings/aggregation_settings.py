@@ -7,15 +7,19 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from leaf_data.settings import ABOVE_0, Range, SettingError, Settings, setting
+from leaf_data.settings import (
+    ABOVE_0,
+    Range,
+    SettingError,
+    Settings,
+    ordered,
+    setting,
+)
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.scores.weights import METHODS
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.flag_values import prefix_errors
-
-RESERVED = ("all", "round", "client", "weight", "excluded")
-"""Words of the flags and records, by which no attribute of clients can be called."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,23 +94,18 @@ class AggregationSettings(SumSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("criteria", "priority", "client_attributes"):
+            ordered(f"--{name}", getattr(self, name))
         if self.normalization == "range" and not self.criteria_ranges:
             raise SettingError("--normalization=range needs --criteria_ranges")
-        taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}
         for name in self.client_attributes:
-            if name in taken or not name.isidentifier():
-                raise SettingError(
-                    f"--client_table: an attribute cannot be called {name!r}: it must "
-                    "be a word, and no criterion's code or column of the record"
-                )
+            prefix_errors("--client_table", criteria_lib.check_attribute_name, name)
         for flag in ("criteria", "priority"):
             codes = getattr(self, flag)
             text = f"--{flag}={','.join(codes)}"
             for code in codes:
-                if code in RESERVED:
-                    raise SettingError(
-                        f"{text}: {code} is a column of the record: choose another code"
-                    )
+                if code.partition("^")[0] in criteria_lib.RESERVED:
+                    prefix_errors(text, criteria_lib.check_code, code)
                 prefix_errors(text, self._criterion, code)
         prefix_errors("--criteria", self.resolve_criteria)
         prefix_errors("--priority", scores.prioritized, self.priority, self.criteria)

@@ -7,15 +7,22 @@ and `prefix_errors` puts the flag's name before it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from leaf_data.formats.data_files import sha256
+from leaf_data.formats.data_files import expand_path, sha256
 from leaf_data.settings import A_SEED, SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 
 _Value = TypeVar("_Value")
+
+PERCENTAGES = "percentages are whole numbers from 1 to 100, each once"
+"""The rule for `--targets`."""
+
+_DIGITS = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def prefix_errors(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
@@ -43,7 +50,7 @@ def ranges(text: str) -> tuple[tuple[str, float, float], ...]:
         code, _, numbers = item.partition("=")
         low, _, high = numbers.partition(":")
         try:
-            found.append((codes(code)[0], float(low), float(high)))
+            found.append((codes(code)[0], _number(low), _number(high)))
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE=LOW:HIGH") from error
     return tuple(found)
@@ -55,7 +62,7 @@ def capacity(text: str) -> tuple[tuple[str, float], ...]:
     for item in text.split(","):
         subset, _, number = item.rpartition(":")
         try:
-            worth = float(number)
+            worth = _number(number)
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE+CODE:VALUE") from error
         found.append(("+".join(codes(subset.replace("+", ","))), worth))
@@ -64,23 +71,41 @@ def capacity(text: str) -> tuple[tuple[str, float], ...]:
 
 def numbers(text: str) -> tuple[float, ...]:
     """Parses numbers, `0.5,0.3,0.2`."""
-    return tuple(float(item) for item in text.split(","))
+    return tuple(map(_number, text.split(",")))
+
+
+def _number(item: str) -> float:
+    """Parses a number as people write it: `1_0`, `nan` and other digits are none."""
+    if not _NUMBER.fullmatch(item.strip()):
+        raise ValueError(f"{item.strip()!r} is not a number")
+    return float(item)
+
+
+def _whole_number(item: str) -> int:
+    """Parses a whole number from 0."""
+    if not _DIGITS.fullmatch(item.strip()):
+        raise ValueError(f"{item.strip()!r} is not a whole number")
+    return int(item)
 
 
 def percentages(text: str) -> tuple[int, ...]:
-    """Parses whole percentages, `70,80,90`."""
-    found = tuple(int(item) for item in text.split(","))
-    if len(set(found)) < len(found) or not all(0 < item <= 100 for item in found):
-        raise ValueError("percentages are whole numbers from 1 to 100, each once")
-    return found
+    """Parses whole percentages, `70,80,90`; `RecordSettings` checks their range."""
+    items = text.split(",")
+    try:
+        return tuple(map(_whole_number, items))
+    except ValueError as error:
+        parsed = (float(item) for item in items if _NUMBER.fullmatch(item.strip()))
+        share = next((number for number in parsed if 0 < number < 1), 0)
+        hint = f" (did you mean {100 * share:g}?)" if share else ""
+        raise ValueError(f"{error}: {PERCENTAGES}{hint}") from error
 
 
 def seeds(text: str) -> tuple[int, ...]:
     """Parses seeds, `0,1,2`."""
-    items = text.split(",")
-    if not all(item.strip().isdigit() for item in items):
-        raise ValueError("seeds are integers from 0, as 0,1,2")
-    found = tuple(int(item) for item in items)
+    try:
+        found = tuple(map(_whole_number, text.split(",")))
+    except ValueError as error:
+        raise ValueError("seeds are integers from 0, as 0,1,2") from error
     if len(found) < 2 or len(set(found)) < len(found):
         raise ValueError("name two or more seeds, each once")
     if not all(map(A_SEED.holds, found)):
@@ -108,7 +133,7 @@ def place(text: str) -> str:
     """Parses a path of this machine; also in `=~/a`, `~` is the home."""
     if "://" in text:
         raise ValueError("it is an address: name a place of this machine")
-    return os.path.expanduser(text)
+    return expand_path(text)
 
 
 def places(text: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from leaf_data.settings import (
     A_SEED,
     A_SHARE,
     ABOVE_0,
+    Needs,
     Range,
     SettingError,
     Settings,
@@ -32,6 +33,7 @@ _A_COHORT = Range(
 _COUNT = Range(lambda n: 0 <= n < 2**31, "0 or more, below 2^31")
 _FINITE = Range(lambda x: 0 <= x < math.inf, "0 or more, finite")
 _SOME = Range(lambda n: 1 <= n < 2**31, "at least 1, below 2^31")
+_COUNTERFACTUALS = Needs("--counterfactuals", lambda on: bool(on.kinds))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +99,7 @@ class TrainingSettings(LocalTraining):
         "The rounds after which the clients' rate changes by --client_rate_decay.",
         within=_SOME,
         omit_default=True,
+        needs=Needs("--client_rate_decay", lambda on: on.client_rate_decay != 1),
     )
     client_optimizer: str = setting(
         "sgd",
@@ -139,11 +142,6 @@ class TrainingSettings(LocalTraining):
         "examples are mapped from the disk. TFF's worker takes 2 GB at most.",
         within=_SOME,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.client_rate_decay == 1 and self.client_rate_decay_every > 1:
-            raise SettingError("--client_rate_decay_every needs --client_rate_decay")
 
     @property
     def note(self) -> str:
@@ -235,12 +233,14 @@ class CounterfactualSettings(Settings):
         "run's rate, for example 0.5,2.",
         flag="counterfactual_rates",
         parse=flag_values.rates,
+        needs=_COUNTERFACTUALS,
     )
     every: int = setting(
         1,
         "They are judged after the first round, and after every so many rounds.",
         flag="counterfactual_every",
         within=_SOME,
+        needs=_COUNTERFACTUALS,
     )
     clients: int = setting(
         0,
@@ -248,6 +248,7 @@ class CounterfactualSettings(Settings):
         "--judge_on sets on which examples.",
         flag="counterfactual_clients",
         within=_COUNT,
+        needs=_COUNTERFACTUALS,
     )
 
     def __post_init__(self) -> None:
@@ -255,10 +256,6 @@ class CounterfactualSettings(Settings):
         # What a float32 holds.
         if not all(1e-30 < rate < 1e30 for rate in self.rates):
             raise SettingError("--counterfactual_rates must be above 0, and finite")
-        given = {"rates": self.rates, "clients": self.clients, "every": self.every > 1}
-        for flag in given:
-            if given[flag] and not self.kinds:
-                raise SettingError(f"--counterfactual_{flag} needs --counterfactuals")
 
     def judges(self, round_num: int) -> bool:
         """Returns whether judges judge after this round, counted from 1."""
@@ -307,6 +304,13 @@ class RecordSettings(Settings):
         "The target accuracies of the tables, percent, for example 70,80,90.",
         parse=flag_values.percentages,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole = [t for t in self.targets if isinstance(t, int) and 0 < t <= 100]
+        if len({*whole}) < len(self.targets):
+            words = ",".join(map(str, self.targets))
+            raise SettingError(f"--targets={words}: {flag_values.PERCENTAGES}")
 
     def tests(self, round_num: int) -> bool:
         """Returns whether the model is tested after a round, counted from 1."""

@@ -70,6 +70,7 @@ class Algorithm(Settings, abc.ABC):
         has_step: whether its weights sum to the length of its step, and not to 1.
         one_client_per_pack: whether its process must see each client by itself.
         needs_server_examples: whether it measures models on examples of the server.
+        unused_flags: flags of every run that have no effect on it.
     """
 
     name: ClassVar[str] = ""
@@ -79,6 +80,7 @@ class Algorithm(Settings, abc.ABC):
     has_step: ClassVar[bool] = False
     one_client_per_pack: ClassVar[bool] = False
     needs_server_examples: ClassVar[bool] = False
+    unused_flags: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs_classes(self) -> bool:
@@ -93,9 +95,9 @@ class Algorithm(Settings, abc.ABC):
         Raises:
             SettingError: the message names the flag.
         """
-        prefix_errors(
-            f"--algorithms={settings.names['algorithm']}", self.score, settings
-        )
+        flag = f"--algorithms={settings.names['algorithm']}"
+        score = prefix_errors(flag, self.score, settings)
+        prefix_errors(flag, score.over, settings.columns)
         if settings.adjustment.searches:
             self.candidates(settings)
         if settings.counterfactual.kinds:
@@ -241,6 +243,8 @@ class RunSettings:
                 + "".join(f": did you mean --{one}?" for one in near)
             )
         made = {name: group.of_flags(both) for name, group in groups.items()}
+        for group in made.values():
+            group.check_given(values)
         settings = cls(both["experiment"], both["protocol"], names, **made)
         settings.algorithm.check(settings)
         return settings
@@ -315,7 +319,7 @@ class RunSettings:
     @property
     def two_stage(self) -> bool:
         """Whether a client cannot score itself before the cohort's totals."""
-        basis = Basis.of(len(self.columns), [self.algorithm.score(self)])
+        basis = Basis.of(self.columns, [self.algorithm.score(self)])
         return basis.needs_totals(self.aggregation.normalization)
 
     @property

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 
 import leaf_data
-from leaf_data.formats import data_files
+from leaf_data.formats import csv_fields, csv_folder, data_files
 from leaf_data.pixels import NO_PIXELS
 from leaf_data.settings import Range, setting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
@@ -30,21 +30,26 @@ class Readings(leaf_data.Dataset):
     )
 
     def load(self, data_dir=None, cache_dir=None):
-        paths = sorted(pathlib.Path(data_dir or "devices").glob("*.csv"))
-        if not paths:
-            raise leaf_data.DataError(f"readings: no CSV in {data_dir or 'devices'}")
+        files = csv_folder.find(data_dir or "devices")
+        if any(file.part == "test" for file in files):
+            raise leaf_data.DataError(
+                f"{files[0].path} and {files[-1].path} are a training and a test set "
+                "by their names: here each CSV is a device"
+            )
+        paths = [pathlib.Path(file.path) for file in files]
         random = np.random.default_rng(self.seed)
         rows, train, test, start = [], [], [], 0
         for path in paths:
             rows += read(path)
+            if len(rows) == start:
+                raise leaf_data.DataError(f"{path}: has no rows")
             order = start + random.permutation(len(rows) - start)
             count = max(1, round(self.test_share * len(order)))
             test.append(order[:count])
             train.append(order[count:])
             start = len(rows)
         y = np.array([label for label, _ in rows])
-        x = np.array([numbers for _, numbers in rows]) / [*SCALE.values()]
-        x = x.astype(np.float32)
+        x = np.array([numbers for _, numbers in rows], np.float32)
         clients = [path.stem for path in paths]
         return leaf_data.FederatedDataset(
             name="readings",
@@ -58,22 +63,30 @@ class Readings(leaf_data.Dataset):
                 str(paths[0].parent),
             ),
             options=self.options(),
+            input_names=[*SCALE],
+            class_names=ACTIVITIES,
         )
 
 
 def read(path):
-    """Reads a CSV as (label, numbers) of each row; an error names file and line."""
-    found = []
-    with open(path, newline="", encoding="utf-8") as file:
+    """Reads a CSV as (label, numbers) of each row; an error names line and column."""
+    labels_and_numbers = []
+    with open(path, newline="", encoding="utf-8-sig") as file:
         rows = csv.DictReader(file)
         for row in rows:
-            try:
-                numbers = [float(row[column]) for column in SCALE]
-                found.append((ACTIVITIES.index(row["activity"]), numbers))
-            except (KeyError, TypeError, ValueError) as error:
-                where = f"{path}: line {rows.line_num}"
-                raise leaf_data.DataError(f"{where}: {error}") from error
-    return found
+            where = f"{path}: line {rows.line_num}"
+            if None in row:
+                raise leaf_data.DataError(f"{where}: has more fields than line 1")
+            numbers = [
+                csv_fields.read_number(row.get(column), column, where)
+                for column in SCALE
+            ]
+            activity = row.get("activity")
+            if activity not in ACTIVITIES:
+                words = f"activity is {activity!r}, not one of {', '.join(ACTIVITIES)}"
+                raise leaf_data.DataError(f"{where}: {words}")
+            labels_and_numbers.append((ACTIVITIES.index(activity), numbers))
+    return labels_and_numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +95,7 @@ class Perceptron(ModelSettings):
 
     element_shape = (len(SCALE),)
     element_dtype = "float32"
+    scaling = "inside the model: " + ", ".join(f"{c} / {s}" for c, s in SCALE.items())
 
     def build(self):
         import tensorflow as tf
@@ -92,7 +106,8 @@ class Perceptron(ModelSettings):
         @tf.function
         def predict(model_weights, x, training=True):
             (kernel, bias, last_kernel, last_bias), _ = model_weights
-            hidden = tf.nn.relu(x @ kernel + bias)
+            scaled = x / tf.constant([*SCALE.values()], tf.float32)
+            hidden = tf.nn.relu(scaled @ kernel + bias)
             return hidden @ last_kernel + last_bias
 
         return classifier(

@@ -47,6 +47,16 @@ BAD = """
 --experiment= | --experiment= has no value:
 --compare= | --compare= has no value:
 --targets=20,20 | whole numbers from 1 to 100, each once
+--targets=0.5 | '0.5' is not a whole number: percentages are whole numbers from 1 to 10
+--targets=80,.955 | each once (did you mean 95.5?)
+--targets=7_0 | --targets=7_0: '7_0' is not a whole number
+--targets=٧٠ | is not a whole number
+--targets=0,101 | --targets=0,101: percentages are whole numbers from 1 to 100
+--targets= | '' is not a whole number
+--until=target | --until must be targets; got 'target'
+--output_dir=~nobody_here/a | ~nobody_here/a: this machine has no such user: write ./
+--counterfactuals=orderings --counterfactual_rates=1_0 | '1_0' is not a number
+--seeds=1,² | seeds are integers from 0, as 0,1,2
 --tables=x --output_dir=y --targets=20,30 | --targets is for new runs, and these are
 --plugin= | --plugin= has no value:
 --dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
@@ -87,7 +97,8 @@ stray | unexpected argument: stray
 --adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got
 --algorithms=owa --owa_quantifier= | --owa_quantifier= has no value
 --experiment=femnist --protocol=reference_code | no such protocol of femnist
---experiment=lr_search --learning_rates=0.1,x | --learning_rates=0.1
+--experiment=lr_search --learning_rates=0.1,x | 'x' is not a number
+--experiment=lr_search --learning_rates=nan | 'nan' is not a number
 --experiment=lr_search --learning_rates=0.1,0.1 | each once
 --experiment=lr_search --priority=LD | --priority does not go with
 --experiment=lr_search --record_clients=none | --record_clients does not go with
@@ -109,6 +120,15 @@ stray | unexpected argument: stray
 --client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
 --client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
+--client_rate_decay_every=1 | --client_rate_decay_every needs --client_rate_decay
+--dirichlet_alpha=0.3 | --dirichlet_alpha needs --partition=dirichlet
+--partition=iid --dirichlet_alpha=1 | --dirichlet_alpha needs --partition=dirichlet
+--wrong_labels=0.5 --wrong_clients=0 | --wrong_labels needs --wrong_clients
+--counterfactual_every=1 | --counterfactual_every needs --counterfactuals
+--counterfactual_clients=0 | --counterfactual_clients needs --counterfactuals
+TUNED --personalized_alpha=0.5 | --personalized_alpha needs --personalized_form=formula
+--algorithms=median,laplace --normalization=sum | --normalization is of no use with
+--algorithms=median --max_update_norm=1e6 | --max_update_norm is of no use with the
 --algorithms=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
 TUNED --client_rate_decay=0.5 | does not go with --personalized_form=text
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
@@ -151,7 +171,8 @@ ADAFED_1 --algorithms= | --algorithms= has no value:
 ADAFED_1 --algorithms=sgd | --algorithms=sgd: no algorithm 'sgd'
 ADAFED_1 --normalization=max | does not go with adafed_1
 ADAFED_1 --judge_on=server | --judge_on is of no use
-ADAFED_2 --adafed_reading=a_class | --adafed_reading is of simulation 1, not of 2
+ADAFED_2 --adafed_reading=a_class | --adafed_reading needs --simulation=1
+ADAFED_2 --adafed_reading=a_client | --adafed_reading needs --simulation=1
 ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
 ADAFED_2 --algorithms=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
 DUAL --num_clients=5 | --num_clients

@@ -13,6 +13,25 @@ TABLES = sorted(path.name for path in (ROOT / "experiments").glob("*.flags"))
 THREE = ["--priority=DS;LD", "--adjustment=fixed", "--rounds=7"]
 
 
+# Files as editors and people write them, and what is given by them.
+AS_PEOPLE_WRITE = {
+    "mark": "\ufeff--rounds=7\n--priority=DS;LD\n",
+    "comments": "--rounds=7  # for a trial\n--priority=DS;LD\t// both\n  # the end",
+    "space": "--rounds 7\n--priority = DS;LD\n",
+    "quotes": "--rounds='7'\n--priority=\"DS;LD\"\n",
+    "windows": "--rounds=7\r\n\r\n--priority=DS;LD\r\n",
+    "shell": "--rounds=7 \\\n  --priority='DS;LD' \\\n",
+    "switch": "--predictions # all\n--rounds=7\n--priority=DS;LD",
+    "twice": "--priority=DS\n--rounds=2\n--priority=LD\n",
+    "many": "--targets=50\n--targets=60\n",
+    "no_dashes": "# One.\nrounds=7\n",
+    "two": "--rounds=7 --priority=DS\n",
+    "folder": "--output_dir=out --resume\n",
+    "nested": "--flagfile=twice.flags\n",
+    "number": "--output_dir=a#1\n--algorithms=fedavg,AdaFed weights-only\n",
+}
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Flag files, by name, in the folder we are in."""
@@ -30,6 +49,8 @@ def files(tmp_path, monkeypatch):
         (tmp_path / f"{name}.flags").write_text("\n".join(lines) + "\n")
     os.mkfifo(tmp_path / "pipe.flags")
     (tmp_path / "bytes.flags").write_bytes(b"--priority=\xff\n")
+    for name, lines in AS_PEOPLE_WRITE.items():
+        (tmp_path / f"{name}.flags").write_bytes(lines.encode())
 
 
 @pytest.mark.parametrize(
@@ -63,6 +84,11 @@ def files(tmp_path, monkeypatch):
         (["--flagfile=experiments/quickstart.flags"], {"experiment": "quickstart"}),
         (["--flagfile=~/other.flags"], {"rounds": 2}),
         (["--flagfile=pmc_table2.flags"], {"experiment": "mnist_iid"}),
+        *(([f"--flagfile={name}.flags"], {"rounds": 7, "priority": [("DS",), ("LD",)]})
+          for name in [*AS_PEOPLE_WRITE][:7]),
+        (["--flagfile=switch.flags"], {"predictions": True}),
+        (["--flagfile=number.flags"],
+         {"output_dir": "a#1", "algorithms": ("fedavg", "adafed_weights_only")}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -88,7 +114,17 @@ def test_which_flags_count(files, arguments, found):
         (["--flagfile=/dev/zero"], "--flagfile=/dev/zero: no such file"),
         (["--flagfile="], "--flagfile=: no such file"),
         (["--rounds=3", "--flagfile"], "--flagfile with no argument"),
-        (["--flagfile=bytes.flags"], "--flagfile: a flag file is not text"),
+        (["--flagfile=bytes.flags"], "--flagfile=bytes.flags: the file is not text in"),
+        (["--flagfile=twice.flags"], "--priority is given twice in twice.flags: give"),
+        (["--flagfile=nested.flags"], "--priority is given twice in twice.flags"),
+        (["--flagfile=many.flags"], "--targets is given twice in many.flags: give one"),
+        (["--flagfile=no_dashes.flags"], "no_dashes.flags: line 2 is 'rounds=7': a "),
+        (["--flagfile=two.flags"], "two.flags: line 1 has --rounds and --priority"),
+        (
+            ["--flagfile=folder.flags"],
+            "line 1 has --output_dir and --resume: give",
+        ),
+        (["--flagfile=~nobody_here/a.flags"], "~nobody_here/a.flags: this machine has"),
         (["--flagfile=unknown.flags"], "Unknown command line flag 'priorities'"),
         (["--flagfile=other.flags", "stray"], "unexpected argument: stray"),
         (["--flagfile=other.flags", "--", "--rounds=5"], "argument: --rounds=5"),

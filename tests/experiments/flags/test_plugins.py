@@ -6,8 +6,9 @@ import sys
 
 import pytest
 from absl import flags
-from cli import SMALL, run
+from cli import SMALL, records, refused, run
 
+from leaf_data.dataset import DATASETS
 from leaf_data.settings import SettingError
 from tff_pmc.experiments.flags import plugins
 
@@ -95,11 +96,55 @@ def test_without_plugins_nothing_is_done():
         plugins.import_plugins(["--plugin"])
 
 
-def test_a_plugin_that_changed_is_told_where_a_folder_goes_on(here):
-    """And each run's record says with which one it was made."""
+DIGITS = """import dataclasses
+import pathlib
+
+import leaf_data
+import numpy as np
+
+@dataclasses.dataclass(frozen=True)
+class Shifted(leaf_data.Dataset):
+    def load(self, data_dir=None, cache_dir=None):
+        data = leaf_data.load("digits5k", seed=self.seed)
+        train = data.train_examples
+        labels = (train.y + int(pathlib.Path("shift.txt").read_text())) % 10
+        labels = labels.astype(np.int32)
+        shifted = dataclasses.replace(train, y=labels)
+        return dataclasses.replace(data, train_examples=shifted)
+
+
+leaf_data.register("own_digits", Shifted)
+"""
+
+
+def test_a_resume_with_other_examples_is_refused(here, monkeypatch):
+    """Whatever they changed by: here a file that the record does not name."""
+    monkeypatch.setattr(DATASETS, "_things", dict(DATASETS._things))
+    (here / "own_data.py").write_text(DIGITS)
+    (here / "shift.txt").write_text("0")
+    words = [*SMALL, "--plugin=own_data", "--dataset=own_digits", "--priority=DS"]
+    several = [*words, "--seeds=0,1", f"--output_dir={here / 'seeds'}"]
+    words.append(f"--output_dir={here / 'out'}")
+    for flags_of_run in (words, several):
+        run(*flags_of_run)
+    before = records(here)
+    (here / "shift.txt").write_text("1")
+    for flags_of_run in (words, several):
+        line = refused(*flags_of_run, "--resume", "--rounds=3")
+        assert "cannot be resumed: its settings load other examples now" in line
+    assert records(here) == before
+    (here / "shift.txt").write_text("0")
+    run(*several, "--resume", "--rounds=3")
+
+
+@pytest.mark.parametrize("file", ["own_a", "own_help"])
+def test_a_plugin_that_changed_is_told_where_a_folder_goes_on(here, file):
+    """Or a module that it imports; each run's record says with which it was made."""
     found = {}
+    (here / "own_a.py").write_text("def later():\n    import own_help")
+    (here / "own_help.py").write_text("")
     for content, more in (("A = 1", ["DS"]), ("A = 2", ["DS;LD", "--resume"])):
-        (here / "own_a.py").write_text(content)
+        (here / f"{file}.py").write_text(content)
         priority, *resume = more
         words = ["--plugin=own_a", f"--priority={priority}", *resume]
         found[content] = run(*SMALL, *words, f"--output_dir={here / 'out'}").stderr

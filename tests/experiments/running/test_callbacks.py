@@ -52,6 +52,53 @@ class Listed(Callback):
         CALLS.append(("end", status))
 
 
+@pytest.mark.parametrize(
+    ("sizes", "record", "why"),
+    [
+        (
+            [5, 5, 5, 0],
+            {},
+            "4 of 4 clients would have to reach each target, and 3 have",
+        ),
+        ([5] * 9 + [0], {}, ""),
+        (
+            [5] * 8 + [0] * 2,
+            {},
+            "9 of 10 clients would have to reach each target, and 8",
+        ),
+        ([5], {"targets": (90, 100), "reach": "above"}, "no client is above 100 %"),
+        ([5], {"targets": (90, 100)}, ""),
+    ],
+)
+def test_targets_that_cannot_be_reached_are_named_before_the_first_round(
+    caplog, sizes, record, why
+):
+    tested = types.SimpleNamespace(sizes=np.array(sizes), num_clients=len(sizes))
+    changes = {**SHORT, "targets": (90,), **record}
+    changes.pop("model")
+    start = types.SimpleNamespace(
+        settings=settings("quickstart", changes), test_examples=tested, rounds_before=0
+    )
+    for until, words in (("targets", why), ("", "")):
+        caplog.clear()
+        CALLBACKS["until"](until=until).on_start(start)
+        assert (f"--until=targets ends no run: {words}" in caplog.text) == bool(words)
+        assert bool(caplog.records) == bool(words)
+
+
+def test_a_callback_that_a_resume_adds_is_told_that_it_lacks_rounds(tmp_path):
+    folder = f"--output_dir={tmp_path / 'out'}"
+    words = [*QUICK, "--priority=DS", "--clients_per_round=2", folder]
+    said = "and was begun without TensorBoard: the rounds up to now are missing there"
+    assert "begun without" not in run(*words, "--rounds=1", "--patience=9").stderr
+    more = [*words, "--resume", "--tensorboard"]
+    assert f"is finished, {said}" in run(*more, "--rounds=1").stderr
+    assert f"is resumed after round 1, {said}" in run(*more, "--rounds=2").stderr
+    for flags in (["--tensorboard"], ["--tensorboard", "--until=targets"]):
+        done = run(*words, "--resume", *flags, "--rounds=3")
+        assert "begun without" not in done.stderr  # `until` reads the rounds before.
+
+
 @pytest.fixture
 def listed(monkeypatch):
     CALLS.clear()

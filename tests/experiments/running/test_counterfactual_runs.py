@@ -113,9 +113,13 @@ REFUSED = {
     "many": ({"counterfactuals": ("averages:0.01",)}, "more than 200"),
     "more": ({"counterfactuals": ("averages:0.001",)}, "more than 200"),
     "ranges": ({"counterfactuals": ("ranges",)}, "without --normalization=range"),
-    "a rate": ({"counterfactual_rates": (0.0,)}, "above 0, and finite"),
+    "a rate": (
+        {"counterfactuals": ("orderings",), "counterfactual_rates": (0.0,)},
+        "above 0, and finite",
+    ),
     "rates alone": ({"counterfactual_rates": (0.5,)}, "rates needs --counterfactuals"),
     "every alone": ({"counterfactual_every": 2}, "every needs --counterfactuals"),
+    "the default": ({"counterfactual_every": 1}, "every needs --counterfactuals"),
     "judges alone": ({"counterfactual_clients": 5}, "clients needs --counterfactuals"),
     "an algorithm": (
         {"counterfactuals": ("orderings",), "algorithm": "simple_average"},

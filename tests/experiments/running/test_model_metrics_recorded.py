@@ -20,6 +20,21 @@ from tff_pmc.models import MODELS
 from tff_pmc.record.results import read_results
 
 NAME = "keras_with_auc"
+WRONG = (
+    "",
+    "a|b",
+    "a>b",
+    "a,b",
+    "a\nb",
+    'a"b',
+    "a b",
+    "größe",
+    "/a",
+    "a/../b",
+    251 * "a",
+)
+TAKEN = ("round", "seed", "train_loss", "Accuracy", "weight_largest")
+TAKEN += ("criteria_by_client",)
 
 
 class Weights:
@@ -84,7 +99,7 @@ def functional(finalize):
     @dataclasses.dataclass(frozen=True)
     class Model(MODELS[NAME]):
         def build(self):
-            from tff_pmc.models.tff_types.packed_model import as_functional
+            from tff_pmc.models.tff_types.keras_models import as_functional
 
             base = as_functional(MODELS[NAME].build(self))
             return models.PackedModel(
@@ -202,6 +217,31 @@ def without_config():
     return Scaled
 
 
+def named(*names):
+    """The model with accuracies of these names."""
+    kind = tf.keras.metrics.SparseCategoricalAccuracy
+    return keras_metrics(*(lambda name=name: kind(name=name) for name in names))
+
+
+def of_two_numbers():
+    """The model with a metric whose result is a dict."""
+
+    class Both(tf.keras.metrics.Mean):
+        def __init__(self):
+            super().__init__("both")
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            return super().update_state(y_pred)
+
+        def result(self):
+            return {"low": tf.identity(self.total), "high": tf.identity(self.count)}
+
+        def get_config(self):
+            return {}
+
+    return keras_metrics(Both)
+
+
 @pytest.mark.parametrize(
     ("model", "says"),
     [
@@ -219,6 +259,21 @@ def without_config():
             "metric 'both' is no single number",
         ),
         (lambda: functional(lambda state: state[0] / state[1]), "have no names"),
+        (
+            lambda: functional(lambda state: {"auc@1000": state[0]}),
+            "metric 'auc@1000' must have a name of",
+        ),
+        (lambda: functional(lambda state: {"mean": state[0]}), "cannot be aggregated"),
+        (of_two_numbers, "metric 'both' is no single number"),
+        (lambda: named("recall (macro)"), "name it 'recall_macro'"),
+        *((lambda name=name: named(name), "must have a name of") for name in WRONG),
+        (lambda: named("top", "Top"), "'top' and 'Top' differ in the case"),
+        (lambda: named("top", "top"), "two metrics named 'top'"),
+        (lambda: named("loss"), "two metrics named 'loss', and TFF adds one"),
+        *(
+            (lambda name=name: named(name), f"metric {name!r} has the name of a column")
+            for name in TAKEN
+        ),
     ],
 )
 def test_what_no_column_can_have_is_one_line_before_the_first_round(

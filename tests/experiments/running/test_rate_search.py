@@ -1,10 +1,12 @@
 """The search for a learning rate on four clients of ten images."""
 
 import json
+import operator
+import types
 
 import numpy as np
 import pytest
-from cli import MODEL, federation, table
+from cli import MODEL, asked_for, federation, table
 
 import leaf_data
 from tff_pmc.experiments.callbacks import Callback
@@ -39,11 +41,11 @@ def runs(*rates, **changes):
     return [settings("quickstart", {**base, "learning_rate": rate}) for rate in rates]
 
 
-def first_round_by_hand(folder, target=90):
+def first_round_by_hand(folder, target=90, reaches=operator.ge):
     """The first round in which two of the four have at least the target."""
     rounds = {}
     for row in table(folder / "clients.csv"):
-        good = 100 * int(row["correct"]) >= target * int(row["examples"])
+        good = reaches(100 * int(row["correct"]), target * int(row["examples"]))
         rounds.setdefault(int(row["round"]), []).append(good)
     return next((number for number, good in rounds.items() if sum(good) >= 2), None)
 
@@ -79,6 +81,33 @@ def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(search
         trained = table(folder / f"rate_{rate:g}" / "cohort.csv")
         assert {row["examples"] for row in tested} == {"2"}
         assert {float(row["DS"]) for row in trained} == {8}
+
+
+def test_the_target_is_reached_by_the_rule_that_is_recorded(
+    rate_search, data, runtime, tmp_path
+):
+    """A device has two examples: above 50 % are both, and one is not enough."""
+    correct, sizes = np.array([[1, 1, 1, 1], [2, 2, 1, 1]]), np.full(4, 2)
+    for rule, first in (("at_least", 1), ("above", 2)):
+        assert rate_search._first_round(correct, sizes, 50, rule) == first
+        tested = types.SimpleNamespace(measured=correct[0], sizes=sizes)
+        ends = rate_search.TargetReached(50, rule).after_round(
+            types.SimpleNamespace(record=tested)
+        )
+        assert ends == (rule == "at_least")
+    one = runs(RATES[2], targets=(50,), reach="above")
+    text = rate_search.search(one, data, str(tmp_path / "out"))
+    folder = tmp_path / "out" / f"rate_{RATES[2]:g}"
+    above = first_round_by_hand(folder, 50, operator.gt)
+    assert "devices are above 50 % on" in text and f"in round {above}" in text
+    search = ("--experiment=lr_search", "--search_for=mnist_noniid")
+    for flags, rule in (
+        ([], "at_least"),
+        (["--reach=above"], "above"),
+        # The published scripts that search differ from those that evaluate.
+        (["--protocol=reference_code"], "at_least"),
+    ):
+        assert {one.record.reach for one in asked_for(*search, *flags)} == {rule}
 
 
 @pytest.mark.slow

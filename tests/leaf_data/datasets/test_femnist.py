@@ -184,6 +184,43 @@ def test_a_writer_in_several_files(tmp_path, caplog):
     assert "all_data_3.json: user c appears again with the same examples" in caplog.text
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("all_data_1_niid_05.json", "all_data_1_niid_1.json"),
+        ("all_data_1.json", "all_data_2.json"),
+    ],
+)
+@pytest.mark.parametrize(("first", "refused"), [(4, False), (3, False), (2, True)])
+def test_files_of_two_draws_are_told_by_their_examples(tmp_path, names, first, refused):
+    """LEAF writes one image of a writer twice, so that one may be in two files."""
+    for name, images in zip(names, (images_of(2, 4), images_of(2, 4, first))):
+        write(tmp_path / "all_data" / name, {"b": images})
+    if refused:
+        words = f"{names[1]}: user b has 2 examples in two files: they come from"
+        return assert_refused(lambda: load(tmp_path), words)
+    data = load(tmp_path)
+    total = data.train_examples.num_examples + data.test_examples.num_examples
+    assert total == 8
+
+
+@pytest.mark.parametrize(("first", "refused"), [(4, False), (3, False), (2, True)])
+def test_training_and_test_files_are_of_one_draw(tmp_path, first, refused):
+    write(tmp_path / "train" / "a.json", {"b": images_of(2, 4)})
+    write(tmp_path / "test" / "b.json", {"b": images_of(2, 4, first)})
+    if refused:
+        words = f"{tmp_path}: user b has 2 examples in two files: they come from"
+        return assert_refused(lambda: load(tmp_path), words)
+    assert seen(load(tmp_path).test_examples) == {"b": numbered(2, first, first + 4)}
+
+
+def test_a_few_images_twice_are_leafs(tmp_path):
+    """`-s iid` mixes writers, of each of whom LEAF writes one image twice."""
+    write(tmp_path / "train" / "a.json", {"b": images_of(2, 20)})
+    write(tmp_path / "test" / "b.json", {"b": images_of(2, 10, 17)})
+    assert load(tmp_path).test_examples.num_examples == 10
+
+
 def test_a_user_without_any_example_is_named(tmp_path):
     write_split(tmp_path)
     for part, first in (("train", 0), ("test", 3)):

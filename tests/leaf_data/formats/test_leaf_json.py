@@ -55,33 +55,58 @@ def test_the_most_processed_folder_counts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "names",
+    "paths",
     [
-        ("all_data_0_niid_05.json", "all_data_0_niid_1.json"),
-        ("all_data_0_niid_05.json", "all_data_1_niid_1.json"),
-        ("all_data_1.json", "all_data_01.json"),
+        # FedProx's, a case that differs, and LEAF's without a number.
+        "data/train/mytrain.json train, data/test/mytest.json test",
+        "Train/a.JSON train, Train/b.json train, Testing/c.json test",
+        "data/train/all_data_train_8.json train, data/test/all_data_test_8.json test",
+        # The names alone say it, in the folder itself or in one of LEAF's.
+        "mytrain.json train, mytest.json test",
+        "all_data_train.json train, all_data_test.json test",
+        "all_data/x_train.json train, all_data/x_test.json test",
+        "all_data_0_train_9.json train, all_data_0_test_9.json test",
+        # Nothing says it; users and not names tell different draws.
+        "all_data/all_data_0_niid_05.json all, all_data/all_data_0_niid_1.json all",
+        "all_data/mine.json all, all_data/yours.json all",
+        "synthetic.json all",
+        "train.json all",
+        # A number of that many digits fits into no array.
+        f"all_data/all_data_{'9' * 10}.json all",
     ],
 )
-def test_files_of_two_runs_are_refused(tmp_path, names):
-    _touch(tmp_path / "all_data", *names)
-    paths = [tmp_path / "all_data" / name for name in names]
-    assert_refused(lambda: _found(tmp_path), *paths, "different runs of preprocess.sh")
+def test_files_of_any_name(tmp_path, paths):
+    want = [tuple(path.split()) for path in paths.split(", ")]
+    for path, _ in want:
+        _touch((tmp_path / path).parent, (tmp_path / path).name)
+    found = [(path, part) for path, part, _ in _found(tmp_path)]
+    assert found == want
+    assert {number for *_, number in _found(tmp_path)} == {0}
+
+
+def test_folders_count_before_files_beside_them(tmp_path):
+    """Of all folders: a file of settings beside a data set's folder is none of it."""
+    _touch(tmp_path, "settings.json")
+    for part in ("train", "test"):
+        _touch(tmp_path / "toy" / "data" / part, f"my{part}.json")
+    assert [part for _, part, _ in _found(tmp_path)] == ["train", "test"]
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("paths", "message"),
     [
-        ("all_data_0_niid_05_test_8.json", "different runs"),
-        ("all_data_0_niid_1_test_9.json", "different runs"),
-        ("all_data_0_niid_05_train_9.json", "a train file where test should be"),
-        ("mine.json", "not named"),
-        (f"all_data_{'9' * 10}.json", "not named"),  # That number fits into no array.
+        (("train/a_train.json", "test/b_train.json"), "a train file where test should"),
+        (("train/a_test.json", "test/b.json"), "a test file where train should"),
+        (("train.json", "test.json", "val.json"), "val.json is a validation set"),
+        (("mytrain.json", "mytest.json", "b.json"), "b.json is neither by its name"),
+        (("train.json", "b.json"), "no file beside it is a test set"),
+        (("train/a\n.json", "test/b.json"), "'a\\n.json' has a character that cannot"),
     ],
 )
-def test_a_test_file_that_does_not_fit(tmp_path, name, message):
-    _touch(tmp_path / "train", "all_data_0_niid_05_train_9.json")
-    _touch(tmp_path / "test", name)
-    assert_refused(lambda: _found(tmp_path), tmp_path / "test" / name, message)
+def test_names_that_contradict_are_refused(tmp_path, paths, message):
+    for path in paths:
+        _touch((tmp_path / path).parent, (tmp_path / path).name)
+    assert_refused(lambda: _found(tmp_path), message)
 
 
 def test_a_folder_without_files_is_named(tmp_path):

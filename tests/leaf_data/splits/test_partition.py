@@ -1,6 +1,7 @@
 """Divisions: exact facts about who gets which example."""
 
 import collections
+import fractions
 import hashlib
 
 import numpy as np
@@ -171,3 +172,39 @@ def test_a_cut_writer_keeps_the_proportion_of_train_and_test():
     taken = np.array([50, 9, 3, 3, 0, 10])
     found = partition.leaf_cut(sizes, taken)
     assert found.tolist() == [*([45, 5], [9, 0], [0, 3]), *([3, 0], [0, 0], [7, 3])]
+
+
+@pytest.mark.parametrize(
+    ("fraction", "size", "count"),
+    [
+        # Of these the product in floats is below the whole number.
+        *((0.29, 100, 29), (0.57, 100, 57), (0.58, 50, 29), (0.07, 300, 21)),
+        (0.1 + 0.2, 10, 3),
+        (np.float64(0.29), 100, 29),
+        (np.float32(0.29), 100, 29),
+        (fractions.Fraction(1, 3), 9, 3),
+        # Of these it is not.
+        *((1 / 3, 3, 1), (2 / 3, 6, 4), (0.5, 7, 3), (0.29, 99, 28), (1e-7, 100, 0)),
+        (0, 100, 0),
+    ],
+)
+def test_a_share_is_rounded_down_as_it_is_written(fraction, size, count):
+    assert partition.floor_share(fraction, np.int64(size)) == count
+
+
+def test_shares_are_those_of_decimals_and_of_floats_where_these_agree():
+    """In whole numbers: of p percent of n, p * n // 100 examples."""
+    for percent in range(1, 100):
+        for size in range(1, 301):
+            share = partition.floor_share(percent / 100, size)
+            assert share == percent * size // 100
+    # The papers' share is a fifth, of which the product in floats was never less.
+    sizes = range(1, 20_000)
+    assert all(partition.floor_share(0.2, n) == int(0.2 * n) == n // 5 for n in sizes)
+
+
+def test_leafs_own_rounding_is_kept():
+    """LEAF's scripts take int(fraction * n), in floats: 28 of 100, not 29."""
+    taken = partition.leaf_sample(np.full(10, 10), np.zeros(10), 0.29, 0)
+    assert taken.sum() == 28
+    assert len(partition.leaf_split("u", 100, 0, 0.29)[0]) == 28

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ _WEIGHTS = "weights_of_best.npz"  # The arrays by number, until the run ends.
 @dataclasses.dataclass
 class BestModel(Callback):
     """Saves the model of the best round as `model_best/`."""
+
+    reads_past: ClassVar[bool] = True
 
     keep: str = setting(
         "last",
@@ -64,6 +66,7 @@ class BestModel(Callback):
 
     def on_end(self, status: str) -> None:
         """Saves the best model of a run that is finished, and prints its round."""
+        from tff_pmc.experiments.trained import about_model
         from tff_pmc.record.best_round import best_round
 
         if status != files.FINISHED or self.keep != "best":
@@ -73,7 +76,8 @@ class BestModel(Callback):
         if kept and kept == best:
             split = len(self._run.weights.trainable)
             weights = tff.learning.models.ModelWeights(arrays[:split], arrays[split:])
-            save_model(self._run.context.model, weights, self._saved, best)
+            about = about_model(self._run.folder, best)
+            save_model(self._run.context.model, weights, self._saved, best, about)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path)
         if not best or round_of(self._saved) != best:  # No round had a value.

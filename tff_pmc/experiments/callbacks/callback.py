@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import numbers
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, Union
 
 import numpy.typing as npt
 
@@ -98,6 +98,8 @@ class FinishedRound:
     @property
     def numbers(self) -> dict[str, float]:
         """The numbers of `row`, and the largest and smallest weight in the cohort."""
+        from tff_pmc.record.tables import WEIGHT_BOUNDS
+
         found: dict[str, Any] = {
             name: value
             for name, value in self.row.items()
@@ -105,7 +107,7 @@ class FinishedRound:
         }
         weights = [row["weight"] for row in self.cohort if not row["excluded"]]
         if weights:
-            found.update(weight_largest=max(weights), weight_smallest=min(weights))
+            found.update(zip(WEIGHT_BOUNDS, (max(weights), min(weights))))
         return found
 
     @functools.cached_property
@@ -125,7 +127,13 @@ class Callback(Declared):
 
     One object serves the runs of a command one after another: what it keeps of a run,
     it sets in `on_start`. On a cluster that spreads runs, each has a copy.
+
+    Attributes:
+        reads_past: whether it needs no call in the rounds before a resume, because it
+            reads them in the record. A resume that adds another one warns.
     """
+
+    reads_past: ClassVar[bool] = False
 
     def check(self, settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         """Raises a `SettingError` if it cannot serve a run, before it has a folder."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, ClassVar, Optional
+
+from absl import logging
 
 from leaf_data.settings import AT_LEAST_0, SettingError, setting
 from tff_pmc.experiments.callbacks.callback import (
@@ -15,12 +17,14 @@ from tff_pmc.experiments.callbacks.callback import (
 
 if TYPE_CHECKING:
     import leaf_data
-    from tff_pmc.settings import RunSettings
+    from tff_pmc.settings import RecordSettings, RunSettings
 
 
 @dataclasses.dataclass
 class EarlyStopping(Callback):
     """Ends a run whose models do not get better any more."""
+
+    reads_past: ClassVar[bool] = True
 
     patience: int = setting(
         0,
@@ -52,6 +56,8 @@ class EarlyStopping(Callback):
 class Until(Callback):
     """Ends a run that has reached everything that its tables show."""
 
+    reads_past: ClassVar[bool] = True
+
     until: str = setting(
         "",
         "End a run before its last round. targets: when 10, 20, ..., 90 % of the "
@@ -74,9 +80,11 @@ class Until(Callback):
     def on_start(self, run: Run) -> None:
         """Finds what the rounds before a resume have reached."""
         from tff_pmc.record.results import read_results
-        from tff_pmc.reports.rounds_to_target import rounds_to_target
+        from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
 
-        record = run.settings.record
+        record, sizes = run.settings.record, run.test_examples.sizes
+        self._needed = -(-max(DEVICES) * len(sizes) // 100)
+        self._warn_if_endless(record, sizes)
         self._targets, self._rule = record.targets, record.reach
         self._most = dict.fromkeys(self._targets, 0)  # Devices in a round, at most.
         if self.until and run.rounds_before:
@@ -89,7 +97,7 @@ class Until(Callback):
 
     def after_round(self, round: FinishedRound) -> Optional[str]:
         """Counts the devices that reach each target, in a round that was tested."""
-        from tff_pmc.reports.rounds_to_target import DEVICES, count_devices
+        from tff_pmc.reports.rounds_to_target import count_devices
 
         correct, sizes = round.record.measured, round.record.sizes
         if not self.until or correct is None:
@@ -97,10 +105,25 @@ class Until(Callback):
         for target in self._targets:
             count = int(count_devices(correct, sizes, target, self._rule))
             self._most[target] = max(self._most[target], count)
-        needed = -(-max(DEVICES) * len(sizes) // 100)
-        if min(self._most.values()) < needed:
+        if min(self._most.values()) < self._needed:
             return None
         return f"all targets are reached (--until={self.until})"
+
+    def _warn_if_endless(self, record: RecordSettings, sizes: Any) -> None:
+        """Warns before the first round if no round can reach all targets."""
+        tested = int((sizes > 0).sum())
+        why = ""
+        if tested < self._needed:
+            why = (
+                f"{self._needed} of {len(sizes)} clients would have to reach each "
+                f"target, and {tested} have test examples"
+            )
+        elif record.reach == "above" and 100 in record.targets:
+            why = "no client is above 100 % (--targets, --reach=above)"
+        if self.until and why:
+            logging.warning(
+                "--until=%s ends no run: %s. It goes on to --rounds.", self.until, why
+            )
 
 
 CALLBACKS.register("early_stopping", EarlyStopping)

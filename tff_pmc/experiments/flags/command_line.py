@@ -183,6 +183,8 @@ def _of_search(
         "adjustment": "fixed",
         "evaluate_clients": 0,
         "record_clients": "all",
+        # The published scripts that search have it, whatever those that evaluate have.
+        "reach": values.get("reach", "at_least"),
     }
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)
@@ -312,17 +314,18 @@ def _orderings(
 
 def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
     """Returns the settings of runs, each with the flags of its algorithm."""
-    of_algorithms = {
-        flag for algorithm in ALGORITHMS.values() for flag in algorithm.flags()
-    }
+    kinds = ALGORITHMS.values()
+    of_algorithms = {flag for kind in kinds for flag in kind.flags()}
+    unused_by_some = {flag for kind in kinds for flag in kind.unused_flags}
     used: set[str] = set()
     settings = []
     for values in runs:
-        own = ALGORITHMS[values.get("algorithm", start["algorithm"])].flags()
-        used.update(own)
+        kind = ALGORITHMS[values.get("algorithm", start["algorithm"])]
+        own = kind.flags()
+        used.update(own, unused_by_some - {*kind.unused_flags})
         kept = {f: v for f, v in values.items() if f not in of_algorithms or f in own}
         settings.append(RunSettings.of(kept, inherited=start))
     names = ", ".join(dict.fromkeys(run.names["algorithm"] for run in settings))
-    unused = " ".join(sorted(of_algorithms - used))
+    unused = " ".join(sorted((of_algorithms | unused_by_some) - used))
     _refuse(unused, (*runs, {})[0], f"is of no use with the algorithm {names}")
     return settings

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import collections
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from absl import flags
 
 from leaf_data.dataset import Dataset
+from leaf_data.formats import data_files
 from leaf_data.settings import Setting, SettingError, Settings
 from tff_pmc import project_files
 from tff_pmc.experiments.callbacks import CALLBACKS
@@ -31,6 +33,13 @@ _CHOSEN: dict[str, tuple[str, type[Settings]]] = {
     "selection": ("selection", Selection),
 }
 """What is chosen by name, in words, and its base class, by flag."""
+
+
+# What a line of a flag file has behind a value, or alone: a comment, or the sign by
+# which a shell joins lines.
+_COMMENT = re.compile(r"(^|\s+)((#|//).*|\\)$")
+_FLAG = re.compile(r"(?P<name>--?\w+)(?:(?P<mark>\s*=\s*|\s+)(?P<value>.*))?")
+_ANOTHER_FLAG = re.compile(r"\s(--?[A-Za-z]\w*)(?=\s|=|$)")
 
 
 class Section(NamedTuple):
@@ -110,8 +119,9 @@ def parse(
 ) -> dict[str, Any]:
     """Returns the values, by flag, of the flags that arguments and flag files give.
 
-    absl reads them: of a flag that is given twice the later one counts, and the lines
-    of a flag file stand in the place of `--flagfile`.
+    Of a flag that is given twice the later one counts, and the lines of a flag file
+    stand in the place of `--flagfile`. A list is given once in a command, and once in a
+    file.
 
     Args:
         arguments: the words of the command line.
@@ -125,17 +135,14 @@ def parse(
     if settings is None:
         settings = [one for section in sections() for one in section.settings]
     by_flag = {one.flag: one for one in settings}
-    _refuse_lists_in_parts(arguments, by_flag)
+    words = _expand_flag_files(arguments, by_flag)
     values = flags.FlagValues()
     values.set_gnu_getopt(True)  # Flags may stand after what is none.
     for declared in by_flag.values():
         define(declared, declared.words, values)
-    try:
-        words = values(["", *_with_paths(arguments)], known_only=known_only)[1:]
-    except UnicodeDecodeError as error:
-        raise SettingError("--flagfile: a flag file is not text") from error
-    if words and not known_only:
-        raise SettingError(f"unexpected argument: {words[0]}")
+    rest = values(["", *words], known_only=known_only)[1:]
+    if rest and not known_only:
+        raise SettingError(f"unexpected argument: {rest[0]}")
     given = {name: values[name] for name in by_flag if values[name].present}
     return {name: _value(by_flag[name], flag.value) for name, flag in given.items()}
 
@@ -150,38 +157,91 @@ def define(
     make(declared.flag, None, words, flag_values=values, module_name=heading or None)
 
 
-def _refuse_lists_in_parts(
-    arguments: Sequence[str], by_flag: dict[str, Setting]
+def _expand_flag_files(
+    words: Sequence[str],
+    by_flag: dict[str, Setting],
+    paths: tuple[str, ...] = (),
+) -> list[str]:
+    """Returns the words with the lines of flag files in the place of `--flagfile`.
+
+    `paths` are the files that are being read: the last has the words, and a file does
+    not read itself.
+    """
+    _refuse_repeated_lists(words, by_flag, f" in {paths[-1]}" if paths else "")
+    expanded: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, is_whole, file = word.partition("=")
+        if word == "--":  # What follows are no flags.
+            return [*expanded, word, *rest]
+        if name not in ("--flagfile", "-flagfile"):
+            expanded.append(word)
+            continue
+        if not is_whole and (file := next(rest, "")) == "":
+            raise SettingError("--flagfile with no argument: name a file")
+        path = _flag_file(file)
+        if path not in paths:
+            lines = _flags_in_file(path)
+            expanded += _expand_flag_files(lines, by_flag, (*paths, path))
+    return expanded
+
+
+def _refuse_repeated_lists(
+    words: Sequence[str], by_flag: dict[str, Setting], where: str
 ) -> None:
     """Refuses a list in several flags, of which the last would silently be all."""
-    names = [
-        word.lstrip("-").partition("=")[0] for word in arguments if word[:1] == "-"
-    ]
+    names = [word.lstrip("-").partition("=")[0] for word in words if word[:1] == "-"]
     for name, count in collections.Counter(names).items():
         declared = by_flag.get(name)
         if declared and count > 1 and (declared.repeated or declared.kind is tuple):
             mark = ";" if declared.repeated and declared.parse else ","
             raise SettingError(
-                f"--{name} is given twice: give one, with {mark!r} between its values"
+                f"--{name} is given twice{where}: give one, with {mark!r} between its "
+                "values"
             )
 
 
-def _with_paths(arguments: Sequence[str]) -> list[str]:
-    """Returns the arguments with flag files' paths in the place of their names."""
-    words = list(arguments)
-    for place, word in enumerate(arguments):
-        name, is_whole, file = word.partition("=")
-        if name in ("--flagfile", "-flagfile"):
-            if is_whole:
-                words[place] = f"{name}={_flag_file(file)}"
-            elif words[place + 1 :]:
-                words[place + 1] = _flag_file(words[place + 1])
-    return words
+def _flags_in_file(path: str) -> list[str]:
+    """Returns the flags of a file, one of each line, as words of a command line.
+
+    A line may have a comment, behind `#` or `//`, a space in the place of `=`, and a
+    value in quotes, as a shell takes it.
+
+    Raises:
+        SettingError: the file is not text, or a line is not one flag; both are named.
+    """
+    try:
+        text = data_files.read(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SettingError(
+            f"--flagfile={path}: the file is not text in UTF-8: save it as UTF-8"
+        ) from error
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = _COMMENT.sub("", line).strip()
+        if not words:
+            continue
+        parts = _FLAG.fullmatch(words)
+        if not parts:
+            raise SettingError(
+                f"--flagfile={path}: line {number} is {words!r}: a line has one flag, "
+                "as --rounds=30"
+            )
+        name, value = parts["name"], parts["value"] or ""
+        if value[:1] in ("'", '"') and value[-1:] == value[:1] and len(value) > 1:
+            value = value[1:-1]
+        elif other := _ANOTHER_FLAG.search(value):
+            raise SettingError(
+                f"--flagfile={path}: line {number} has {name} and {other[1]}: give "
+                "each flag a line"
+            )
+        found.append(f"{name}={value}" if parts["mark"] else name)
+    return found
 
 
 def _flag_file(name: str) -> str:
     """Returns the path of a flag file: the user's first, then the project's."""
-    path = os.path.expanduser(name.strip())
+    path = prefix_errors(f"--flagfile={name}", data_files.expand_path, name.strip())
     known = project_files.folder(project_files.FLAG_FILES)
     if os.path.isfile(path):
         return path

@@ -6,6 +6,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from leaf_data.client_ids import ClientNumber
 from tff_pmc import processes
 from tff_pmc._lazy import tff
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
@@ -35,7 +36,7 @@ class TestEvaluator:
         )
         self.examples, self._sizes = data.test_examples, data.test_examples.sizes
         if len(self.clients) < self.examples.num_clients:
-            self.examples = self.examples.subset(self.clients)
+            self.examples = self.examples.subset(map(ClientNumber, self.clients))
         self.metric = metrics.metric_of(data)
         build = processes.build_correct_counts
         if self.metric is metrics.LOSS:
@@ -104,7 +105,8 @@ class TestEvaluator:
     def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.
 
-        Returns the F1 of each class, empty without such examples or classes. Where
+        Returns the F1 of each class, NaN of those that are neither there nor predicted;
+        it is empty without such examples or classes. Where
         accuracy is reported on other examples, the best round can be chosen by what the
         model gets right at the server: that is the second, else None.
         """

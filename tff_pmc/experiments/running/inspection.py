@@ -10,6 +10,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import leaf_data
+from leaf_data.client_ids import ClientNumber
 from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.algorithms.run_context import RunContext
@@ -38,7 +39,8 @@ def inspect(
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
-    settings, others = runs[0], [one.algorithm.score(one) for one in runs]
+    settings = runs[0]
+    others = [one.algorithm.score(one).over(one.columns) for one in runs]
     for one in runs:
         if one.columns != settings.columns:
             names = f"{settings.names['algorithm']} and {one.names['algorithm']}"
@@ -146,7 +148,7 @@ def _from_data(context: RunContext, chosen: Sequence[int]) -> np.ndarray:
     )
     values = []
     for k in chosen:
-        part = data.train_examples.client(k)
+        part = data.train_examples.client(ClientNumber(k))
         own = {name: column[k] for name, column in table.items()}
         sharing = {
             name: np.asarray(part[name], np.float32)

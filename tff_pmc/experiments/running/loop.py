@@ -10,8 +10,10 @@ from types import TracebackType
 from typing import Any, Optional
 
 import numpy as np
+from absl import logging
 
 import leaf_data
+from leaf_data.pixels import NO_PIXELS
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
@@ -27,6 +29,7 @@ from tff_pmc.experiments.running.recording import (
 from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
+from tff_pmc.record.same_run import EXAMPLES
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import RunSettings
 
@@ -60,10 +63,14 @@ def run(
     description = describe(settings, data, callbacks)
     with RunFolder(folder_path, description, resume=resume) as folder:
         if folder.finished:
+            _warn_of_new_callbacks(folder, callbacks, "is finished")
             return
         trainer = settings.algorithm.build(context)
         evaluator = TestEvaluator(context)
         state, rounds_before = folder.load(trainer.initialize())
+        if rounds_before:
+            words = f"is resumed after round {rounds_before}"
+            _warn_of_new_callbacks(folder, callbacks, words)
         started = Run(
             settings=settings,
             context=context,
@@ -105,7 +112,18 @@ def describe(
     data: leaf_data.FederatedDataset,
     callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
-    """Returns `run.json` as it is before the run starts."""
+    """Returns `run.json` as it is before the run starts.
+
+    The names of inputs and classes stand apart from `data`, because runs from before
+    they were recorded can be resumed.
+    """
+    pixels = data.pixel_convention
+    names = {
+        "inputs": list(data.input_names),
+        "classes": list(data.class_names),
+        "scaling": settings.model.scaling,
+        "pixels": "" if pixels == NO_PIXELS else str(pixels),
+    }
     called = {type(callback).__name__: callback.by_flag() for callback in callbacks}
     return {
         "label": settings.label,
@@ -121,7 +139,9 @@ def describe(
             },
             "options": dict(data.options),
             "client_table": data.client_table.origin,
+            EXAMPLES: data.examples_sha256,
         },
+        **{name: value for name, value in names.items() if value},
         **({"callbacks": called} if called else {}),
     }
 
@@ -176,6 +196,19 @@ def train_round(
         seconds=seconds,
     )
     return FinishedRound(record, outcome.state, weights, predicted)
+
+
+def _warn_of_new_callbacks(
+    folder: RunFolder, callbacks: Sequence[Callback], how: str
+) -> None:
+    """Warns of callbacks that a resume adds, as to `--tensorboard`, and how it is."""
+    new = {type(callback).__name__: callback for callback in callbacks}
+    names = [n for n in new if n in folder.new_callbacks and not new[n].reads_past]
+    if names:
+        logging.warning(
+            "%s %s, and was begun without %s: the rounds up to now are missing there.",
+            *(folder.path, how, ", ".join(names)),
+        )
 
 
 def _end_early(

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments.callbacks import Callback, FinishedRound
 from tff_pmc.experiments.running import loop
@@ -25,6 +26,7 @@ from tff_pmc.reports.rounds_to_target import count_devices
 from tff_pmc.settings import RunSettings, SettingError
 
 _SHARE = 50  # Of the devices, percent.
+_REACH = {"at_least": "reach", "above": "are above"}
 _WHOSE = {"pooled": "all devices'", "own": "their own"}
 
 
@@ -46,9 +48,10 @@ def search(
     here: `adjustment.validation_fraction` of each device's training examples are held
     out, mixed and dealt anew. The scripts hold out before they partition, which leaves
     the devices equally many examples as well. The test sets are not looked at, the
-    target is the experiment's highest, and a run ends when it is reached.
+    target is the experiment's highest, and a run ends when it is reached; with
+    `record.reach` "above" it has to be exceeded.
     """
-    first = runs[0]
+    first, output_dir = runs[0], expand_path(output_dir)
     if not data.has_classes:
         raise SettingError(
             f"--experiment=lr_search needs accuracies, and {data.name} has none: its "
@@ -60,6 +63,7 @@ def search(
     )
     data = dataclasses.replace(remaining, test_examples=aside)
     target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
+    rule = first.record.reach
     RunContext.of(first, data)  # Refused before a folder is made.
     plan = loop.describe(first, data)
     plan["settings"]["training"].pop("learning_rate")
@@ -80,7 +84,9 @@ def search(
     with folder_of_runs(output_dir, plan, resume=resume):
         # A rate that breaks every client loses its run, and the next is tried.
         for job, lost in sweep(
-            jobs, load=lambda _: data, callbacks=[*callbacks, TargetReached(target)]
+            jobs,
+            load=lambda _: data,
+            callbacks=[*callbacks, TargetReached(target, rule)],
         ):
             results = read_results(job.folder)
             clients, accuracy = results.clients, results.rounds["accuracy"]
@@ -91,7 +97,7 @@ def search(
             rows.append(
                 {
                     "learning_rate": job.settings.training.learning_rate,
-                    "rounds": _first_round(ordered, sizes, target),
+                    "rounds": _first_round(ordered, sizes, target, rule),
                     "rounds_run": len(accuracy),
                     # Of a lost run, the accuracy of a model that was not trained any
                     # more.
@@ -109,7 +115,7 @@ def search(
         found = "none; the best accuracy is that of " + f"{best['learning_rate']:g}"
     text = table.to_string(index=False, na_rep=MISSING)
     return (
-        f"Rounds of DS until {_SHARE} % of the devices reach {target} % on "
+        f"Rounds of DS until {_SHARE} % of the devices {_REACH[rule]} {target} % on "
         f"{adjustment.validation_fraction:.0%} of {_WHOSE[held_out]} training "
         f"examples\n{text}"
         f"{''.join(left_out)}\n"
@@ -120,23 +126,25 @@ def search(
 class TargetReached(Callback):
     """Ends a run when enough devices have reached the target."""
 
-    def __init__(self, target: float) -> None:
-        self._target = target
+    def __init__(self, target: float, rule: str) -> None:
+        """Takes the target, percent, and how it is reached (`--reach`)."""
+        self._target, self._rule = target, rule
 
     def after_round(self, round: FinishedRound) -> bool:
         """Counts the devices, in a round that was tested."""
         tested, sizes = round.record.measured, round.record.sizes
         if tested is None:
             return False
-        return _first_round(tested[np.newaxis], sizes, self._target) is not None
+        correct = tested[np.newaxis]
+        return _first_round(correct, sizes, self._target, self._rule) is not None
 
 
-def _first_round(correct: Any, sizes: Any, target: float) -> Optional[int]:
+def _first_round(correct: Any, sizes: Any, target: float, rule: str) -> Optional[int]:
     """Returns the first of the rounds in which enough devices reach the target.
 
     As `rounds_to_target`, without the devices that have no examples.
     """
-    count = count_devices(correct, sizes, target, "at_least")
+    count = count_devices(correct, sizes, target, rule)
     enough = count >= math.ceil(_SHARE * (sizes > 0).sum() / 100)
     return int(enough.argmax()) + 1 if enough.any() else None
 

@@ -49,18 +49,21 @@ class TrainedModel(Callback):
     def on_start(self, run: Run) -> None:
         """Takes the model as it is before the next round."""
         self._model, self._weights = run.context.model, run.weights
-        self._folder = os.path.join(run.folder, MODEL)
+        self._run_folder, self._round = run.folder, run.rounds_before
 
     def after_round(self, round: FinishedRound) -> None:
         """Stores the weights."""
-        self._weights = round.weights
+        self._weights, self._round = round.weights, round.round_num
 
     def on_end(self, status: str) -> None:
         """Writes the model."""
+        from tff_pmc.experiments.trained import about_model
         from tff_pmc.models.trained_model import save_model
 
         if status == files.FINISHED:
-            save_model(self._model, self._weights, self._folder)
+            about = about_model(self._run_folder, self._round)
+            folder = os.path.join(self._run_folder, MODEL)
+            save_model(self._model, self._weights, folder, about=about)
 
 
 class PredictionRecorder(Callback):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Optional
 
 import leaf_data
 from leaf_data.examples import StorePart
+from leaf_data.formats.data_files import expand_path
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.callbacks import Callback
@@ -18,7 +19,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.record import files
 from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.same_run import check_same, folder_of_runs
+from tff_pmc.record.same_run import EXAMPLES, check_same, folder_of_runs
 from tff_pmc.settings import RunSettings
 
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]
@@ -113,7 +114,7 @@ def run_all(
     `run` and `callbacks` are those of `sweep`; `command` is recorded, to make the runs
     again.
     """
-    data = load(runs[0])
+    output_dir, data = expand_path(output_dir), load(runs[0])
     for settings in runs:
         RunContext.of(settings, data)  # Refused before a folder is made.
         for callback in callbacks:
@@ -231,7 +232,7 @@ def _plan(
     varying = {"priority", "adjustment", *(runs[0].seed_flags if seeds else ())}
     # The seed is among the options of the data; algorithms may differ in their data.
     if EXPERIMENTS[runs[0].experiment].compares_algorithms:
-        del described["clients"], described["options"]
+        del described["clients"], described["options"], described[EXAMPLES]
     elif seeds:
         del described["options"]
     first, *others = (settings.as_record() for settings in runs)

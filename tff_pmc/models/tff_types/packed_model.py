@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import collections
-import functools
-import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
-
-from leaf_data.errors import one_line
-
-if TYPE_CHECKING:
-    from tff_pmc.models.model_settings import ModelSettings
 
 
 class PackedModel(tff.learning.models.FunctionalModel):
@@ -38,6 +31,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
         local_weights: Sequence[Any] = (),
         metrics_fns: Optional[tuple[Any, Any, Any]] = None,
         weight_names: Sequence[str] = (),
+        file_order: Sequence[int] = (),
     ) -> None:
         """Makes the model.
 
@@ -50,8 +44,10 @@ class PackedModel(tff.learning.models.FunctionalModel):
                 it is needed where the loss is weighted by class.
             forward_in_training: `(trainable, non_trainable, x, seed) -> (output,
                 non_trainable)`. It may drop units by the seed, int32 [2], and change
-                the weights that are not trained. By default the forward pass of
-                training is `predict_on_batch_fn`, which can do neither.
+                the weights that are not trained. It may also return a third value, a
+                scalar penalty (of a regularizer, for example), which is added to the
+                loss of the batch. By default the forward pass of training is
+                `predict_on_batch_fn`, which can do none of these.
             local_weights: the initial values of trainable weights that begin anew in
                 every client's training and are never sent. They follow the trainable
                 weights in what `forward_in_training` is given.
@@ -60,6 +56,8 @@ class PackedModel(tff.learning.models.FunctionalModel):
                 the model has no metrics.
             weight_names: the names of the weights in files, trainable ones first; by
                 default they are numbered.
+            file_order: the positions of the weights in the order in which files have
+                them; by default trainable ones are first.
         """
         super().__init__(
             initial_weights=initial_weights,
@@ -73,6 +71,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
         self._forward_in_training = forward_in_training
         self.local_weights = tuple(local_weights)
         self.weight_names = tuple(weight_names)
+        self.file_order = tuple(file_order)
 
     @classmethod
     def of(cls, model: tff.learning.models.FunctionalModel) -> PackedModel:
@@ -134,7 +133,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
 
     def forward_in_training(
         self, trainable: Any, non_trainable: Any, x: Any, seed: Any
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Any, Optional[tf.Tensor]]:
         """Runs the forward pass of a step of training.
 
         Args:
@@ -144,83 +143,21 @@ class PackedModel(tff.learning.models.FunctionalModel):
             seed: int32 [2], of the units that are dropped in this step.
 
         Returns:
-            The output, and the weights that are not trained, as they are afterwards.
+            The output; the weights that are not trained, as they are afterwards; and a
+            scalar to add to the loss, or None.
         """
         if self._forward_in_training is not None:
-            return self._forward_in_training(trainable, non_trainable, x, seed)
+            result = self._forward_in_training(trainable, non_trainable, x, seed)
+            return (*result, None)[:3]
         output = self.predict_on_batch((trainable, non_trainable), x, True)
-        return output, non_trainable
+        return output, non_trainable, None
 
 
-def built(settings: ModelSettings) -> tff.learning.models.FunctionalModel:
-    """Returns the model of settings, with the same names whenever it is made.
-
-    Keras would name the layers and metrics of a process's second model `dense_1` and
-    `auc_1`.
-    """
-    tf.keras.backend.reset_uids()
-    return as_functional(settings.build())
-
-
-def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
-    """Returns a functional model, also of a `model_fn` of a Keras model.
-
-    Raises:
-        ValueError: it is neither, or TFF cannot make a functional model of it.
-    """
-    if callable(model) and not isinstance(model, tf.keras.Model):
-        model = model()
-    if isinstance(model, tff.learning.models.FunctionalModel):
-        return model
-    # As TFF's `from_keras_model` has them.
-    inner, losses = (getattr(model, own, ()) for own in ("_keras_model", "_loss_fns"))
-    if not inner or len(losses) != 1:
-        raise ValueError(
-            "build must return a FunctionalModel, or a function that returns one or "
-            "what from_keras_model gives for one loss, and gives a "
-            f"{type(model).__name__}"
-        )
-    spec = model.input_spec
-    spec = (spec["x"], spec["y"]) if isinstance(spec, Mapping) else tuple(spec)
-    try:
-        made = tff.learning.models.functional_model_from_keras(
-            inner, losses[0], spec, _metrics_of(model)
-        )
-    except Exception as error:  # TFF's exception for it is no ValueError.
-        raise ValueError(one_line(error)) from error
-    variables = [*inner.trainable_variables, *inner.non_trainable_variables]
-    made.weight_names = tuple(one.name.partition(":")[0] for one in variables)
-    return made
-
-
-_OF_TFF = ("loss", "num_examples", "num_batches")
-"""The metrics that TFF adds to those that `from_keras_model` is given."""
-
-
-def _metrics_of(model: Any) -> Any:
-    """Returns what makes the metrics given to `from_keras_model`, by name."""
-    known = model._metric_constructors
-    makers = collections.OrderedDict(
-        (one.name, known.get(one.name) or _maker_of(one))
-        for one in model.get_metrics()
-        if one.name not in _OF_TFF
-    )
-    return makers or None
-
-
-def _maker_of(metric: Any) -> Callable[[], Any]:
-    """Returns what makes a metric anew, or raises a `ValueError`."""
-    kind, config = type(metric), metric.get_config()
-    takes = inspect.signature(kind.__init__).parameters.values()
-    # Keras leaves out some that are None by default.
-    named = {one.name for one in takes if one.default not in (None, one.empty)}
-    if lacking := named - {*config}:
-        raise ValueError(
-            f"the metric {metric.name!r} cannot be made again, as its get_config lacks "
-            f"{', '.join(sorted(lacking))}: give from_keras_model functions that make "
-            "its metrics, metrics=[lambda: ...]"
-        )
-    return functools.partial(kind.from_config, config)
+def split_batch(batch: Any) -> tuple[Any, Any]:
+    """Splits a batch, `(x, y)` or `{"x": ..., "y": ...}`, into inputs and labels."""
+    if isinstance(batch, Mapping):
+        return batch["x"], batch["y"]
+    return batch[0], batch[1]
 
 
 def output_on(
@@ -243,3 +180,14 @@ def output_on(
             found = [of(output, *fed[2])]
         feeds = zip(tf.nest.flatten(fed), tf.nest.flatten(arrays))
         return session.run(found, dict(feeds))
+
+
+PROBE_EXAMPLES = 3
+"""The number of examples that are made up to try something."""
+
+
+def make_up(spec: tf.TensorSpec) -> np.ndarray:
+    """Returns ones and zeros in turn, valid for any type of input or label."""
+    shape = [PROBE_EXAMPLES if size is None else size for size in spec.shape]
+    values = (np.arange(int(np.prod(shape))) % 2).reshape(shape)
+    return values.astype("S1" if spec.dtype == tf.string else spec.dtype.as_numpy_dtype)

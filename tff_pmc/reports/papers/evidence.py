@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Optional
 
 import pandas as pd
 
+from leaf_data.formats.data_files import expand_path
 from tff_pmc import project_files
 from tff_pmc.models import MODELS
 from tff_pmc.record.record_error import RecordError
@@ -99,6 +100,7 @@ def command(experiment: str, flags: str = "") -> str:
 
 def read_kept(path: str) -> dict[str, Results]:
     """Returns the kept folders of results in a folder by name, or the folder itself."""
+    path = expand_path(path)
     try:
         names = sorted(os.listdir(path))
     except OSError as error:

@@ -1,0 +1,93 @@
+"""The numbers and the column names of CSV files, by one rule for all readers.
+
+A number is what spreadsheets and databases write: ASCII digits, with a sign, a decimal
+point and an exponent if need be, and spaces around it: `-1.5`, `.5`, `2e-3`. Python's
+`float` reads more, and each of it is something else in a table: `20_29` is a group of
+ages and not 2029, `nan` is a missing value, and digits of other scripts are text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+
+from leaf_data.errors import DataError, check_name, one_line
+
+NOT_HELD = (
+    "a float32 would be {:.0f}; leaf_data.write_store takes ids as int32, and amounts "
+    "can be scaled"
+)
+"""Why a number is refused, with the number that float32 would make of it."""
+
+_EXACT = 1 << 24  # Up to it float32 holds every whole number.
+_NUMBER = re.compile(
+    r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*"
+)
+_WHOLE = re.compile(r"[+-]?0*([0-9]+)(?:\.0*)?")
+_NAMELESS = re.compile(r"\s*|unnamed: ?[0-9]+(?:[._].*)?", re.IGNORECASE)
+_NO_NUMBER = (
+    "it has to be a number, such as -1.5 or 2e-3; remove or fill in the rows without "
+    "a value"
+)
+
+
+def parse_number(text: str) -> Optional[float]:
+    """Returns the number that a text is by the rule above; None if it is none."""
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def read_number(text: Any, column: str, where: str) -> float:
+    """Returns the number in a field of a CSV.
+
+    Args:
+        text: the field; None, as `csv.DictReader` has it, where a row is too short.
+        column: the name of its column.
+        where: the file and the line, for the message: "a.csv: line 3".
+
+    Raises:
+        DataError: it is not a number, or float32 cannot hold it: it is too large, or a
+            whole number between two that float32 has. The message names file, line
+            and column.
+
+    Example:
+        >>> read_number("2e-3", "dose", "a.csv: line 3")
+        0.002
+    """
+    number = parse_number(text) if isinstance(text, str) else None
+    if number is not None and abs(number) <= _EXACT:
+        return number
+    why = _NO_NUMBER
+    if number is not None:
+        with np.errstate(over="ignore"):
+            held = float(np.float32(number))
+        whole = _WHOLE.fullmatch(text.strip())
+        if math.isfinite(held) and not (whole and int(whole[1]) != abs(held)):
+            return number
+        why = NOT_HELD.format(held)
+    raise DataError(f"{where}: {one_line(column, 40)} is {text!r:.40}: {why}")
+
+
+def check_column_names(columns: Sequence[str], path: str) -> None:
+    """Refuses a table with a column that has no name, as pandas writes its index.
+
+    pandas reads such a column as `Unnamed: 0`, and writes it so the next time.
+
+    Args:
+        columns: the names of the columns, but for those whose meaning the user gives.
+        path: the file, for the message.
+
+    Raises:
+        DataError: a column has no name, or one that cannot stand in records.
+    """
+    for column in columns:
+        if _NAMELESS.fullmatch(column):
+            raise DataError(
+                f"{path}: line 1: the column {column!r:.40} has no name: it may be the "
+                "index that pandas writes: write the table with index=False, or name "
+                "or remove the column"
+            )
+        check_name(column, f"{path}: line 1: the column")
