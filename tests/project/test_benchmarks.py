@@ -23,10 +23,6 @@ CASES = {
         ("cluster.py", "--small", "--turns=1", "--spread=runs"),
         "two workers are",
     ),
-    "constants of a cluster": (
-        ("cluster_constants.py", "--turns=1", "--megabytes=1", "--tasks=4"),
-        "ms a task",
-    ),
     "counterfactuals": (("counterfactuals.py", "--turns=1", "--rounds=4"), ""),
     "loading": (
         ("femnist_loading.py", "--files=1", "--writers=4", "--images=12"),
