@@ -7,8 +7,8 @@ $(error WITH=$(WITH): it is mlflow or wandb)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart-venv quickstart notebooks test test-all fuzz kill-test lint docs
-.PHONY: peers requirements audit clean
+.PHONY: help venv quickstart-venv quickstart notebooks test test-all fuzz kill-test lint
+.PHONY: format docs peers requirements audit clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
@@ -17,7 +17,8 @@ help:
 	@echo "make test-all      run all tests, with the slow ones"
 	@echo "make fuzz          try changed files on the readers of data, an hour or SECONDS=60"
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
-	@echo "make lint          ruff and mypy"
+	@echo "make lint          ruff, mypy and nbstripout, which finds outputs in notebooks"
+	@echo "make format        ruff and nbstripout, which remove what make lint finds"
 	@echo "make docs          the site of the documents, into build/site"
 	@echo "make venv          only install (WITH=mlflow or WITH=wandb adds that package)"
 	@echo "make peers         install what is compared with: PyTorch, Flower, pfl-research"
@@ -65,10 +66,17 @@ KILLS ?= 50
 kill-test: venv
 	$(RUN) tools/kill_test.py --kills=$(KILLS)
 
+# Jupyter puts outputs, and the release of Python, into a notebook that it saves.
+STRIP := -m nbstripout --keep-id --extra-keys=metadata.language_info
 lint: venv
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	$(RUN) $(STRIP) --verify notebooks/*.ipynb
+
+format: venv
+	$(RUN) -m ruff format .
+	$(RUN) $(STRIP) notebooks/*.ipynb
 
 # The variable silences what the theme says of its successor.
 docs: venv

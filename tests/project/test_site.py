@@ -1,4 +1,4 @@
-"""The site's checks find what they are for, and the diagrams are the script's."""
+"""The site's checks find what they are for."""
 
 import json
 import re
@@ -147,15 +147,6 @@ def test_kept_results_come_last_in_a_search(site_pages, place, boost):
     page = types.SimpleNamespace(file=types.SimpleNamespace(src_uri=place), meta={})
     assert site_pages.on_page_markdown("text", page, None, None) == "text"
     assert page.meta.get("search", {"boost": 1}) == {"boost": boost}
-
-
-def test_the_diagrams_are_those_of_the_script(tmp_path):
-    assert python("tools/draw_diagrams.py", tmp_path).returncode == 0
-    committed = ROOT / "docs" / "images"
-    drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
-    assert drawn == {
-        path.name: path.read_text("utf-8") for path in committed.glob("*.svg")
-    }, "run: python tools/draw_diagrams.py docs/images"
 
 
 def test_every_diagram_is_shown_with_words_for_who_cannot_see_it():
