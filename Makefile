@@ -78,9 +78,10 @@ format: venv
 	$(RUN) -m ruff format .
 	$(RUN) $(STRIP) notebooks/*.ipynb
 
-# The variable silences what the theme says of its successor.
+# The variable silences what the theme says of its successor. With --quiet MkDocs would not
+# count the warnings that end a strict build.
 docs: venv
-	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 	$(RUN) tools/check_site.py build/site
 	@echo "The site is in build/site: open build/site/index.html"
 

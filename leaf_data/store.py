@@ -72,7 +72,7 @@ def write_store(
         DataError: the folder is there already or cannot be made, or a client is not as
             above, or has tests with a `test_fraction`. Nothing is left behind then.
 
-    Example:
+    Examples:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
     """
     if not isinstance(test_fraction, numbers.Real) or not 0 <= test_fraction < 1:

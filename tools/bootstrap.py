@@ -100,7 +100,7 @@ def get_uv(descriptor=None):
     for uv in (shutil.which("uv"), pinned_uv):
         if uv and version(ask(uv, "--version")) >= pinned:
             return uv
-    why = "no Python here has pip (on Debian and Ubuntu install python3-venv)"
+    why = "no Python here has pip (on Debian and Ubuntu it comes with python3-venv)"
     for python in PYTHONS:
         shutil.rmtree(UV, ignore_errors=True)
         if ask(python, "-m", "pip", "--version") is None:
@@ -112,7 +112,8 @@ def get_uv(descriptor=None):
         why = run(pip + ["--only-binary", ":all:", "-r", UV_PIN], descriptor)
         if why is None:
             return pinned_uv
-    stop("uv is not here, and pip cannot get it: %s (log: %s)." % (why, LOG))
+        why = "pip cannot get it: %s (log: %s)" % (why, LOG)
+    stop("Install uv, or Python 3.11 with pip: uv is not here, and %s." % why)
 
 
 def install(python, anew, extras, descriptor):

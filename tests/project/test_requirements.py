@@ -199,7 +199,7 @@ def test_a_machine_without_uv_and_without_pip_is_told_so(monkeypatch, capsys):
         get_uv()
     assert_lines(
         capsys.readouterr().out.splitlines(),
-        [r"uv is not here, and pip cannot get it: no Python .*python3-venv.*"],
+        [r"Install uv, or Python 3\.11 with pip: uv is not .*python3-venv\)\."],
     )
 
 

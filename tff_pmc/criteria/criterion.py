@@ -138,7 +138,7 @@ def attribute(name: str) -> Criterion:
     Args:
         name: the name of the attribute, which is the criterion's code.
 
-    Example:
+    Examples:
         >>> [criterion.code for criterion in resolve(("DS", attribute("trusted")))]
         ['DS', 'trusted']
     """
@@ -227,7 +227,7 @@ def canonical(code: str) -> str:
     Raises:
         ValueError: there is no such criterion.
 
-    Example:
+    Examples:
         >>> canonical("MW^2")
         'MD'
     """
@@ -254,7 +254,7 @@ def named(code: str, base: Optional[Criterion] = None) -> Criterion:
     Raises:
         ValueError: there is no such criterion, or the exponent is no number.
 
-    Example:
+    Examples:
         >>> named("MW").code, named("DS^0.5").code
         ('MD', 'DS^0.5')
     """
@@ -272,7 +272,7 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
     Raises:
         ValueError: a code is unknown or named twice.
 
-    Example:
+    Examples:
         >>> [criterion.name for criterion in resolve(("DS", "MW"))]
         ['dataset size', 'model divergence']
     """

@@ -80,7 +80,7 @@ def counterfactuals(
         ValueError: there are no judges, the sums of the process do not cover a score,
             or rates are given and the server's optimizer has none.
 
-    Example:
+    Examples:
         >>> tests = tff_pmc.evaluation_packs(data.test_examples)
         >>> tff_pmc.counterfactuals(online, online.initialize(), clients, tests)
     """

@@ -72,7 +72,7 @@ def build_federated_evaluation(
         ValueError: packed data without a functional model, or of one that gives no
             score per class, or a number out of range.
 
-    Example:
+    Examples:
         >>> evaluate = build_federated_evaluation(model_fn)
         >>> found = evaluate(process.get_model_weights(state), datasets)
         >>> found["metrics"]["sparse_categorical_accuracy"]

@@ -260,7 +260,7 @@ def cohort_weights(
     Raises:
         ValueError: the metrics show no criteria, or not of so many clients or codes.
 
-    Example:
+    Examples:
         >>> state, metrics = process.next(state, datasets)
         >>> table = tff_pmc.cohort_weights(metrics, ("DS", "LD"), clients=names)
     """

@@ -115,7 +115,7 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
     Raises:
         ValueError: a value is negative, or the array is not two-dimensional.
 
-    Example:
+    Examples:
         >>> normalize([[30, 2], [10, 6]]).tolist()
         [[0.75, 0.25], [0.25, 0.75]]
     """
@@ -154,7 +154,7 @@ def participant_weights(
         ValueError: `raw` is refused by `normalize`, or the score gives a value
             that is negative or of the wrong shape.
 
-    Example:
+    Examples:
         Two clients with 30 and 10 examples of 2 and 6 labels, the labels first:
 
         >>> from tff_pmc.scores import prioritized
@@ -182,7 +182,7 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
         weights: participant weights [clients], summing to 1 (or all 0, which
             gives 0).
 
-    Example:
+    Examples:
         >>> coefficient_of_variation([0.75, 0.25])
         0.5
     """
@@ -200,7 +200,7 @@ def effective_clients(weights: npt.ArrayLike) -> float:
         A number from 1 (one client has all the weight) to the number of clients; 0 if
         no client has weight.
 
-    Example:
+    Examples:
         >>> effective_clients([0.5, 0.5, 0.0])
         2.0
     """
@@ -218,7 +218,7 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     Returns:
         A number from 0 (equal weights) to 1.
 
-    Example:
+    Examples:
         >>> total_variation([0.75, 0.25], [0.5, 0.5])
         0.25
     """
