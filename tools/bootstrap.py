@@ -82,7 +82,7 @@ def run(command, descriptor=None):
         log.seek(0)
         lines = log.read().decode("utf-8", "replace").split("\n")
     lines = [line.strip() for line in lines if line.strip()] or ["no output"]
-    errors = [place for place, line in enumerate(lines) if "error" in line.lower()]
+    errors = [n for n, line in enumerate(lines) if line.lower().startswith("error")]
     place = errors[0] if errors else len(lines) - 1
     return " ".join(lines[place : place + 2]) if process.returncode else None
 
@@ -112,7 +112,7 @@ def get_uv(descriptor=None):
         why = run(pip + ["--only-binary", ":all:", "-r", UV_PIN], descriptor)
         if why is None:
             return pinned_uv
-        why = "pip cannot get it: %s (log: %s)" % (why, LOG)
+        why = "pip cannot get it (is there a network?): %s (log: %s)" % (why, LOG)
     stop("Install uv, or Python 3.11 with pip: uv is not here, and %s." % why)
 
 
@@ -142,7 +142,7 @@ def install(python, anew, extras, descriptor):
     own = ["--no-deps", "--no-build-isolation", "--editable", ROOT]
     why = run(command + packages, descriptor) or run(command + own, descriptor)
     if why:
-        stop("uv cannot install: %s (log: %s)." % (why, LOG))
+        stop("uv cannot install (is there a network?): %s (log: %s)." % (why, LOG))
 
 
 def make_environment(python, extras):

@@ -148,7 +148,7 @@ def test_an_environment_is_made_once_and_heals(checkout):
     (checkout / "setup.py").write_text((checkout / "setup.py").read_text() + "\n")
     code, lines, _ = bootstrap(checkout, "dev", FAILS="--editable")
     assert code == 1
-    why = r"uv cannot install: error: a reason cause: more \(log: .*/bootstrap.log\)."
+    why = r"uv cannot install \(.+\): error: a reason cause: more \(log: .*\)\."
     assert_lines(lines, ["Updating .venv", why])
     assert_lines(bootstrap(checkout, "dev")[1], MAKING)
 
