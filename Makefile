@@ -2,10 +2,13 @@
 # date, this takes a moment.
 PYTHON ?=
 RUN := .venv/bin/python
+ifneq ($(filter-out mlflow wandb,$(WITH)),)
+$(error WITH=$(WITH): it is mlflow or wandb)
+endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart-venv quickstart notebooks test test-all fuzz kill-test lint docs
-.PHONY: peers requirements audit clean
+.PHONY: help venv quickstart-venv quickstart notebooks test test-all fuzz kill-test lint
+.PHONY: format docs peers requirements audit clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
@@ -14,24 +17,25 @@ help:
 	@echo "make test-all      run all tests, with the slow ones"
 	@echo "make fuzz          try changed files on the readers of data, an hour or SECONDS=60"
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
-	@echo "make lint          ruff and mypy"
+	@echo "make lint          ruff, mypy and nbstripout, which finds outputs in notebooks"
+	@echo "make format        ruff and nbstripout, which remove what make lint finds"
 	@echo "make docs          the site of the documents, into build/site"
 	@echo "make venv          only install (WITH=mlflow or WITH=wandb adds that package)"
 	@echo "make peers         install what is compared with: PyTorch, Flower, pfl-research"
-	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
+	@echo "make requirements  write requirements.txt anew (UPGRADE=1 or NAME==VERSION)"
 	@echo "make audit         list known vulnerabilities of what requirements.txt pins"
 	@echo "make clean         remove .venv, caches and build leftovers; runs are kept"
 	@echo
 	@echo "PYTHON=python3.10  the Python to install with: 3.9, 3.10 or 3.11"
 
-# Any Python can run the bootstrap, which looks for one that serves. 127: there is a
-# command of that name, but no Python behind it (a version manager's shim).
-venv: BOOTSTRAP := --all
+# Any Python can run the bootstrap, which lets uv look for one that serves. 127: there is
+# a command of that name, but no Python behind it (a version manager's shim).
+venv: EXTRAS := dev $(WITH)
+quickstart-venv: EXTRAS := cluster
 venv quickstart-venv:
 	@for python in python3 python3.11 python3.10 python3.9 '$(PYTHON)'; do \
 		command -v "$$python" >/dev/null || continue; \
-		"$$python" tools/bootstrap.py $(BOOTSTRAP) $(if $(PYTHON),--python '$(PYTHON)') \
-			$(if $(WITH),--with '$(WITH)'); \
+		"$$python" tools/bootstrap.py $(EXTRAS) $(if $(PYTHON),--python '$(PYTHON)'); \
 		code=$$?; [ $$code = 127 ] || exit $$code; \
 	done; \
 	echo "No python3 runs here: install Python 3.11."; exit 2
@@ -62,14 +66,22 @@ KILLS ?= 50
 kill-test: venv
 	$(RUN) tools/kill_test.py --kills=$(KILLS)
 
+# Jupyter puts outputs, and the release of Python, into a notebook that it saves.
+STRIP := -m nbstripout --keep-id --extra-keys=metadata.language_info
 lint: venv
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	$(RUN) $(STRIP) --verify notebooks/*.ipynb
 
-# The variable silences what the theme says of its successor.
+format: venv
+	$(RUN) -m ruff format .
+	$(RUN) $(STRIP) notebooks/*.ipynb
+
+# The variable silences what the theme says of its successor. With --quiet MkDocs would not
+# count the warnings that end a strict build.
 docs: venv
-	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 	$(RUN) tools/check_site.py build/site
 	@echo "The site is in build/site: open build/site/index.html"
 
@@ -83,12 +95,27 @@ peers: venv
 	done
 
 # Without the target venv: it would install the old hashes of a pin that was changed.
+RENEW = $(if $(filter 1,$(UPGRADE)),--upgrade,$(addprefix --upgrade-package=,$(UPGRADE)))
 requirements:
-	$(or $(wildcard $(RUN)),python3) tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
+	uv=$$($(or $(wildcard $(RUN)),python3) tools/bootstrap.py --uv) && \
+	"$$uv" pip compile --quiet --universal --python-version=3.9 $(RENEW) --extra=dev \
+		--generate-hashes --only-binary=:all: --emit-build-options \
+		--annotation-style=line --custom-compile-command="make requirements" \
+		--output-file=requirements.txt pyproject.toml
 
-# Without a network: DATABASE=a checkout of the Python Packaging Advisory Database.
+# pip-audit, in its newest release, asks OSV. What the table under "Old pins" names, with
+# the reason, is ignored.
+OLD_PINS = $(shell sed -n '/^\#\# Old pins/,$$p' docs/dependencies.md | grep -oE 'CVE-[0-9]+-[0-9]+')
 audit: venv
-	$(RUN) tools/audit.py $(if $(DATABASE),--database '$(DATABASE)')
+	@code=0; for python in 3.9 3.10 3.11; do \
+		echo "The pins for Python $$python:"; \
+		.venv/bin/uv pip compile --quiet --no-deps --generate-hashes --no-header --upgrade \
+			--python-version=$$python --output-file=build/audit.txt requirements.txt >/dev/null && \
+		.venv/bin/uv tool run --quiet pip-audit --requirement=build/audit.txt --disable-pip --strict \
+			--vulnerability-service=osv --progress-spinner=off --desc=off \
+			$(OLD_PINS:%=--ignore-vuln=%) 2>build/audit.log || code=1; \
+		tail -n 1 build/audit.log; \
+	done; exit $$code
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,11 +1,10 @@
-"""The name of the project, its dependencies, and the Pythons that can install it.
+"""Runs setuptools on pyproject.toml, where TensorFlow Federated can be installed.
 
 Plain syntax throughout: Pythons that are too old or too new must be able to run
 this file and read one clear line, not a traceback.
 """
 
 import glob
-import io
 import os
 import platform
 import re
@@ -13,41 +12,11 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# docs/dependencies.md gives the reason for each.
-INSTALL_REQUIRES = [
-    "tensorflow-federated==0.87.0",
-    "tensorflow-cpu==2.14.1",
-    "absl-py",
-    "grpcio",
-    "jinja2",  # The page of a run, and pandas' tables in LaTeX.
-    "matplotlib",
-    "mlxtend",
-    "numpy",
-    "pandas",
-    "pillow>=9.1",
-    "scipy",
-    # TFF imports google.rpc, and that pkg_resources: gone from setuptools 81, and
-    # from 80.9 on every import of it prints a warning.
-    "setuptools<80.9",
-    "tqdm",
-]
-# Not in requirements.txt: `make venv WITH=mlflow` installs one beside its pins.
-TRACKERS = {"mlflow": ["mlflow-skinny==3.5.1"], "wandb": ["wandb==0.16.6"]}
-EXTRAS_REQUIRE = {
-    "cluster": ["distributed==2024.8.0"],
-    "test": ["hypothesis", "pytest", "pytest-xdist", "scikit-learn"],
-    "lint": ["mypy", "ruff"],
-    # From ipython 8.19 and ipykernel 7 on they ask for newer packages than TFF's pins;
-    # of jupyterlab, 4.5.7 imports what the pinned packaging does not have.
-    "notebook": ["ipykernel<7", "ipython<8.19", "jupyterlab<4.5.1", "nbclient"],
-    # Of pymdown-extensions, 13 asks for Python 3.11.5, and a pin must hold for 3.11.
-    "docs": ["mkdocs-material", "mkdocstrings[python]", "pymdown-extensions<13"],
-}
-EXTRAS_REQUIRE.update(TRACKERS)
 # Files at the top of the checkout that go into the wheel, into this folder of the
 # package; tff_pmc/project_files.py finds them.
 PROJECT_FILES = ("experiments/*.flags", "results/paper/*")
 PROJECT_FILES_IN_WHEEL = "tff_pmc/_project"
+RELEASE = "TensorFlow Federated 0.87.0, its last release,"
 
 
 def describe_python():
@@ -66,45 +35,41 @@ def describe_python():
     }
 
 
-def why_not(python):
+def why_not_machine(python):
     """Returns the reason in one line if TFF cannot be installed there, else None."""
-    release = "TensorFlow Federated 0.87.0, its last release,"
     if (python["system"], python["machine"]) != ("Linux", "x86_64"):
         return (
             "%s cannot be installed on %s %s: it exists for Linux x86_64 only. Use a "
             "Linux x86_64 machine or container with Python 3.11."
-            % (release, python["system"] or "an unknown system", python["machine"])
-        )
-    supported = [3, 9] <= list(python["version"][:2]) <= [3, 11]
-    if not supported or python["implementation"] != "CPython":
-        return (
-            "%s cannot be installed on %s %s: it exists for CPython 3.9, 3.10 and 3.11 "
-            "only. Get Python 3.11 from a container, conda or `uv python install 3.11` "
-            "(on Google Colab too: its own Python is too new), then name it: make "
-            "PYTHON=/path/to/python3.11 ..."
-            % (
-                release,
-                python["implementation"].replace("CPython", "Python"),
-                ".".join(str(part) for part in python["version"]),
-            )
+            % (RELEASE, python["system"] or "an unknown system", python["machine"])
         )
     libc = re.match(r"glibc (\d+)\.(\d+)", python["libc"])
     if libc is None or (int(libc.group(1)), int(libc.group(2))) < (2, 31):
         return (
             "%s cannot be installed with %s: it needs glibc 2.31 or later. Use a newer "
             "distribution, or a container of one (Debian 11, Ubuntu 20.04 or later)."
-            % (release, python["libc"] or "a C library other than glibc")
+            % (RELEASE, python["libc"] or "a C library other than glibc")
         )
     return None
 
 
-def read_value(path, key):
-    """Returns the string that a line `key = "..."` of a file of the checkout sets."""
-    with io.open(os.path.join(HERE, *path.split("/")), encoding="utf-8") as file:
-        found = re.search('^%s = "(.+)"$' % key, file.read(), re.MULTILINE)
-    if found is None:
-        sys.exit('setup.py: %s has no line %s = "..."' % (path, key))
-    return found.group(1)
+def why_not(python):
+    """Returns the reason, the machine or the Python, in one line, or None."""
+    reason = why_not_machine(python)
+    supported = [3, 9] <= list(python["version"][:2]) <= [3, 11]
+    if reason is None and not (supported and python["implementation"] == "CPython"):
+        return (
+            "%s cannot be installed on %s %s: it exists for CPython 3.9, 3.10 and 3.11 "
+            "only. Get Python 3.11 from a container, conda or `uv python install 3.11` "
+            "(on Google Colab too: its own Python is too new), then name it: make "
+            "PYTHON=/path/to/python3.11 ..."
+            % (
+                RELEASE,
+                python["implementation"].replace("CPython", "Python"),
+                ".".join(str(part) for part in python["version"]),
+            )
+        )
+    return reason
 
 
 def build_with_project_files(build_py):
@@ -133,31 +98,10 @@ def main():
         sys.stderr.write(reason + "\n")
         sys.exit(2)
 
-    from setuptools import find_packages, setup
+    from setuptools import setup
     from setuptools.command.build_py import build_py
 
-    setup(
-        name=read_value("pyproject.toml", "name"),
-        # Read, not imported: a package that needs TFF cannot be imported before TFF.
-        version=read_value("tff_pmc/__init__.py", "__version__"),
-        description="Federated learning with criteria, scores and a search over them, "
-        "on TensorFlow Federated",
-        license="Apache-2.0",
-        python_requires=read_value("pyproject.toml", "requires-python"),
-        install_requires=INSTALL_REQUIRES,
-        extras_require=EXTRAS_REQUIRE,
-        # With this line an editable install is one path, and sees a package that is
-        # added later; without it, a fixed list of packages.
-        package_dir={"": "."},
-        packages=find_packages(include=["tff_pmc*", "leaf_data*"]),
-        # py.typed tells type checkers that both packages have types.
-        package_data={
-            "leaf_data": ["py.typed"],
-            "tff_pmc": ["py.typed", "reports/*.jinja"],
-        },
-        py_modules=["run_experiments"],
-        cmdclass={"build_py": build_with_project_files(build_py)},
-    )
+    setup(cmdclass={"build_py": build_with_project_files(build_py)})
 
 
 # tools/bootstrap.py loads this file for why_not(), under another name.

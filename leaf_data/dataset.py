@@ -118,7 +118,7 @@ def register(name: str, dataset: type[Dataset]) -> None:
 def names() -> tuple[str, ...]:
     """Returns the names that `load` takes, sorted.
 
-    Example:
+    Examples:
         >>> "mnist" in names()
         True
     """
@@ -153,7 +153,7 @@ def load(
         DataError: there is no such data set or option, or its files are missing or
             unusable.
 
-    Example:
+    Examples:
         >>> data = load("digits5k", partition="noniid", seed=3)
         >>> len(data.client_ids), data.train_examples.x.shape[1:]
         (100, (28, 28))

@@ -91,7 +91,7 @@ def write_store(
             above, or has tests with a `test_fraction`, or there are more or fewer names
             than inputs, or fewer than classes. Nothing is left behind then.
 
-    Example:
+    Examples:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
     """
     if not isinstance(test_fraction, numbers.Real) or not 0 <= test_fraction < 1:

@@ -26,7 +26,7 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
     for MNIST, where the first call takes 5 s and the others 0.4 s; more than the
     2 GB that a graph can hold is refused.
 
-    Example:
+    Examples:
         data = leaf_data.load("digits5k").train
         data.create_tf_dataset_for_client(data.client_ids[0])
         data.preprocess(lambda dataset: dataset.shuffle(40).batch(10))

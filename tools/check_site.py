@@ -1,10 +1,8 @@
-"""Checks a built site: links, loads from elsewhere, and what its search finds.
+"""Checks a built site for loads from elsewhere, and what its search finds.
 
     python tools/check_site.py build/site
 
-MkDocs checks the links of Markdown. This looks at the pages as they are, those made of
-docstrings and of HTML too. Links that a reader may follow to other sites are not tried:
-no network is needed. The search is tried where Node is installed.
+MkDocs checks the links. The search is tried where Node is installed.
 """
 
 import html.parser
@@ -35,20 +33,18 @@ STYLE_ADDRESS = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s]+)""")
 
 
 class _Page(html.parser.HTMLParser):
-    """Collects a page's anchors, its links and what it loads."""
+    """Collects what a page loads."""
 
     def __init__(self, path):
         super().__init__()
-        self.anchors, self.links, self.loads = {""}, [], []
+        self.loads = []
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
-        """Looks at every attribute that names an anchor or an address."""
+        """Looks at every attribute that names an address."""
         for name, value in attrs:
-            if name == "id" or (tag == "a" and name == "name"):
-                self.anchors.add(value)
-            elif name in ADDRESSES and value is not None and tag != "base":
-                (self.loads if tag in LOADS else self.links).append(value)
+            if name in ADDRESSES and value is not None and tag in LOADS:
+                self.loads.append(value)
             elif name == "srcset":
                 self.loads += [part.split()[0] for part in value.split(",")]
             elif name == "style":
@@ -56,24 +52,19 @@ class _Page(html.parser.HTMLParser):
 
 
 def check(folder):
-    """Returns what is wrong with the site in a folder, a line for each fault."""
-    folder = pathlib.Path(folder).resolve()
-    pages = {path: _Page(path) for path in sorted(folder.rglob("*.html"))}
-    faults = [] if pages else [f"{folder}: no page"]
-    for path, page in pages.items():
-        name = path.relative_to(folder).as_posix()
-        for address in page.loads:
-            if _is_elsewhere(address):
-                faults.append(f"{name}: loads {address}")
-        for address in page.links + page.loads:
-            fault = _follow(address, path, folder, pages)
-            if fault:
-                faults.append(f"{name}: {address}: {fault}")
+    """Returns what a site loads from elsewhere, a line for each."""
+    folder = pathlib.Path(folder)
+    loads = {path: _Page(path).loads for path in sorted(folder.rglob("*.html"))}
+    if not loads:
+        return [f"{folder}: no page"]
     for path in sorted(folder.rglob("*.css")):
-        for address in STYLE_ADDRESS.findall(path.read_text("utf-8")):
-            if _is_elsewhere(address):
-                faults.append(f"{path.relative_to(folder).as_posix()}: loads {address}")
-    return faults
+        loads[path] = STYLE_ADDRESS.findall(path.read_text("utf-8"))
+    return [
+        f"{path.relative_to(folder).as_posix()}: loads {address}"
+        for path, addresses in loads.items()
+        for address in addresses
+        if _is_elsewhere(address)
+    ]
 
 
 def check_search(folder, searches):
@@ -93,27 +84,6 @@ def check_search(folder, searches):
 def _is_elsewhere(address):
     parts = urllib.parse.urlsplit(address)
     return bool(parts.netloc) or parts.scheme not in ("", "data")
-
-
-def _follow(address, path, folder, pages):
-    """Returns why an address of this site ends nowhere, else None."""
-    parts = urllib.parse.urlsplit(address)
-    if parts.scheme or parts.netloc:
-        return None
-    target = path
-    if parts.path:
-        place = urllib.parse.unquote(parts.path)
-        # The page for missing pages is shown at any depth: its links begin at the top.
-        start = folder if place.startswith("/") else path.parent
-        target = (start / place.lstrip("/")).resolve()
-        if target.is_dir():
-            target /= "index.html"
-    if not target.is_file():
-        return "no such file"
-    anchor = urllib.parse.unquote(parts.fragment)
-    if target in pages and anchor not in pages[target].anchors:
-        return "no such anchor"
-    return None
 
 
 def main():

@@ -3,7 +3,7 @@
 MkDocs runs this (`hooks` in mkdocs.yml). Links in the repository's Markdown are those
 of the repository, so that they work wherever its files are shown. Here each of them
 becomes the link to the page or the file of the site. A link whose target is not there
-stays as it is, and MkDocs, which is strict, or tools/check_site.py stops at it.
+stays as it is, and MkDocs, which is strict, stops at it.
 """
 
 import json

@@ -53,7 +53,7 @@ def read_number(text: Any, column: str, where: str) -> float:
             whole number between two that float32 has. The message names file, line
             and column.
 
-    Example:
+    Examples:
         >>> read_number("2e-3", "dose", "a.csv: line 3")
         0.002
     """

@@ -25,7 +25,7 @@ def expand_path(path: Folder) -> str:
     Raises:
         DataError: `~NAME` names no user of this machine.
 
-    Example:
+    Examples:
         >>> expand_path("~/runs") == os.path.join(os.path.expanduser("~"), "runs")
         True
     """

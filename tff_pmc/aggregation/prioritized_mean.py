@@ -54,7 +54,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         options: the options of the sums.
         plan: the plan of the sums, with the `basis` and whether it is `two_stage`.
 
-    Example:
+    Examples:
         >>> factory = PrioritizedMeanFactory(("DS", "LD"), ("LD", "DS"))
         >>> process = factory.create(update_type, factory.weight_type)
         >>> process.next(process.initialize(), updates, [[600.0, 2.0], [20.0, 4.0]])

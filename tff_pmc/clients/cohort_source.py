@@ -43,7 +43,7 @@ def data_source(
         ValueError: the seed is negative, or no client has examples.
         TypeError: `clients` is neither, or a `ClientData` is to be packed.
 
-    Example:
+    Examples:
         >>> source = data_source(data.train_examples, seed=3)
         >>> source.iterator().select(10)  # As tff_pmc.pack makes them.
     """

@@ -131,7 +131,7 @@ def pack(
             client alone exceeds `max_bytes`, an attribute is not K values in [0, 1], or
             the examples lack one, or a label or number is out of range.
 
-    Example:
+    Examples:
         >>> pack(data.train_examples, ["client_003", "client_017"])
     """
     check_kind("examples", examples, leaf_data.Examples, EXAMPLES)

@@ -179,7 +179,7 @@ def attribute(name: str) -> Criterion:
     Raises:
         ValueError: it is no word, a criterion's code, or one of `RESERVED`.
 
-    Example:
+    Examples:
         >>> [criterion.code for criterion in resolve(("DS", attribute("trusted")))]
         ['DS', 'trusted']
     """
@@ -269,7 +269,7 @@ def canonical(code: str) -> str:
     Raises:
         ValueError: there is no such criterion.
 
-    Example:
+    Examples:
         >>> canonical("MW^2")
         'MD'
     """
@@ -290,7 +290,7 @@ def named(code: str, base: Optional[Criterion] = None) -> Criterion:
     Raises:
         ValueError: there is no such criterion, or the exponent is no number.
 
-    Example:
+    Examples:
         >>> named("MW").code, named("DS^0.5").code
         ('MD', 'DS^0.5')
     """
@@ -308,7 +308,7 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
     Raises:
         ValueError: a code is unknown or named twice, or they have no order, as a set.
 
-    Example:
+    Examples:
         >>> [criterion.name for criterion in resolve(("DS", "MW"))]
         ['dataset size', 'model divergence']
     """

@@ -81,7 +81,7 @@ def build_adafed(
             not functional, or has no `example_losses`; `adapt_loss` with
             `packed=False`.
 
-    Example:
+    Examples:
         >>> process = build_adafed(
         ...     models.keras_mnist_cnn(),
         ...     server_examples=(x_test, y_test),

@@ -82,7 +82,7 @@ def counterfactuals(
             it weighs by a criterion that is not measured, or rates are given and the
             server's optimizer has none.
 
-    Example:
+    Examples:
         >>> tests = tff_pmc.evaluation_packs(data.test_examples)
         >>> tff_pmc.counterfactuals(online, online.initialize(), clients, tests)
     """

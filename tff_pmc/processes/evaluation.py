@@ -75,7 +75,7 @@ def build_federated_evaluation(
             score per class, or a number out of range; or the model has what no process
             takes, such as a loss that is a sum over the batch.
 
-    Example:
+    Examples:
         >>> evaluate = build_federated_evaluation(model_fn)
         >>> found = evaluate(process.get_model_weights(state), datasets)
         >>> found["metrics"]["sparse_categorical_accuracy"]

@@ -331,7 +331,7 @@ def build_online_adjusted_fed_avg(
             send, without a judge that keeps to them: the default one returns exact
             counts, and a secure sum for all together only.
 
-    Example:
+    Examples:
         >>> online = build_online_adjusted_fed_avg(
         ...     models.femnist_cnn(),
         ...     priority=("MD", "DS", "LD"),

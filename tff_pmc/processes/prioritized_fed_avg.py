@@ -162,7 +162,7 @@ def build_prioritized_fed_avg(
         TypeError: an optimizer is not a `tff.learning.optimizers.Optimizer`, or the
             aggregator no factory of TFF's.
 
-    Example:
+    Examples:
         >>> process = build_prioritized_fed_avg(
         ...     models.mnist_cnn(),
         ...     priority=("LD", "DS", "MD"),

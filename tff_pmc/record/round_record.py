@@ -269,7 +269,7 @@ def cohort_weights(
         ValueError: the metrics show no criteria, or others, or not of so many clients;
             they name no score, and none is given; names of clients have no order.
 
-    Example:
+    Examples:
         >>> state, metrics = process.next(state, datasets)
         >>> table = tff_pmc.cohort_weights(metrics, clients=names)
     """

@@ -22,7 +22,7 @@ class Runtime:
         engine: the engine, a `LocalEngine`, `WorkerEngine` or `ClusterEngine`.
         context: the context that `install` makes the default.
 
-    Example:
+    Examples:
         >>> with tff_pmc.Runtime():
         ...     state = process.initialize()  # any TFF computation
 

@@ -182,7 +182,7 @@ def choquet(
         ValueError: a set is missing or named twice, or v is not monotone from 0 to 1;
             the message names the sets.
 
-    Example:
+    Examples:
         >>> v = {("DS",): 0.4, ("LD",): 0.3, ("DS", "LD"): 1.0}
         >>> round(choquet(v)((0.5, 0.8)), 2)  # 0.5 + (0.8 - 0.5) * 0.3
         0.59
@@ -224,7 +224,7 @@ def owa(
     Raises:
         ValueError: the weights do not fit, or the quantifier or a member is not there.
 
-    Example:
+    Examples:
         >>> round(owa((0.5, 0.3, 0.2))((0.1, 0.4, 0.2)), 2)
         0.28
     """

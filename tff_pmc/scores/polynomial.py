@@ -55,7 +55,7 @@ def prioritized(
         ValueError: the ordering is empty, names a criterion twice, names one that is
             not there, or has no order, as a set.
 
-    Example:
+    Examples:
         >>> prioritized((1, 0))((0.5, 0.4))
         0.6000000000000001
     """
@@ -79,7 +79,7 @@ def single(
     Raises:
         ValueError: there is no such criterion.
 
-    Example:
+    Examples:
         >>> single("LD")((1.0, 0.5, 0.25))
         0.5
     """
@@ -102,7 +102,7 @@ def weighted_average(
     Raises:
         ValueError: the weights do not fit, or a member is not there.
 
-    Example:
+    Examples:
         >>> weighted_average((0.5, 0.25, 0.25))((1.0, 0.0, 0.4))
         0.6
     """
@@ -184,7 +184,7 @@ def dual(
         ValueError: lambda is out of range, a criterion is not among `criteria`, or
             both are the same.
 
-    Example:
+    Examples:
         >>> dual(0.25)((0.4, 0.8))
         0.7000000000000001
     """
@@ -219,7 +219,7 @@ def dual_grid(
     Raises:
         ValueError: see `dual`; `steps` is out of range.
 
-    Example:
+    Examples:
         >>> [score.label for score in dual_grid(3)]
         ['lambda=0.00', 'lambda=0.50', 'lambda=1.00']
     """

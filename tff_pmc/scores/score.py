@@ -87,7 +87,7 @@ class Score:
             ValueError: one of the score's criteria is not among them, or a column is
                 named both by its code and by its number.
 
-        Example:
+        Examples:
             >>> single("LD", ("DS", "LD")).over(("LD", "DS"))((0.75, 0.25))
             0.75
         """

@@ -140,7 +140,7 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
         ValueError: a value is negative, the array is not two-dimensional, or names of
             columns are no codes or have no range.
 
-    Example:
+    Examples:
         >>> normalize([[30, 2], [10, 6]]).tolist()
         [[0.75, 0.25], [0.25, 0.75]]
     """
@@ -183,7 +183,7 @@ def participant_weights(
             among its columns, or the score gives a value that is negative or of the
             wrong shape.
 
-    Example:
+    Examples:
         Two clients with 30 and 10 examples of 2 and 6 labels, the labels first:
 
         >>> from tff_pmc.scores import prioritized
@@ -213,7 +213,7 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
         weights: participant weights [clients], summing to 1 (or all 0, which
             gives 0). Clients that are masked are not counted.
 
-    Example:
+    Examples:
         >>> coefficient_of_variation([0.75, 0.25])
         0.5
     """
@@ -232,7 +232,7 @@ def effective_clients(weights: npt.ArrayLike) -> float:
         A number from 1 (one client has all the weight) to the number of clients; 0 if
         no client has weight.
 
-    Example:
+    Examples:
         >>> effective_clients([0.5, 0.5, 0.0])
         2.0
     """
@@ -255,7 +255,7 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     Raises:
         ValueError: the indices are not of the same clients.
 
-    Example:
+    Examples:
         >>> total_variation([0.75, 0.25], [0.5, 0.5])
         0.25
     """
