@@ -17,8 +17,6 @@ from __future__ import annotations
 import argparse
 import array
 import collections
-import csv
-import io
 import json
 import logging
 import os
@@ -31,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import tqdm
 
-from leaf_data.errors import DataError, one_line, reading
+from leaf_data.errors import DataError, one_line
 from leaf_data.formats import csv_fields, csv_folder, data_files, leaf_json
 from leaf_data.formats.file_parts import NamedFile
 from leaf_data.store import Client, open_store, write_store
@@ -283,6 +281,15 @@ def clients_of_csvs(
     if client:
         first_places = {key: where for (key, _), (_, where) in places.items()}
         csv_folder.check_spellings(first_places, one_line(client, 40))
+        for key, where in first_places.items():
+            if key.lower() in _DOUBTFUL_LABELS or key.lower() in _NO_LABELS:
+                _LOG.warning(
+                    "%s: %s is %r, which becomes a client: is it a missing value? Then "
+                    "remove these rows",
+                    where,
+                    one_line(client, 40),
+                    names[key],
+                )
         if not csv_folder.has_decimals(held):
             names = {key: key for key in held}
     yield from _examples(held, names, parts, row_numbers)
@@ -392,35 +399,32 @@ def _rows(
     columns: list[str] = []
     for file in files:
         path = file.path
-        with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
-            content = io.BytesIO(data_files.read(path))
-            text = io.TextIOWrapper(content, "utf-8-sig", newline="")
-            rows = csv.reader(text, strict=True)
-            header: list[str] = next(filter(any, rows), [])
-            columns = columns or header
-            if header != columns:
-                first = os.path.basename(files[0].path)
-                odd = ", ".join(sorted({*columns} ^ {*header})) or "the order"
-                raise DataError(
-                    f"{path}: its columns differ from those of {first}: {one_line(odd)}"
-                )
-            for column in [*needed, *columns]:
-                if columns.count(column) != 1 or len(columns) <= len(needed):
-                    words = f"{one_line(column, 40)} once, and others"
-                    raise DataError(f"{path}: must have {words}: {one_line(columns)}")
-            inputs = [column for column in columns if column not in needed]
-            csv_fields.check_column_names(inputs, path)
-            where = ""
-            for row in rows:
-                if not "".join(row).strip():
-                    continue  # An empty line is not a row, nor one of commas alone.
-                where = f"{path}: line {rows.line_num}"  # As editors count.
-                if len(row) != len(columns):
-                    words = f"has {len(row)} fields, not {len(columns)}"
-                    raise DataError(f"{where} {words}")
-                yield file, where, dict(zip(columns, row))
-            if not where:
-                raise DataError(f"{path}: has no rows: take it out of the folder")
+        is_ordered = None
+        for where, row in csv_fields.read_rows(path, needed):
+            if is_ordered is None:
+                _check_columns(path, [*row], needed)
+                columns = columns or [*row]
+                if odd := ", ".join(sorted({*columns} ^ {*row})):
+                    first = os.path.basename(files[0].path)
+                    raise DataError(
+                        f"{path}: its columns differ from those of {first}: "
+                        f"{one_line(odd)}"
+                    )
+                is_ordered = [*row] == columns
+            yield file, where, row if is_ordered else {c: row[c] for c in columns}
+        if is_ordered is None:
+            raise DataError(f"{path}: has no rows: take it out of the folder")
+
+
+def _check_columns(path: str, columns: list[str], needed: Sequence[str]) -> None:
+    """Refuses a file with inputs without a name, or with no input at all."""
+    inputs = [column for column in columns if column not in needed]
+    if not inputs:
+        raise DataError(
+            f"{path}: line 1 has no column besides {one_line(', '.join(needed), 80)}: "
+            "the inputs are missing"
+        )
+    csv_fields.check_column_names(inputs, path)
 
 
 def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -73,9 +73,10 @@ IDS = "leaf_data.write_store takes ids as int32"
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("," * 99_999 + "\n", ": must have kind once, and others"),
-        ("kind\n1\n", ": must have kind once, and others: ['kind']"),
-        ("kind,a,a\n0,1,1\n", ": must have a once, and others: ['kind', 'a', 'a']"),
+        ("," * 99_999 + "\n", ": line 1 must have the column 'kind', got []"),
+        ("a;kind\n1;0\n", ": line 1 must have the column 'kind', got ['a;kind']: comm"),
+        ("kind\n1\n", ": line 1 has no column besides kind: the inputs are"),
+        ("kind,a,a\n0,1,1\n", ": line 1: the column a appears twice: remove or"),
         ("a,kind\n1,0\n", ": its columns differ from those of c.csv: b"),
         ("a,kind,b\n", ": has no rows: take it out of the folder"),
         # As an editor counts them, the header first.
@@ -111,7 +112,9 @@ IDS = "leaf_data.write_store takes ids as int32"
             )
         ),
         (",kind,b\n1,0,2\n", ": line 1: the column '' has no name: it may be the"),
-        (" ,kind,b\n1,0,2\n", ": line 1: the column ' ' has no name"),
+        (" ,kind,b\n1,0,2\n", ": line 1: the column '' has no name"),
+        ("a,kind,b,,\n1,0,2,,\n", ": line 1: the column '' has no name"),
+        ("kind,b,,\n0,2,,\n", ": line 1: the column '' has no name"),
         ("Unnamed: 0,kind\n1,0\n", ": line 1: the column 'Unnamed: 0' has no name"),
         ("kind,Unnamed: 0.1\n1,0\n", ": line 1: the column 'Unnamed: 0.1' has no na"),
         ("unnamed: 0_level_1,kind\n1,0\n", ": line 1: the column 'unnamed: 0_level_1'"),
@@ -692,3 +695,36 @@ def test_a_tilde_is_the_home(tmp_path, monkeypatch):
     assert convert.main(["~/leaf", "~/of_leaf"]) == 0
     for name in ("of_csvs", "of_leaf"):
         assert leaf_data.open_store(str(tmp_path / name)).num_classes == 2
+
+
+def test_columns_are_told_by_their_names(tmp_path):
+    """Files may have them in another order, and with spaces behind commas."""
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "a.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    (tmp_path / "csvs" / "b.csv").write_text("y, b, a\n0, 20, 10\n1, 40, 30\n")
+    store = str(tmp_path / "store")
+    call = [str(tmp_path / "csvs"), store, "--label=y", "--test_fraction=0.5"]
+    assert convert.main(call) == 0
+    data = leaf_data.open_store(store)
+    assert data.input_names == ("a", "b")
+    examples = data.train_examples, data.test_examples
+    rows = {(*part.x[k].tolist(), int(part.y[k])) for part in examples for k in (0, 1)}
+    assert rows == {(1, 2, 0), (3, 4, 1), (10, 20, 0), (30, 40, 1)}
+
+
+def test_clients_named_as_missing_values_are_reported(tmp_path, caplog):
+    """The rows of all users whose id is missing would be one client."""
+    (tmp_path / "csvs").mkdir()
+    rows = "".join(
+        f"{u},{k},{k % 2}\n" for u in ("ann", "nan", "NA") for k in (7, 2, 5)
+    )
+    (tmp_path / "csvs" / "a.csv").write_text(f"u,a,y\n{rows}")
+    call = [str(tmp_path / "csvs"), str(tmp_path / "store"), "--label=y", "--client=u"]
+    assert convert.main([*call, "--test_fraction=0.4"]) == 0
+    lines = [
+        r.getMessage() for r in caplog.records if "client: is it" in r.getMessage()
+    ]
+    assert [line[line.index("line") :][:17] for line in lines] == [
+        "line 5: u is 'nan",
+        "line 8: u is 'NA'",
+    ]
