@@ -27,6 +27,7 @@ NOT_HELD = (
 """Why a number is refused, with the number that float32 would make of it."""
 
 _EXACT = 1 << 24  # Up to it float32 holds every whole number.
+_LARGEST_LOSS = 0.5
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*"
 )
@@ -105,9 +106,9 @@ def read_number(text: Any, column: str, where: str) -> float:
         where: the file and the line, for the message: "a.csv: line 3".
 
     Raises:
-        DataError: it is not a number, or float32 cannot hold it: it is too large, or a
-            whole number between two that float32 has. The message names file, line
-            and column.
+        DataError: it is not a number, or float32 cannot hold it: it is too large, a
+            whole number between two that float32 has, or one with decimals that would
+            lose more than a half. The message names file, line and column.
 
     Example:
         >>> read_number("2e-3", "dose", "a.csv: line 3")
@@ -121,7 +122,10 @@ def read_number(text: Any, column: str, where: str) -> float:
         with np.errstate(over="ignore"):
             held = float(np.float32(number))
         whole = _WHOLE.fullmatch(text.strip())
-        if math.isfinite(held) and not (whole and int(whole[1]) != abs(held)):
+        # Digits are meant: 1700000000.5, a time, would be a minute off. 1e11 is not.
+        lost = "e" not in text.lower() and abs(held - number) > _LARGEST_LOSS
+        lost = lost or bool(whole and int(whole[1]) != abs(held))
+        if math.isfinite(held) and not lost:
             return number
         why = NOT_HELD.format(held)
     raise DataError(f"{where}: {one_line(column, 40)} is {text!r:.40}: {why}")

@@ -125,6 +125,7 @@ IDS = "leaf_data.write_store takes ids as int32"
             for bad, held in (
                 ("16777217", "16777216; " + IDS),
                 ("-16777217.0", "-16777216; " + IDS),
+                ("1700000013.5", "1700000000; " + IDS),  # A time in seconds.
                 (2**53 + 1, 2**53),
                 ("0" * 20 + "16777217", 2**24),
             )
@@ -537,7 +538,7 @@ def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
     assert says in capsys.readouterr().err.splitlines()[-1]
     given = ["--client=user"]
     assert convert.main([str(tmp_path), str(tmp_path / "store2"), *given]) == 2
-    assert "--client and --label_type go with --label" in capsys.readouterr().err
+    assert "--client needs --label: both name" in capsys.readouterr().err
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", " "))
     given += ["--label=rating", "--test_fraction=0.4"]
     assert convert.main([str(tmp_path), str(tmp_path / "store3"), *given]) == 2
@@ -728,3 +729,52 @@ def test_clients_named_as_missing_values_are_reported(tmp_path, caplog):
         "line 5: u is 'nan",
         "line 8: u is 'NA'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "labels", "kind", "want"),
+    [
+        # FedProx's generator writes classes as floats.
+        ("", [0.0, 2.0], "3 classes", [0, 2]),
+        ("", [0, 2], "3 classes", [0, 2]),
+        ("--label_type=number", [0.5, 2.0], "float32 labels", [0.5, 2]),
+        ("--label_type=number", [0, 2], "float32 labels", [0, 2]),
+        (
+            "",
+            [0.0, 2.5],
+            "y has 2.5: labels must be whole numbers, 0 or more; --la",
+            (),
+        ),
+        ("", [float("nan"), 1], "y has nan: labels must be whole numbers", ()),
+    ],
+)
+def test_leafs_labels_are_classes_unless_numbers_are_asked_for(
+    tmp_path, capsys, options, labels, kind, want
+):
+    leaf_file(tmp_path, "train", {"u": ([[1], [2]], labels)})
+    leaf_file(tmp_path, "test", {"u": ([[3]], labels[:1])})
+    call = [str(tmp_path), str(tmp_path / "store"), *options.split()]
+    assert convert.main(call) == (0 if want else 2)
+    printed = capsys.readouterr()
+    assert kind in printed.out + printed.err
+    if want:
+        data = leaf_data.open_store(tmp_path / "store")
+        assert data.train_examples.y.tolist() == want
+
+
+def test_what_is_missing_from_the_command_is_named(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("a,y\n1,0\n")
+    call = [str(tmp_path), str(tmp_path / "store")]
+    for options, says in (
+        ("", "a.csv is a CSV: --label="),
+        ("--client=a", "needs --la"),
+    ):
+        assert convert.main([*call, *options.split()]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
+    leaf_file(tmp_path, "train", {"u": ([[1700000013.5]], [0])})
+    leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
+    assert "have 1700000013.5: a float32 would be 1700000000" in capsys.readouterr().err
