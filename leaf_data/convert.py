@@ -435,7 +435,7 @@ def _rows(
 
 
 def _check_columns(path: str, columns: list[str], needed: Sequence[str]) -> None:
-    """Refuses a file with inputs without a name, or with no input at all."""
+    """Refuses a file with inputs without a name, no input, or a row for its names."""
     inputs = [column for column in columns if column not in needed]
     if not inputs:
         raise DataError(
@@ -443,6 +443,13 @@ def _check_columns(path: str, columns: list[str], needed: Sequence[str]) -> None
             "the inputs are missing"
         )
     csv_fields.check_column_names(inputs, path)
+    if all(csv_fields.parse_number(column) is not None for column in columns):
+        # pandas names columns 0, 1, 2; decimals are a row.
+        if not all(map(str.isdigit, columns)):
+            raise DataError(
+                f"{path}: line 1 has numbers alone, {one_line(columns, 80)}: it must "
+                "have the names of the columns: write them above the rows"
+            )
 
 
 def _arrays(

@@ -778,3 +778,14 @@ def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
     leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
     assert "have 1700000013.5: a float32 would be 1700000000" in capsys.readouterr().err
+
+
+def test_a_row_in_place_of_the_names_is_refused(tmp_path, capsys):
+    """It would be lost; the digits that pandas writes are names."""
+    rows = "5.1,0\n4.9,0\n6.3,0\n5.9,0\n"
+    (tmp_path / "a.csv").write_text(rows)
+    call = [str(tmp_path), str(tmp_path / "store"), "--label=0", "--test_fraction=0.5"]
+    assert convert.main(call) == 2
+    assert "a.csv: line 1 has numbers alone, ['5.1', '0']" in capsys.readouterr().err
+    (tmp_path / "a.csv").write_text(f"1,0\n{rows}")
+    assert convert.main(call) == 0
