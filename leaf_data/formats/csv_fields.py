@@ -53,10 +53,6 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
     Raises:
         DataError: it cannot be read as such a CSV, a needed column is missing, a name
             is there twice, or a row has more or fewer fields than there are columns.
-
-    Example:
-        >>> for where, row in read_rows("a.csv", ["dose"]):
-        ...     read_number(row["dose"], "dose", where)
     """
     with reading(path, "cannot be read as CSV", csv.Error):
         content = data_files.read(path)
