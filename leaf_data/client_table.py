@@ -7,10 +7,7 @@ numbers in [0, 1], a column each, a row for every client.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import hashlib
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
@@ -18,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.client_ids import check_id, number_of
-from leaf_data.errors import DataError, check_name, reading
+from leaf_data.errors import DataError, check_name
 from leaf_data.formats import csv_fields, data_files
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
@@ -181,51 +178,35 @@ def read_client_table(path: str) -> ClientTable:
             twice, or a name is missing or invalid; the message names file, line, client
             and attribute.
     """
-    with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
-        content = data_files.read(path)
-        file = io.StringIO(content.decode("utf-8-sig"), newline="")
-        clients, columns = _read_rows(path, csv.reader(file, strict=True))
+    clients, columns = _read_rows(path)
     values = {name: np.array(column, np.float32) for name, column in columns.items()}
-    digest = hashlib.sha256(content).hexdigest()
-    return ClientTable(tuple(clients), values, f"CSV, sha256 {digest}")
+    return ClientTable(tuple(clients), values, f"CSV, sha256 {data_files.sha256(path)}")
 
 
-def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]:
-    """Returns the clients, and their values by column, of what `csv.reader` reads."""
-    none = DataError(
-        f"{path}: a client table needs the column 'client', at least one attribute, "
-        "and rows"
-    )
-    header: list[str] = next(rows, [])
+def _read_rows(path: str) -> tuple[list[str], dict[str, list[float]]]:
+    """Returns the clients of a CSV, and their values by column."""
     columns: dict[str, list[float]] = {}
-    csv_fields.check_column_names(header, path)
-    for name in header:
-        if name in columns:
-            raise DataError(f"{path}: the column {name} appears twice: remove one")
-        columns[name] = []
-    if columns.pop(_CLIENT, None) is None or not columns:
-        raise none
     clients: dict[str, None] = {}
-    for row in rows:
-        if not row:  # An empty line is no row.
-            continue
-        number = rows.line_num
-        values = dict(zip(header, row))
-        client = values.pop(_CLIENT, "")
-        if len(row) != len(header) or not client:
-            raise DataError(f"{path}: line {number} has the wrong number of fields")
-        check_name(client, f"{path}: line {number}: the client")
+    for where, row in csv_fields.read_rows(path, [_CLIENT]):
+        if not columns:
+            csv_fields.check_column_names([*row], path)
+            columns = {name: [] for name in row if name != _CLIENT}
+        client = row.pop(_CLIENT).strip()
+        if not client:
+            raise DataError(f"{where}: the column {_CLIENT} is empty")
+        check_name(client, f"{where}: the client")
         if client in clients:
             raise DataError(
-                f"{path}: line {number}: client {client} appears twice: keep one row "
-                "for each client"
+                f"{where}: client {client} appears twice: keep one row for each client"
             )
         clients[client] = None
-        for name, value in values.items():
-            where = f"{path}: line {number}: client {client}"
-            columns[name].append(_value(value, where, name))
-    if not clients:
-        raise none
+        for name, value in row.items():
+            columns[name].append(_value(value, f"{where}: client {client}", name))
+    if not columns:
+        raise DataError(
+            f"{path}: a client table needs the column '{_CLIENT}', at least one "
+            "attribute, and rows"
+        )
     return list(clients), columns
 
 

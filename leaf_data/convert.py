@@ -4,7 +4,8 @@
     python -m leaf_data.convert clinics my_store --label=outcome --test_fraction=0.2
 
 Of LEAF's data sets those can be taken whose x are numbers of one shape: they become
-float32. Texts and names of images are refused. Of CSVs, one for each client and named
+float32, and y classes, or with `--label_type=number` the values of a regression. Texts
+and names of images are refused. Of CSVs, one for each client and named
 after it, or of a column of their names, `--client`, the column `--label` is y: whole
 numbers from 0, or words, which become classes in sorted order, or with
 `--label_type=number` the values of a regression. The others are x, float32. Files named
@@ -17,8 +18,6 @@ from __future__ import annotations
 import argparse
 import array
 import collections
-import csv
-import io
 import json
 import logging
 import os
@@ -31,8 +30,14 @@ import numpy as np
 import numpy.typing as npt
 import tqdm
 
-from leaf_data.errors import DataError, one_line, reading
-from leaf_data.formats import csv_fields, csv_folder, data_files, leaf_json
+from leaf_data.errors import DataError, one_line
+from leaf_data.formats import (
+    csv_fields,
+    csv_folder,
+    data_files,
+    file_parts,
+    leaf_json,
+)
 from leaf_data.formats.file_parts import NamedFile
 from leaf_data.store import Client, open_store, write_store
 
@@ -51,11 +56,20 @@ _FEWEST_ROWS = 5  # That can be told to be numbered.
 _MANY_EMPTY = 2  # Classes for each label that appears.
 
 
-def clients_of_leaf(folder: str) -> Iterator[Client]:
+def clients_of_leaf(folder: str, label_type: str = "class") -> Iterator[Client]:
     """Reads the users of LEAF's files in a folder, and their test examples if any.
 
     A user's training and test examples belong together by the user's name, whatever
     the files are called. A user without any example is excluded, with a warning.
+
+    Args:
+        folder: the folder.
+        label_type: "class" for whole numbers from 0, also where the files have them as
+            1.0; or "number", for the values of a regression.
+
+    Raises:
+        DataError: the files are not LEAF's, do not belong together, or have labels of
+            another type; the message names file and user.
     """
     files = leaf_json.find("LEAF", [data_files.checked_folder(folder)])
     tests = (file for file in files if file.part == "test")
@@ -65,7 +79,9 @@ def clients_of_leaf(folder: str) -> Iterator[Client]:
     waiting: dict[str, Any] = {}  # Users' test examples, until they are trained on.
 
     def users_of(file: leaf_json.LeafFile) -> dict[str, Any]:
-        users, digest = leaf_json.read(file.path, _arrays)
+        users, digest = leaf_json.read(
+            file.path, lambda x, y: _arrays(x, y, label_type)
+        )
         read.append(file)
         digests.append(digest)
         leaf_json.check_apart(read, digests)
@@ -283,6 +299,15 @@ def clients_of_csvs(
     if client:
         first_places = {key: where for (key, _), (_, where) in places.items()}
         csv_folder.check_spellings(first_places, one_line(client, 40))
+        for key, where in first_places.items():
+            if key.lower() in _DOUBTFUL_LABELS or key.lower() in _NO_LABELS:
+                _LOG.warning(
+                    "%s: %s is %r, which becomes a client: is it a missing value? Then "
+                    "remove these rows",
+                    where,
+                    one_line(client, 40),
+                    names[key],
+                )
         if not csv_folder.has_decimals(held):
             names = {key: key for key in held}
     yield from _examples(held, names, parts, row_numbers)
@@ -392,38 +417,45 @@ def _rows(
     columns: list[str] = []
     for file in files:
         path = file.path
-        with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
-            content = io.BytesIO(data_files.read(path))
-            text = io.TextIOWrapper(content, "utf-8-sig", newline="")
-            rows = csv.reader(text, strict=True)
-            header: list[str] = next(filter(any, rows), [])
-            columns = columns or header
-            if header != columns:
-                first = os.path.basename(files[0].path)
-                odd = ", ".join(sorted({*columns} ^ {*header})) or "the order"
-                raise DataError(
-                    f"{path}: its columns differ from those of {first}: {one_line(odd)}"
-                )
-            for column in [*needed, *columns]:
-                if columns.count(column) != 1 or len(columns) <= len(needed):
-                    words = f"{one_line(column, 40)} once, and others"
-                    raise DataError(f"{path}: must have {words}: {one_line(columns)}")
-            inputs = [column for column in columns if column not in needed]
-            csv_fields.check_column_names(inputs, path)
-            where = ""
-            for row in rows:
-                if not "".join(row).strip():
-                    continue  # An empty line is not a row, nor one of commas alone.
-                where = f"{path}: line {rows.line_num}"  # As editors count.
-                if len(row) != len(columns):
-                    words = f"has {len(row)} fields, not {len(columns)}"
-                    raise DataError(f"{where} {words}")
-                yield file, where, dict(zip(columns, row))
-            if not where:
-                raise DataError(f"{path}: has no rows: take it out of the folder")
+        is_ordered = None
+        for where, row in csv_fields.read_rows(path, needed):
+            if is_ordered is None:
+                _check_columns(path, [*row], needed)
+                columns = columns or [*row]
+                if odd := ", ".join(sorted({*columns} ^ {*row})):
+                    first = os.path.basename(files[0].path)
+                    raise DataError(
+                        f"{path}: its columns differ from those of {first}: "
+                        f"{one_line(odd)}"
+                    )
+                is_ordered = [*row] == columns
+            yield file, where, row if is_ordered else {c: row[c] for c in columns}
+        if is_ordered is None:
+            raise DataError(f"{path}: has no rows: take it out of the folder")
 
 
-def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _check_columns(path: str, columns: list[str], needed: Sequence[str]) -> None:
+    """Refuses a file with inputs without a name, no input, or a row for its names."""
+    inputs = [column for column in columns if column not in needed]
+    if not inputs:
+        raise DataError(
+            f"{path}: line 1 has no column besides {one_line(', '.join(needed), 80)}: "
+            "the inputs are missing"
+        )
+    csv_fields.check_column_names(inputs, path)
+    if all(csv_fields.parse_number(column) is not None for column in columns):
+        # pandas names columns 0, 1, 2; decimals are a row.
+        if not all(map(str.isdigit, columns)):
+            raise DataError(
+                f"{path}: line 1 has numbers alone, {one_line(columns, 80)}: it must "
+                "have the names of the columns: write them above the rows"
+            )
+
+
+def _arrays(
+    x: list[Any], y: list[Any], label_type: str
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Returns the examples of a user: float32 inputs, int64 or float64 labels."""
     try:
         read, labels = np.array(x), np.array(y)
         if read.dtype.kind not in "iuf":
@@ -434,11 +466,22 @@ def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[A
             raise ValueError("a number is no float32")
     except ValueError as error:
         raise DataError("its examples are not float32 numbers of one shape") from error
-    # Floats beyond are whole, whatever they are.
-    ids = (read.dtype.kind != "f") | ((np.rint(read) == read) & (abs(read) < 2.0**53))
-    if (lost := ids & (found != read)).any():
+    lost = found != read
+    if read.dtype.kind == "f":  # Beyond 2^53 they are whole, whatever they are.
+        lost = (abs(read) < 2.0**53) & (abs(found - read) > 0.5)
+    if lost.any():
         why = csv_fields.NOT_HELD.format(found[lost][0])
         raise DataError(f"its examples have {read[lost][0]}: {why}")
+    if label_type == "number" and labels.dtype.kind in "iu":
+        labels = labels.astype(np.float64)
+    elif label_type == "class" and labels.dtype.kind == "f":  # FedProx's are 3.0, say.
+        whole = np.isfinite(labels) & (np.rint(labels) == labels)
+        if not whole.all():
+            raise DataError(
+                f"y has {labels[~whole][0]}: labels must be whole numbers, 0 or more; "
+                "--label_type=number takes the values of a regression"
+            )
+        labels = labels.astype(np.int64)
     return found, labels
 
 
@@ -508,13 +551,21 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                     if len(json.dumps(class_names)) < _LONGEST_CLASSES:
                         options["classes"] = class_names
             clients = clients_of_csvs(folder, label, classes, given.client, given.join)
-        elif given.client or given.label_type != "class":
-            raise DataError("--client and --label_type go with --label, of CSVs")
+        elif given.client:
+            raise DataError("--client needs --label: both name columns of CSVs")
         elif given.join:
             raise DataError("--join needs --label: it joins the rows of CSVs")
         else:
-            parts = [file.part for file in leaf_json.find("LEAF", [folder])]
-            clients = clients_of_leaf(folder)
+            try:
+                parts = [file.part for file in leaf_json.find("LEAF", [folder])]
+            except DataError as error:
+                if csvs := file_parts.list_files(folder, ".csv"):
+                    raise DataError(
+                        f"{csvs[0]} is a CSV: --label=COLUMN must name the column of "
+                        "the labels; without it LEAF's JSON files are read"
+                    ) from error
+                raise
+            clients = clients_of_leaf(folder, given.label_type)
         fraction = given.test_fraction
         if fraction and "test" in parts:
             fraction = 0.0
@@ -523,17 +574,18 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                 "files",
                 file=sys.stderr,
             )
-        shown = tqdm.tqdm(clients, "clients", unit="client", mininterval=1)
-        write_store(
-            shown,
-            given.store,
-            test_fraction=fraction,
-            seed=given.seed,
-            keep_equal_together=given.keep_equal_together,
-            options=options,
-            input_names=input_names,
-            class_names=class_names,
-        )
+        # Closed first, its line ends before that of an error.
+        with tqdm.tqdm(clients, "clients", unit="client", mininterval=1) as shown:
+            write_store(
+                shown,
+                given.store,
+                test_fraction=fraction,
+                seed=given.seed,
+                keep_equal_together=given.keep_equal_together,
+                options=options,
+                input_names=input_names,
+                class_names=class_names,
+            )
         data = open_store(given.store)
         print(data.describe())
         if label and not given.client and len(data.client_ids) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import unicodedata
 from collections.abc import Iterator
+from typing import Any
 
 _LONGEST = 256  # Characters of a name.
 # Control characters, halves of characters that no file can hold, ends of lines.
@@ -44,6 +45,19 @@ def reading(
     except caught as error:
         reason = getattr(error, "strerror", None) or one_line(error)
         raise DataError(f"{path}: {words} ({reason})") from error
+
+
+def check_ordered(names: Any, what: str) -> Any:
+    """Returns names as they are; refuses a set: its order differs from run to run.
+
+    Raises:
+        DataError: they are a set.
+    """
+    if isinstance(names, (set, frozenset)):
+        raise DataError(
+            f"{what} is a set, which has no order: give a list, got {names!r:.40}"
+        )
+    return names
 
 
 def check_name(name: str, what: str = "the name") -> str:

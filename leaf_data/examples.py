@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.client_ids import ClientIds, ClientNumber, check_id, number_of
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, check_ordered
 
 INPUT_TYPES = ("uint8", "float32", "int32", "int64")
 """What inputs may be: pixels, numbers, or ids of tokens."""
@@ -68,11 +68,12 @@ class Examples:
                 found = getattr(array, "dtype", type(array).__name__)
                 words = " or ".join(allowed)
                 raise DataError(f"{name} must be an array of {words}, got {found}")
-            object.__setattr__(self, name, _read_only(_unmasked(array, name)))
+            object.__setattr__(self, name, _read_only(unmasked(array, name)))
         if not isinstance(self.client_ids, ClientIds):
-            object.__setattr__(self, "client_ids", tuple(self.client_ids))
+            ids = check_ordered(self.client_ids, "client_ids")
+            object.__setattr__(self, "client_ids", tuple(ids))
         attributes = {
-            name: _read_only(_unmasked(values, name))
+            name: _read_only(unmasked(values, name))
             for name, values in self.attributes.items()
         }
         object.__setattr__(self, "attributes", attributes)
@@ -153,8 +154,8 @@ class Examples:
         names = ["x", "y", *(attributes or {})]
         columns = (x, y, *(attributes or {}).values())
         masks = {f"parts[{k}]": part for k, part in enumerate(parts)}
-        _check_same_order({**dict(zip(names, columns)), **masks})
-        pool = [_unmasked(column, name) for name, column in zip(names, columns)]
+        check_same_order({**dict(zip(names, columns)), **masks})
+        pool = [unmasked(column, name) for name, column in zip(names, columns)]
         if 0 in [a.ndim for a in pool] or len({len(a) for a in pool}) > 1:
             found = ", ".join(f"{name} is {a.shape}" for name, a in zip(names, pool))
             raise DataError(f"a pool has to hold one row an example: {found}")
@@ -173,7 +174,7 @@ class Examples:
             x=x,
             y=labels_of(y),
             row_splits=splits,
-            client_ids=tuple(client_ids),
+            client_ids=tuple(check_ordered(client_ids, "client_ids")),
             attributes=dict(zip(names[2:], others)),
         )
 
@@ -331,7 +332,7 @@ def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
             f"{name} is an index of pandas, whose labels are no places of rows: give "
             "indices, as table.groupby(column).indices has them, or a mask"
         )
-    rows = _unmasked(part, name)
+    rows = unmasked(part, name)
     if rows.dtype == bool and rows.shape == (size,):
         return np.flatnonzero(rows)
     if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
@@ -340,14 +341,14 @@ def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
     return rows.astype(np.int64, copy=False)
 
 
-def _unmasked(values: Any, name: str) -> npt.NDArray[Any]:
+def unmasked(values: Any, name: str) -> npt.NDArray[Any]:
     """Returns an array; a `DataError` if values of it are masked, which it has not."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
         raise DataError(f"{name} has masked values: fill them, or leave the rows out")
     return values if isinstance(values, np.memmap) else np.asarray(values)
 
 
-def _check_same_order(columns: Mapping[str, Any]) -> None:
+def check_same_order(columns: Mapping[str, Any]) -> None:
     """Refuses columns of pandas with the same rows in another order, by a `DataError`.
 
     Those with other labels are taken by place, as arrays are.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leaf_data.client_table import ClientTable
-from leaf_data.errors import DataError, check_name
+from leaf_data.errors import DataError, check_name, check_ordered
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
@@ -384,6 +384,7 @@ def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
         DataError: they are not texts that can stand in records, each once, or are more
             or fewer than `count`; the message begins with `field`.
     """
+    check_ordered(names, field)
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise DataError(f"{field} must be a sequence of texts, got {names!r:.40}")
     checked: tuple[str, ...] = tuple(names)

@@ -29,7 +29,14 @@ import numpy.typing as npt
 from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError, check_name, one_line, reading
-from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
+from leaf_data.examples import (
+    INPUT_TYPES,
+    Examples,
+    StorePart,
+    check_same_order,
+    labels_of,
+    unmasked,
+)
 from leaf_data.federated import (
     CENTRAL,
     SERVER,
@@ -296,6 +303,7 @@ def _write_clients(
     keys = {"train": bytearray(), "test": bytearray()}
     splits: dict[str, list[int]] = {"train": [0], "test": [0]}
     num_classes = 0
+    not_finite: list[str] = []
     for number, client in enumerate(clients):
         if not isinstance(client, (tuple, list)) or not client:
             raise DataError(
@@ -304,12 +312,15 @@ def _write_clients(
         name, *arrays = client
         if not isinstance(name, str) or not name or name in names:
             raise DataError(
-                f"client {number}: {name!r} is not a name, or appears twice"
+                f"client {number}: {name!r:.80} is not a name, or appears twice: names "
+                "are different texts, such as str(number)"
             )
         names[check_name(name, f"client {number}")] = None
         try:
             pairs = _pairs(arrays, fraction, (seed, number), sides)
             for part, (x, y) in zip(splits, pairs):
+                if x.dtype.kind == "f" and not np.isfinite(x).all():
+                    not_finite.append(name)
                 keys[part] += equal_examples.example_keys(x, y).tobytes()
                 writer.append(f"{part}_x", x)
                 writer.append(f"{part}_y", y)
@@ -327,6 +338,15 @@ def _write_clients(
         raise DataError(f"no client has test examples: give a {words}")
     all_keys = (np.frombuffer(part, np.int64) for part in keys.values())
     equal = _warn_of_equal(*all_keys, fraction=fraction)
+    if count := len({*not_finite}):
+        _LOG.warning(
+            "%d of %d clients have inputs that are nan or infinite, the first %s: the "
+            "loss on them is nan, and a round excludes who trains on them: fill them "
+            "in, or remove these examples",
+            count,
+            len(names),
+            not_finite[0],
+        )
     untested = np.flatnonzero(np.diff(splits["test"]) == 0)
     if fraction and len(untested):
         first = untested[0]
@@ -405,8 +425,11 @@ def _pairs(
 
 
 def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    check_same_order({"x": x, "y": y})
     try:
-        x, y = np.asarray(x), np.asarray(y)
+        x, y = unmasked(x, "x"), unmasked(y, "y")
+    except DataError:
+        raise
     except ValueError as error:
         raise DataError(f"x and y must be arrays: {one_line(error)}") from error
     if x.ndim < 1 or y.ndim < 1 or len(x) != len(y):
@@ -414,7 +437,10 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
             f"x and y must have one row for each example, got {x.shape} and {y.shape}"
         )
     if x.dtype not in INPUT_TYPES:
-        raise DataError(f"x must be one of {', '.join(INPUT_TYPES)}, got {x.dtype}")
+        raise DataError(
+            f"x must be one of {', '.join(INPUT_TYPES)}, got {x.dtype}: "
+            "x.astype(numpy.float32) makes numbers of it"
+        )
     y = labels_of(y)
     if y.dtype == np.int32 and y.ndim > 1:
         raise DataError(

@@ -32,6 +32,7 @@ from leaf_data.errors import DataError
 IntArray = npt.NDArray[Any]  # Of any integer type.
 # Separate streams: the sizes do not change with the shares of the classes.
 _DIRICHLET_STREAM, _SIZES_STREAM = 1905, 1906
+_ROUNDING = 1e-12  # Of a fraction: the differences of some floats.
 
 
 def iid(labels: IntArray, sizes: IntArray, seed: int = 0) -> list[IntArray]:
@@ -134,11 +135,13 @@ def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
 def floor_share(fraction: float, size: int) -> int:
     """Returns `floor(fraction * size)`, of the fraction as it is written in decimals.
 
-    The product in floats can be less: `int(0.29 * 100)` is 28. Where it is more, as of
-    the float 1/3 and 3, it counts.
+    Floats are a little less or more than they mean: `0.29 * 100` is 28.999999999999996
+    and `(1 - 0.8) * 5` is 0.9999999999999998. A product this near to a whole number
+    becomes that number.
     """
     exact = fractions.Fraction(str(fraction)) * int(size)
-    return max(int(exact), int(fraction * size))
+    nearest = round(exact)
+    return nearest if abs(exact - nearest) <= _ROUNDING * size else int(exact)
 
 
 def leaf_sample(

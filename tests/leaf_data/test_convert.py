@@ -73,9 +73,10 @@ IDS = "leaf_data.write_store takes ids as int32"
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("," * 99_999 + "\n", ": must have kind once, and others"),
-        ("kind\n1\n", ": must have kind once, and others: ['kind']"),
-        ("kind,a,a\n0,1,1\n", ": must have a once, and others: ['kind', 'a', 'a']"),
+        ("," * 99_999 + "\n", ": line 1 must have the column 'kind', got []"),
+        ("a;kind\n1;0\n", ": line 1 must have the column 'kind', got ['a;kind']: comm"),
+        ("kind\n1\n", ": line 1 has no column besides kind: the inputs are"),
+        ("kind,a,a\n0,1,1\n", ": line 1: the column a appears twice: remove or"),
         ("a,kind\n1,0\n", ": its columns differ from those of c.csv: b"),
         ("a,kind,b\n", ": has no rows: take it out of the folder"),
         # As an editor counts them, the header first.
@@ -111,7 +112,9 @@ IDS = "leaf_data.write_store takes ids as int32"
             )
         ),
         (",kind,b\n1,0,2\n", ": line 1: the column '' has no name: it may be the"),
-        (" ,kind,b\n1,0,2\n", ": line 1: the column ' ' has no name"),
+        (" ,kind,b\n1,0,2\n", ": line 1: the column '' has no name"),
+        ("a,kind,b,,\n1,0,2,,\n", ": line 1: the column '' has no name"),
+        ("kind,b,,\n0,2,,\n", ": line 1: the column '' has no name"),
         ("Unnamed: 0,kind\n1,0\n", ": line 1: the column 'Unnamed: 0' has no name"),
         ("kind,Unnamed: 0.1\n1,0\n", ": line 1: the column 'Unnamed: 0.1' has no na"),
         ("unnamed: 0_level_1,kind\n1,0\n", ": line 1: the column 'unnamed: 0_level_1'"),
@@ -122,6 +125,7 @@ IDS = "leaf_data.write_store takes ids as int32"
             for bad, held in (
                 ("16777217", "16777216; " + IDS),
                 ("-16777217.0", "-16777216; " + IDS),
+                ("1700000013.5", "1700000000; " + IDS),  # A time in seconds.
                 (2**53 + 1, 2**53),
                 ("0" * 20 + "16777217", 2**24),
             )
@@ -534,7 +538,7 @@ def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
     assert says in capsys.readouterr().err.splitlines()[-1]
     given = ["--client=user"]
     assert convert.main([str(tmp_path), str(tmp_path / "store2"), *given]) == 2
-    assert "--client and --label_type go with --label" in capsys.readouterr().err
+    assert "--client needs --label: both name" in capsys.readouterr().err
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", " "))
     given += ["--label=rating", "--test_fraction=0.4"]
     assert convert.main([str(tmp_path), str(tmp_path / "store3"), *given]) == 2
@@ -692,3 +696,96 @@ def test_a_tilde_is_the_home(tmp_path, monkeypatch):
     assert convert.main(["~/leaf", "~/of_leaf"]) == 0
     for name in ("of_csvs", "of_leaf"):
         assert leaf_data.open_store(str(tmp_path / name)).num_classes == 2
+
+
+def test_columns_are_told_by_their_names(tmp_path):
+    """Files may have them in another order, and with spaces behind commas."""
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "a.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    (tmp_path / "csvs" / "b.csv").write_text("y, b, a\n0, 20, 10\n1, 40, 30\n")
+    store = str(tmp_path / "store")
+    call = [str(tmp_path / "csvs"), store, "--label=y", "--test_fraction=0.5"]
+    assert convert.main(call) == 0
+    data = leaf_data.open_store(store)
+    assert data.input_names == ("a", "b")
+    examples = data.train_examples, data.test_examples
+    rows = {(*part.x[k].tolist(), int(part.y[k])) for part in examples for k in (0, 1)}
+    assert rows == {(1, 2, 0), (3, 4, 1), (10, 20, 0), (30, 40, 1)}
+
+
+def test_clients_named_as_missing_values_are_reported(tmp_path, caplog):
+    """The rows of all users whose id is missing would be one client."""
+    (tmp_path / "csvs").mkdir()
+    rows = "".join(
+        f"{u},{k},{k % 2}\n" for u in ("ann", "nan", "NA") for k in (7, 2, 5)
+    )
+    (tmp_path / "csvs" / "a.csv").write_text(f"u,a,y\n{rows}")
+    call = [str(tmp_path / "csvs"), str(tmp_path / "store"), "--label=y", "--client=u"]
+    assert convert.main([*call, "--test_fraction=0.4"]) == 0
+    lines = [
+        r.getMessage() for r in caplog.records if "client: is it" in r.getMessage()
+    ]
+    assert [line[line.index("line") :][:17] for line in lines] == [
+        "line 5: u is 'nan",
+        "line 8: u is 'NA'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "labels", "kind", "want"),
+    [
+        # FedProx's generator writes classes as floats.
+        ("", [0.0, 2.0], "3 classes", [0, 2]),
+        ("", [0, 2], "3 classes", [0, 2]),
+        ("--label_type=number", [0.5, 2.0], "float32 labels", [0.5, 2]),
+        ("--label_type=number", [0, 2], "float32 labels", [0, 2]),
+        (
+            "",
+            [0.0, 2.5],
+            "y has 2.5: labels must be whole numbers, 0 or more; --la",
+            (),
+        ),
+        ("", [float("nan"), 1], "y has nan: labels must be whole numbers", ()),
+    ],
+)
+def test_leafs_labels_are_classes_unless_numbers_are_asked_for(
+    tmp_path, capsys, options, labels, kind, want
+):
+    leaf_file(tmp_path, "train", {"u": ([[1], [2]], labels)})
+    leaf_file(tmp_path, "test", {"u": ([[3]], labels[:1])})
+    call = [str(tmp_path), str(tmp_path / "store"), *options.split()]
+    assert convert.main(call) == (0 if want else 2)
+    printed = capsys.readouterr()
+    assert kind in printed.out + printed.err
+    if want:
+        data = leaf_data.open_store(tmp_path / "store")
+        assert data.train_examples.y.tolist() == want
+
+
+def test_what_is_missing_from_the_command_is_named(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("a,y\n1,0\n")
+    call = [str(tmp_path), str(tmp_path / "store")]
+    for options, says in (
+        ("", "a.csv is a CSV: --label="),
+        ("--client=a", "needs --la"),
+    ):
+        assert convert.main([*call, *options.split()]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
+    leaf_file(tmp_path, "train", {"u": ([[1700000013.5]], [0])})
+    leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
+    assert "have 1700000013.5: a float32 would be 1700000000" in capsys.readouterr().err
+
+
+def test_a_row_in_place_of_the_names_is_refused(tmp_path, capsys):
+    """It would be lost; the digits that pandas writes are names."""
+    rows = "5.1,0\n4.9,0\n6.3,0\n5.9,0\n"
+    (tmp_path / "a.csv").write_text(rows)
+    call = [str(tmp_path), str(tmp_path / "store"), "--label=0", "--test_fraction=0.5"]
+    assert convert.main(call) == 2
+    assert "a.csv: line 1 has numbers alone, ['5.1', '0']" in capsys.readouterr().err
+    (tmp_path / "a.csv").write_text(f"1,0\n{rows}")
+    assert convert.main(call) == 0

@@ -6,6 +6,7 @@ import os
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import leaf_data
@@ -263,6 +264,15 @@ X = np.zeros((2, 3), np.float32)
         ([("a", numbers(5)[0], -numbers(5)[1] - 1)], 0.4, "client a: y has a negative"),
         ([("a", numbers(1)[0], [2**32 + 1])], 0.4, "client a: y has a label beyond"),
         ([("a", [["w"]], [0])], 0.4, "client a: x must be one of"),
+        ([(1, *numbers(5))], 0.4, "names are different texts, such as str(number)"),
+        # What arrays of pandas and numpy say of their rows is not lost.
+        (
+            [("a", pd.DataFrame(X), pd.Series([0, 1], index=[1, 0]))],
+            0.0,
+            "client a: y has the rows of x in another order",
+        ),
+        ([("a", np.ma.masked_equal(X, X[0, 0]), [0, 1])], 0.0, "a: x has masked"),
+        ([("a", X, np.ma.masked_equal([0, 1], 1))], 0.0, "client a: y has masked"),
         ([("a", *numbers(5)), ("b", X[:, :2], [0] * 2)], 0.4, "b: "),
         # What no store can be opened with.
         *(
@@ -426,3 +436,31 @@ def test_headers_of_earlier_versions_are_read(tmp_path, options, names):
         json.dump(content, file)
     data = leaf_data.open_store(path)
     assert data.class_names == names and data.input_names == ()
+
+
+def test_inputs_that_are_not_finite_are_reported_with_their_client(tmp_path, caplog):
+    x = np.array([[0.5], [np.nan], [2]], np.float32)
+    clients = [("a", x[::2], [0, 1]), ("b", x, [0, 1, 1]), ("c", x, [0, 1, 1])]
+    tested = [(*client, x[:1], [1]) for client in clients]
+    leaf_data.write_store(tested, tmp_path / "store")
+    (line,) = [r.getMessage() for r in caplog.records if "nan" in r.getMessage()]
+    assert line.startswith("2 of 3 clients have inputs that are nan or infinite, the ")
+    assert "first b:" in line
+
+
+@pytest.mark.parametrize("names", [{"a", "b"}, frozenset("ab")])
+def test_names_without_an_order_are_refused(tmp_path, names):
+    x, y = np.zeros((2, 2), np.float32), np.array([0, 1])
+    with pytest.raises(
+        leaf_data.DataError, match="client_ids is a set, .*: give a list"
+    ):
+        leaf_data.Examples.from_parts(x, y, [[0], [1]], names)
+    for field in ("input_names", "class_names"):
+        with pytest.raises(
+            leaf_data.DataError, match=f"{field} is a set, .*: give a list"
+        ):
+            leaf_data.write_store(
+                [("a", x, y, x + 1, y)], tmp_path / field, **{field: names}
+            )
+    ids = dict.fromkeys(["b", "a"]).keys()  # These have one.
+    assert leaf_data.Examples.from_parts(x, y, [[0], [1]], ids).client_ids == ("b", "a")

@@ -1,6 +1,5 @@
 """A data set of CSVs, a model and a named experiment."""
 
-import csv
 import dataclasses
 import pathlib
 
@@ -41,10 +40,14 @@ class Readings(leaf_data.Dataset):
         rows, train, test, start = [], [], [], 0
         for path in paths:
             rows += read(path)
-            if len(rows) == start:
-                raise leaf_data.DataError(f"{path}: has no rows")
+            if len(rows) < start + 2:
+                raise leaf_data.DataError(
+                    f"{path}: has no rows, or one: it needs one to train and one to "
+                    "test on"
+                )
             order = start + random.permutation(len(rows) - start)
-            count = max(1, round(self.test_share * len(order)))
+            count = round(self.test_share * len(order))
+            count = min(max(1, count), len(order) - 1)
             test.append(order[:count])
             train.append(order[count:])
             start = len(rows)
@@ -71,21 +74,15 @@ class Readings(leaf_data.Dataset):
 def read(path):
     """Reads a CSV as (label, numbers) of each row; an error names line and column."""
     labels_and_numbers = []
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        rows = csv.DictReader(file)
-        for row in rows:
-            where = f"{path}: line {rows.line_num}"
-            if None in row:
-                raise leaf_data.DataError(f"{where}: has more fields than line 1")
-            numbers = [
-                csv_fields.read_number(row.get(column), column, where)
-                for column in SCALE
-            ]
-            activity = row.get("activity")
-            if activity not in ACTIVITIES:
-                words = f"activity is {activity!r}, not one of {', '.join(ACTIVITIES)}"
-                raise leaf_data.DataError(f"{where}: {words}")
-            labels_and_numbers.append((ACTIVITIES.index(activity), numbers))
+    for where, row in csv_fields.read_rows(str(path), ["activity", *SCALE]):
+        numbers = [
+            csv_fields.read_number(row[column], column, where) for column in SCALE
+        ]
+        activity = row["activity"].strip()
+        if activity not in ACTIVITIES:
+            words = f"activity is {activity!r}, not one of {', '.join(ACTIVITIES)}"
+            raise leaf_data.DataError(f"{where}: {words}")
+        labels_and_numbers.append((ACTIVITIES.index(activity), numbers))
     return labels_and_numbers
 
 
