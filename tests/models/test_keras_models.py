@@ -328,3 +328,37 @@ def test_a_loss_is_a_mean_over_the_batch(assert_one_line):
     for make, *words in NO_MEANS.values():
         model = make()
         assert_one_line(ValueError, lambda: check_model(model), *words)  # noqa: B023
+
+
+def saturated():
+    """Its probabilities are 0 and 1, where a loss of logits differs."""
+    kernel = tf.keras.initializers.Constant(np.eye(INPUTS) * 100)
+    return sequential(
+        layers().Dense(INPUTS, kernel_initializer=kernel, activation="softmax")
+    )
+
+
+def masked():
+    """Two of a batch's examples are zeros, which its mask leaves out."""
+    return tf.keras.Sequential(
+        [layers().Input((INPUTS, 1)), layers().Masking(), dense(INPUTS)]
+    )
+
+
+@pytest.mark.parametrize("build", [saturated, masked])
+def test_losses_in_a_program_are_those_of_tff(build):
+    from tff_pmc.models.tff_types.keras_models import with_penalties
+
+    keras_model, loss = build(), tf.keras.losses.MeanSquaredError()
+    x = np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0]], np.float32)
+    y = np.array([1, 0, 2], np.int32)
+    if build is saturated:
+        loss = tf.keras.losses.SparseCategoricalCrossentropy()
+    else:
+        x, y = x[..., None], np.ones((3, INPUTS, INPUTS), np.float32)
+    spec = tf.nest.map_structure(
+        tf.TensorSpec.from_tensor, (tf.constant(x), tf.constant(y))
+    )
+    model = tff.learning.models.from_keras_model(keras_model, loss, spec)
+    expected = model.forward_pass((x, y)).loss.numpy()
+    assert with_penalties(model).forward_pass((x, y)).loss.numpy() == expected

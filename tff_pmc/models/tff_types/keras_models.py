@@ -85,10 +85,13 @@ def call_with_penalties(
 
     They are those of regularizers of weights and activities, and of `add_loss`. In a
     graph, Keras keeps the penalties of earlier calls beside them.
+
+    The output is a plain tensor, as in TFF: Keras's losses would read the mask and the
+    logits that a layer attaches to its output, and then differ from TFF's.
     """
     earlier = keras_model.losses  # Kept, so that no `id` is used again.
     numbers = {id(loss) for loss in earlier}
-    output = keras_model(x, training=training)
+    output = tf.nest.map_structure(tf.identity, keras_model(x, training=training))
     return output, [loss for loss in keras_model.losses if id(loss) not in numbers]
 
 
