@@ -63,15 +63,15 @@ def vector(**options):
     return Vector(**options)
 
 
-def counter():
+def counter(always=False):
     class Counter(tf.keras.layers.Layer):
-        """It counts batches in training."""
+        """It counts batches in training, or always."""
 
         def build(self, shape):
             self.count = self.add_weight("count", (), "int32", "zeros", trainable=False)
 
         def call(self, x, training=None):
-            if training:
+            if training or always:
                 self.count.assign_add(1)
             return x
 
@@ -362,3 +362,14 @@ def test_losses_in_a_program_are_those_of_tff(build):
     model = tff.learning.models.from_keras_model(keras_model, loss, spec)
     expected = model.forward_pass((x, y)).loss.numpy()
     assert with_penalties(model).forward_pass((x, y)).loss.numpy() == expected
+
+
+@pytest.mark.parametrize("is_keras", [True, False])
+def test_checks_keep_the_values_of_variables(is_keras):
+    from tff_pmc.models.tff_types.keras_models import check_model, with_penalties
+
+    keras_model = sequential(counter(always=True), dense(2))
+    model = model_fn_of(keras_model)()
+    check_model(model if is_keras else with_penalties(model))
+    assert keras_model.layers[0].count.numpy() == 0
+    assert all(np.all(v.numpy() == 0) for v in model.local_variables)

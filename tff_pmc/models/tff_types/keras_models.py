@@ -7,10 +7,11 @@ training is refused there, before the first round.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
@@ -218,20 +219,33 @@ def _check_variables(model: Any) -> None:
         batch = tf.nest.map_structure(
             lambda spec: tf.constant(make_up(spec)), model.input_spec
         )
-        if is_keras(model):
-            checks = _keras_losses(model, *split_batch(batch))
-        else:
-            # The same batch twice: of a random model nothing can be said.
-            batches = batch, batch, _twice(batch)
-            once, again, twice = [
-                model.forward_pass(each, training=False).loss for each in batches
-            ]
-            checks = [("the loss", once, twice)] if np.array_equal(once, again) else []
+        with _values_kept((*trainable, *others, *model.local_variables)):
+            if is_keras(model):
+                checks = _keras_losses(model, *split_batch(batch))
+            else:
+                # The same batch twice: of a random model nothing can be said.
+                batches = batch, batch, _twice(batch)
+                once, again, twice = [
+                    model.forward_pass(each, training=False).loss for each in batches
+                ]
+                fixed = np.array_equal(once, again)
+                checks = [("the loss", once, twice)] if fixed else []
     except Exception:  # An error on made-up examples says nothing of real ones.
         return
     for name, once, twice in checks:
         cure = "tf.keras.losses.Reduction.SUM_OVER_BATCH_SIZE"
         _check_loss(name, once, twice, cure if is_keras(model) else "tf.reduce_mean")
+
+
+@contextlib.contextmanager
+def _values_kept(variables: Iterable[tf.Variable]) -> Iterator[None]:
+    """Restores variables: a layer may change its own in any call, as a counter does."""
+    before = [(variable, variable.numpy()) for variable in variables]
+    try:
+        yield
+    finally:
+        for variable, value in before:
+            variable.assign(value)
 
 
 def _check_weights(types: Mapping[str, Any], num_trainable: int) -> None:
@@ -355,21 +369,20 @@ def _try_out(keras_model: tf.keras.Model, spec: Any) -> _Trial:
     """Calls a Keras model on made-up examples; its weights stay as they are."""
     x = tf.nest.map_structure(lambda s: tf.constant(make_up(s)), split_batch(spec)[0])
     _make_callable(keras_model)
-    output, penalties = call_with_penalties(keras_model, x, False)
-    again = keras_model(x, training=False)
-    outputs = zip(tf.nest.flatten(output), tf.nest.flatten(again))
-    fixed = all(np.array_equal(a, b, equal_nan=True) for a, b in outputs)
-    penalized = _penalized(keras_model)
     variables = keras_model.variables
     before = [variable.numpy() for variable in variables]
-    keras_model(x, training=True)
-    changed = [
-        _short(variable)
-        for variable, value in zip(variables, before)
-        if not np.array_equal(variable.numpy(), value, equal_nan=True)
-    ]
-    for variable, value in zip(variables, before):
-        variable.assign(value)
+    with _values_kept(variables):
+        output, penalties = call_with_penalties(keras_model, x, False)
+        again = keras_model(x, training=False)
+        penalized = _penalized(keras_model)
+        keras_model(x, training=True)
+        changed = [
+            _short(variable)
+            for variable, value in zip(variables, before)
+            if not np.array_equal(variable.numpy(), value, equal_nan=True)
+        ]
+    outputs = zip(tf.nest.flatten(output), tf.nest.flatten(again))
+    fixed = all(np.array_equal(a, b, equal_nan=True) for a, b in outputs)
     return _Trial(output if fixed else None, len(penalties), penalized, changed)
 
 
