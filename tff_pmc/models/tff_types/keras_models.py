@@ -360,7 +360,7 @@ class _Trial(NamedTuple):
     """What a Keras model does on made-up examples."""
 
     output: Any  # None where it is random.
-    num_penalties: int
+    num_penalties: int  # In training.
     penalized: str  # The layers that add them.
     changed: Sequence[str]  # The weights that training changes, without a gradient.
 
@@ -372,10 +372,10 @@ def _try_out(keras_model: tf.keras.Model, spec: Any) -> _Trial:
     variables = keras_model.variables
     before = [variable.numpy() for variable in variables]
     with _values_kept(variables):
-        output, penalties = call_with_penalties(keras_model, x, False)
+        output, _ = call_with_penalties(keras_model, x, False)
         again = keras_model(x, training=False)
+        _, penalties = call_with_penalties(keras_model, x, True)
         penalized = _penalized(keras_model)
-        keras_model(x, training=True)
         changed = [
             _short(variable)
             for variable, value in zip(variables, before)
@@ -438,7 +438,7 @@ def _make_functional(model: Any) -> PackedModel:
         with tf.variable_creator_scope(lambda _, **__: next(tensors)):
             copy = tf.keras.models.clone_model(keras_model)
         output, penalties = call_with_penalties(copy, x, training)
-        if len(penalties) != trial.num_penalties:
+        if training and len(penalties) != trial.num_penalties:
             raise ValueError(
                 f"the model has {trial.num_penalties} penalties ({trial.penalized}), "
                 f"and a copy of its layers {len(penalties)}: give each to a layer, as "
