@@ -223,7 +223,7 @@ def test_what_cannot_act_is_refused_in_one_line(kind, assert_one_line):
 
 
 def test_what_tffs_functional_models_drop_is_refused(assert_one_line):
-    from tff_pmc.models.tff_types.keras_models import check_model
+    from tff_pmc.models.tff_types.keras_checks import check_model
 
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     spec = (tf.TensorSpec([None, INPUTS]), tf.TensorSpec([None], tf.int32))
@@ -321,7 +321,7 @@ NO_MEANS = {
 
 def test_a_loss_is_a_mean_over_the_batch(assert_one_line):
     """Of two equal examples it is that of one."""
-    from tff_pmc.models.tff_types.keras_models import check_model
+    from tff_pmc.models.tff_types.keras_checks import check_model
 
     for make in MEANS.values():
         check_model(make())
@@ -366,7 +366,8 @@ def test_losses_in_a_program_are_those_of_tff(build):
 
 @pytest.mark.parametrize("is_keras", [True, False])
 def test_checks_keep_the_values_of_variables(is_keras):
-    from tff_pmc.models.tff_types.keras_models import check_model, with_penalties
+    from tff_pmc.models.tff_types.keras_checks import check_model
+    from tff_pmc.models.tff_types.keras_models import with_penalties
 
     keras_model = sequential(counter(always=True), dense(2))
     model = model_fn_of(keras_model)()
