@@ -169,7 +169,7 @@ def test_a_number_that_is_also_a_name_is_refused(toy_examples):
         {name: {"x": np.ones((1, 2)), "y": [0]} for name in ids}
     )
     assert numbers_of(tff_pmc.pack_client_data(data, ["1", "2"])) == [0, 1]
-    for clients, says in (([1], "no client 1 in"), ("12", r"list, as \['12'\]")):
+    for clients, says in (([1], "no client 1 in"), ("12", "must be a sequence")):
         with pytest.raises(ValueError, match=says):
             tff_pmc.pack_client_data(data, clients)
     drawn = tff_pmc.data_source(examples, seed=5).iterator().select(3)
