@@ -47,19 +47,6 @@ def reading(
         raise DataError(f"{path}: {words} ({reason})") from error
 
 
-def check_ordered(names: Any, what: str) -> Any:
-    """Returns names as they are; refuses a set: its order differs from run to run.
-
-    Raises:
-        DataError: they are a set.
-    """
-    if isinstance(names, (set, frozenset)):
-        raise DataError(
-            f"{what} is a set, which has no order: give a list, got {names!r:.40}"
-        )
-    return names
-
-
 def check_name(name: str, what: str = "the name") -> str:
     """Returns a name that can stand in records, tables and messages.
 

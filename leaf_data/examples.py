@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.client_ids import ClientIds, ClientNumber, check_id, number_of
-from leaf_data.errors import DataError, check_ordered
+from leaf_data.errors import DataError
+from leaf_data.settings import ordered
 
 INPUT_TYPES = ("uint8", "float32", "int32", "int64")
 """What inputs may be: pixels, numbers, or ids of tokens."""
@@ -70,8 +71,8 @@ class Examples:
                 raise DataError(f"{name} must be an array of {words}, got {found}")
             object.__setattr__(self, name, _read_only(unmasked(array, name)))
         if not isinstance(self.client_ids, ClientIds):
-            ids = check_ordered(self.client_ids, "client_ids")
-            object.__setattr__(self, "client_ids", tuple(ids))
+            client_ids = ordered("client_ids", self.client_ids)
+            object.__setattr__(self, "client_ids", client_ids)
         attributes = {
             name: _read_only(unmasked(values, name))
             for name, values in self.attributes.items()
@@ -150,7 +151,9 @@ class Examples:
 
         Raises:
             DataError: the arrays do not fit together, or a part has what is no index.
+            SettingError: the clients' names have no order, as a set.
         """
+        client_ids = ordered("client_ids", client_ids)
         names = ["x", "y", *(attributes or {})]
         columns = (x, y, *(attributes or {}).values())
         masks = {f"parts[{k}]": part for k, part in enumerate(parts)}
@@ -174,7 +177,7 @@ class Examples:
             x=x,
             y=labels_of(y),
             row_splits=splits,
-            client_ids=tuple(check_ordered(client_ids, "client_ids")),
+            client_ids=client_ids,
             attributes=dict(zip(names[2:], others)),
         )
 
@@ -276,10 +279,9 @@ class Examples:
 
         Raises:
             DataError: a client does not exist or is named twice, or none is named.
+            SettingError: the clients have no order, as a set, or are text.
         """
-        if isinstance(clients, str):  # Its letters are no clients.
-            raise DataError(f"clients must be a list, as [{clients!r}]")
-        chosen = [self.position(client) for client in clients]
+        chosen = [self.position(client) for client in ordered("clients", clients)]
         if not chosen:
             raise DataError("clients is empty: a subset needs at least one")
         rows = [np.arange(*self.row_splits[k : k + 2]) for k in chosen]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leaf_data.client_table import ClientTable
-from leaf_data.errors import DataError, check_name, check_ordered
+from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
+from leaf_data.settings import ordered
 from leaf_data.splits import equal_examples, partition
 
 if TYPE_CHECKING:
@@ -383,11 +384,11 @@ def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
     Raises:
         DataError: they are not texts that can stand in records, each once, or are more
             or fewer than `count`; the message begins with `field`.
+        SettingError: they have no order, as a set, or are one text.
     """
-    check_ordered(names, field)
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    checked: tuple[str, ...] = ordered(field, names)
+    if not all(isinstance(name, str) for name in checked):
         raise DataError(f"{field} must be a sequence of texts, got {names!r:.40}")
-    checked: tuple[str, ...] = tuple(names)
     if checked and len(checked) != count:
         raise DataError(f"{field} has {len(checked)} names, the data has {count}")
     for name in checked:

@@ -100,8 +100,9 @@ def ordered(name: str, values: Any) -> tuple[Any, ...]:
     unordered = isinstance(values, (Set, Mapping, MappingView))
     text = isinstance(values, (str, bytes))
     if unordered or text or not isinstance(values, Iterable):
-        why = ", which has no order: give a list" if unordered else ""
-        raise SettingError(f"{name} must be a sequence, got {values!r}{why}")
+        why = ", which has no order" if unordered else ""
+        got = f"got {values!r:.60}{why}"
+        raise SettingError(f"{name} must be a sequence, {got}: give a list")
     return tuple(values)
 
 

@@ -45,7 +45,8 @@ def test_clients_are_named_or_numbered(toy_examples):
         (["toy_1", "toy_9"], "no client 'toy_9': there are 6, 'toy_0' to 'toy_5'"),
         ([6], "no client 6: there are 6"),
         ([-1], "no client -1: there are 6"),
-        ("toy_1", "clients must be a list, as ['toy_1']"),
+        ("toy_1", "clients must be a sequence, got 'toy_1': give a list"),
+        ({"toy_1"}, "clients must be a sequence, got {'toy_1'}, which has no order"),
         ([0, "toy_2", 2], "client 'toy_2' is in the cohort 2 times"),
     ],
 )
@@ -66,7 +67,10 @@ def test_a_client_that_is_not_there_is_named(
             for values in ([0.5] * 7, [0.5], 0.5)
         ),
         ({"attributes": leaf_data.ClientTable()}, "has no row for toy_0"),
-        ({"attributes": ["t"]}, "attributes must be a leaf_data.ClientTable or a map"),
+        *(
+            ({"attributes": columns}, "attributes must be a leaf_data.ClientTable or a")
+            for columns in (["t"], pd.Series([0.5, 0.5], index=["toy_0", "toy_1"]))
+        ),
         ({"examples": {}}, "examples must be leaf_data.Examples, as data.train_"),
     ],
 )
@@ -165,7 +169,7 @@ def test_a_number_that_is_also_a_name_is_refused(toy_examples):
         {name: {"x": np.ones((1, 2)), "y": [0]} for name in ids}
     )
     assert numbers_of(tff_pmc.pack_client_data(data, ["1", "2"])) == [0, 1]
-    for clients, says in (([1], "no client 1 in"), ("12", r"list, as \['12'\]")):
+    for clients, says in (([1], "no client 1 in"), ("12", "must be a sequence")):
         with pytest.raises(ValueError, match=says):
             tff_pmc.pack_client_data(data, clients)
     drawn = tff_pmc.data_source(examples, seed=5).iterator().select(3)

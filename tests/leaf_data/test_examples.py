@@ -126,7 +126,12 @@ POOL = {"x": np.arange(8, dtype=np.uint8).reshape(4, 2), "y": [0, 1, 2, 3]}
 
 
 def of_pool(*parts, **changes):
-    return Examples.from_parts(**{**POOL, **changes}, parts=parts, client_ids="abc")
+    return Examples.from_parts(**{**POOL, **changes}, parts=parts, client_ids=[*"abc"])
+
+
+def test_names_without_an_order_are_refused():
+    with pytest.raises(ValueError, match="client_ids must be a sequence, got"):
+        Examples.from_parts(**POOL, parts=[[0], [1]], client_ids={"a", "b"})
 
 
 def test_parts_are_indices_or_masks_of_a_pool():
@@ -176,7 +181,7 @@ def test_rows_of_a_data_frame_are_meant_by_place():
         [shuffled["user"] == user for user in "abc"],
         [(shuffled["user"] == user).tolist() for user in "abc"],
     ):
-        examples = Examples.from_parts(x, y, parts, "abc")
+        examples = Examples.from_parts(x, y, parts, [*"abc"])
         assert {k: examples.client(k)["y"].tolist() for k in "abc"} == expected
     groups = [*shuffled.groupby("user").groups.values()]
     masks = [table["user"] == user for user in "abc"]
@@ -185,9 +190,13 @@ def test_rows_of_a_data_frame_are_meant_by_place():
         ((x, y, masks), "parts[0] has the rows of x in another order"),
         ((x, table["y"], [[0], [1], [2]]), "y has the rows of x in another order"),
     ):
-        assert_refused(lambda c=columns: Examples.from_parts(*c, "abc"), says)
+        assert_refused(lambda c=columns: Examples.from_parts(*c, [*"abc"]), says)
     other = table["y"].set_axis([*"uvwxyz"])  # With other labels, by place.
-    assert Examples.from_parts(x, other, [[0], [1], [2]], "abc").y.tolist() == [0, 1, 2]
+    assert Examples.from_parts(x, other, [[0], [1], [2]], [*"abc"]).y.tolist() == [
+        0,
+        1,
+        2,
+    ]
 
 
 def as_ids(names, large):
@@ -207,7 +216,9 @@ def test_a_number_that_is_also_a_name_is_refused(large):
             assert named.position(client) == 2
     assert named.position(0) == 0 and named.position("2") == 2
     assert named.position(ClientNumber(1)) == 1
-    assert_refused(lambda: named.subset("12"), "clients must be a list, as ['12']")
+    for clients in ("12", {"1", "2"}):
+        with pytest.raises(ValueError, match="clients must be a sequence"):
+            named.subset(clients)
     assert three_clients(client_ids=as_ids([*"012"], large)).position(2) == 2
     assert three_clients(client_ids=as_ids(["01", "b", "c"], large)).position(1) == 1
 

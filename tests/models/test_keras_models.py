@@ -63,15 +63,15 @@ def vector(**options):
     return Vector(**options)
 
 
-def counter():
+def counter(always=False):
     class Counter(tf.keras.layers.Layer):
-        """It counts batches in training."""
+        """It counts batches in training, or always."""
 
         def build(self, shape):
             self.count = self.add_weight("count", (), "int32", "zeros", trainable=False)
 
         def call(self, x, training=None):
-            if training:
+            if training or always:
                 self.count.assign_add(1)
             return x
 
@@ -223,7 +223,7 @@ def test_what_cannot_act_is_refused_in_one_line(kind, assert_one_line):
 
 
 def test_what_tffs_functional_models_drop_is_refused(assert_one_line):
-    from tff_pmc.models.tff_types.keras_models import check_model
+    from tff_pmc.models.tff_types.keras_checks import check_model
 
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     spec = (tf.TensorSpec([None, INPUTS]), tf.TensorSpec([None], tf.int32))
@@ -321,10 +321,56 @@ NO_MEANS = {
 
 def test_a_loss_is_a_mean_over_the_batch(assert_one_line):
     """Of two equal examples it is that of one."""
-    from tff_pmc.models.tff_types.keras_models import check_model
+    from tff_pmc.models.tff_types.keras_checks import check_model
 
     for make in MEANS.values():
         check_model(make())
     for make, *words in NO_MEANS.values():
         model = make()
         assert_one_line(ValueError, lambda: check_model(model), *words)  # noqa: B023
+
+
+def saturated():
+    """Its probabilities are 0 and 1, where a loss of logits differs."""
+    kernel = tf.keras.initializers.Constant(np.eye(INPUTS) * 100)
+    return sequential(
+        layers().Dense(INPUTS, kernel_initializer=kernel, activation="softmax")
+    )
+
+
+def masked():
+    """Two of a batch's examples are zeros, which its mask leaves out."""
+    return tf.keras.Sequential(
+        [layers().Input((INPUTS, 1)), layers().Masking(), dense(INPUTS)]
+    )
+
+
+@pytest.mark.parametrize("build", [saturated, masked])
+def test_losses_in_a_program_are_those_of_tff(build):
+    from tff_pmc.models.tff_types.keras_models import with_penalties
+
+    keras_model, loss = build(), tf.keras.losses.MeanSquaredError()
+    x = np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0]], np.float32)
+    y = np.array([1, 0, 2], np.int32)
+    if build is saturated:
+        loss = tf.keras.losses.SparseCategoricalCrossentropy()
+    else:
+        x, y = x[..., None], np.ones((3, INPUTS, INPUTS), np.float32)
+    spec = tf.nest.map_structure(
+        tf.TensorSpec.from_tensor, (tf.constant(x), tf.constant(y))
+    )
+    model = tff.learning.models.from_keras_model(keras_model, loss, spec)
+    expected = model.forward_pass((x, y)).loss.numpy()
+    assert with_penalties(model).forward_pass((x, y)).loss.numpy() == expected
+
+
+@pytest.mark.parametrize("is_keras", [True, False])
+def test_checks_keep_the_values_of_variables(is_keras):
+    from tff_pmc.models.tff_types.keras_checks import check_model
+    from tff_pmc.models.tff_types.keras_models import with_penalties
+
+    keras_model = sequential(counter(always=True), dense(2))
+    model = model_fn_of(keras_model)()
+    check_model(model if is_keras else with_penalties(model))
+    assert keras_model.layers[0].count.numpy() == 0
+    assert all(np.all(v.numpy() == 0) for v in model.local_variables)

@@ -13,15 +13,23 @@ X = GENERATOR.normal(size=(EXAMPLES, 3)).astype(np.float32)
 Y = GENERATOR.integers(0, 2, EXAMPLES).astype(np.int32)
 
 
-def squares():
+def squares(always):
     class Squares(tf.keras.layers.Layer):
         """Its penalty is a tenth of the mean square of its inputs."""
 
-        def call(self, x):
-            self.add_loss(0.1 * tf.reduce_mean(tf.square(x)))
+        def __init__(self, always, **options):
+            super().__init__(**options)
+            self.always = always
+
+        def get_config(self):
+            return {**super().get_config(), "always": self.always}
+
+        def call(self, x, training=None):
+            if self.always or training:
+                self.add_loss(0.1 * tf.reduce_mean(tf.square(x)))
             return x
 
-    return Squares()
+    return Squares(always)
 
 
 def dense(units, seed, **options):
@@ -39,7 +47,8 @@ def with_penalties():
             layers.Input((3,)),
             dense(4, 1, kernel_regularizer=l2(0.3), bias_regularizer=l1(0.01)),
             tf.keras.Sequential(inner),
-            squares(),
+            squares(always=True),
+            squares(always=False),
             dense(2, 4),
         ]
     )

@@ -23,7 +23,7 @@ import tensorflow_federated as tff
 import leaf_data
 from leaf_data.client_ids import ClientNumber
 from leaf_data.client_table import values_by_client
-from leaf_data.settings import AT_LEAST_1, check_value
+from leaf_data.settings import AT_LEAST_1, check_value, ordered
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, dataset_of
 from tff_pmc.models.tff_types.packed_model import split_batch
@@ -141,10 +141,8 @@ def pack(
                 f"the examples have no attribute {name!r}, which a criterion needs; "
                 f"they have {', '.join(examples.attributes) or 'none'}"
             )
-    if isinstance(clients, str):  # Its letters are no clients.
-        raise ValueError(f"clients must be a list, as [{clients!r}]")
     parts = []
-    for client in clients:
+    for client in ordered("clients", clients):
         k = examples.position(client)
         own = examples.client(ClientNumber(k))
         if num_classes is not None and own["y"].max(initial=0) >= num_classes:
@@ -194,11 +192,9 @@ def pack_client_data(
         ValueError: as `pack`; there is no client of a name, or an element has not this
             form.
     """
-    if isinstance(client_ids, str):  # Its letters are no clients.
-        raise ValueError(f"client_ids must be a list, as [{client_ids!r}]")
     numbers = {name: place for place, name in enumerate(client_data.client_ids)}
     parts = []
-    ids = numbers if client_ids is None else client_ids
+    ids = [*numbers] if client_ids is None else ordered("client_ids", client_ids)
     for name in ids:
         if name not in numbers:
             raise ValueError(f"there is no client {name!r} in the client data")
@@ -275,7 +271,8 @@ def split_arrays(
         attributes = attributes.of(names).values
     if hasattr(attributes, "columns"):  # A data frame.
         attributes = {name: attributes[name] for name in attributes.columns}
-    attributes = attributes or {}
+    if attributes is None:
+        attributes = {}
     check_kind(
         "attributes", attributes, Mapping, "a leaf_data.ClientTable or a mapping"
     )

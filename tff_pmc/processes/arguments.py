@@ -19,7 +19,8 @@ from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import client_criteria
-from tff_pmc.models.tff_types.keras_models import check_model, with_penalties
+from tff_pmc.models.tff_types.keras_checks import check_model
+from tff_pmc.models.tff_types.keras_models import with_penalties
 from tff_pmc.models.tff_types.packed_model import (
     PROBE_EXAMPLES,
     make_up,

@@ -18,7 +18,7 @@ from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.models.tff_types.keras_models import check_model
+from tff_pmc.models.tff_types.keras_checks import check_model
 from tff_pmc.models.tff_types.packed_model import output_on, split_batch
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import Model

@@ -1,23 +1,29 @@
-"""The models of TFF that are trained: checked once, and those of Keras made functional.
+"""Keras models, as they are trained: functional by `--model`, or as a `model_fn`.
 
-A Keras model comes in by `--model`, where it becomes a `PackedModel`, or in a program
-as a `model_fn`. `check_model` is where both are looked at: what could not act in
-training is refused there, before the first round.
+By `--model` a Keras model becomes a `PackedModel`; in a program, `KerasWithPenalties`
+trains what a `model_fn` returns. `keras_checks` has what is refused before.
 """
 
 from __future__ import annotations
 
-import inspect
 import warnings
-import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from leaf_data.errors import one_line
+from tff_pmc.models.tff_types.keras_checks import (
+    MODEL_FN,
+    Trial,
+    call_with_penalties,
+    check_model,
+    is_keras,
+    short_name,
+    try_out,
+)
 from tff_pmc.models.tff_types.keras_metrics import metric_constructors
 from tff_pmc.models.tff_types.packed_model import (
     PackedModel,
@@ -25,17 +31,9 @@ from tff_pmc.models.tff_types.packed_model import (
     output_on,
     split_batch,
 )
-from tff_pmc.models.trained_model import weight_names
 
 if TYPE_CHECKING:
     from tff_pmc.models.model_settings import ModelSettings
-
-_MODEL_FN = "a function that returns tff.learning.models.from_keras_model(...)"
-_MEAN = (
-    "but it has to be the mean of the examples' losses: use {cure}, and multiply the "
-    "clients' learning rate by the size of a batch to take the same steps"
-)
-_checked: weakref.WeakSet[tff.learning.models.FunctionalModel] = weakref.WeakSet()
 
 
 def built(settings: ModelSettings) -> tff.learning.models.FunctionalModel:
@@ -71,25 +69,6 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
         )
     check_model(model)
     return _make_functional(model)
-
-
-def is_keras(model: Any) -> bool:
-    """Returns whether a model is what TFF's `from_keras_model` returns."""
-    return bool(getattr(model, "_keras_model", ()) and getattr(model, "_loss_fns", ()))
-
-
-def call_with_penalties(
-    keras_model: tf.keras.Model, x: Any, training: bool
-) -> tuple[Any, list[tf.Tensor]]:
-    """Calls a Keras model; also returns the penalties of this call, scalars.
-
-    They are those of regularizers of weights and activities, and of `add_loss`. In a
-    graph, Keras keeps the penalties of earlier calls beside them.
-    """
-    earlier = keras_model.losses  # Kept, so that no `id` is used again.
-    numbers = {id(loss) for loss in earlier}
-    output = keras_model(x, training=training)
-    return output, [loss for loss in keras_model.losses if id(loss) not in numbers]
 
 
 class KerasWithPenalties(tff.learning.models.VariableModel):
@@ -149,135 +128,6 @@ def with_penalties(model: Any) -> Any:
     return KerasWithPenalties(model) if is_keras(model) else model
 
 
-def check_model(model: Any) -> None:
-    """Refuses a model that would not train as it says.
-
-    Args:
-        model: a functional model, or what a `model_fn` returns.
-
-    Raises:
-        ValueError: no weight is trained; weights have less than 32 bits, which cannot
-            hold sums over clients; a weight has a constraint; the loss is not one
-            number, or not a mean over the batch, as the loss of each example twice
-            shows; a penalty is not one number; or TFF's `functional_model_from_keras`
-            dropped what the Keras model has. The line names the layer and the cure.
-    """
-    if not isinstance(model, tff.learning.models.FunctionalModel):
-        _check_variables(model)
-    elif model not in _checked:  # Several processes are built of one.
-        _check_functional(model)
-        _checked.add(model)
-
-
-def _check_functional(model: tff.learning.models.FunctionalModel) -> None:
-    keras_model = _keras_model_of_tff(model)
-    if keras_model is not None:
-        _check_dropped(keras_model, model.input_spec)
-    trainable, others = model.initial_weights
-    arrays = map(np.asarray, (*trainable, *others))
-    types = {name: a.dtype for name, a in zip(weight_names(model), arrays)}
-    _check_weights(types, len(trainable))
-    x, y = tf.nest.map_structure(make_up, split_batch(model.input_spec))
-
-    def measure(output: Any, labels: Any) -> list[tf.Tensor]:
-        twice = _twice((output, labels))
-        return [model.loss(output, labels), model.loss(*twice)]
-
-    try:
-        ((once, twice),) = output_on(model, x, y, of=measure)
-    except Exception:  # An error on made-up examples says nothing of real ones.
-        return
-    _check_loss("the loss", once, twice, "tf.reduce_mean in it")
-
-
-def _check_variables(model: Any) -> None:
-    if is_keras(model) and not model._keras_model.built:
-        raise ValueError(
-            "the Keras model has no weights yet: give its first layer an input_shape"
-        )
-    trainable, others = model.trainable_variables, model.non_trainable_variables
-    if not all(isinstance(variable, tf.Variable) for variable in others):
-        raise ValueError(
-            "a layer has a table that adapt() filled, which cannot be sent: give the "
-            "layer its vocabulary=..., or look words up before the model"
-        )
-    types = {v.name: tf.as_dtype(v.dtype) for v in (*trainable, *others)}
-    _check_weights(types, len(trainable))
-    for variable in trainable:
-        constraint = getattr(variable, "constraint", None)
-        if constraint is not None:
-            raise ValueError(
-                f"the weight {_short(variable)} has a constraint "
-                f"({type(constraint).__name__}), which a mean of the clients' models "
-                "need not satisfy: leave it out, or use a regularizer"
-            )
-    try:
-        batch = tf.nest.map_structure(
-            lambda spec: tf.constant(make_up(spec)), model.input_spec
-        )
-        if is_keras(model):
-            checks = _keras_losses(model, *split_batch(batch))
-        else:
-            # The same batch twice: of a random model nothing can be said.
-            batches = batch, batch, _twice(batch)
-            once, again, twice = [
-                model.forward_pass(each, training=False).loss for each in batches
-            ]
-            checks = [("the loss", once, twice)] if np.array_equal(once, again) else []
-    except Exception:  # An error on made-up examples says nothing of real ones.
-        return
-    for name, once, twice in checks:
-        cure = "tf.keras.losses.Reduction.SUM_OVER_BATCH_SIZE"
-        _check_loss(name, once, twice, cure if is_keras(model) else "tf.reduce_mean")
-
-
-def _check_weights(types: Mapping[str, Any], num_trainable: int) -> None:
-    if not num_trainable:
-        raise ValueError("the model has no weight to train: all layers are frozen")
-    for name, kind in types.items():
-        kind = tf.as_dtype(kind)
-        if kind.is_floating and kind.size < 4:
-            raise ValueError(
-                f"the weight {name.partition(':')[0]} is {kind.name}, which cannot "
-                "hold sums over clients: build the layer with dtype='float32'"
-            )
-
-
-def _check_loss(name: str, once: Any, twice: Any, cure: str) -> None:
-    once, twice = (np.asarray(loss, float) for loss in (once, twice))
-    words = _MEAN.format(cure=cure)
-    if once.shape:
-        raise ValueError(f"{name} has the shape {once.shape}, {words}")
-    finite = np.isfinite(once) and np.isfinite(twice)
-    # Half a percent: of float16.
-    if finite and not np.isclose(twice, once, rtol=5e-3, atol=0):
-        times = f"{twice / once:.3g} times" if once else f"{twice:.3g} and not"
-        raise ValueError(
-            f"{name} of a batch with each example twice is {times} that of the batch, "
-            f"{words}"
-        )
-
-
-def _keras_losses(model: Any, x: Any, y: Any) -> list[tuple[str, Any, Any]]:
-    """Returns what `_check_loss` takes of each loss, and each penalty, of a model."""
-    _make_callable(model._keras_model)
-    output, penalties = call_with_penalties(model._keras_model, x, False)
-    checks = [
-        (f"the penalty {number} of {_penalized(model._keras_model)}", penalty, penalty)
-        for number, penalty in enumerate(penalties)
-    ]
-    several = len(model._loss_fns) > 1
-    for number, loss_fn in enumerate(model._loss_fns):
-        part = (output[number], y[number]) if several else (output, y)
-        losses = [
-            loss_fn(y_true=labels, y_pred=scores)
-            for scores, labels in (part, _twice(part))
-        ]
-        name = loss_fn.name or type(loss_fn).__name__
-        checks.append((f"the loss {name}", *losses))
-    return checks
-
-
 def _keras_loss(model: Any, output: Any, y: Any) -> tf.Tensor:
     """Computes the loss of a batch as TFF does, without penalties."""
     loss_fns, factors = model._loss_fns, model._loss_weights
@@ -288,95 +138,6 @@ def _keras_loss(model: Any, output: Any, y: Any) -> tf.Tensor:
         for i, (loss_fn, factor) in enumerate(zip(loss_fns, factors))
     ]
     return tf.add_n(losses)
-
-
-def _twice(batch: Any) -> Any:
-    return tf.nest.map_structure(lambda t: tf.concat([t, t], 0), batch)
-
-
-def _short(variable: Any) -> str:
-    return variable.name.partition(":")[0]
-
-
-def _penalized(keras_model: tf.keras.Model) -> str:
-    """Names the layers that add penalties, after a call."""
-    layers = keras_model._flatten_layers()
-    kinds = ("_callable_losses", "_eager_losses", "_losses")
-    names = [one.name for one in layers if any(getattr(one, k, ()) for k in kinds)]
-    return ", ".join(dict.fromkeys(names))
-
-
-def _keras_model_of_tff(model: tff.learning.models.FunctionalModel) -> Any:
-    """Returns the model that `functional_model_from_keras` was given; None for none."""
-    function = getattr(model._predict_on_batch_fn, "python_function", None)
-    if not getattr(function, "__module__", "").startswith("tensorflow_federated."):
-        return None
-    keras_model = inspect.getclosurevars(function).nonlocals.get("keras_model")
-    if isinstance(keras_model, tf.keras.Model) or keras_model is None:
-        return keras_model
-    return keras_model()
-
-
-def _check_dropped(keras_model: tf.keras.Model, spec: Any) -> None:
-    """Refuses what TFF's functional models of Keras drop or get wrong."""
-    seen = _try_out(keras_model, spec)
-    trainable = {id(v) for v in keras_model.trainable_variables}
-    frozen = [
-        v for v in keras_model.variables if v.trainable and id(v) not in trainable
-    ]
-    constrained = [v for v in keras_model.trainable_variables if v.constraint]
-    reasons = {
-        "the penalties of the layers": [seen.penalized] if seen.num_penalties else (),
-        "the frozen weights": map(_short, frozen),
-        "the constraints of": map(_short, constrained),
-        "the changes in training of": seen.changed,
-    }
-    for words, names in reasons.items():
-        if names := ", ".join(names):
-            raise ValueError(
-                "TFF's functional_model_from_keras does not keep "
-                f"{words} {names}: give {_MODEL_FN} instead"
-            )
-
-
-class _Trial(NamedTuple):
-    """What a Keras model does on made-up examples."""
-
-    output: Any  # None where it is random.
-    num_penalties: int
-    penalized: str  # The layers that add them.
-    changed: Sequence[str]  # The weights that training changes, without a gradient.
-
-
-def _try_out(keras_model: tf.keras.Model, spec: Any) -> _Trial:
-    """Calls a Keras model on made-up examples; its weights stay as they are."""
-    x = tf.nest.map_structure(lambda s: tf.constant(make_up(s)), split_batch(spec)[0])
-    _make_callable(keras_model)
-    output, penalties = call_with_penalties(keras_model, x, False)
-    again = keras_model(x, training=False)
-    outputs = zip(tf.nest.flatten(output), tf.nest.flatten(again))
-    fixed = all(np.array_equal(a, b, equal_nan=True) for a, b in outputs)
-    penalized = _penalized(keras_model)
-    variables = keras_model.variables
-    before = [variable.numpy() for variable in variables]
-    keras_model(x, training=True)
-    changed = [
-        _short(variable)
-        for variable, value in zip(variables, before)
-        if not np.array_equal(variable.numpy(), value, equal_nan=True)
-    ]
-    for variable, value in zip(variables, before):
-        variable.assign(value)
-    return _Trial(output if fixed else None, len(penalties), penalized, changed)
-
-
-def _make_callable(keras_model: tf.keras.Model) -> None:
-    """Makes a Keras model that was built eagerly callable after a graph built others.
-
-    Keras exchanges the base classes of a layer's class whenever it makes a layer.
-    """
-    for layer in keras_model._flatten_layers():
-        type(layer).__new__(type(layer))
 
 
 def _make_functional(model: Any) -> PackedModel:
@@ -390,14 +151,14 @@ def _make_functional(model: Any) -> PackedModel:
     spec = split_batch(model.input_spec)
     _check_copied(keras_model)
     try:
-        trial = _try_out(keras_model, spec)
+        trial = try_out(keras_model, spec)
     except Exception as error:
         raise ValueError(f"the model fails on examples: {one_line(error)}") from error
     if trial.changed:
         raise ValueError(
             f"training changes {', '.join(trial.changed)} without a gradient, which "
             "--model does not do: freeze the layer (trainable=False), use another, as "
-            f"GroupNormalization, or train {_MODEL_FN} in a program"
+            f"GroupNormalization, or train {MODEL_FN} in a program"
         )
     variables = keras_model.variables
     places = {id(variable): place for place, variable in enumerate(variables)}
@@ -422,7 +183,7 @@ def _make_functional(model: Any) -> PackedModel:
         with tf.variable_creator_scope(lambda _, **__: next(tensors)):
             copy = tf.keras.models.clone_model(keras_model)
         output, penalties = call_with_penalties(copy, x, training)
-        if len(penalties) != trial.num_penalties:
+        if training and len(penalties) != trial.num_penalties:
             raise ValueError(
                 f"the model has {trial.num_penalties} penalties ({trial.penalized}), "
                 f"and a copy of its layers {len(penalties)}: give each to a layer, as "
@@ -456,7 +217,7 @@ def _make_functional(model: Any) -> PackedModel:
         input_spec=spec,
         forward_in_training=forward_in_training if trial.num_penalties else None,
         metrics_fns=metrics and create_metric_fns(metrics),
-        weight_names=_different(map(_short, flat)),
+        weight_names=_different(map(short_name, flat)),
         file_order=file_order,
     )
     _check_equal(functional, forward, trial)
@@ -471,14 +232,14 @@ def _check_copied(keras_model: tf.keras.Model) -> None:
             raise ValueError(
                 f"{keras_model.name}.add_loss(...) is not part of a layer, so that "
                 "--model cannot copy it: give the penalty to a layer, as a regularizer "
-                f"or by add_loss in its call, or train {_MODEL_FN} in a program"
+                f"or by add_loss in its call, or train {MODEL_FN} in a program"
             )
         has_weights = layer.weights and not is_model
         if has_weights and layer.compute_dtype != layer.variable_dtype:
             raise ValueError(
                 f"the layer {layer.name} computes in {layer.compute_dtype} and has "
                 f"weights in {layer.variable_dtype}, which --model does not take: give "
-                f"it dtype='float32', or train {_MODEL_FN} in a program"
+                f"it dtype='float32', or train {MODEL_FN} in a program"
             )
 
 
@@ -508,9 +269,7 @@ def _order_of_creation(keras_model: tf.keras.Model) -> list[int]:
     return [places[id(variable)] for variable in created]
 
 
-def _check_equal(
-    model: PackedModel, forward: Callable[..., Any], trial: _Trial
-) -> None:
+def _check_equal(model: PackedModel, forward: Callable[..., Any], trial: Trial) -> None:
     """Refuses a functional model that gives other outputs than its Keras model."""
     x = tf.nest.map_structure(make_up, split_batch(model.input_spec)[0])
     try:
