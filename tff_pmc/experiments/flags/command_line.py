@@ -240,7 +240,15 @@ def _of_orderings(
         _refuse("priority", values, why)
     if not any(_searches(name) for name in wanted):
         _refuse("adjustment", values, why)
-    return _settings_of(runs, start)
+    settings = _settings_of(runs, start)
+    if not any(run.adjustment.searches for run in settings):
+        of_search = [flag for name in wanted for flag in ALGORITHMS[name].search_flags]
+        judged = any(run.counterfactual.kinds for run in settings)
+        if values.get("judge_on") != "local_validation" and not judged:
+            of_search.append("judge_on")
+        why = "needs an --adjustment that searches: backtracking or best_of_all"
+        _refuse(" ".join(of_search), values, why)
+    return settings
 
 
 def _variants_of_algorithm(
