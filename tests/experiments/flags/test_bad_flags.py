@@ -128,6 +128,7 @@ stray | unexpected argument: stray
 --client_rate_decay_every=1 | --client_rate_decay_every needs --client_rate_decay
 --clients_per_round=10 --cohort_rounding=up | --cohort_rounding needs a fraction of
 --algorithms=dual --criteria=ACC,DS --adjustment=fixed --dual_lambda_steps=11 | needs an
+--criteria=DS,LD --model_divergence=by_layer | --model_divergence needs MD in --criteria
 --judge_on=server | --judge_on needs an --adjustment that searches
 --adjustment=fixed --judge_on=test | --judge_on needs an --adjustment that searches
 --dirichlet_alpha=0.3 | --dirichlet_alpha needs --partition=dirichlet
