@@ -54,17 +54,17 @@ class Section(NamedTuple):
     settings: tuple[Setting, ...]
 
 
-class _IntegerParser(flags.IntegerParser):
+class _IntegerParser(flags.IntegerParser):  # type: ignore[misc]
     """absl's parser, without the numbers that Python alone reads, as `1_0`."""
 
-    def convert(self, argument: str) -> int:
+    def convert(self, argument: str) -> Any:
         return super().convert(check_digits(argument))
 
 
-class _FloatParser(flags.FloatParser):
+class _FloatParser(flags.FloatParser):  # type: ignore[misc]
     """As `_IntegerParser`, of numbers that need not be whole."""
 
-    def convert(self, argument: str) -> float:
+    def convert(self, argument: str) -> Any:
         return super().convert(check_digits(argument))
 
 
