@@ -211,16 +211,12 @@ class Declared:
         for declared in self.declared():
             name = declared.name if self.of_arguments else ""
             declared.check(getattr(self, declared.name), name)
-        needing = (s for s in self.declared() if s.needs)
-        self.check_given(
-            [s.flag for s in needing if getattr(self, s.name) != s.default]
-        )
 
     def check_given(self, flags: Collection[str]) -> None:
         """Refuses settings that have no effect beside the others of the group.
 
-        The constructor does not know of a default whether somebody has given it; what
-        reads flags or options does.
+        The constructor does not know which values somebody has given, and which are
+        defaults or an experiment's; what reads flags or options does.
 
         Args:
             flags: the flags of the settings that are given.

@@ -71,7 +71,7 @@ def checked_folder(folder: Folder) -> str:
     Raises:
         DataError: it is a file, or is not there.
     """
-    path = os.path.expanduser(os.fspath(folder))
+    path = expand_path(folder)
     if os.path.isfile(path):
         parent = os.path.dirname(path) or "."
         raise DataError(

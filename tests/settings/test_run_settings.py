@@ -25,6 +25,16 @@ def test_cohort_sizes_are_the_nearest_as_the_published_code_has_them():
     assert [training.cohort_size(k, "mnist") for k in (14, 16, 4)] == [1, 2, 1]
 
 
+def test_only_what_is_given_must_have_an_effect():
+    """What an experiment or an earlier run sets may lose its effect."""
+    nearest = mnist(cohort_rounding="nearest")
+    assert nearest.replaced(clients_per_round=10).training.clients_per_round == 10
+    dirichlet = mnist(partition="dirichlet", dirichlet_alpha=0.3)
+    assert dirichlet.replaced(partition="iid").data.partition == "iid"
+    with pytest.raises(SettingError, match="--cohort_rounding needs a fraction"):
+        mnist(cohort_rounding="nearest", clients_per_round=10)
+
+
 def test_a_cohort_larger_than_the_federation_is_refused():
     with pytest.raises(SettingError, match="mnist has 100 clients"):
         mnist(clients_per_round=101).training.cohort_size(100, "mnist")

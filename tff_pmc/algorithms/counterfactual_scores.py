@@ -42,7 +42,7 @@ def scores_of(settings: RunSettings, in_force: scores.Score) -> list[scores.Scor
 def _averages(step: str, settings: RunSettings, kind: str) -> list[scores.Score]:
     """Builds the weighted averages whose weights are multiples of a step."""
     try:
-        parts = 1 / float(step)
+        parts = 1 / flag_values.number(step)
     except (ValueError, ZeroDivisionError):
         parts = 0.0
     if parts > MOST:

@@ -151,6 +151,7 @@ class DualCriterion(ScoredAlgorithm):
     """
 
     name = "Dual-criterion"
+    search_flags = ("dual_lambda_steps",)
 
     lambda_steps: int = setting(
         11,

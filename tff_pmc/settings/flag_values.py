@@ -50,7 +50,7 @@ def ranges(text: str) -> tuple[tuple[str, float, float], ...]:
         code, _, numbers = item.partition("=")
         low, _, high = numbers.partition(":")
         try:
-            found.append((codes(code)[0], _number(low), _number(high)))
+            found.append((codes(code)[0], number(low), number(high)))
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE=LOW:HIGH") from error
     return tuple(found)
@@ -60,9 +60,9 @@ def capacity(text: str) -> tuple[tuple[str, float], ...]:
     """Parses a capacity, `DS:0.4,LD:0.3,DS+LD:0.8`, as (set, value) of each."""
     found = []
     for item in text.split(","):
-        subset, _, number = item.rpartition(":")
+        subset, _, value = item.rpartition(":")
         try:
-            worth = _number(number)
+            worth = number(value)
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE+CODE:VALUE") from error
         found.append(("+".join(codes(subset.replace("+", ","))), worth))
@@ -71,10 +71,17 @@ def capacity(text: str) -> tuple[tuple[str, float], ...]:
 
 def numbers(text: str) -> tuple[float, ...]:
     """Parses numbers, `0.5,0.3,0.2`."""
-    return tuple(map(_number, text.split(",")))
+    return tuple(map(number, text.split(",")))
 
 
-def _number(item: str) -> float:
+def check_digits(text: str) -> str:
+    """Returns a number's text; a `ValueError` if only Python reads it: `1_0`, `١`."""
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{text!r} is not a number: write digits from 0 to 9")
+    return text
+
+
+def number(item: str) -> float:
     """Parses a number as people write it: `1_0`, `nan` and other digits are none."""
     if not _NUMBER.fullmatch(item.strip()):
         raise ValueError(f"{item.strip()!r} is not a number")
@@ -95,7 +102,7 @@ def percentages(text: str) -> tuple[int, ...]:
         return tuple(map(_whole_number, items))
     except ValueError as error:
         parsed = (float(item) for item in items if _NUMBER.fullmatch(item.strip()))
-        share = next((number for number in parsed if 0 < number < 1), 0)
+        share = next((value for value in parsed if 0 < value < 1), 0)
         hint = f" (did you mean {100 * share:g}?)" if share else ""
         raise ValueError(f"{error}: {PERCENTAGES}{hint}") from error
 

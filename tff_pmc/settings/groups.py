@@ -82,6 +82,10 @@ class TrainingSettings(LocalTraining):
         "the nearest, as PMC's published code has it. No paper gives a rule: 10 % of "
         "DA's 371 clients are 38 or 37.",
         choices=("up", "nearest"),
+        needs=Needs(
+            "a fraction of the clients as --clients_per_round",
+            lambda on: 0 < on.clients_per_round < 1,
+        ),
     )
     cohort_seed: int = setting(
         0, "Seed of the choice of clients in each round.", within=A_SEED

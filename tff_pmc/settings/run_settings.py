@@ -71,6 +71,7 @@ class Algorithm(Settings, abc.ABC):
         one_client_per_pack: whether its process must see each client by itself.
         needs_server_examples: whether it measures models on examples of the server.
         unused_flags: flags of every run that have no effect on it.
+        search_flags: those of its flags that have no effect unless it searches.
     """
 
     name: ClassVar[str] = ""
@@ -81,6 +82,7 @@ class Algorithm(Settings, abc.ABC):
     one_client_per_pack: ClassVar[bool] = False
     needs_server_examples: ClassVar[bool] = False
     unused_flags: ClassVar[tuple[str, ...]] = ()
+    search_flags: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs_classes(self) -> bool:

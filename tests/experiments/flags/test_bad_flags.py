@@ -56,6 +56,11 @@ BAD = """
 --until=target | --until must be targets; got 'target'
 --output_dir=~nobody_here/a | ~nobody_here/a: this machine has no such user: write ./
 --counterfactuals=orderings --counterfactual_rates=1_0 | '1_0' is not a number
+--counterfactuals=averages:٠.٥ | the step must divide 1, as 0.25 does
+--rounds=1_0 | --rounds=1_0: '1_0' is not a number: write digits from 0 to 9
+--rounds=٣ | '٣' is not a number
+--learning_rate=0_1 | --learning_rate=0_1: '0_1' is not a number
+--seed=１ | '１' is not a number
 --seeds=1,² | seeds are integers from 0, as 0,1,2
 --tables=x --output_dir=y --targets=20,30 | --targets is for new runs, and these are
 --plugin= | --plugin= has no value:
@@ -121,6 +126,11 @@ stray | unexpected argument: stray
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
 --client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
 --client_rate_decay_every=1 | --client_rate_decay_every needs --client_rate_decay
+--clients_per_round=10 --cohort_rounding=up | --cohort_rounding needs a fraction of
+--algorithms=dual --criteria=ACC,DS --adjustment=fixed --dual_lambda_steps=11 | needs an
+--criteria=DS,LD --model_divergence=by_layer | --model_divergence needs MD in --criteria
+--judge_on=server | --judge_on needs an --adjustment that searches
+--adjustment=fixed --judge_on=test | --judge_on needs an --adjustment that searches
 --dirichlet_alpha=0.3 | --dirichlet_alpha needs --partition=dirichlet
 --partition=iid --dirichlet_alpha=1 | --dirichlet_alpha needs --partition=dirichlet
 --wrong_labels=0.5 --wrong_clients=0 | --wrong_labels needs --wrong_clients

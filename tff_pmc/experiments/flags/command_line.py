@@ -240,7 +240,16 @@ def _of_orderings(
         _refuse("priority", values, why)
     if not any(_searches(name) for name in wanted):
         _refuse("adjustment", values, why)
-    return _settings_of(runs, start)
+    settings = _settings_of(runs, start)
+    if not any(run.adjustment.searches for run in settings):
+        unused = [flag for name in wanted for flag in ALGORITHMS[name].search_flags]
+        # Counterfactuals are judged, too, and no run trains on what is held out.
+        judges = any(run.counterfactual.kinds for run in settings)
+        if values.get("judge_on") != "local_validation" and not judges:
+            unused.append("judge_on")
+        why = "needs an --adjustment that searches: backtracking or best_of_all"
+        _refuse(" ".join(unused), values, why)
+    return settings
 
 
 def _variants_of_algorithm(
@@ -327,5 +336,9 @@ def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
         settings.append(RunSettings.of(kept, inherited=start))
     names = ", ".join(dict.fromkeys(run.names["algorithm"] for run in settings))
     unused = " ".join(sorted((of_algorithms | unused_by_some) - used))
-    _refuse(unused, (*runs, {})[0], f"is of no use with the algorithm {names}")
+    first_run = (*runs, {})[0]
+    _refuse(unused, first_run, f"is of no use with the algorithm {names}")
+    measured = {code.partition("^")[0] for run in settings for code in run.columns}
+    if "MD" not in measured:
+        _refuse("model_divergence", first_run, "needs MD in --criteria")
     return settings

@@ -19,7 +19,7 @@ from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import ModelSettings
 from tff_pmc.selections import Selection
-from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.flag_values import check_digits, prefix_errors
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import CHOSEN, GROUPS, Algorithm
 
@@ -52,6 +52,20 @@ class Section(NamedTuple):
     part: str
     heading: str
     settings: tuple[Setting, ...]
+
+
+class _IntegerParser(flags.IntegerParser):  # type: ignore[misc]
+    """absl's parser, without the numbers that Python alone reads, as `1_0`."""
+
+    def convert(self, argument: str) -> Any:
+        return super().convert(check_digits(argument))
+
+
+class _FloatParser(flags.FloatParser):  # type: ignore[misc]
+    """As `_IntegerParser`, of numbers that need not be whole."""
+
+    def convert(self, argument: str) -> Any:
+        return super().convert(check_digits(argument))
 
 
 def sections() -> list[Section]:
@@ -151,10 +165,12 @@ def define(
     declared: Setting, words: str, values: flags.FlagValues, heading: str = ""
 ) -> None:
     """Defines a setting's flag, for absl's help under a heading."""
-    kinds = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer}
-    kinds.update({float: flags.DEFINE_float})
-    make = kinds.get(declared.kind, flags.DEFINE_string)
-    make(declared.flag, None, words, flag_values=values, module_name=heading or None)
+    options: Any = {"flag_values": values, "module_name": heading or None}
+    if parser := {int: _IntegerParser(), float: _FloatParser()}.get(declared.kind):
+        flags.DEFINE(parser, declared.flag, None, words, **options)
+    else:
+        make = flags.DEFINE_bool if declared.kind is bool else flags.DEFINE_string
+        make(declared.flag, None, words, **options)
 
 
 def _expand_flag_files(
