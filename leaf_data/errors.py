@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
 
 _LONGEST = 256  # Characters of a name.
 # Control characters, halves of characters that no file can hold, ends of lines.

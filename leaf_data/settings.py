@@ -34,9 +34,7 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
-    MappingView,
     Sequence,
-    Set,
 )
 from typing import Any, Callable, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -94,10 +92,10 @@ def ordered(name: str, values: Any) -> tuple[Any, ...]:
     """Returns the items of an argument whose order counts, or is recorded.
 
     Raises:
-        SettingError: they have none, as a set, or it was not asked for, as that of a
-            mapping and its views; or it is text, or holds no items.
+        SettingError: they have none, as a set, or they are a mapping, whose values say
+            something, too; or it is text, or holds no items.
     """
-    unordered = isinstance(values, (Set, Mapping, MappingView))
+    unordered = isinstance(values, (set, frozenset, Mapping))
     text = isinstance(values, (str, bytes))
     if unordered or text or not isinstance(values, Iterable):
         why = ", which has no order" if unordered else ""

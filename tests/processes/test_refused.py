@@ -130,7 +130,7 @@ PRIORITIZED = [
             f"{name} must be a sequence, got .*which has no order: give a list",
         )
         for name in ("priority", "criteria")
-        for kind in (set, frozenset, dict.fromkeys, lambda x: dict.fromkeys(x).keys())
+        for kind in (set, frozenset, dict.fromkeys)
     ),
     (
         lambda: {"score": scores.owa("most"), "criteria": ("DS", "LD")},
@@ -255,7 +255,7 @@ ONLINE = [
     ),
     (lambda: {"candidates": [("DS",)]}, "candidates must be a scores.Score, got tuple"),
     (
-        lambda: {"candidates": dict(a=scores.single("DS")).values()},
+        lambda: {"candidates": dict(a=scores.single("DS"))},
         "candidates must be a sequence, got .*no order",
     ),
     (lambda: {"others": {"DS": scores.single("DS")}}, "others must be a sequence"),
