@@ -71,8 +71,7 @@ class Examples:
                 raise DataError(f"{name} must be an array of {words}, got {found}")
             object.__setattr__(self, name, _read_only(unmasked(array, name)))
         if not isinstance(self.client_ids, ClientIds):
-            client_ids = ordered("client_ids", self.client_ids)
-            object.__setattr__(self, "client_ids", client_ids)
+            object.__setattr__(self, "client_ids", _ordered_ids(self.client_ids))
         attributes = {
             name: _read_only(unmasked(values, name))
             for name, values in self.attributes.items()
@@ -153,7 +152,7 @@ class Examples:
             DataError: the arrays do not fit together, or a part has what is no index.
             SettingError: the clients' names have no order, as a set.
         """
-        client_ids = ordered("client_ids", client_ids)
+        client_ids = _ordered_ids(client_ids)
         names = ["x", "y", *(attributes or {})]
         columns = (x, y, *(attributes or {}).values())
         masks = {f"parts[{k}]": part for k, part in enumerate(parts)}
@@ -325,6 +324,13 @@ def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if not np.array_equal(labels, y) or labels.max(initial=0) == 2**31 - 1:
         raise DataError(f"y has a label beyond 2^31 - 2: {y.max()}, or {y.min()}")
     return labels
+
+
+def _ordered_ids(client_ids: Iterable[str]) -> tuple[str, ...]:
+    """Returns clients' names in their order, those of a mapping by name as well."""
+    if isinstance(client_ids, Mapping):
+        client_ids = client_ids.keys()
+    return ordered("client_ids", client_ids)
 
 
 def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.settings import ordered
+from leaf_data.settings import SettingError, ordered
 from leaf_data.splits import equal_examples, partition
 
 if TYPE_CHECKING:
@@ -382,11 +382,14 @@ def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
     """Returns the names of inputs or classes, as many as there are, or ().
 
     Raises:
-        DataError: they are not texts that can stand in records, each once, or are more
-            or fewer than `count`; the message begins with `field`.
-        SettingError: they have no order, as a set, or are one text.
+        DataError: they are not texts that can stand in records, each once, have no
+            order, as a set, or are more or fewer than `count`; the message begins with
+            `field`.
     """
-    checked: tuple[str, ...] = ordered(field, names)
+    try:
+        checked: tuple[str, ...] = ordered(field, names)
+    except SettingError as error:
+        raise DataError(str(error)) from error
     if not all(isinstance(name, str) for name in checked):
         raise DataError(f"{field} must be a sequence of texts, got {names!r:.40}")
     if checked and len(checked) != count:

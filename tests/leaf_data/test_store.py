@@ -399,7 +399,7 @@ def test_names_are_written_and_read(tmp_path):
     [
         ({"input_names": ["a"]}, "input_names has 1 names, the data has 3"),
         ({"class_names": ["a"]}, "class_names has 1 names, the data has 4"),
-        ({"input_names": "abc"}, "input_names must be a sequence of texts, got 'abc'"),
+        ({"input_names": "abc"}, "input_names must be a sequence, got 'abc'"),
         ({"input_names": ["a", "b", "a"]}, "input_names has 'a' twice"),
         ({"input_names": ["a", "b", 3]}, "input_names must be a sequence of texts"),
         ({"input_names": ["a", "b", "c\n"]}, "input_names: 'c.n' has the control"),
@@ -458,5 +458,6 @@ def test_names_without_an_order_are_refused(tmp_path, names):
             leaf_data.write_store(
                 [("a", x, y, x + 1, y)], tmp_path / field, **{field: names}
             )
-    ids = dict.fromkeys(["b", "a"]).keys()  # These have one.
-    assert leaf_data.Examples.from_parts(x, y, [[0], [1]], ids).client_ids == ("b", "a")
+    for ids in (dict.fromkeys("ba").keys(), {"b": [0], "a": [1]}):  # These have one.
+        examples = leaf_data.Examples.from_parts(x, y, [[0], [1]], ids)
+        assert examples.client_ids == ("b", "a")
