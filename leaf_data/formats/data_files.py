@@ -66,7 +66,7 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
 
 
 def checked_folder(folder: Folder) -> str:
-    """Returns the path of a folder, with the home in the place of a `~`.
+    """Returns the path of a folder, with the home folder instead of a `~`.
 
     Raises:
         DataError: it is a file, or is not there.

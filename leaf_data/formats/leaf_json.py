@@ -11,7 +11,7 @@ What LEAF's scripts really write, and what is made of it:
   * Users that `split_data.py` dropped stay in `user_data`, without examples: left out.
   * `hierarchies` is not read: LEAF does not shorten it when it drops users.
   * Files may have any names: FedProx's are `train/mytrain.json`, `test/mytest.json`.
-    Those of two draws of `preprocess.sh` are told by their users, who are in both.
+    Those of two draws of `preprocess.sh` are recognized by users who are in both.
   * A name may be in `users` twice while `user_data` can hold it only once, what came
     last: it is one user, and its last `num_samples` counts.
 """

@@ -127,7 +127,7 @@ def check_room(argument: str, number: tf.Tensor, size: int, counted: str) -> tf.
 
 
 def check_client(num_clients: int, number: tf.Tensor) -> tf.Tensor:
-    """Checks in the graph that clients' numbers are those of so many clients."""
+    """Checks in the graph that clients' numbers are below their count."""
     argument = f"num_clients={num_clients}"
     return check_room(argument, number, num_clients, "the number of a client")
 

@@ -123,7 +123,7 @@ def _input_spec(model: Any) -> Any:
 def in_order_of_model(model: Any, arrays: Mapping[str, Any]) -> list[Any]:
     """Returns the arrays of a file in the order of a model, trainable ones first.
 
-    They are told by the names that the model gives its weights. If a file has other
+    They are matched by the names that the model gives its weights. If a file has other
     names, as of arrays from elsewhere, they are in the order of the model's files.
     """
     names = weight_names(model)

@@ -178,7 +178,7 @@ def _expand_flag_files(
     by_flag: dict[str, Setting],
     paths: tuple[str, ...] = (),
 ) -> list[str]:
-    """Returns the words with the lines of flag files in the place of `--flagfile`.
+    """Returns the words with the lines of flag files instead of `--flagfile`.
 
     `paths` are the files that are being read: the last has the words, and a file does
     not read itself.
@@ -220,7 +220,7 @@ def _refuse_repeated_lists(
 def _flags_in_file(path: str) -> list[str]:
     """Returns the flags of a file, one of each line, as words of a command line.
 
-    A line may have a comment, behind `#` or `//`, a space in the place of `=`, and a
+    A line may have a comment, behind `#` or `//`, a space instead of `=`, and a
     value in quotes, as a shell takes it.
 
     Raises:
