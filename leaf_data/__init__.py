@@ -20,13 +20,13 @@ downloaded, and when a database of TFF's is read into its cache.
 
 from __future__ import annotations
 
+from declared_settings import SettingError, Settings, setting
 from leaf_data.client_table import ClientTable, read_client_table
 from leaf_data.dataset import Dataset, load, names, register
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
-from leaf_data.settings import SettingError, Settings, setting
 from leaf_data.store import open_store, write_store
 
 __all__ = [

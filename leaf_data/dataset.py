@@ -7,10 +7,7 @@ import dataclasses
 import re
 from typing import Any, ClassVar, TypeVar
 
-from leaf_data.errors import DataError
-from leaf_data.federated import FederatedDataset
-from leaf_data.formats.data_files import Folder
-from leaf_data.settings import (
+from declared_settings import (
     A_SEED,
     Registry,
     SettingError,
@@ -18,6 +15,9 @@ from leaf_data.settings import (
     setting,
     unknown,
 )
+from leaf_data.errors import DataError
+from leaf_data.federated import FederatedDataset
+from leaf_data.formats.data_files import Folder
 
 Kind = TypeVar("Kind", bound="Dataset")
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from declared_settings import ordered
 from leaf_data.client_ids import ClientIds, ClientNumber, check_id, number_of
 from leaf_data.errors import DataError
-from leaf_data.settings import ordered
 
 INPUT_TYPES = ("uint8", "float32", "int32", "int64")
 """What inputs may be: pixels, numbers, or ids of tokens."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from declared_settings import SettingError, ordered
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.settings import SettingError, ordered
 from leaf_data.splits import equal_examples, partition
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from declared_settings import setting
 from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError, check_name, one_line, reading
@@ -47,7 +48,6 @@ from leaf_data.federated import (
 from leaf_data.formats import data_files, npy_folder
 from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.settings import setting
 from leaf_data.splits import equal_examples, partition
 
 Client = tuple[Any, ...]

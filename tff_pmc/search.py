@@ -34,7 +34,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Optional
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 
 POLICIES = ("fixed", "backtracking", "best_of_all")
 """`fixed` tests the candidate in force and chooses it. `backtracking` (DA's)

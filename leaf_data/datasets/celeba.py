@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from declared_settings import SettingError, setting
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import celeba_clients
 from leaf_data.datasets.celeba_clients import Clients
@@ -27,7 +28,6 @@ from leaf_data.formats import data_files, image_folder, leaf_json, tff_sqlite
 from leaf_data.formats.cache import Arrays
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import PHOTOGRAPH
-from leaf_data.settings import SettingError, setting
 
 IMAGES = "img_align_celeba"  # The folder of the images.
 SIDE = 64  # The width and height that the images are given, in pixels.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from declared_settings import A_SHARE, SettingError, setting
 from leaf_data.dataset import register
 from leaf_data.datasets.partitioned import Dealt, Partitioned
 from leaf_data.errors import DataError
@@ -22,7 +23,6 @@ from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import data_files, image_folder
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import PHOTOGRAPH
-from leaf_data.settings import A_SHARE, SettingError, setting
 from leaf_data.splits import partition
 
 # The names of the labels 0 to 9, which are sorted.

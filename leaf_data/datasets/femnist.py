@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from declared_settings import A_SHARE, AT_LEAST_0, setting
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import femnist_leaf
 from leaf_data.datasets.femnist_leaf import NUM_CLASSES, SIDE
@@ -37,7 +38,6 @@ from leaf_data.formats import data_files, leaf_json, tff_sqlite
 from leaf_data.formats.cache import Arrays, cached
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
-from leaf_data.settings import A_SHARE, AT_LEAST_0, setting
 from leaf_data.splits import partition
 
 

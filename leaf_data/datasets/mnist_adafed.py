@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from declared_settings import Needs, setting
 from leaf_data.client_table import ClientTable
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import mnist
@@ -19,7 +20,6 @@ from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.settings import Needs, setting
 from leaf_data.splits import partition
 from leaf_data.splits.partition import IntArray
 

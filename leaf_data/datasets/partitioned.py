@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset
-from leaf_data.errors import DataError
-from leaf_data.examples import Examples
-from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.pixels import WHITE_ON_BLACK, PixelConvention
-from leaf_data.settings import (
+from declared_settings import (
     AT_LEAST_0,
     FROM_0_TO_1,
     Needs,
@@ -21,6 +16,11 @@ from leaf_data.settings import (
     SettingError,
     setting,
 )
+from leaf_data.dataset import Dataset
+from leaf_data.errors import DataError
+from leaf_data.examples import Examples
+from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.pixels import WHITE_ON_BLACK, PixelConvention
 from leaf_data.splits import partition as partitions
 
 _NUM_CLIENTS, _NUM_CLASSES = 100, 10  # Clients where no other number is set.

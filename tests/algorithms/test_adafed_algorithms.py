@@ -8,7 +8,7 @@ import pytest
 from short_runs import built, run_all, runs_of
 
 import leaf_data
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc.experiments.callbacks import Callback
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc.experiments.experiment import settings
 
 

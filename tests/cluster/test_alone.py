@@ -5,7 +5,7 @@ import shutil
 import pytest
 from cli import ALONE, ROOT, run_alone
 
-CODE = ("tff_pmc", "leaf_data", "run_experiments.py")
+CODE = ("tff_pmc", "leaf_data", "declared_settings", "run_experiments.py")
 NAME = "tff_pmc.cluster"
 
 

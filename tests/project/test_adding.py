@@ -71,7 +71,7 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
     """In a copy of the package: the flag, the argument and the record follow."""
     section = PAGE.split("## An option of training")[1].split("\n## ")[0]
     declared, used = re.findall(r"```python\n(.*?)```", section, re.S)
-    for folder in ("tff_pmc", "leaf_data"):
+    for folder in ("tff_pmc", "leaf_data", "declared_settings"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "run_experiments.py", tmp_path)
     for file, line, code in (

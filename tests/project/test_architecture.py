@@ -26,6 +26,7 @@ LAYERS = [
     ["tff_pmc.search", "tff_pmc.scores", "tff_pmc.selections"],
     ["tff_pmc._lazy", "tff_pmc.project_files", "tff_pmc.__init__"],
     ["leaf_data"],
+    ["declared_settings"],
 ]
 # The folders in which TensorFlow is at home; everything else is imported without it.
 WITH_TENSORFLOW = (
@@ -43,7 +44,7 @@ WITH_TENSORFLOW = (
 
 
 def modules():
-    for folder in ("tff_pmc", "leaf_data"):
+    for folder in ("tff_pmc", "leaf_data", "declared_settings"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             yield name, path
@@ -179,7 +180,7 @@ def test_the_page_answers_all_its_questions():
 
 def test_the_folders_of_the_page_and_of_the_repository_map_are_there():
     table = PAGE.partition("\n## Folders")[2].partition("\n## ")[0]
-    found = re.findall(r"`((?:tff_pmc|leaf_data)/[\w/.]*)`", table)
+    found = re.findall(r"`((?:tff_pmc|leaf_data|declared_settings)/[\w/.]*)`", table)
     contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     table = contributing.partition("\n## Where things are")[2].partition("\n## ")[0]
     for row in re.findall(r"^\| (`.*?) \|", table, re.M):

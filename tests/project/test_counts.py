@@ -35,7 +35,7 @@ def made(tmp_path_factory):
 @pytest.fixture(scope="module")
 def blobs():
     """The example's module, which registers nothing in this process."""
-    from leaf_data.settings import Registry
+    from declared_settings import Registry
     from tff_pmc.experiments import experiment  # noqa: F401
 
     path = FOLDER / "blobs.py"

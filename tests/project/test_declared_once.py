@@ -20,7 +20,7 @@ from tff_pmc.settings.run_settings import GROUPS
 
 SOURCES = {
     path.relative_to(ROOT).as_posix(): path.read_text()
-    for folder in ("tff_pmc", "leaf_data")
+    for folder in ("tff_pmc", "leaf_data", "declared_settings")
     for path in (ROOT / folder).rglob("*.py")
 }
 SOURCES["run_experiments.py"] = (ROOT / "run_experiments.py").read_text()

@@ -13,7 +13,14 @@ import tff_pmc
 
 SOURCES = (
     *("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"),
-    *("run_experiments.py", "tff_pmc", "leaf_data", "experiments", "results/paper"),
+    *(
+        "run_experiments.py",
+        "tff_pmc",
+        "leaf_data",
+        "declared_settings",
+        "experiments",
+        "results/paper",
+    ),
 )
 # As pip writes the command of an entry point.
 COMMAND = "import sys; sys.argv[0] = {name!r}; import {module}; sys.exit({call}())"
@@ -63,7 +70,7 @@ def test_the_wheel_has_what_the_checkout_has(wheel):
             for place in (wheel / "tff_pmc" / "_project", ROOT)
         ]
         assert found[0] == found[1] and len(found[0]) > 10
-    for folder in ("tff_pmc", "leaf_data"):
+    for folder in ("tff_pmc", "leaf_data", "declared_settings"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix == ".py":
                 assert (wheel / path.relative_to(ROOT)).is_file(), path

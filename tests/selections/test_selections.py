@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc.algorithms.cohorts import CohortSampler
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.selections import SELECTIONS, Clients, Selection

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
 from tff_pmc.aggregation.building import (
     aggregation_process,

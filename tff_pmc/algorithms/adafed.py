@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
-from leaf_data.settings import ABOVE_0, Range, SettingError, setting
+from declared_settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
 from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext

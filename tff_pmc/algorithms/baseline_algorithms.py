@@ -12,8 +12,7 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.client_ids import ClientNumber
-from leaf_data.settings import (
+from declared_settings import (
     ABOVE_0,
     BELOW_1,
     Needs,
@@ -21,6 +20,7 @@ from leaf_data.settings import (
     SettingError,
     setting,
 )
+from leaf_data.client_ids import ClientNumber
 from tff_pmc import scores
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
+from declared_settings import SettingError
 from leaf_data.errors import one_line
-from leaf_data.settings import SettingError
 from tff_pmc.selections import LOSS, Clients
 from tff_pmc.settings.run_settings import RunSettings
 

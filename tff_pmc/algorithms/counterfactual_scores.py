@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc import scores
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.run_settings import RunSettings

@@ -11,7 +11,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from leaf_data.settings import ABOVE_0, Range, SettingError, setting
+from declared_settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 
-from leaf_data.settings import Range, setting
+from declared_settings import Range, setting
 from tff_pmc import scores
 from tff_pmc.algorithms.prioritized import PriorityAlgorithm, ScoredAlgorithm
 from tff_pmc.settings import AggregationSettings, flag_values

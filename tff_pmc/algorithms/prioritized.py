@@ -11,7 +11,7 @@ import dataclasses
 import re
 from typing import Any
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc import scores, search
 from tff_pmc.algorithms.counterfactual_scores import scores_of
 from tff_pmc.algorithms.run_context import RunContext

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
+from declared_settings import SettingError
 from leaf_data.client_ids import ClientNumber
 from leaf_data.errors import one_line
-from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
 from tff_pmc.algorithms import cohorts

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from typing import Any, ClassVar
 
-from leaf_data.settings import Range, SettingError, setting
+from declared_settings import Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf

@@ -21,9 +21,9 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
+from declared_settings import AT_LEAST_1, check_value, ordered
 from leaf_data.client_ids import ClientNumber
 from leaf_data.client_table import values_by_client
-from leaf_data.settings import AT_LEAST_1, check_value, ordered
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, dataset_of
 from tff_pmc.models.tff_types.packed_model import split_batch

@@ -12,7 +12,7 @@ from typing import Any, Callable, ClassVar, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from leaf_data.settings import AT_LEAST_1, check_value, ordered
+from declared_settings import AT_LEAST_1, check_value, ordered
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator

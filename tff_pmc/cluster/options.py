@@ -8,8 +8,8 @@ import os
 import re
 from typing import ClassVar
 
+from declared_settings import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 from leaf_data.formats.data_files import expand_path
-from leaf_data.settings import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 from tff_pmc.settings import flag_values
 
 LOCAL = "local"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
-from leaf_data.settings import Registry, ordered
+from declared_settings import Registry, ordered
 from tff_pmc._lazy import tf
 from tff_pmc.scores.score import ALIASES, unaliased
 

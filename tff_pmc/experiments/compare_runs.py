@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc.experiments import reporting, trained
 from tff_pmc.experiments.experiment import (
     EXPERIMENTS,

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leaf_data.settings import Registry
+from declared_settings import Registry
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.papers import PAPERS

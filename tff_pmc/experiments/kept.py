@@ -19,8 +19,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
+from declared_settings import SettingError
 from leaf_data.formats.data_files import expand_path
-from leaf_data.settings import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
 from tff_pmc.record.record_error import RecordError

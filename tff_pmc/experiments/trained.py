@@ -7,8 +7,8 @@ from typing import Any, Optional
 
 import numpy as np
 
+from declared_settings import UnknownNameError
 from leaf_data.formats.data_files import Folder, expand_path
-from leaf_data.settings import UnknownNameError
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
 from tff_pmc.models.trained_model import (

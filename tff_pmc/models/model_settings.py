@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, ClassVar
 
-from leaf_data.settings import A_SEED, BELOW_1, Registry, Settings, setting
+from declared_settings import A_SEED, BELOW_1, Registry, Settings, setting
 from tff_pmc.models.functional import CONV_ACTIVATIONS, INITIALIZERS
 
 _ACTIVATION = (

@@ -13,7 +13,7 @@ from typing import Any, Callable, ClassVar
 
 import numpy as np
 
-from leaf_data.settings import setting
+from declared_settings import setting
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.functional import (
     Cnn,

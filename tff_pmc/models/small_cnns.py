@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, ClassVar
 
-from leaf_data.settings import BELOW_1, setting
+from declared_settings import BELOW_1, setting
 from tff_pmc._lazy import tff
 from tff_pmc.models.functional import Cnn
 from tff_pmc.models.model_settings import MODELS, DroppingModelSettings, ModelSettings

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc.processes.online_adjusted import OnlineAdjustedFedAvg, OnlineState
 from tff_pmc.scores import Score
 

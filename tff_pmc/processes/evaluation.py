@@ -11,7 +11,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
-from leaf_data.settings import AT_LEAST_1, check_value
+from declared_settings import AT_LEAST_1, check_value
 from tff_pmc import models
 from tff_pmc.aggregation.building import check_kind, zipped
 from tff_pmc.aggregation.contributions import check_client

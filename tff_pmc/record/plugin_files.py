@@ -16,7 +16,7 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
-_PROJECT = ("tff_pmc", "leaf_data")
+_PROJECT = ("tff_pmc", "leaf_data", "declared_settings")
 _SUFFIXES = (".py", str(sysconfig.get_config_var("EXT_SUFFIX")))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc import scores
 from tff_pmc.record.metrics import (
     Floats,

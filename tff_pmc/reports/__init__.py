@@ -20,7 +20,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from leaf_data.settings import Registry
+from declared_settings import Registry
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from typing import Union
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc.scores.score import Score, Subset, named, unaliased
 from tff_pmc.scores.weights import Normalization
 

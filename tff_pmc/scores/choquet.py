@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc.scores.polynomial import check_weights
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
     Score,

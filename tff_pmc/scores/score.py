@@ -11,7 +11,7 @@ from typing import Any, Optional, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 
 ma: Any = np.ma  # Masked arrays, whose functions have no types.
 FloatArray = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import ordered
+from declared_settings import ordered
 from tff_pmc.scores.score import FloatArray, Score, ma, read_criteria, unaliased
 
 METHODS = ("sum", "max", "range")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leaf_data.settings import AT_LEAST_0, SettingError, setting
+from declared_settings import AT_LEAST_0, SettingError, setting
 from tff_pmc.selections.selection import LOSS, SELECTIONS, Clients, Selection
 
 

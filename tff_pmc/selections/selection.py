@@ -9,7 +9,7 @@ from typing import Any, Callable, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.settings import Registry, Settings
+from declared_settings import Registry, Settings
 
 LOSS = "loss"
 """What a selection needs that looks at how well the model fits a client's examples."""

@@ -1,6 +1,6 @@
 """The settings of a run, in groups; each setting is declared once, in its group."""
 
-from leaf_data.settings import SettingError, Settings, setting
+from declared_settings import SettingError, Settings, setting
 from tff_pmc.settings.aggregation_settings import AggregationSettings
 from tff_pmc.settings.groups import (
     AdjustmentSettings,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from leaf_data.settings import (
+from declared_settings import (
     ABOVE_0,
     Range,
     SettingError,

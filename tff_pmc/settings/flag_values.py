@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from declared_settings import A_SEED, SettingError
 from leaf_data.formats.data_files import expand_path, sha256
-from leaf_data.settings import A_SEED, SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 

@@ -12,7 +12,7 @@ import math
 import os
 from typing import ClassVar
 
-from leaf_data.settings import (
+from declared_settings import (
     A_SEED,
     A_SHARE,
     ABOVE_0,

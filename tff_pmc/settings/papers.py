@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import NamedTuple, Optional
 
-from leaf_data.settings import Registry
+from declared_settings import Registry
 
 
 class Paper(NamedTuple):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Optional, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from declared_settings import A_SEED, Registry, SettingError, Settings
 from leaf_data.dataset import DATASETS, Dataset
-from leaf_data.settings import A_SEED, Registry, SettingError, Settings
 from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Basis, Score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from leaf_data.settings import Range, SettingError, Settings, setting
+from declared_settings import Range, SettingError, Settings, setting
 
 # Above 0.9999 a float32 may be 1, by which Adam and Yogi would divide by 0.
 _A_DECAY = Range(lambda x: 0 <= x <= 0.9999, "from 0 to 0.9999")

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from leaf_data.settings import ABOVE_0, setting
+from declared_settings import ABOVE_0, setting
 from tff_pmc.algorithms import ALGORITHMS, FactoryAlgorithm
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from leaf_data.settings import AT_LEAST_1, setting
+from declared_settings import AT_LEAST_1, setting
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from leaf_data.settings import FROM_0_TO_1, setting
+from declared_settings import FROM_0_TO_1, setting
 from tff_pmc import scores
 from tff_pmc.algorithms import ALGORITHMS, PriorityAlgorithm
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 import leaf_data
+from declared_settings import AT_LEAST_1, setting
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.settings import AT_LEAST_1, setting
 
 
 @dataclasses.dataclass(frozen=True)

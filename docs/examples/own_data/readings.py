@@ -6,9 +6,9 @@ import pathlib
 import numpy as np
 
 import leaf_data
+from declared_settings import Range, setting
 from leaf_data.formats import csv_fields, csv_folder, data_files
 from leaf_data.pixels import NO_PIXELS
-from leaf_data.settings import Range, setting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.models.functional import classifier, initial_weights

@@ -6,7 +6,7 @@ import pytest
 from absl import flags
 from cli import ROOT, labels
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc.experiments.flags import flag_definitions
 
 TABLES = sorted(path.name for path in (ROOT / "experiments").glob("*.flags"))

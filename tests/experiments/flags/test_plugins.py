@@ -8,8 +8,8 @@ import pytest
 from absl import flags
 from cli import SMALL, records, refused, run
 
+from declared_settings import SettingError
 from leaf_data.dataset import DATASETS
-from leaf_data.settings import SettingError
 from tff_pmc.experiments.flags import plugins
 
 TAKEN = """import dataclasses

@@ -16,7 +16,7 @@ import pytest
 from cli import ALONE, QUICK, ROOT, SHORT, records, refused, run, table
 
 import leaf_data
-from leaf_data.settings import AT_LEAST_1, setting
+from declared_settings import AT_LEAST_1, setting
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.experiments.running.lost_runs import LostRounds

@@ -10,7 +10,7 @@ from cli import MODEL, QUICK, SHORT, records, refused, table
 from cli import run as command_line
 
 import leaf_data
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 

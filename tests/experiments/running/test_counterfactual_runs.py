@@ -3,7 +3,7 @@
 import pytest
 from cli import SHORT, table
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record.results import read_results
 from tff_pmc.reports import REPORTS

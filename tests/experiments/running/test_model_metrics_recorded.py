@@ -12,7 +12,7 @@ from cli import ROOT, SHORT, records, restarted
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
 import leaf_data
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc import models
 from tff_pmc._lazy import tf, tff
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings

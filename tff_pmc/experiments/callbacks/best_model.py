@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from leaf_data.settings import setting
+from declared_settings import setting
 from tff_pmc._lazy import tff
 from tff_pmc.experiments.callbacks.callback import (
     CALLBACKS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Optional, Union
 
 import numpy.typing as npt
 
-from leaf_data.settings import Declared, Registry
+from declared_settings import Declared, Registry
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Optional
 
 from absl import logging
 
-from leaf_data.settings import AT_LEAST_0, SettingError, setting
+from declared_settings import AT_LEAST_0, SettingError, setting
 from tff_pmc.experiments.callbacks.callback import (
     CALLBACKS,
     Callback,

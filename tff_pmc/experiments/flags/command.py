@@ -7,14 +7,14 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from leaf_data.dataset import DATASETS
-from leaf_data.settings import (
+from declared_settings import (
     A_SEED,
     SettingError,
     Settings,
     setting,
     unknown,
 )
+from leaf_data.dataset import DATASETS
 from tff_pmc import project_files
 from tff_pmc.algorithms import ALGORITHMS
 from tff_pmc.experiments.callbacks import CALLBACKS

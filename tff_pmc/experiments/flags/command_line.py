@@ -11,8 +11,8 @@ import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from declared_settings import SettingError
 from leaf_data.dataset import DATASETS
-from leaf_data.settings import SettingError
 from tff_pmc.algorithms import ALGORITHMS
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 from tff_pmc.experiments.experiment import (

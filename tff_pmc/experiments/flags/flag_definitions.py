@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
+from declared_settings import Setting, SettingError, Settings
 from leaf_data.dataset import Dataset
 from leaf_data.formats import data_files
-from leaf_data.settings import Setting, SettingError, Settings
 from tff_pmc import project_files
 from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment

@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from absl import flags
 
-from leaf_data.settings import Setting, SettingError, unknown
+from declared_settings import Setting, SettingError, unknown
 from tff_pmc import criteria, project_files
 from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from leaf_data.settings import SettingError
+from declared_settings import SettingError
 from tff_pmc import criteria
 from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS

@@ -10,8 +10,8 @@ import pandas as pd
 from tqdm import tqdm
 
 import leaf_data
+from declared_settings import SettingError
 from leaf_data.client_ids import ClientNumber
-from leaf_data.settings import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.clients.client_work import raw_value

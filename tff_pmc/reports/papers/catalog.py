@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Optional
 
 import pandas as pd
 
-from leaf_data.settings import Registry
+from declared_settings import Registry
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers.comparisons import Measure, values
 from tff_pmc.reports.papers.evidence import Runs, declared

@@ -8,8 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from leaf_data import SettingError, Settings, setting
-from leaf_data.settings import (
+from declared_settings import (
     A_SEED,
     A_SHARE,
     ABOVE_0,
@@ -20,6 +19,7 @@ from leaf_data.settings import (
     Registry,
     UnknownNameError,
 )
+from leaf_data import SettingError, Settings, setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,8 +134,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "toy_colors"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from leaf_data.settings import Registry\n"
-        "COLORS = Registry('color', __name__)\n"
+        "from declared_settings import Registry\nCOLORS = Registry('color', __name__)\n"
     )
     for name, value in (("yellow", 3), ("blue", 1)):
         (folder / f"{name}.py").write_text(

@@ -1,0 +1,48 @@
+"""Declared settings and registries, which `leaf_data` and `tff_pmc` are built on.
+
+A setting is declared once, as a field of a `Settings` dataclass; its flag, its check
+and its record follow. A `Registry` finds what modules register by name. The package
+imports nothing of the other two.
+"""
+
+from declared_settings.declaration import (
+    A_SEED,
+    A_SHARE,
+    ABOVE_0,
+    AT_LEAST_0,
+    AT_LEAST_1,
+    BELOW_1,
+    FROM_0_TO_1,
+    Declared,
+    Needs,
+    Range,
+    Setting,
+    SettingError,
+    Settings,
+    check_value,
+    ordered,
+    setting,
+)
+from declared_settings.registry import Registry, UnknownNameError, unknown
+
+__all__ = [
+    "ABOVE_0",
+    "AT_LEAST_0",
+    "AT_LEAST_1",
+    "A_SEED",
+    "A_SHARE",
+    "BELOW_1",
+    "FROM_0_TO_1",
+    "Declared",
+    "Needs",
+    "Range",
+    "Registry",
+    "Setting",
+    "SettingError",
+    "Settings",
+    "UnknownNameError",
+    "check_value",
+    "ordered",
+    "setting",
+    "unknown",
+]

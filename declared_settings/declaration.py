@@ -1,0 +1,287 @@
+"""Settings that are declared once, as dataclass fields.
+
+A field made by `setting` carries its help, its range or choices and the name of its
+flag. Everything else that a setting needs follows from the declaration: the
+check, the command line's flag and `--help`, the settings in `run.json`, the table in
+the documents.
+
+    @dataclasses.dataclass(frozen=True)
+    class Decay(Settings):
+        title = "A rate that decays"
+
+        factor: float = setting(
+            0.9, "The factor of a round.", flag="decay_factor", within=BELOW_1
+        )
+
+    Decay(factor=2)   # SettingError: --decay_factor must be at least 0, below 1 ...
+
+Nothing here depends on the library that reads the command line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import numbers
+import typing
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Callable, ClassVar, NamedTuple, TypeVar
+
+Group = TypeVar("Group", bound="Declared")
+
+_KEY = "setting"
+# They are evaluated from text, and every settings object needs those of its class.
+_type_hints: Callable[[type], dict[str, Any]] = functools.cache(typing.get_type_hints)
+_KINDS: dict[type, tuple[type, str]] = {
+    int: (numbers.Integral, "a whole number"),
+    float: (numbers.Real, "a number"),
+    bool: (bool, "True or False"),
+    str: (str, "text"),
+}
+
+
+class SettingError(ValueError):
+    """A setting or an argument that cannot be used; the message names it."""
+
+
+class Range(NamedTuple):
+    """A range of numbers."""
+
+    holds: Callable[[Any], bool]  # Whether a value is in the range.
+    words: str  # The range in words, after "must be".
+
+
+AT_LEAST_0 = Range(lambda n: n >= 0, "0 or more")
+AT_LEAST_1 = Range(lambda n: n >= 1, "at least 1")
+# As a float32, in which numbers are computed with, neither 0 nor infinite.
+ABOVE_0 = Range(lambda x: 2.0**-126 <= x < 2.0**128, "above 0, as a float32")
+A_SHARE = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
+FROM_0_TO_1 = Range(lambda x: 0 <= x <= 1, "from 0 to 1")
+BELOW_1 = Range(lambda x: 0 <= x < 1, "at least 0, below 1")
+A_SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
+
+
+def check_value(name: str, value: Any, kind: type, within: Range | None = None) -> None:
+    """Refuses what is not of a type or out of range; the `SettingError` has the name.
+
+    The type is int, float, bool or str; of another there is no check.
+    """
+    base, words = _KINDS.get(kind, (object, ""))
+    # A bool is an integer in Python alone.
+    of_kind = isinstance(value, bool) == (kind is bool) if words else True
+    if not isinstance(value, base) or not of_kind:
+        raise SettingError(f"{name} must be {words}, got {value!r}")
+    if within is not None and not within.holds(value):
+        raise SettingError(f"{name} must be {within.words}, got {value}")
+
+
+def ordered(name: str, values: Any) -> tuple[Any, ...]:
+    """Returns the items of an argument whose order counts, or is recorded.
+
+    Raises:
+        SettingError: they have none, as a set, or they are a mapping, whose values say
+            something, too; or it is text, or holds no items.
+    """
+    unordered = isinstance(values, (set, frozenset, Mapping))
+    text = isinstance(values, (str, bytes))
+    if unordered or text or not isinstance(values, Iterable):
+        why = ", which has no order" if unordered else ""
+        got = f"got {values!r:.60}{why}"
+        raise SettingError(f"{name} must be a sequence, {got}: give a list")
+    return tuple(values)
+
+
+class Needs(NamedTuple):
+    """What another setting of the same group must be for a setting to have an effect.
+
+    needs=Needs("--partition=dirichlet", lambda group: group.partition == "dirichlet")
+    """
+
+    words: str  # The other flag, as it is typed.
+    holds: Callable[[Any], bool]  # Whether a group has it so.
+
+
+class Setting(NamedTuple):
+    """One declared setting; see `setting` for what is declared."""
+
+    default: Any
+    words: str
+    flag: str  # The name of the flag, without dashes.
+    choices: Any  # A tuple of words; empty if there are none.
+    within: Range | None
+    parse: Callable[[str], Any] | None
+    repeated: bool
+    has_flag: bool
+    omit_default: bool
+    needs: Needs | None
+    # What follows from where the field stands.
+    name: str = ""  # The name of the field.
+    kind: type = object  # `int`, `float`, `str`, `bool`, or `tuple` by `parse`.
+    owner: type = object  # The group that declares it.
+
+    def check(self, value: Any, name: str = "") -> None:
+        """Refuses a value that is no choice, of the wrong type or out of range.
+
+        The `SettingError` has the name, by default the flag. None is allowed where it
+        is the default.
+        """
+        name = name or f"--{self.flag}"
+        if value is None and self.default is None:
+            return
+        if self.choices:
+            if value not in self.choices:
+                known: list[str] = [c for c in self.choices if c]  # "" is a default.
+                words = f"{'one of ' * (len(known) > 1)}{', '.join(known)}"
+                raise SettingError(f"{name} must be {words}; got {value!r}")
+            return
+        check_value(name, value, self.kind, self.within)
+
+    def takes_as(self, other: Setting) -> bool:
+        """Checks whether it takes the values that another setting takes."""
+        mine, theirs = ((s.kind, s.within, s.choices) for s in (self, other))
+        return mine == theirs
+
+
+def setting(
+    default: Any,
+    words: str,
+    *,
+    flag: str = "",
+    choices: Sequence[str] | Callable[[], Sequence[str]] = (),
+    within: Range | None = None,
+    parse: Callable[[str], Any] | None = None,
+    repeated: bool = False,
+    has_flag: bool = True,
+    omit_default: bool = False,
+    needs: Needs | None = None,
+) -> Any:
+    """Declares a setting: a dataclass field with its help, range and flag.
+
+    Args:
+        default: the default value.
+        words: the help text, in whole sentences.
+        flag: the name of its flag; by default the field's. A flag's name is given once
+            in the whole project.
+        choices: the words it may be, or a function that returns them where they are
+            registered later; by default any.
+        within: the range of a number; by default any.
+        parse: a function that makes the value of the flag's text, for what is no word
+            or number.
+        repeated: whether the flag takes several values, each of which is a run.
+        has_flag: whether the command line has a flag for it.
+        omit_default: whether there are records from before it was declared: its
+            default is then not recorded, and a run of before is one of now.
+        needs: what another setting of the group must be for this one to have an effect;
+            otherwise a value that is given is refused. By default it always has one.
+
+    Returns:
+        The field, for the body of a `Settings` class.
+    """
+    how = parse, repeated, has_flag, omit_default, needs
+    declared = Setting(default, words, flag, choices, within, *how)
+    return dataclasses.field(default=default, metadata={_KEY: declared})
+
+
+class Declared:
+    """A dataclass whose fields are declared by `setting`.
+
+    Attributes:
+        of_arguments: whether its values are arguments of Python, so that errors name
+            fields and not flags.
+    """
+
+    of_arguments: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for declared in self.declared():
+            name = declared.name if self.of_arguments else ""
+            declared.check(getattr(self, declared.name), name)
+
+    def check_given(self, flags: Collection[str]) -> None:
+        """Refuses settings that have no effect beside the others of the group.
+
+        The constructor does not know which values somebody has given, and which are
+        defaults or an experiment's; what reads flags or options does.
+
+        Args:
+            flags: the flags of the settings that are given.
+
+        Raises:
+            SettingError: a setting needs another one; the message names both.
+        """
+        for declared in self.declared():
+            needs = declared.needs
+            if needs and declared.flag in flags and not needs.holds(self):
+                raise SettingError(f"--{declared.flag} needs {needs.words}")
+
+    @classmethod
+    def declared(cls) -> tuple[Setting, ...]:
+        """Returns the settings of the group, those of its bases first."""
+        kinds = _type_hints(cls)
+        found = []
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            if _KEY in field.metadata:
+                own: Setting = field.metadata[_KEY]
+                kind, choices = kinds[field.name], own.choices
+                owner = next(  # The class in whose body the field stands.
+                    base
+                    for base in reversed(cls.__mro__)
+                    if field.name in vars(base).get("__annotations__", {})
+                )
+                made = own._replace(
+                    name=field.name,
+                    flag=own.flag or field.name,
+                    kind=typing.get_origin(kind) or kind,
+                    choices=tuple(choices() if callable(choices) else choices),
+                    owner=owner,
+                )
+                found.append(made)
+        return tuple(found)
+
+    @classmethod
+    def flags(cls) -> tuple[str, ...]:
+        """Returns the names of the settings' flags."""
+        return tuple(declared.flag for declared in cls.declared())
+
+    @classmethod
+    def of_flags(cls: type[Group], values: Mapping[str, Any]) -> Group:
+        """Returns the group with values by flag; those of other groups are ignored."""
+        own = cls.declared()
+        return cls(**{s.name: values[s.flag] for s in own if s.flag in values})
+
+    def values_of(self, base: type[Declared]) -> dict[str, Any]:
+        """Returns the values, by field, of the settings that a base of it declares."""
+        return {s.name: getattr(self, s.name) for s in base.declared()}
+
+    def by_flag(self) -> dict[str, Any]:
+        """Returns the values by flag."""
+        return {s.flag: getattr(self, s.name) for s in self.declared()}
+
+    def recorded(self) -> dict[str, Any]:
+        """Returns the values by flag that a record has; see `omit_default`."""
+        omitted = {s.flag: s.default for s in self.declared() if s.omit_default}
+        return {
+            flag: value
+            for flag, value in self.by_flag().items()
+            if flag not in omitted or value != omitted[flag]
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Declared):
+    """A group of settings; a subclass is a frozen dataclass of `setting` fields.
+
+    Attributes:
+        title: the heading of the group's flags in the help.
+
+    Raises:
+        SettingError: (constructor) a value is none of its choices, not of its type,
+            or out of its range.
+    """
+
+    title: ClassVar[str] = ""
+
+    @property
+    def note(self) -> str:
+        """The words that set a run of these settings apart in tables; "" for none."""
+        return ""

@@ -1,0 +1,83 @@
+"""Registries: what is chosen by name, found by importing the modules of a package."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Collection, Iterator, Mapping
+from typing import Generic, TypeVar
+
+Thing = TypeVar("Thing")
+Names = Collection[str]
+
+
+def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:
+    """Builds the error of an unknown name, with the nearest name and all names."""
+    near = difflib.get_close_matches(str(name), known if meant is None else meant, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
+
+
+class UnknownNameError(ValueError):
+    """An error for an unknown name; the message gives the nearest and all names."""
+
+
+class Registry(Mapping[str, Thing], Generic[Thing]):
+    """A mapping from names to objects, found by importing the modules of a package.
+
+    A module of the package calls `register` when it is imported, and so does a
+    module from outside that a user imports. The package's modules are imported
+    when the registry is first looked into, not before.
+
+        MODELS: Registry[Model] = Registry("model", "tff_pmc.models")
+        MODELS.register("mnist_cnn", mnist_cnn)
+        MODELS["mnist_cnn"]
+    """
+
+    def __init__(self, what: str, package: str = "") -> None:
+        """Makes an empty registry of `what`, e.g. "model", for a package's modules."""
+        self._what, self._package = what, package
+        self._things: dict[str, Thing] = {}
+        self._searched = not package
+
+    def register(self, name: str, thing: Thing) -> Thing:
+        """Registers an object; raises a `ValueError` if another has the name."""
+        if self._things.get(name, thing) is not thing:
+            raise ValueError(
+                f"there is a {self._what} {name!r} already: choose another name"
+            )
+        self._things[name] = thing
+        return thing
+
+    def __getitem__(self, name: str) -> Thing:
+        """Returns the object of a name, or raises `UnknownNameError`."""
+        self._search()
+        if name in self._things:
+            return self._things[name]
+        raise UnknownNameError(unknown(self._what, name, self._things))
+
+    def __contains__(self, name: object) -> bool:
+        self._search()
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        self._search()
+        return iter(list(self._things))
+
+    def __len__(self) -> int:
+        self._search()
+        return len(self._things)
+
+    def _search(self) -> None:
+        """Imports the package's modules, the first time."""
+        if self._searched:
+            return
+        self._searched = True  # First: a module may look into the registry.
+        try:
+            package = importlib.import_module(self._package)
+            for module in pkgutil.iter_modules(package.__path__):  # By their names.
+                importlib.import_module(f"{self._package}.{module.name}")
+        except BaseException:
+            self._searched = False  # The next search raises the error again.
+            raise
