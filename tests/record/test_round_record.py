@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tff_pmc import scores
-from tff_pmc.algorithms.trainer import TriedCandidate
 from tff_pmc.record.metrics import LOSS
+from tff_pmc.record.round_record import TriedCandidate
 from tff_pmc.record.tables import (
     CANDIDATES,
     CLASS_F1,

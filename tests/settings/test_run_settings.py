@@ -4,7 +4,7 @@ import pytest
 
 from declared_settings import SettingError
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.settings import RunSettings, flag_values
+from tff_pmc.settings import RunSettings, flag_values, run_settings
 
 
 def mnist(**changes):
@@ -195,3 +195,10 @@ def test_ranges_belong_to_the_criteria_that_are_measured():
         mnist(normalization="range", criteria_ranges=ranges[:2])
     with pytest.raises(ValueError, match="is not CODE=LOW:HIGH"):
         flag_values.ranges("DS=0-600")
+
+
+def test_without_the_algorithms_the_error_says_what_to_import(monkeypatch):
+    monkeypatch.setitem(run_settings.CHOSEN, "algorithm", {})
+    chosen = {"dataset": "mnist", "model": "mnist_cnn", "algorithm": "fedavg"}
+    with pytest.raises(SettingError, match="import tff_pmc.algorithms, which"):
+        RunSettings.of({"experiment": "mnist_noniid", **chosen})

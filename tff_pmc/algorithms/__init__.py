@@ -5,9 +5,9 @@ tables is called: see `Algorithm`. `PriorityAlgorithm` is the base of those that
 score of several criteria, `FactoryAlgorithm` of those around an aggregation factory.
 """
 
+from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm
 from tff_pmc.algorithms.baseline_algorithms import FactoryAlgorithm
 from tff_pmc.algorithms.prioritized import PriorityAlgorithm, ScoredAlgorithm
-from tff_pmc.settings.run_settings import ALGORITHMS, Algorithm
 
 __all__ = [
     "ALGORITHMS",

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 from declared_settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
+from tff_pmc.algorithms.algorithm import ALGORITHMS
 from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
-from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
+from tff_pmc.settings.run_settings import RunSettings
 
 QUALITY = "ACC"
 """The criterion of AdaFed for classes: the accuracy on the server's examples."""
@@ -84,7 +85,7 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
             adapt_loss=bool(self.loss) and context.data.has_classes,
             **{name: getattr(self, name) for name in self.loss},
             sums=context.sums,
-            **context.training.arguments,
+            **self.training(context).arguments,
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:

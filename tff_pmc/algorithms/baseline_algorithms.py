@@ -22,15 +22,11 @@ from declared_settings import (
 )
 from leaf_data.client_ids import ClientNumber
 from tff_pmc import scores
+from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.settings import AggregationSettings
-from tff_pmc.settings.run_settings import (
-    ALGORITHMS,
-    Algorithm,
-    RunSettings,
-    slug,
-)
+from tff_pmc.settings.run_settings import RunSettings, slug
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +78,7 @@ class FactoryAlgorithm(Algorithm):
             client_step=self.client_step(settings),
             criteria=context.criteria,
             sums=context.sums,
-            **context.training.arguments,
+            **self.training(context).arguments,
         )
         return Trainer(context, process, self.score(settings))
 

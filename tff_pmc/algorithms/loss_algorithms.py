@@ -15,13 +15,14 @@ from declared_settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
+from tff_pmc.algorithms.algorithm import ALGORITHMS
 from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
 from tff_pmc.criteria.criterion import held
 from tff_pmc.criteria.server_criteria import hits
-from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
+from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
     from tff_pmc.clients.client_memory import AgnosticWeights

@@ -13,15 +13,11 @@ from typing import Any
 
 from declared_settings import SettingError
 from tff_pmc import scores, search
+from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm
 from tff_pmc.algorithms.counterfactual_scores import scores_of
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
-from tff_pmc.settings.run_settings import (
-    ALGORITHMS,
-    Algorithm,
-    RunSettings,
-    slug,
-)
+from tff_pmc.settings.run_settings import RunSettings, slug
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +45,7 @@ class ScoredAlgorithm(Algorithm):
             criteria=context.criteria,
             basis=basis,
             sums=context.sums,
-            **context.training.arguments,
+            **self.training(context).arguments,
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
@@ -83,7 +79,7 @@ class ScoredAlgorithm(Algorithm):
             judge=judge,
             num_clients=context.judged.num_clients,
             sums=context.sums,
-            **context.training.arguments,
+            **self.training(context).arguments,
         )
         return Trainer(context, online, score, others)
 

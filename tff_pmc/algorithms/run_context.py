@@ -155,7 +155,7 @@ class RunContext:
 
     @property
     def training(self) -> Training:
-        """The training of a round's clients, the arguments of a builder."""
+        """The options of the clients' training; see `Algorithm.training`."""
         from tff_pmc.clients.training_options import Training
 
         training = self.settings.training
@@ -169,7 +169,6 @@ class RunContext:
             client_attributes=self.settings.aggregation.client_attributes,
             report_cohort=self.cohorts.size,
             keep_own_model=[int(client) for client in np.flatnonzero(adversaries)],
-            memory=self.settings.algorithm.memory(self),
         )
 
     @property

@@ -14,10 +14,11 @@ from declared_settings import Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
+from tff_pmc.algorithms.algorithm import ALGORITHMS
 from tff_pmc.algorithms.loss_algorithms import A_POWER, OwnCriteriaAlgorithm
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss, update_of
-from tff_pmc.settings.run_settings import ALGORITHMS, RunSettings
+from tff_pmc.settings.run_settings import RunSettings
 
 
 @dataclasses.dataclass(frozen=True)

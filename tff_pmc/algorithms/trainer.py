@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-import leaf_data
 from leaf_data.client_ids import ClientNumber
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients
+from tff_pmc.record.round_record import RoundResult, TriedCandidate
 from tff_pmc.scores import Basis, Score
 
 if TYPE_CHECKING:
     from tff_pmc.processes.counterfactuals import Counterfactual
-
-
-class TriedCandidate(NamedTuple):
-    """A candidate that was tested."""
-
-    label: str  # Of its score.
-    correct: int  # The judged examples that its model got right.
-    examples: int  # The judged examples.
-    chosen: bool  # Whether its model is the round's result.
-
-
-class RoundResult(NamedTuple):
-    """The result of a round."""
-
-    state: Any  # Of the process, for the next round and the checkpoint.
-    metrics: Any  # `<client_work, aggregator, finalizer>`.
-    in_force: Score  # Whose model is the round's result.
-    tested: tuple[TriedCandidate, ...] = ()  # In order.
-    # The correct examples of each client, where the judge counted them on the clients'
-    # test sets.
-    counts: Optional[npt.NDArray[np.int64]] = None
-    train_seconds: Optional[float] = None  # Of training alone, where there was more.
-    counterfactuals: Sequence[Counterfactual] = ()  # In order.
-    judged: Optional[leaf_data.Examples] = None  # What these were judged on.
 
 
 class Trainer:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import tff_pmc.algorithms  # noqa: F401 - `RunSettings` takes one by name.
 from declared_settings import Registry
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.flag_values import prefix_errors

@@ -82,3 +82,8 @@ LOSS = Metric("test_loss", "loss_sum", "loss_", counted=False)
 def metric_of(data: leaf_data.FederatedDataset) -> Metric:
     """Returns what models are measured by on a data set."""
     return ACCURACY if data.has_classes else LOSS
+
+
+def digits(values: Any) -> list[float]:
+    """Returns numbers with the seven digits that a float32 carries."""
+    return [float(f"{value:.7g}") for value in np.asarray(values, float)]

@@ -16,19 +16,44 @@ from tff_pmc.record.metrics import (
     Floats,
     Metric,
     client_means,
+    digits,
     jain_index,
     percentile,
     worst_tenth,
 )
-from tff_pmc.record.tables import digits
 from tff_pmc.scores.basis import code_of
 from tff_pmc.scores.score import unaliased
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tff_pmc.algorithms.trainer import RoundResult
+    import leaf_data
+    from tff_pmc.processes.counterfactuals import Counterfactual
     from tff_pmc.settings import RunSettings
+
+
+class TriedCandidate(NamedTuple):
+    """A candidate that was tested."""
+
+    label: str  # Of its score.
+    correct: int  # The judged examples that its model got right.
+    examples: int  # The judged examples.
+    chosen: bool  # Whether its model is the round's result.
+
+
+class RoundResult(NamedTuple):
+    """The result of a round."""
+
+    state: Any  # Of the process, for the next round and the checkpoint.
+    metrics: Any  # `<client_work, aggregator, finalizer>`.
+    in_force: scores.Score  # Whose model is the round's result.
+    tested: tuple[TriedCandidate, ...] = ()  # In order.
+    # The correct examples of each client, where the judge counted them on the clients'
+    # test sets.
+    counts: Optional[npt.NDArray[np.int64]] = None
+    train_seconds: Optional[float] = None  # Of training alone, where there was more.
+    counterfactuals: Sequence[Counterfactual] = ()  # In order.
+    judged: Optional[leaf_data.Examples] = None  # What these were judged on.
 
 
 class Candidate(NamedTuple):

@@ -31,7 +31,7 @@ import pandas as pd
 
 from leaf_data.errors import one_line
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.record.metrics import PERCENTILES
+from tff_pmc.record.metrics import PERCENTILES, digits
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 if TYPE_CHECKING:
@@ -389,8 +389,3 @@ TABLES: Mapping[str, Table] = {
     for table in (ROUNDS, CLIENTS, COHORT, CANDIDATES, CLASS_F1, TIMING)
 }
 """The tables of a record, by name."""
-
-
-def digits(values: Any) -> list[float]:
-    """Returns numbers with the seven digits that a float32 carries."""
-    return [float(f"{value:.7g}") for value in np.asarray(values, float)]

@@ -14,10 +14,9 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import scores
-from tff_pmc.record.metrics import ACCURACY, LOSS, Floats
+from tff_pmc.record.metrics import ACCURACY, LOSS, Floats, digits
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.record.tables import digits
 from tff_pmc.settings.flag_values import all_orderings
 
 FIGURES = ("coefficient_of_variation", "effective_clients", "total_variation")

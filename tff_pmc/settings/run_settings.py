@@ -1,7 +1,8 @@
-"""The settings of one run, including the algorithm.
+"""The settings of one run, including those of its algorithm.
 
 A run's settings have an algorithm, and an algorithm checks a run's settings: so both
-stand here. The algorithms are the modules of `tff_pmc.algorithms`.
+stand here. How an algorithm is built is said in `tff_pmc.algorithms`, which this module
+does not import.
 """
 
 from __future__ import annotations
@@ -11,12 +12,9 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Optional, Protocol
+from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from declared_settings import A_SEED, Registry, SettingError, Settings
+from declared_settings import A_SEED, SettingError, Settings
 from leaf_data.dataset import DATASETS, Dataset
 from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
@@ -32,11 +30,6 @@ from tff_pmc.settings.groups import (
 )
 from tff_pmc.settings.server_settings import ServerSettings
 
-if TYPE_CHECKING:
-    from tff_pmc.algorithms.run_context import RunContext
-    from tff_pmc.algorithms.trainer import Trainer
-    from tff_pmc.clients.client_memory import ClientMemory
-
 GROUPS: dict[str, type[Settings]] = {
     "training": TrainingSettings,
     "server": ServerSettings,
@@ -48,41 +41,24 @@ GROUPS: dict[str, type[Settings]] = {
 """The groups that every run has, by the names of `RunSettings`'s attributes."""
 
 
-class Answers(Protocol):
-    """What answers test examples in the place of the server's model."""
-
-    def answer(self, weights: Any) -> npt.NDArray[np.int64]:
-        """Predicts the label of each test example, [N]."""
-
-
 @dataclasses.dataclass(frozen=True)
-class Algorithm(Settings, abc.ABC):
-    """One way of training a federation; its fields are its settings.
+class AlgorithmSettings(Settings, abc.ABC):
+    """The settings of an algorithm, and what follows from them and the run's others.
 
-    A new one is a subclass in a separate module, registered by name (docs/extend.md).
+    Each algorithm is a subclass of `tff_pmc.algorithms.Algorithm`, which adds how its
+    process is built.
 
     Attributes:
         name: what tables call it.
-        takes_priority: whether each ordering of `--priority` is a separate run.
-        combines: whether it makes one score of several criteria, so that without
-            `--priority` all of them take part, and one alone leaves nothing to do.
         weighs_equally: whether all clients count alike, whatever their criteria.
-        has_step: whether its weights sum to the length of its step, and not to 1.
         one_client_per_pack: whether its process must see each client by itself.
         needs_server_examples: whether it measures models on examples of the server.
-        unused_flags: flags of every run that have no effect on it.
-        search_flags: those of its flags that have no effect unless it searches.
     """
 
     name: ClassVar[str] = ""
-    takes_priority: ClassVar[bool] = False
-    combines: ClassVar[bool] = False
     weighs_equally: ClassVar[bool] = False
-    has_step: ClassVar[bool] = False
     one_client_per_pack: ClassVar[bool] = False
     needs_server_examples: ClassVar[bool] = False
-    unused_flags: ClassVar[tuple[str, ...]] = ()
-    search_flags: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs_classes(self) -> bool:
@@ -90,50 +66,14 @@ class Algorithm(Settings, abc.ABC):
         return False
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses settings of a run that do not go with the algorithm.
-
-        These are a score that does not fit, and a search that it does not allow.
-
-        Raises:
-            SettingError: the message names the flag.
-        """
+        """Raises a `SettingError` if its score does not fit the settings of a run."""
         flag = f"--algorithms={settings.names['algorithm']}"
         score = prefix_errors(flag, self.score, settings)
         prefix_errors(flag, score.over, settings.columns)
-        if settings.adjustment.searches:
-            self.candidates(settings)
-        if settings.counterfactual.kinds:
-            self.counterfactuals(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
         """Returns the criteria it needs with those of `--criteria`; none by default."""
         return ()
-
-    def candidates(self, settings: RunSettings) -> list[Score]:
-        """Returns the scores that an online adjustment searches, in the order of tests.
-
-        Where they do not follow from `--priority`, as the lambdas of `dual`, the search
-        is the algorithm: the command line then searches by default (`best_of_all`).
-
-        Raises:
-            SettingError: there is nothing to search.
-        """
-        raise SettingError(
-            f"--adjustment={settings.adjustment.adjustment} searches orderings, which "
-            f"the algorithm {settings.names['algorithm']} does not have"
-        )
-
-    def counterfactuals(self, settings: RunSettings) -> list[Score]:
-        """Returns the scores whose models are judged as well, that in force first.
-
-        Raises:
-            SettingError: there are none, or the sums do not hold them.
-        """
-        raise SettingError(
-            "--counterfactuals does not go with the algorithm "
-            f"{settings.names['algorithm']}, whose sums give no other weighting's "
-            "model"
-        )
 
     def label(self, settings: RunSettings) -> str:
         """Returns the name that tables give to a run of it."""
@@ -147,29 +87,14 @@ class Algorithm(Settings, abc.ABC):
     def score(self, settings: RunSettings) -> Score:
         """Returns the score in force; a `ValueError` if it misfits the criteria."""
 
-    @abc.abstractmethod
-    def build(self, context: RunContext) -> Trainer:
-        """Builds the trainer of a run's rounds."""
-
-    def memory(self, context: RunContext) -> Optional[ClientMemory]:
-        """Builds what is remembered of clients between rounds; None for nothing."""
-        return None
-
-    def own_answers(self, context: RunContext) -> Optional[Answers]:
-        """Builds what answers in the place of the server's model; None for nothing."""
-        return None
-
 
 def slug(label: str) -> str:
     """Makes the name of a folder of a label: `adafed_weights_only`."""
     return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
 
 
-ALGORITHMS: Registry[type[Algorithm]] = Registry("algorithm", "tff_pmc.algorithms")
-"""The algorithms by name."""
-
-CHOSEN: Mapping[str, Mapping[str, Any]] = {
-    "algorithm": ALGORITHMS,
+CHOSEN: dict[str, Mapping[str, type[Any]]] = {
+    "algorithm": {},  # `tff_pmc.algorithms` puts its registry here.
     "dataset": DATASETS,
     "model": MODELS,
     "selection": SELECTIONS,
@@ -198,7 +123,7 @@ class RunSettings:
     experiment: str
     protocol: str
     names: Mapping[str, str]
-    algorithm: Algorithm
+    algorithm: AlgorithmSettings
     data: Dataset
     model: ModelSettings
     selection: Selection
@@ -226,6 +151,11 @@ class RunSettings:
         """
         both = {"protocol": "paper", **_UNLESS_NAMED, **(inherited or {}), **values}
         names = {flag: both[flag] for flag in CHOSEN}
+        if not CHOSEN["algorithm"]:
+            raise SettingError(
+                f"there is no algorithm {names['algorithm']!r} yet: import "
+                "tff_pmc.algorithms, which registers the algorithms"
+            )
         chosen = [
             prefix_errors(f"--{flag}={name}", CHOSEN[flag].__getitem__, name)
             for flag, name in names.items()

@@ -13,7 +13,7 @@ from typing import Any
 
 from declared_settings import SettingError
 from leaf_data.dataset import DATASETS
-from tff_pmc.algorithms import ALGORITHMS
+from tff_pmc.algorithms import ALGORITHMS, Algorithm
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 from tff_pmc.experiments.experiment import (
     Experiment,
@@ -30,7 +30,6 @@ from tff_pmc.experiments.flags.command import (
 )
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.flag_values import prefix_errors
-from tff_pmc.settings.run_settings import Algorithm
 
 Values = Mapping[str, Any]
 """Values by flag."""

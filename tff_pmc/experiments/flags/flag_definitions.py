@@ -14,6 +14,7 @@ from declared_settings import Setting, SettingError, Settings
 from leaf_data.dataset import Dataset
 from leaf_data.formats import data_files
 from tff_pmc import project_files
+from tff_pmc.algorithms import Algorithm
 from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
@@ -21,7 +22,7 @@ from tff_pmc.models import ModelSettings
 from tff_pmc.selections import Selection
 from tff_pmc.settings.flag_values import check_digits, prefix_errors
 from tff_pmc.settings.papers import PAPERS
-from tff_pmc.settings.run_settings import CHOSEN, GROUPS, Algorithm
+from tff_pmc.settings.run_settings import CHOSEN, GROUPS
 
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beyond the papers"
 """The parts of the help that belong to no paper."""

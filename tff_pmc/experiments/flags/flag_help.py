@@ -14,6 +14,7 @@ from absl import flags
 
 from declared_settings import Setting, SettingError, unknown
 from tff_pmc import criteria, project_files
+from tff_pmc.algorithms import Algorithm
 from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
@@ -21,7 +22,7 @@ from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.experiments.flags.flag_definitions import Section
 from tff_pmc.settings.aggregation_settings import AggregationSettings
 from tff_pmc.settings.papers import PAPERS
-from tff_pmc.settings.run_settings import CHOSEN, Algorithm
+from tff_pmc.settings.run_settings import CHOSEN
 
 _WIDTH = 88
 _SCRIPT = "python run_experiments.py"

@@ -9,10 +9,10 @@ import numpy as np
 from leaf_data.client_ids import ClientNumber
 from tff_pmc import processes
 from tff_pmc._lazy import tff
+from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.record import metrics
-from tff_pmc.record.tables import digits
 
 
 class TestEvaluator:
@@ -49,7 +49,7 @@ class TestEvaluator:
                 data.central_test, num_packs=settings.training.num_packs
             )
         self._single = settings.record.predictions
-        self._own = settings.algorithm.own_answers(context)
+        self._own = algorithm_of(settings).own_answers(context)
         if self._single or self._own:
             self._compute = processes.build_federated_prediction(
                 context.model, self.examples.num_examples
@@ -100,7 +100,7 @@ class TestEvaluator:
             names = self._metrics.type_signature.result.member
             return dict.fromkeys(tff.structure.name_list(names))
         found = self._metrics(weights, self._metric_packs)
-        return dict(zip(found, digits([*found.values()])))
+        return dict(zip(found, metrics.digits([*found.values()])))
 
     def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.

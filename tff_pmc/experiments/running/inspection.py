@@ -13,6 +13,7 @@ import leaf_data
 from declared_settings import SettingError
 from leaf_data.client_ids import ClientNumber
 from tff_pmc import criteria as criteria_lib
+from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.processes.arguments import failure_named, initial_weights, probe_criteria
@@ -128,7 +129,7 @@ def _measure(
         probe_criteria(found, context.model, weights, spec, named)
         with tqdm(cohorts, desc=words, unit="cohort") as shown:
             return [_from_data(context, chosen) for chosen in shown]
-    rounds = context.settings.algorithm.build(context)
+    rounds = algorithm_of(context.settings).build(context)
     measured = []
     with Runtime(**engine):
         state = rounds.initialize()

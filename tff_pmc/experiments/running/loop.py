@@ -14,6 +14,7 @@ from absl import logging
 
 import leaf_data
 from leaf_data.pixels import NO_PIXELS
+from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
@@ -65,7 +66,7 @@ def run(
         if folder.finished:
             _warn_of_new_callbacks(folder, callbacks, "is finished")
             return
-        trainer = settings.algorithm.build(context)
+        trainer = algorithm_of(settings).build(context)
         evaluator = TestEvaluator(context)
         state, rounds_before = folder.load(trainer.initialize())
         if rounds_before:
