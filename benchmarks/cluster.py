@@ -189,7 +189,7 @@ class Runs:
         tff.framework.set_default_context(self.running.context)
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
-            elsewhere = self.running.engine.runs_elsewhere(sweep.run_job)
+            elsewhere = self.running.engine.remote_runner(sweep.run_job)
             sweep.run_all(self.settings, load, folder, run=elsewhere)
             seconds = time.perf_counter() - begun
         return seconds / len(self.settings), None

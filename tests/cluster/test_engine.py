@@ -93,14 +93,16 @@ def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
 
 def test_equal_training_packs_are_not_sent_again(installed, process, digits, sent):
     """They are other objects."""
-    from tff_pmc.cluster import travel
+    from tff_pmc.cluster import pack_encoding
 
     examples = dataclasses.replace(digits, x=255 - digits.x)  # Sent by no test.
 
     def one_round():
         sent.clear()
         process.next(process.initialize(), tff_pmc.pack(examples, (0, 3)))
-        return sum(travel.num_bytes(part) for pack in packs_of(sent) for part in pack)
+        return sum(
+            pack_encoding.num_bytes(part) for pack in packs_of(sent) for part in pack
+        )
 
     first = installed("cluster", one_round)
     inputs = sum(digits.client(k)["x"].nbytes for k in (0, 3))
@@ -137,9 +139,9 @@ def test_workers_read_the_packs_of_a_store(
 
     of_arrays = installed("local", lambda: rounds(digits))
     assert_same_bits(of_arrays, installed("local", lambda: rounds(store[0])))
-    kept = len(cluster.engine.packs.held)
+    kept = len(cluster.engine.packs.placed)
     assert_same_bits(of_arrays, installed("cluster", lambda: rounds(store[0])))
-    assert not packs_of(sent) and len(cluster.engine.packs.held) == kept
+    assert not packs_of(sent) and len(cluster.engine.packs.placed) == kept
 
 
 def test_a_worker_without_the_store_or_with_another_is_named_before_the_round(
@@ -190,7 +192,7 @@ def kill_one_that_works(client, number, killed):
     deadline = time.monotonic() + 600
     while not killed and time.monotonic() < deadline:
         for worker, keys in client.processing().items():
-            if any("sum_of_pack" in str(key) for key in keys):
+            if any("sum_pack" in str(key) for key in keys):
                 # Asked now: one that was lost before has another process.
                 for pid in client.run(os.getpid, workers=[worker]).values():
                     os.kill(pid, number)
@@ -229,7 +231,7 @@ def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
     assert said and "attempt 2 of 5" in said[0]
     client.wait_for_workers(WORKERS, timeout=600)
     assert_same_bits(undisturbed, installed("cluster", one_round))
-    held = cluster.engine.packs.held.values()
+    held = cluster.engine.packs.placed.values()
     assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.
 
 
@@ -264,7 +266,7 @@ def test_a_call_that_waits_is_cancelled(cluster):
 
     from tensorflow.python.eager import cancellation
 
-    from tff_pmc.runtime.pack_sums import cancelled_by
+    from tff_pmc.runtime.pack_sums import allow_cancellation
 
     manager = cancellation.CancellationManager()
 
@@ -272,7 +274,7 @@ def test_a_call_that_waits_is_cancelled(cluster):
         manager.start_cancel()
         await asyncio.Event().wait()
 
-    with cancelled_by(manager), pytest.raises(CancelledError):
+    with allow_cancellation(manager), pytest.raises(CancelledError):
         cluster.engine.connection.call(wait_for_ever)
 
 
@@ -349,11 +351,11 @@ def test_a_worker_that_is_not_fit_is_named(
         lambda: ClusterConnection(other),
         *("the worker tls://127.0.0.1:", "another number of threads than 7"),
     )
-    terms = tasks.terms_of(dask_cluster.threads)
+    terms = tasks.local_environment(dask_cluster.threads)
     edited = f"{terms.tff_pmc[:-2]}x)"  # The same version, and other code.
     for name, asked in (("tensorflow", "tensorflow 0.1"), ("tff_pmc", edited)):
         wanted = terms._replace(**{name: asked})
-        monkeypatch.setattr(tasks, "terms_of", lambda _, wanted=wanted: wanted)
+        monkeypatch.setattr(tasks, "local_environment", lambda _, wanted=wanted: wanted)
         assert_one_line(
             ClusterSettingError,
             lambda: ClusterConnection(dask_cluster),

@@ -127,11 +127,13 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     from tff_pmc.cluster import spread_runs
 
     folder = str(tmp_path)
-    path, wrong = spread_runs.leave_a_file(folder, "")
-    assert not wrong and spread_runs._comes(path, 0)
-    assert not spread_runs._comes(f"{path}er", 0)
-    assert "--data_dir" in spread_runs.leave_a_file(folder, str(tmp_path / "none"))[1]
-    assert "cannot be written" in spread_runs.leave_a_file(f"{path}/no", "")[1]
+    path, wrong = spread_runs.write_probe_file(folder, "")
+    assert not wrong and spread_runs._wait_for_file(path, 0)
+    assert not spread_runs._wait_for_file(f"{path}er", 0)
+    assert (
+        "--data_dir" in spread_runs.write_probe_file(folder, str(tmp_path / "none"))[1]
+    )
+    assert "cannot be written" in spread_runs.write_probe_file(f"{path}/no", "")[1]
 
     def hide(name):
         import tensorflow  # Whose import looks for folders.
@@ -187,7 +189,7 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
         def exception(self):
             return InUseError("--output_dir=x is in use: another run writes into it")
 
-    found = spread_runs._lost(None, Failed(), None)
+    found = spread_runs._lost_run_error(None, Failed(), None)
     assert isinstance(found, LostRunError)
     assert "x is in use" in str(found) and str(found).endswith(", and --resume")
 
@@ -200,10 +202,10 @@ def test_a_worker_of_another_version_that_comes_late_ends_the_command_in_one_lin
         status = "error"
 
         def exception(self):
-            return tasks.TermsError("it has tensorflow 1")
+            return tasks.EnvironmentMismatchError("it has tensorflow 1")
 
     with pytest.raises(EngineError, match="a worker cannot be used: it has tensorfl"):
-        spread_runs._lost(None, Failed(), None)
+        spread_runs._lost_run_error(None, Failed(), None)
 
 
 def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
@@ -235,13 +237,13 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         read = driver(Settings())
         job = sweep.Job(Settings(), "out", files=read.origin.files)
         sent = to_bytes((content, driver))  # A call's own name, as `make_runs` has it.
-        found = spread_runs._data(sent, job)
+        found = spread_runs._load_data(sent, job)
         assert found.origin.files == (("file", content),)
-    assert spread_runs._data(sent, job) is found  # It is read once.
+    assert spread_runs._load_data(sent, job) is found  # It is read once.
     path.write_text("newer")
-    spread_runs._loaded.clear()
+    spread_runs._data_by_job.clear()
     with pytest.raises(DataError, match="a worker sees other files in"):
-        spread_runs._data(sent, job)
+        spread_runs._load_data(sent, job)
 
 
 def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
@@ -262,12 +264,12 @@ def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     ):
         path.write_text("A = 1")
         importlib.import_module(name)  # The driver's.
-        spread_runs._import(name, plugin_sha256(name))
+        spread_runs._import_plugin(name, plugin_sha256(name))
         path.write_text("A = 2")
         with pytest.raises(ClusterSettingError, match="has imported another module"):
-            spread_runs._import(name, plugin_sha256(name))
+            spread_runs._import_plugin(name, plugin_sha256(name))
         path.write_text("A = 1")
-        spread_runs._import(name, plugin_sha256(name))
+        spread_runs._import_plugin(name, plugin_sha256(name))
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tff_pmc._lazy import tf, tff
-from tff_pmc.models.trained_model import in_order_of_model, save_model
-from tff_pmc.models.weights_file import with_weights
+from tff_pmc.models.model_folder import order_arrays, save_model
+from tff_pmc.models.weights_file import with_initial_weights
 
 INPUTS = 3
 
@@ -131,7 +131,7 @@ COPIED = {
 def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
     """As docs/start.md has it, whatever is frozen."""
     from tff_pmc.models.tff_types.keras_models import as_functional
-    from tff_pmc.models.tff_types.packed_model import output_on
+    from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
 
     keras_model = COPIED[kind]()
     x = np.random.default_rng(0).normal(size=(5, INPUTS)).astype(np.float32)
@@ -142,7 +142,9 @@ def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
         for w in keras_model.weights
     ]
     model = as_functional(model_fn_of(keras_model))
-    np.testing.assert_allclose(output_on(model, x)[0], scores, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        evaluate_initial_model(model, x)[0], scores, rtol=1e-5, atol=1e-6
+    )
     # A step of training: what is not frozen moves.
     trainable, others = model.initial_weights
     trained = tuple(w + np.float32(0.5) for w in trainable)
@@ -154,8 +156,8 @@ def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
     another.set_weights(list(arrays.values()))
     for now, earlier, is_frozen in zip(another.get_weights(), before, frozen):
         np.testing.assert_array_equal(now, earlier if is_frozen else earlier + 0.5)
-    served = with_weights(model, [*trained, *others])
-    (expected,) = output_on(served, x)
+    served = with_initial_weights(model, [*trained, *others])
+    (expected,) = evaluate_initial_model(served, x)
     saved = tf.saved_model.load(str(tmp_path / "saved_model"))
     found = saved.signatures["serving_default"](x=tf.constant(x))["scores"]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
@@ -163,7 +165,7 @@ def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
     by_name = dict(sorted(arrays.items()))
     for named in (arrays, by_position, by_name):
         for array, value in zip(
-            in_order_of_model(model, named), [*trained, *others], strict=True
+            order_arrays(model, named), [*trained, *others], strict=True
         ):
             np.testing.assert_array_equal(array, value)
 

@@ -46,7 +46,7 @@ def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
 def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
     """Also where a function makes a functional model; all else is refused by name."""
     from tff_pmc.models.tff_types.keras_models import as_functional
-    from tff_pmc.models.tff_types.packed_model import output_on
+    from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
     from tff_pmc.processes.evaluation import num_scores
 
     layers = tf.keras.layers
@@ -60,7 +60,7 @@ def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
         model = as_functional(
             lambda spec=given: tff.learning.models.from_keras_model(inner, loss, spec)
         )
-        found, mean = output_on(model, x, y)
+        found, mean = evaluate_initial_model(model, x, y)
         np.testing.assert_allclose(found, scores, rtol=1e-6)
         logs = np.log(np.exp(scores).sum(1)) - scores[np.arange(2), y]
         np.testing.assert_allclose(mean, logs.mean(), rtol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 
 from leaf_data.errors import DataError
 from leaf_data.formats.data_files import sha256
-from tff_pmc.models.weights_file import with_weights_of
+from tff_pmc.models.weights_file import load_initial_weights
 
 MODEL = [np.zeros((2, 3), np.float32), np.zeros(3, np.float32)]
 A, B = np.arange(6.0).reshape(2, 3), np.arange(3.0)
@@ -22,7 +22,7 @@ class Model:
 
 def read_like(path, arrays):
     model = Model(arrays)
-    trainable, others = with_weights_of(model, path, sha256(path)).initial_weights
+    trainable, others = load_initial_weights(model, path, sha256(path)).initial_weights
     assert (len(trainable), len(others)) == (len(arrays) - 1, 1)
     assert model.initial_weights[0] is not trainable
     return [*trainable, *others]
@@ -83,4 +83,4 @@ def test_what_is_no_file_of_arrays_is_named(tmp_path, content):
 
 def test_a_file_that_has_changed_is_named(saved):
     with pytest.raises(DataError, match="w.npz has changed since the run was set up"):
-        with_weights_of(Model(MODEL), saved(A, B), "9f")
+        load_initial_weights(Model(MODEL), saved(A, B), "9f")

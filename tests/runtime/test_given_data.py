@@ -54,28 +54,28 @@ REFUSED = {
     "arrays are no packs": (
         "packs",
         lambda examples, _: [examples.client(k)["x"] for k in range(2)],
-        FIRST + r"must be a tf.data.Dataset .* is a ndarray; tff_pmc.pack ",
+        FIRST + r"must be a tf.data.Dataset .*; got ndarray; tff_pmc.pack ",
     ),
     "nor is a batch": (
         "packs",
         lambda _, dataset: [dataset.batch(2)],
-        FIRST + f"is a dataset of {BATCH}, and must be one of {PACK}; tff_pmc.pack ",
+        FIRST + f"is a dataset of {BATCH}; it must be one of {PACK}; tff_pmc.pack ",
     ),
     "a pack is no batch": (
         "batches",
         lambda examples, _: tff_pmc.pack(examples, [0, 1]),
-        FIRST + f"is a dataset of {PACK}, and must be one of {BATCH}; packs are for .* "
+        FIRST + f"is a dataset of {PACK}; it must be one of {BATCH}; packs are for .* "
         "a functional model",
     ),
     "floats of another shape": (
         "batches",
         lambda _, dataset: [dataset.batch(2).map(lambda x, y: (x[:, :2] / 255, y))],
-        r"of <float(32|64)\[\?,2,4\],int32\[\?\]>, and must",
+        r"of <float(32|64)\[\?,2,4\],int32\[\?\]>; it must",
     ),
     "another structure": (
         "batches",
         lambda _, dataset: [dataset.batch(2).map(lambda x, y: {"pixels": x})],
-        r"of <pixels=uint8\[\?,4,4\]>, and must",
+        r"of <pixels=uint8\[\?,4,4\]>; it must",
     ),
     "one client is a list of one": (
         "batches",
@@ -111,8 +111,8 @@ def test_what_a_round_gives_is_no_state(processes, refused, dataset):
     refused(
         "batches",
         data,
-        "^state must have the members global_model_weights, .*; it has 2; "
-        "a round gives two values: state, metrics =",
+        "^state must have the members global_model_weights, .*; it has 2 members; "
+        "a round returns two values: state, metrics =",
         state=process.next(process.initialize(), data),
     )
 
@@ -141,7 +141,7 @@ def test_values_at_clients_that_are_no_datasets(worker, assert_one_line):
     assert_one_line(
         WrongDataError,
         lambda: add([{"a": 1, "b": 2}, {"a": 1}]),
-        "the argument[1] must have the members a, b; it has those of a",
+        "the argument[1] must have the members a, b; it has the members a",
     )
 
 

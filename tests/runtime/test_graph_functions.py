@@ -14,15 +14,15 @@ def compiled(monkeypatch):
     """The federated computations that are compiled, one after another."""
     from tff_pmc.runtime import local
 
-    found, real = [], local.RoundForm
+    found, real = [], local.MapReduceComputation
 
     def counted(computation, *more):
         if computation.type_signature.parameter is not None:  # No initial state.
             found.append(computation)
         return real(computation, *more)
 
-    monkeypatch.setattr(local, "RoundForm", counted)
-    monkeypatch.setattr(local.LocalEngine, "_last", collections.OrderedDict())
+    monkeypatch.setattr(local, "MapReduceComputation", counted)
+    monkeypatch.setattr(local.LocalEngine, "_cache", collections.OrderedDict())
     return found
 
 
@@ -69,7 +69,7 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
     with Runtime("local"):
         assert_same_bits(second, rounds(build(seed=1)))
         assert len(compiled) == 1  # Another engine has it, too.
-        local.LocalEngine._last.clear()
+        local.LocalEngine._cache.clear()
         assert_same_bits(second, rounds(build(seed=1)))
     assert len(compiled) == 2
     kernels = [
@@ -128,9 +128,9 @@ def test_few_are_kept(compiled):
 
         return total
 
-    numbers = [*range(local._KEPT + 2), 0]  # The first is not kept until the end.
+    numbers = [*range(local._CACHE_SIZE + 2), 0]  # The first is not kept until the end.
     with Runtime("local") as running:
         for number in numbers:
             assert adding(number)([1, 2]) == 3 + 2 * number
-        assert len(running.engine._last) == local._KEPT
+        assert len(running.engine._cache) == local._CACHE_SIZE
     assert len(compiled) == len(numbers)

@@ -159,12 +159,12 @@ def test_what_is_of_another_type_is_refused_by_name(local, summed):
     sums = summed(total)
     assert sums([[1, 2], [3]]) == 6
     for clients, message in (
-        (3, r" must be a list .* and is a int"),
+        (3, r" must be a list .*; got int"),
         ([3], r"\[0\] must be a tf.data.Dataset or a list .* is a int"),
-        ([[1, "a"]], r"\[0\]\[1\] is no int32"),
-        ([[1, [2]]], r"\[0\]\[1\] is no int32: its shape is \(1,\)"),
-        ([[1.5]], r"\[0\]\[0\] is no int32: 1.5"),
-        ([[1, 2**40]], r"\[0\]\[1\] is no int32: 1099511627776"),
+        ([[1, "a"]], r"\[0\]\[1\] is not of type int32"),
+        ([[1, [2]]], r"\[0\]\[1\] is not of type int32: its shape is \(1,\)"),
+        ([[1.5]], r"\[0\]\[0\] is not of type int32: 1.5"),
+        ([[1, 2**40]], r"\[0\]\[1\] is not of type int32: 1099511627776"),
     ):
         with pytest.raises(TypeError, match=f"the argument{message}"):
             sums(clients)
@@ -192,7 +192,7 @@ def test_a_number_is_no_text(local, given):
     def same(text):
         return text
 
-    with pytest.raises(TypeError, match="the argument is no str"):
+    with pytest.raises(TypeError, match="the argument is not of type str"):
         same(given)
 
 
@@ -201,7 +201,7 @@ def test_a_label_is_looked_for_only_where_a_dataset_has_labels():
     from tff_pmc.runtime import context
 
     dataset = tf.data.Dataset.from_tensors({"pixels": [0.0], "label": [7]})
-    assert context._who_has(7, [dataset]) == "a client"
+    assert context._client_with_label(7, [dataset]) == "a client"
 
 
 def test_variables_begin_anew_and_are_a_computations_own(local):
@@ -270,10 +270,12 @@ def test_an_unknown_engine_is_named():
     from tff_pmc.runtime import Runtime
 
     with pytest.raises(
-        ValueError, match="engine must be one of local, worker, cluster; got gpu"
+        ValueError, match="engine must be one of local, worker, cluster; got 'gpu'"
     ):
         Runtime("gpu")
-    with pytest.raises(ValueError, match="cluster needs engine='cluster', got l"):
+    with pytest.raises(
+        ValueError, match="cluster needs engine='cluster'; got engine='local'"
+    ):
         Runtime(cluster="tls://here:1")
 
 
@@ -282,13 +284,13 @@ def test_the_thread_that_tunes_data_is_not_begun():
     from tensorflow.core.framework import dataset_options_pb2
 
     from tff_pmc.runtime import values
-    from tff_pmc.runtime.pack_sums import variant_of
+    from tff_pmc.runtime.pack_sums import to_variant_tensor
 
     sequence = tff.SequenceType(np.int64)
     given = tf.data.Dataset.range(3).batch(2).unbatch()
     for value in (given, [1, 2]):
         (data,) = values.to_tensors(value, sequence, "the data")
-        raw = tf.raw_ops.GetOptions(input_dataset=variant_of(data)).numpy()
+        raw = tf.raw_ops.GetOptions(input_dataset=to_variant_tensor(data)).numpy()
         options = dataset_options_pb2.Options.FromString(raw)
         assert not options.autotune_options.enabled
         assert options.autotune_options.HasField("enabled")

@@ -20,7 +20,7 @@ from tff_pmc._lazy import tf, tff
     ],
 )
 def test_the_tree_follows_from_the_number_of_packs(count, tree):
-    from tff_pmc.runtime.pack_sums import merged_in_tree
+    from tff_pmc.runtime.pack_sums import merge_in_tree
 
     waiting = []  # Each is merged as soon as its neighbour is there.
 
@@ -35,7 +35,7 @@ def test_the_tree_follows_from_the_number_of_packs(count, tree):
         waiting[waiting.index(b)] = f"({a}+{b})"
         return f"({a}+{b})"
 
-    assert merged_in_tree(leaves(), merge) == tree and waiting == [tree]
+    assert merge_in_tree(leaves(), merge) == tree and waiting == [tree]
 
 
 def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
@@ -81,10 +81,10 @@ def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
         ([1, 2, wrong], merge_is_cancelled),
     ):
         with pytest.raises(ValueError, match="a negative value"):
-            local._sum_at_once(work, iter(items), merge)
+            local._sum_concurrently(work, iter(items), merge)
     for items, merge in (([cancelled, cancelled], max), ([1, 2], merge_is_cancelled)):
         with pytest.raises(tf.errors.CancelledError):
-            local._sum_at_once(work, iter(items), merge)
+            local._sum_concurrently(work, iter(items), merge)
 
 
 def test_graphs_of_two_processes_may_have_functions_of_the_same_names():

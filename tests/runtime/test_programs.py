@@ -71,7 +71,7 @@ def test_two_who_call_at_once_compile_once(monkeypatch, add):
         return lambda argument: sum(argument)
 
     monkeypatch.setattr(engine, "_compile", compile_slowly)
-    monkeypatch.setattr(engine, "_last", collections.OrderedDict())
+    monkeypatch.setattr(engine, "_cache", collections.OrderedDict())
     found = []
     calls = [
         threading.Thread(target=lambda: found.append(engine.run(add, [1, 2])))

@@ -205,7 +205,7 @@ def test_a_namespace_without_a_loopback_is_refused():
         "from tff_pmc.runtime import worker_host\n"
         "def refuse(*_): raise PermissionError(1, 'no loopback here')\n"
         "worker_host.fcntl.ioctl = worker_host._LIBC.unshare = refuse\n"
-        "print(worker_host.refused_namespace())"
+        "print(worker_host.namespace_error())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "no loopback here" in done.stdout, done.stderr

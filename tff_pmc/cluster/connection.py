@@ -22,7 +22,7 @@ WORKERS_SECONDS = 30
 # One class only from Python 3.11 on.
 TIMEOUTS = (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
-LOSSES = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
+WORKER_LOSS_ERRORS = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
 """What Dask raises when data or a connection went with a worker."""
 
 _CONNECT_SECONDS = 10
@@ -55,13 +55,13 @@ class ClusterConnection:
         options.check()
         self._check_cancelled = check_cancelled
         self.address, self._timeout = options.address, options.timeout
-        self.terms = tasks.terms_of(options.threads)
+        self.environment = tasks.local_environment(options.threads)
         self._stores: set[tuple[str, str]] = set()  # What the workers see.
         self._cluster: Any = None
         self.client: Any = None
         try:
             self._connect(options)
-            self.ask(tasks.check_versions, self.terms)
+            self.run_on_workers(tasks.check_versions, self.environment)
         except BaseException:
             self.close()
             raise
@@ -72,23 +72,23 @@ class ClusterConnection:
             return sorted(self.call(self.client.scheduler.identity)["workers"])
         except (KeyError, OSError) as error:  # The client is closed.
             self._check_cancelled()
-            raise self.lost("the scheduler is gone") from error
+            raise self.lost_error("the scheduler is gone") from error
 
     def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
         """Waits until there is a worker, or raises a `ClusterError`."""
-        self.look()
+        self.check_scheduler()
         try:
             wait = self.client.wait_for_workers
             self.call(wait, 1, timeout=seconds, limit=seconds + self._timeout)
         except (Exception, asyncio.CancelledError) as error:
             self._check_cancelled()
-            raise self.lost(f"no worker is left ({one_line(error)})") from error
+            raise self.lost_error(f"no worker is left ({one_line(error)})") from error
 
-    def lost(self, reason: str) -> ClusterError:
+    def lost_error(self, reason: str) -> ClusterError:
         """Makes an error of this cluster with the reason."""
         return ClusterError(f"--cluster={self.address}: {reason}")
 
-    def look(self) -> None:
+    def check_scheduler(self) -> None:
         """Raises a `ClusterError` where the scheduler does not answer in time.
 
         One that is stopped keeps its connections: a call without a limit would wait.
@@ -98,7 +98,7 @@ class ClusterConnection:
                 self.client.scheduler.identity, callback_timeout=self._timeout
             )
         except TIMEOUTS as error:
-            raise self.lost(
+            raise self.lost_error(
                 f"the scheduler did not answer for {self._timeout:g} seconds"
             ) from error
         except Exception:  # The connection is closed, which all calls see.
@@ -142,7 +142,7 @@ class ClusterConnection:
                 self._check_cancelled()
                 check()
                 if time.monotonic() > deadline:
-                    self.look()
+                    self.check_scheduler()
                     raise TimeoutError(f"no answer for {limit:g} seconds")
         except BaseException:
             future.cancel()
@@ -217,13 +217,13 @@ class ClusterConnection:
                     distributed.wait(futures, _LOOK_SECONDS, "FIRST_COMPLETED")
             except TIMEOUTS:
                 self._check_cancelled()
-                self.look()
+                self.check_scheduler()
         return done
 
     def check_store(self, path: str, digest: str) -> None:
         """Refuses a worker that sees no such store, once for each store."""
         if (path, digest) not in self._stores:
-            self.ask(tasks.check_store, path, digest)
+            self.run_on_workers(tasks.check_store, path, digest)
             self._stores.add((path, digest))
 
     def close(self) -> None:
@@ -279,7 +279,9 @@ class ClusterConnection:
                 f"{WORKERS_SECONDS} seconds"
             ) from error
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def run_on_workers(
+        self, function: Callable[..., Any], *arguments: Any
+    ) -> dict[str, Any]:
         """Calls a function on each worker; returns the results, by its address.
 
         What the function raises there is wrong with the worker: it is raised here, as
@@ -289,7 +291,7 @@ class ClusterConnection:
             found = self.call(self.client.run, function, *arguments, on_error="return")
         except TIMEOUTS as error:
             words = f"a worker did not answer for {self._timeout:g} seconds"
-            raise self.lost(words) from error
+            raise self.lost_error(words) from error
         results = {}
         for worker, result in found.items():
             if not isinstance(result, Exception):

@@ -21,12 +21,20 @@ from absl import logging
 from leaf_data.examples import StorePart
 from tff_pmc.clients.stored_packs import StoredPack
 from tff_pmc.cluster import spread_runs, tasks
-from tff_pmc.cluster.connection import LOSSES, ClusterConnection, ClusterError
+from tff_pmc.cluster.connection import (
+    WORKER_LOSS_ERRORS,
+    ClusterConnection,
+    ClusterError,
+)
 from tff_pmc.cluster.options import LOCAL, ClusterOptions
-from tff_pmc.cluster.placed_packs import PacksOnWorkers
+from tff_pmc.cluster.worker_packs import PacksOnWorkers
 from tff_pmc.runtime.local import LocalEngine
-from tff_pmc.runtime.pack_sums import PackGraphs, cancelling, merged_in_tree
-from tff_pmc.runtime.round_form import SumPacks
+from tff_pmc.runtime.map_reduce import SumPacks
+from tff_pmc.runtime.pack_sums import (
+    PackGraphs,
+    current_cancellation_manager,
+    merge_in_tree,
+)
 
 ATTEMPTS = 5
 """How often a round's sums are made before the cluster is given up."""
@@ -48,12 +56,12 @@ class ClusterEngine(LocalEngine):
             cluster = ClusterOptions(cluster)
         self._options = cluster
         self.connection = ClusterConnection(cluster, _raise_if_cancelled)
-        self._last = collections.OrderedDict()  # They are bound to this cluster.
+        self._cache = collections.OrderedDict()  # They are bound to this cluster.
         self.packs = PacksOnWorkers(self.connection)  # They serve all computations.
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
         self._record("clients")
 
-    def shares_runs(self, number: int) -> bool:
+    def spreads_runs(self, number: int) -> bool:
         """Returns whether so many runs are made by the workers, each by one worker."""
         shares = self._options.spreads_runs(number, len(self.connection.workers()))
         self._record("runs" if shares else "clients")
@@ -67,7 +75,7 @@ class ClusterEngine(LocalEngine):
             self.connection.check_store(stored.path, stored.digest)
         spread_runs.check_folders(self.connection, output_dir, data_dir)
 
-    def runs_elsewhere(self, run: Callable[..., None]) -> Callable[..., Any]:
+    def remote_runner(self, run: Callable[..., None]) -> Callable[..., Any]:
         """Returns what makes jobs by `run(job, data)` on the workers; see `sweep`."""
         return functools.partial(spread_runs.make_runs, self.connection, run)
 
@@ -77,10 +85,12 @@ class ClusterEngine(LocalEngine):
         self.connection.close()
 
     def _record(self, spread: str) -> None:
-        self.context.recorded = tasks.recorded(spread, self.connection.terms.threads)
+        self.context.recorded = tasks.engine_record(
+            spread, self.connection.environment.threads
+        )
 
     def _sum_packs(self, graphs: PackGraphs) -> SumPacks:
-        return _Computation(self.packs, self._one_at_a_time, graphs)
+        return _Computation(self.packs, self._lock, graphs)
 
 
 class _LostError(Exception):
@@ -95,7 +105,7 @@ class _Computation:
     ) -> None:
         self._graphs = tasks.to_bytes(graphs)
         self._on_workers: dict[str, Any] = {}  # Each worker's copy of the graphs.
-        self._packs, self._one_at_a_time = packs, one_at_a_time
+        self._packs, self._lock = packs, one_at_a_time
         self._connection = packs.connection
 
     def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
@@ -104,15 +114,15 @@ class _Computation:
         Tasks that are lost alone are Dask's to make again.
         """
         found, arrays = list(packs), [tensor.numpy() for tensor in sent]
-        with self._one_at_a_time:
+        with self._lock:
             for attempt in range(1, ATTEMPTS + 1):
                 self._connection.wait_for_a_worker()
                 try:
-                    with _losses():
+                    with _detect_worker_loss():
                         total = self._attempt(found, arrays)
                         if total.status == "finished":
                             return list(map(tf.constant, self._gather(total)))
-                    _raise_of(total)
+                    _raise_failure(total)
                 except _LostError as error:
                     reason = error
                 if attempt < ATTEMPTS:
@@ -125,7 +135,7 @@ class _Computation:
                     )
                     time.sleep(_RETRY_SECONDS)
                     self._packs.trim()
-        raise self._connection.lost(
+        raise self._connection.lost_error(
             f"workers were lost in each of {ATTEMPTS} attempts to make one round's "
             f"sums ({reason})"
         )
@@ -136,7 +146,7 @@ class _Computation:
         begun: list[Any] = []
 
         def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-            fixed = connection.terms, self._on_workers[worker]
+            fixed = connection.environment, self._on_workers[worker]
             begun.append(connection.submit(worker, function, *fixed, *arguments))
             return begun[-1], worker
 
@@ -155,14 +165,14 @@ class _Computation:
             sums = {
                 number: submit(
                     pack.worker,
-                    tasks.sum_of_pack,
+                    tasks.sum_pack,
                     pack.future,
                     copies[pack.worker],
                     number,
                 )
                 for number, pack in self._packs.place(packs, workers)
             }
-            total, _ = merged_in_tree((sums[n] for n in range(len(packs))), merged)
+            total, _ = merge_in_tree((sums[n] for n in range(len(packs))), merged)
             connection.first_done([total])
         except BaseException:
             with contextlib.suppress(Exception):
@@ -184,22 +194,22 @@ class _Computation:
 
 
 @contextlib.contextmanager
-def _losses() -> Iterator[None]:
+def _detect_worker_loss() -> Iterator[None]:
     """Distinguishes the loss of a worker from other errors."""
     try:
         yield
-    except LOSSES as error:
+    except WORKER_LOSS_ERRORS as error:
         _raise_if_cancelled()
         raise _LostError(f"{type(error).__name__} {error}".strip()) from error
 
 
 def _raise_if_cancelled() -> None:
-    manager = cancelling()
+    manager = current_cancellation_manager()
     if manager is not None and manager.is_cancelled:
         raise CancelledError("the call was cancelled")
 
 
-def _raise_of(total: Any) -> None:
+def _raise_failure(total: Any) -> None:
     """Raises what became of a sum that is not there."""
     from distributed.scheduler import KilledWorker
 
@@ -208,7 +218,7 @@ def _raise_of(total: Any) -> None:
     error = total.exception()
     if isinstance(error, (KilledWorker, CancelledError)):
         raise _LostError("it died of a task") from error
-    if isinstance(error, tasks.TermsError):
+    if isinstance(error, tasks.EnvironmentMismatchError):
         raise ClusterError(f"a worker cannot be used: {error}") from error
     raise error
 

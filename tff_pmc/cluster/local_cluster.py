@@ -40,7 +40,7 @@ _CONFIG = {
 }
 CLOSE_SECONDS = 5
 _POLL_SECONDS = 0.02
-_SECONDS = 300  # For what hangs. Workers take 2 to 8, under load many times that.
+_START_SECONDS = 300  # For what hangs. Workers take 2 to 8, under load many times that.
 
 
 def start(
@@ -62,9 +62,9 @@ def start(
 
     # Read whenever a worker is lost, so it has to stay set. One that takes longer to
     # start anew, 15 seconds by default, is ended for good.
-    dask.config.set({"distributed.deploy.lost-worker-timeout": f"{_SECONDS}s"})
+    dask.config.set({"distributed.deploy.lost-worker-timeout": f"{_START_SECONDS}s"})
     config = {**_CONFIG, "distributed.scheduler.worker-ttl": f"{timeout}s"}
-    with dask.config.set(config), _interrupts_blocked():
+    with dask.config.set(config), _block_interrupts():
         cluster = distributed.LocalCluster(
             n_workers=0,
             threads_per_worker=1,
@@ -80,16 +80,17 @@ def start(
         cluster.scale(workers or CPU_COUNT)
         try:
             # With `n_workers` it would wait for ever for one that cannot be started.
-            cluster.wait_for_workers(workers or CPU_COUNT, _SECONDS)
+            cluster.wait_for_workers(workers or CPU_COUNT, _START_SECONDS)
         except Exception as error:
             # What they were about to do is given up, which Dask would log.
             logging.getLogger("asyncio").setLevel(logging.CRITICAL)
             with contextlib.suppress(Exception):
                 cluster.close(timeout=1)
             raise ClusterSettingError(
-                f"--cluster=local: its workers did not start in {_SECONDS} seconds: is "
-                "/dev/shm, or the memory, full? Is the code of the script, which they "
-                'import, under `if __name__ == "__main__":`?'
+                "--cluster=local: its workers did not start within "
+                f"{_START_SECONDS} seconds: check that memory and /dev/shm are not "
+                "full, and put the script's code under "
+                '`if __name__ == "__main__":`, because workers import it'
             ) from error
         return cluster
 
@@ -119,7 +120,7 @@ def _kill_worker(nanny: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
+def _block_interrupts() -> Iterator[None]:
     """Blocks Ctrl-C in the threads that begin meanwhile, and in what they start.
 
     The terminal also sends it to the workers: they end when this process ends them.

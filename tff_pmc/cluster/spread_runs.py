@@ -29,14 +29,14 @@ from tff_pmc.record.same_run import PLUGINS
 
 _LOOK_SECONDS = 1  # How often to look whether a run is still wanted.
 
-_loaded: dict[Any, Any] = {}  # Of a worker: what loads data, the last it was sent.
-_plugins: dict[str, str] = {}  # What a worker has imported, and its sha256.
+_data_by_job: dict[Any, Any] = {}  # Of a worker: what loads data, the last it was sent.
+_sha256_by_plugin: dict[str, str] = {}  # What a worker has imported, and its sha256.
 # A run installs its context for the whole process, which may have several threads.
-_one_at_a_time = threading.Lock()
+_run_lock = threading.Lock()
 
 
 def run_on_worker(
-    terms: tasks.Terms,
+    terms: tasks.WorkerEnvironment,
     plugins: Sequence[tuple[str, str]],
     directory: str,
     load: bytes,
@@ -50,28 +50,28 @@ def run_on_worker(
     if plugins and directory not in sys.path:
         sys.path.insert(0, directory)
     for plugin in plugins:
-        _import(*plugin)
+        _import_plugin(*plugin)
     from tff_pmc.runtime import Runtime
 
     run, job = tasks.from_bytes(run_and_job)
     # A worker before this one may have begun it.
     job = job._replace(resume=True, title=None)
-    with _one_at_a_time:
+    with _run_lock:
         PLUGINS.clear()
         PLUGINS.update(plugins)
-        data = _data(load, job)
-        with Runtime("local") as running, _ending_if_unwanted():
-            running.context.recorded = tasks.recorded("runs", terms.threads)
+        data = _load_data(load, job)
+        with Runtime("local") as running, _exit_if_cancelled():
+            running.context.recorded = tasks.engine_record("runs", terms.threads)
             run(job, data)
 
 
-def _data(load: bytes, job: Any) -> Any:
+def _load_data(load: bytes, job: Any) -> Any:
     """Loads the data of a run; a `DataError` where it is not the driver's."""
     key = load, job.stored
-    if key not in _loaded:
-        _loaded.clear()
-        _, _loaded[key] = tasks.from_bytes(load)
-    data = _loaded[key](job.settings)
+    if key not in _data_by_job:
+        _data_by_job.clear()
+        _, _data_by_job[key] = tasks.from_bytes(load)
+    data = _data_by_job[key](job.settings)
     if job.stored not in (None, data.train_examples.stored):
         raise DataError(f"{job.stored.path}: a worker sees another store")
     if job.files not in (None, data.origin.files):
@@ -81,10 +81,10 @@ def _data(load: bytes, job: Any) -> Any:
     return data
 
 
-def _import(name: str, sha256: str) -> None:
+def _import_plugin(name: str, sha256: str) -> None:
     """Imports a plugin; one that was imported for another driver stays what it was."""
     found = importlib.import_module(name)
-    if _plugins.setdefault(name, plugin_sha256(name)) != sha256:
+    if _sha256_by_plugin.setdefault(name, plugin_sha256(name)) != sha256:
         raise ClusterSettingError(
             f"--plugin={name}: a worker has imported another module of this name, or "
             f"an earlier one ({found.__file__}): start the workers anew"
@@ -92,7 +92,7 @@ def _import(name: str, sha256: str) -> None:
 
 
 @contextlib.contextmanager
-def _ending_if_unwanted() -> Iterator[None]:
+def _exit_if_cancelled() -> Iterator[None]:
     """Ends the worker in mid-run if its driver is gone; its nanny starts another.
 
     The run would continue to its end, and lock its folder meanwhile.
@@ -128,7 +128,7 @@ def make_runs(
     """
     # A worker keeps what it loads for one call, and not for the next: files change.
     client, sent = connection.client, tasks.to_bytes((uuid.uuid4().hex, load))
-    same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
+    same = connection.environment, tuple(PLUGINS.items()), os.getcwd(), sent
     running = {}
     for job in jobs:
         placed = job._replace(folder=os.path.abspath(job.folder))
@@ -138,7 +138,7 @@ def make_runs(
         try:
             while running:
                 for future in connection.first_done(list(running)):
-                    lost = _lost(connection, future, running[future])
+                    lost = _lost_run_error(connection, future, running[future])
                     yield running.pop(future), lost
                     bar.update()
         except BaseException:
@@ -147,7 +147,7 @@ def make_runs(
             raise
 
 
-def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
+def _lost_run_error(connection: ClusterConnection, future: Any, job: Any) -> Any:
     """Returns why a run was lost, if it was; raises all other errors."""
     from distributed.scheduler import KilledWorker
 
@@ -155,7 +155,7 @@ def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
         return None
     error = future.exception() if future.status == "error" else None
     if error is None or isinstance(error, KilledWorker):
-        raise connection.lost(
+        raise connection.lost_error(
             f"the run {job.settings.label} ended with the scheduler or its workers "
             f"({one_line(error or future.status)})"
         )
@@ -165,12 +165,12 @@ def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
         )
     if isinstance(error, LostRunError):
         return error
-    if isinstance(error, tasks.TermsError):
+    if isinstance(error, tasks.EnvironmentMismatchError):
         raise ClusterError(f"a worker cannot be used: {error}") from error
     raise error
 
 
-def leave_a_file(folder: str, data_dir: str) -> tuple[str, str]:
+def write_probe_file(folder: str, data_dir: str) -> tuple[str, str]:
     """Writes a file from a worker; its path, and what is wrong with folders there."""
     # Such names are known for leftovers: the folder still counts as empty.
     path = os.path.join(folder, f"{uuid.uuid4().hex}.new")
@@ -190,10 +190,10 @@ def check_folders(
     output_dir = os.path.abspath(output_dir)
     data_dir = data_dir and os.path.abspath(data_dir)
     files.list_folder(output_dir)
-    found = connection.ask(leave_a_file, output_dir, data_dir)
+    found = connection.run_on_workers(write_probe_file, output_dir, data_dir)
     try:
         for worker, (path, wrong) in found.items():
-            if not wrong and not _comes(path):
+            if not wrong and not _wait_for_file(path):
                 wrong = f"what it writes into {output_dir} is not seen here"
             if wrong:
                 raise ClusterSettingError(
@@ -206,7 +206,7 @@ def check_folders(
                 os.remove(path)
 
 
-def _comes(path: str, seconds: float = 5) -> bool:
+def _wait_for_file(path: str, seconds: float = 5) -> bool:
     """Waits for a file that a network may show late; returns whether it came."""
     deadline = time.monotonic() + seconds
     while not os.path.exists(path) and time.monotonic() < deadline:

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple, Optional
 
 from leaf_data.errors import DataError, one_line
 
-KEPT_COMPUTATIONS = 8
+MAX_CACHED_COMPUTATIONS = 8
 """The computations whose graphs stay imported in a worker."""
 
 _PR_SET_PDEATHSIG = 1
 _importing = threading.Lock()
 
 
-class Terms(NamedTuple):
+class WorkerEnvironment(NamedTuple):
     """What a worker must have for the results of the driver."""
 
     threads: int
@@ -33,7 +33,7 @@ class Terms(NamedTuple):
     tff_pmc: str
 
 
-class TermsError(RuntimeError):
+class EnvironmentMismatchError(RuntimeError):
     """A worker that cannot give the results of the driver."""
 
 
@@ -50,7 +50,7 @@ def dask_setup(server: Any) -> None:
     if isinstance(server, distributed.Worker):
         if multiprocessing.parent_process():
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        _tensorflow()
+        _import_tensorflow()
 
 
 def to_bytes(value: Any) -> bytes:
@@ -68,12 +68,12 @@ def from_bytes(content: bytes) -> Any:
     return deserialize_bytes(content)
 
 
-def check_versions(terms: Terms) -> None:
+def check_versions(terms: WorkerEnvironment) -> None:
     """Checks versions and sets the threads, before TensorFlow's first use."""
-    tf = _tensorflow()
-    here = Terms(terms.threads, f"tensorflow {tf.__version__}", _version())
+    tf = _import_tensorflow()
+    here = WorkerEnvironment(terms.threads, f"tensorflow {tf.__version__}", _version())
     if here != terms:
-        raise TermsError(
+        raise EnvironmentMismatchError(
             f"it has {' and '.join(here[1:])}, and the driver "
             f"{' and '.join(terms[1:])}: start it anew with the driver's"
         )
@@ -83,39 +83,39 @@ def check_versions(terms: Terms) -> None:
     try:
         threads.set_intra_op_parallelism_threads(terms.threads)
     except RuntimeError as error:
-        raise TermsError(
+        raise EnvironmentMismatchError(
             "it has begun TensorFlow with another number of threads than "
             f"{terms.threads}: start it anew, or give --cluster_threads"
         ) from error
 
 
 def check_store(path: str, digest: str) -> None:
-    """Opens a store, which stays open, or raises a `TermsError`."""
-    from tff_pmc.cluster import travel
+    """Opens a store, which stays open, or raises a `EnvironmentMismatchError`."""
+    from tff_pmc.cluster import pack_encoding
 
     try:
-        travel.opened(path, digest)
+        pack_encoding.open_cached_store(path, digest)
     except DataError as error:
-        raise TermsError(
+        raise EnvironmentMismatchError(
             f"it needs the driver's store at the same path: {one_line(error)}"
         ) from error
 
 
-def terms_of(threads: Optional[int]) -> Terms:
+def local_environment(threads: Optional[int]) -> WorkerEnvironment:
     """Returns this process's terms, with so many threads or, by default, all it has."""
     import tensorflow as tf
 
     own = tf.config.threading.get_intra_op_parallelism_threads()
     found = threads or own or len(os.sched_getaffinity(0))
-    return Terms(found, f"tensorflow {tf.__version__}", _version())
+    return WorkerEnvironment(found, f"tensorflow {tf.__version__}", _version())
 
 
-def recorded(spread: str, threads: int) -> dict[str, str]:
+def engine_record(spread: str, threads: int) -> dict[str, str]:
     """Returns what `run.json` reports of a run on a cluster."""
     return {"engine": "cluster", "spread": spread, "threads": str(threads)}
 
 
-def _tensorflow() -> Any:
+def _import_tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow
 
@@ -144,39 +144,41 @@ def keep(value: Any) -> Any:
     return value
 
 
-def sum_of_pack(
-    terms: Terms, graphs: bytes, pack: Any, sent: Any, place: int
+def sum_pack(
+    terms: WorkerEnvironment, graphs: bytes, pack: Any, sent: Any, place: int
 ) -> list[Any]:
-    """Computes the sum of one encoded pack as arrays; see `PackSums.of_pack`."""
+    """Computes the sum of one encoded pack as arrays; see `PackSums.sum_pack`."""
     check_versions(terms)
     import tensorflow as tf
 
-    from tff_pmc.cluster import travel
+    from tff_pmc.cluster import pack_encoding
 
     parts = from_bytes(pack) if isinstance(pack, bytes) else pack  # Of a store.
-    tensors = list(map(travel.decoded, parts))
+    tensors = list(map(pack_encoding.decode, parts))
     sent = [tf.constant(a) for a in sent]
-    found = _imported(graphs).of_pack(tensors, sent, place)
+    found = _import_sums(graphs).sum_pack(tensors, sent, place)
     return [tensor.numpy() for tensor in found]
 
 
-def merge(terms: Terms, graphs: bytes, first: Any, second: Any) -> list[Any]:
+def merge(
+    terms: WorkerEnvironment, graphs: bytes, first: Any, second: Any
+) -> list[Any]:
     """Merges two sums, arrays; see `PackSums.merge`."""
     check_versions(terms)
     import tensorflow as tf
 
     both = ([tf.constant(a) for a in part] for part in (first, second))
-    return [tensor.numpy() for tensor in _imported(graphs).merge(*both)]
+    return [tensor.numpy() for tensor in _import_sums(graphs).merge(*both)]
 
 
-def _imported(graphs: bytes) -> Any:
+def _import_sums(graphs: bytes) -> Any:
     """Imports the sums of a computation's `PackGraphs` when they are first needed."""
     with _importing:  # A worker of several threads would import them in each.
-        return _sums_of(graphs)
+        return _cached_sums(graphs)
 
 
-@functools.lru_cache(KEPT_COMPUTATIONS)
-def _sums_of(graphs: bytes) -> Any:
+@functools.lru_cache(MAX_CACHED_COMPUTATIONS)
+def _cached_sums(graphs: bytes) -> Any:
     from tff_pmc.runtime.pack_sums import PackSums
 
     return PackSums(from_bytes(graphs), foreign=True)

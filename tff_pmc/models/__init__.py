@@ -23,6 +23,7 @@ from tff_pmc.models.functional import (
 )
 from tff_pmc.models.model_settings import (
     MODELS,
+    DropoutModelSettings,
     DroppingModelSettings,
     ModelSettings,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "CONV_ACTIVATIONS",
     "INITIALIZERS",
     "MODELS",
+    "DropoutModelSettings",
     "DroppingModelSettings",
     "ModelSettings",
     "PackedModel",

@@ -139,7 +139,7 @@ class Cnn(NamedTuple):
         assert sum(w.size for w in weights) == self.parameters
         return weights
 
-    def outputs(
+    def forward(
         self,
         weights: Sequence[Any],
         x: Any,
@@ -175,7 +175,7 @@ class Cnn(NamedTuple):
         With any of the `dropouts`, shares by the names that errors call them, the model
         of this `name` is for packed clients only.
         """
-        activation = activation_of(conv_activation)
+        activation = get_activation(conv_activation)
         for option, share in dropouts.items():
             check_share(option, share)
         shares = tuple(dropouts.values())
@@ -186,7 +186,7 @@ class Cnn(NamedTuple):
                 raise ValueError(
                     f"{name} trains with dropout, which only packed clients do"
                 )
-            return self.outputs(model_weights[0], x, activation)
+            return self.forward(model_weights[0], x, activation)
 
         def forward_in_training(trainable, non_trainable, x, step_seed):
             def drop(x, place):
@@ -195,7 +195,7 @@ class Cnn(NamedTuple):
                 key = tf.random.experimental.stateless_fold_in(step_seed, place)
                 return tf.nn.experimental.stateless_dropout(x, shares[place], key)
 
-            return self.outputs(trainable, x, activation, drop), non_trainable
+            return self.forward(trainable, x, activation, drop), non_trainable
 
         return classifier(
             self.initial_weights(initializer, seed),
@@ -206,7 +206,7 @@ class Cnn(NamedTuple):
         )
 
 
-def activation_of(name: str) -> Callable[[Any], Any]:
+def get_activation(name: str) -> Callable[[Any], Any]:
     """Returns the activation of convolutions by its name, or raises a `ValueError`."""
     check_choice("conv_activation", name, CONV_ACTIVATIONS)
     return tf.nn.relu if name == "relu" else tf.identity
@@ -260,13 +260,13 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
 
-def in_one_type(floats: Sequence[Any]) -> list[Any]:
+def cast_to_common_float(floats: Sequence[Any]) -> list[Any]:
     """Casts tensors of floats to float64 if one of them is, and else to float32."""
     dtype = "float64" if any(t.dtype.size > 4 for t in floats) else "float32"
     return [tf.cast(t, dtype) for t in floats]
 
 
-def over_range(
+def reduce_range(
     size: Any, step: Any, first: Any, body: Callable[[Any, Any], Any]
 ) -> Any:
     """Reduces over 0, step, 2 step, ... below the size, in a loop of the graph.
@@ -286,7 +286,7 @@ def over_range(
     return found
 
 
-def over_batches(
+def reduce_predictions(
     model: Any,
     weights: Any,
     x: Any,
@@ -307,7 +307,7 @@ def over_batches(
         rows = slice(start, start + batch_size)
         return add(found, rows, model.predict_on_batch(parameters, x[rows], False))
 
-    return over_range(size, batch_size, first, add_batch)
+    return reduce_range(size, batch_size, first, add_batch)
 
 
 def mean_of_batches(
@@ -327,7 +327,7 @@ def mean_of_batches(
         mean = tf.cast(of_batch(output, labels), "float32")
         return found + mean * tf.cast(count, "float32")
 
-    total = over_batches(model, weights, x, size, tf.constant(0.0), add)
+    total = reduce_predictions(model, weights, x, size, tf.constant(0.0), add)
     return tf.math.divide_no_nan(total, tf.cast(size, "float32"))
 
 

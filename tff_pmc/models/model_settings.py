@@ -61,7 +61,7 @@ class ModelSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class LinearModelSettings(ModelSettings):
+class LinearConvModelSettings(ModelSettings):
     """The settings of a model whose paper names ReLU for the dense layer alone.
 
     So do DA (section 3, "Convolutional Model") and PMC (5.1 and 5.2), whose published
@@ -72,7 +72,7 @@ class LinearModelSettings(ModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class DroppingModelSettings(ModelSettings):
+class DropoutModelSettings(ModelSettings):
     """The settings of a model that drops units in training."""
 
     dropout: float = setting(
@@ -82,6 +82,9 @@ class DroppingModelSettings(ModelSettings):
         within=BELOW_1,
     )
 
+
+DroppingModelSettings = DropoutModelSettings
+"""The name of `DropoutModelSettings` before; it goes with the next release."""
 
 MODELS: Registry[type[ModelSettings]] = Registry("model", "tff_pmc.models")
 """The models by name. A module of this package, or of a user, adds one by

@@ -17,15 +17,15 @@ from declared_settings import setting
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.functional import (
     Cnn,
-    activation_of,
     check_choice,
     check_share,
     classifier,
+    get_activation,
 )
 from tff_pmc.models.model_settings import (
     MODELS,
-    DroppingModelSettings,
-    LinearModelSettings,
+    DropoutModelSettings,
+    LinearConvModelSettings,
 )
 
 BATCH_NORMS = ("frozen", "aggregated")
@@ -136,7 +136,7 @@ def celeba_reference_cnn(
         ValueError: an unknown activation, initializer or `batch_norm`; a dropout
             outside [0, 1).
     """
-    activation = activation_of(conv_activation)
+    activation = get_activation(conv_activation)
     check_choice("batch_norm", batch_norm, BATCH_NORMS)
     check_share("dropout", dropout)
     weights = _CELEBA_REFERENCE.initial_weights(initializer, seed)
@@ -148,7 +148,7 @@ def celeba_reference_cnn(
         def before(x, place):
             return normalized(x) if place == 1 else x
 
-        return _CELEBA_REFERENCE.outputs(trainable[:8], x, activation, before)
+        return _CELEBA_REFERENCE.forward(trainable[:8], x, activation, before)
 
     @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
@@ -201,7 +201,7 @@ def celeba_reference_cnn(
 
 
 @dataclasses.dataclass(frozen=True)
-class MnistCnn(LinearModelSettings):
+class MnistCnn(LinearConvModelSettings):
     """The CNN of PMC's MNIST experiments: 1,663,370 parameters."""
 
     function: ClassVar[Callable[..., Any]] = mnist_cnn
@@ -210,7 +210,7 @@ class MnistCnn(LinearModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FemnistCnn(LinearModelSettings):
+class FemnistCnn(LinearConvModelSettings):
     """The CNN of DA's FEMNIST experiment: 6,603,710 parameters."""
 
     function: ClassVar[Callable[..., Any]] = femnist_cnn
@@ -219,7 +219,7 @@ class FemnistCnn(LinearModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class CelebaCnn(LinearModelSettings):
+class CelebaCnn(LinearConvModelSettings):
     """The CNN that PMC describes for CelebA: 8,409,025 parameters."""
 
     function: ClassVar[Callable[..., Any]] = celeba_cnn
@@ -228,7 +228,7 @@ class CelebaCnn(LinearModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class CelebaReferenceCnn(LinearModelSettings, DroppingModelSettings):
+class CelebaReferenceCnn(LinearConvModelSettings, DropoutModelSettings):
     """The CNN of the authors' published code for CelebA: 16,837,057 parameters."""
 
     function: ClassVar[Callable[..., Any]] = celeba_reference_cnn

@@ -15,7 +15,7 @@ from typing import Any, Callable, ClassVar
 from declared_settings import BELOW_1, setting
 from tff_pmc._lazy import tff
 from tff_pmc.models.functional import Cnn
-from tff_pmc.models.model_settings import MODELS, DroppingModelSettings, ModelSettings
+from tff_pmc.models.model_settings import MODELS, DropoutModelSettings, ModelSettings
 
 _CIFAR = Cnn((32, 32, 3), 3, ((32, 32), (64, 64)), (256, 10), 1_116_970)
 _OBSTACLE = Cnn((64, 64, 3), 3, ((32, 32), (64, 64)), (256, 2), 4_260_642)
@@ -152,7 +152,7 @@ class KerasMnistCnn(ModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class KerasSimpleConvnet(DroppingModelSettings):
+class KerasSimpleConvnet(DropoutModelSettings):
     """The CNN of Keras's example "Simple MNIST convnet": 34,826 parameters."""
 
     function: ClassVar[Callable[..., Any]] = keras_simple_convnet

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from leaf_data.errors import DataError, reading
 from leaf_data.formats import data_files
-from tff_pmc.models.trained_model import in_order_of_model
+from tff_pmc.models.model_folder import order_arrays
 
 
-def with_weights_of(model: Any, path: str, sha256: str) -> Any:
+def load_initial_weights(model: Any, path: str, sha256: str) -> Any:
     """Returns a functional model that begins with the arrays of a file.
 
-    See `in_order_of_model` for their order.
+    See `order_arrays` for their order.
 
     Raises:
         DataError: the file has another SHA-256, cannot be read, or has arrays unlike
@@ -34,13 +34,13 @@ def with_weights_of(model: Any, path: str, sha256: str) -> Any:
     if len(found) != len(wanted):
         raise DataError(f"{path} has {len(found)} arrays, and the model {len(wanted)}")
     arrays = [
-        _like(f"{path}: {ascii(name)}", array, like)
-        for (name, array), like in zip(in_order_of_model(model, found), wanted)
+        _cast_like(f"{path}: {ascii(name)}", array, like)
+        for (name, array), like in zip(order_arrays(model, found), wanted)
     ]
-    return with_weights(model, arrays)
+    return with_initial_weights(model, arrays)
 
 
-def with_weights(model: Any, arrays: Sequence[npt.NDArray[Any]]) -> Any:
+def with_initial_weights(model: Any, arrays: Sequence[npt.NDArray[Any]]) -> Any:
     """Returns a functional model that begins with arrays, trainable weights first."""
     made = copy.copy(model)  # What is traced of its functions serves both.
     split = len(model.initial_weights[0])
@@ -48,7 +48,7 @@ def with_weights(model: Any, arrays: Sequence[npt.NDArray[Any]]) -> Any:
     return made
 
 
-def _like(
+def _cast_like(
     name: str, found: npt.NDArray[Any], like: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
     if (found.dtype.kind, found.shape) != (like.dtype.kind, like.shape):

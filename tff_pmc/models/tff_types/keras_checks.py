@@ -16,8 +16,12 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.models.tff_types.packed_model import make_up, output_on, split_batch
-from tff_pmc.models.trained_model import weight_names
+from tff_pmc.models.model_folder import weight_names
+from tff_pmc.models.tff_types.packed_model import (
+    evaluate_initial_model,
+    make_probe_array,
+    split_batch,
+)
 
 MODEL_FN = "a function that returns tff.learning.models.from_keras_model(...)"
 """What a message calls a `model_fn`."""
@@ -79,14 +83,14 @@ def _check_functional(model: tff.learning.models.FunctionalModel) -> None:
     arrays = map(np.asarray, (*trainable, *others))
     types = {name: a.dtype for name, a in zip(weight_names(model), arrays)}
     _check_weights(types, len(trainable))
-    x, y = tf.nest.map_structure(make_up, split_batch(model.input_spec))
+    x, y = tf.nest.map_structure(make_probe_array, split_batch(model.input_spec))
 
     def measure(output: Any, labels: Any) -> list[tf.Tensor]:
-        twice = _twice((output, labels))
+        twice = _duplicate_examples((output, labels))
         return [model.loss(output, labels), model.loss(*twice)]
 
     try:
-        ((once, twice),) = output_on(model, x, y, of=measure)
+        ((once, twice),) = evaluate_initial_model(model, x, y, output_fn=measure)
     except Exception:  # An error on made-up examples says nothing of real ones.
         return
     _check_loss("the loss", once, twice, "tf.reduce_mean in it")
@@ -115,14 +119,14 @@ def _check_variables(model: Any) -> None:
             )
     try:
         batch = tf.nest.map_structure(
-            lambda spec: tf.constant(make_up(spec)), model.input_spec
+            lambda spec: tf.constant(make_probe_array(spec)), model.input_spec
         )
-        with _values_kept((*trainable, *others, *model.local_variables)):
+        with _restore_values((*trainable, *others, *model.local_variables)):
             if is_keras(model):
                 checks = _keras_losses(model, *split_batch(batch))
             else:
                 # The same batch twice: of a random model nothing can be said.
-                batches = batch, batch, _twice(batch)
+                batches = batch, batch, _duplicate_examples(batch)
                 once, again, twice = [
                     model.forward_pass(each, training=False).loss for each in batches
                 ]
@@ -167,7 +171,11 @@ def _keras_losses(model: Any, x: Any, y: Any) -> list[tuple[str, Any, Any]]:
     _make_callable(model._keras_model)
     output, penalties = call_with_penalties(model._keras_model, x, False)
     checks = [
-        (f"the penalty {number} of {_penalized(model._keras_model)}", penalty, penalty)
+        (
+            f"the penalty {number} of {_penalized_layers(model._keras_model)}",
+            penalty,
+            penalty,
+        )
         for number, penalty in enumerate(penalties)
     ]
     several = len(model._loss_fns) > 1
@@ -175,14 +183,14 @@ def _keras_losses(model: Any, x: Any, y: Any) -> list[tuple[str, Any, Any]]:
         part = (output[number], y[number]) if several else (output, y)
         losses = [
             loss_fn(y_true=labels, y_pred=scores)
-            for scores, labels in (part, _twice(part))
+            for scores, labels in (part, _duplicate_examples(part))
         ]
         name = loss_fn.name or type(loss_fn).__name__
         checks.append((f"the loss {name}", *losses))
     return checks
 
 
-def _twice(batch: Any) -> Any:
+def _duplicate_examples(batch: Any) -> Any:
     return tf.nest.map_structure(lambda t: tf.concat([t, t], 0), batch)
 
 
@@ -230,15 +238,17 @@ class Trial(NamedTuple):
 
 def try_out(keras_model: tf.keras.Model, spec: Any) -> Trial:
     """Calls a Keras model on made-up examples; its weights stay as they are."""
-    x = tf.nest.map_structure(lambda s: tf.constant(make_up(s)), split_batch(spec)[0])
+    x = tf.nest.map_structure(
+        lambda s: tf.constant(make_probe_array(s)), split_batch(spec)[0]
+    )
     _make_callable(keras_model)
     variables = keras_model.variables
     before = [variable.numpy() for variable in variables]
-    with _values_kept(variables):
+    with _restore_values(variables):
         output, _ = call_with_penalties(keras_model, x, False)
         again = keras_model(x, training=False)
         _, penalties = call_with_penalties(keras_model, x, True)
-        penalized = _penalized(keras_model)
+        penalized = _penalized_layers(keras_model)
         changed = [
             short_name(variable)
             for variable, value in zip(variables, before)
@@ -250,7 +260,7 @@ def try_out(keras_model: tf.keras.Model, spec: Any) -> Trial:
 
 
 @contextlib.contextmanager
-def _values_kept(variables: Iterable[tf.Variable]) -> Iterator[None]:
+def _restore_values(variables: Iterable[tf.Variable]) -> Iterator[None]:
     """Restores variables: a layer may change its own in any call, as a counter does."""
     before = [(variable, variable.numpy()) for variable in variables]
     try:
@@ -269,7 +279,7 @@ def _make_callable(keras_model: tf.keras.Model) -> None:
         type(layer).__new__(type(layer))
 
 
-def _penalized(keras_model: tf.keras.Model) -> str:
+def _penalized_layers(keras_model: tf.keras.Model) -> str:
     """Names the layers that add penalties, after a call."""
     layers = keras_model._flatten_layers()
     kinds = ("_callable_losses", "_eager_losses", "_losses")

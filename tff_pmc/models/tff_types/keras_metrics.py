@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from leaf_data.errors import one_line
 
-_OF_TFF = ("loss", "num_examples", "num_batches")
+_TFF_METRICS = ("loss", "num_examples", "num_batches")
 """The metrics that TFF adds to those that `from_keras_model` is given."""
 
 
@@ -55,7 +55,7 @@ def check_keras_metrics(model: Any) -> None:
     names = [metric.name for metric in getattr(model, "get_metrics", list)()]
     for name in names:
         if names.count(name) > 1:
-            added = ", and TFF adds one of this name" if name in _OF_TFF else ""
+            added = ", and TFF adds one of this name" if name in _TFF_METRICS else ""
             raise ValueError(
                 f"the model has two metrics named {name!r}{added}: rename one"
             )
@@ -70,14 +70,14 @@ def metric_constructors(model: Any) -> Any:
     check_keras_metrics(model)
     known = model._metric_constructors
     makers = collections.OrderedDict(
-        (one.name, known.get(one.name) or _constructor_of(one))
+        (one.name, known.get(one.name) or _metric_constructor(one))
         for one in model.get_metrics()
-        if one.name not in _OF_TFF
+        if one.name not in _TFF_METRICS
     )
     return makers or None
 
 
-def _constructor_of(metric: Any) -> Callable[[], Any]:
+def _metric_constructor(metric: Any) -> Callable[[], Any]:
     """Returns what makes a metric anew, or raises a `ValueError`."""
     kind, config = type(metric), metric.get_config()
     takes = inspect.signature(kind.__init__).parameters.values()

@@ -27,8 +27,8 @@ from tff_pmc.models.tff_types.keras_checks import (
 from tff_pmc.models.tff_types.keras_metrics import metric_constructors
 from tff_pmc.models.tff_types.packed_model import (
     PackedModel,
-    make_up,
-    output_on,
+    evaluate_initial_model,
+    make_probe_array,
     split_batch,
 )
 
@@ -166,7 +166,7 @@ def _make_functional(model: Any) -> PackedModel:
     flat = [variable for part in split for variable in part]
     # Where the weights in TFF's order, trainable ones first, are in that of Keras.
     order = [places[id(variable)] for variable in flat]
-    created = _order_of_creation(keras_model)
+    created = _creation_order(keras_model)
     file_order = tuple(int(place) for place in np.argsort(order))
 
     @tf.function
@@ -217,7 +217,7 @@ def _make_functional(model: Any) -> PackedModel:
         input_spec=spec,
         forward_in_training=forward_in_training if trial.num_penalties else None,
         metrics_fns=metrics and create_metric_fns(metrics),
-        weight_names=_different(map(short_name, flat)),
+        weight_names=_make_unique(map(short_name, flat)),
         file_order=file_order,
     )
     _check_equal(functional, forward, trial)
@@ -243,7 +243,7 @@ def _check_copied(keras_model: tf.keras.Model) -> None:
             )
 
 
-def _order_of_creation(keras_model: tf.keras.Model) -> list[int]:
+def _creation_order(keras_model: tf.keras.Model) -> list[int]:
     """Returns the places in Keras's order of the weights that a copy makes in turn."""
     created: list[Any] = []
 
@@ -271,9 +271,9 @@ def _order_of_creation(keras_model: tf.keras.Model) -> list[int]:
 
 def _check_equal(model: PackedModel, forward: Callable[..., Any], trial: Trial) -> None:
     """Refuses a functional model that gives other outputs than its Keras model."""
-    x = tf.nest.map_structure(make_up, split_batch(model.input_spec)[0])
+    x = tf.nest.map_structure(make_probe_array, split_batch(model.input_spec)[0])
     try:
-        (output,) = output_on(model, x)
+        (output,) = evaluate_initial_model(model, x)
         if trial.num_penalties:
             with tf.Graph().as_default():
                 arrays = (model.initial_weights, x)
@@ -287,21 +287,21 @@ def _check_equal(model: PackedModel, forward: Callable[..., Any], trial: Trial) 
     if trial.output is None:
         return
     pairs = zip(tf.nest.flatten(output), tf.nest.flatten(trial.output))
-    if not all(_close(a, np.asarray(b)) for a, b in pairs):
+    if not all(_is_close(a, np.asarray(b)) for a, b in pairs):
         raise ValueError(
             "a copy of the Keras model gives other outputs than the model: does each "
             "layer's get_config have all its arguments, and what it was adapted to?"
         )
 
 
-def _close(a: np.ndarray, b: np.ndarray) -> bool:
+def _is_close(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype.kind not in "fc":
         return np.array_equal(a, b)
     scale = np.abs(b[np.isfinite(b)]).max(initial=0.0)
     return np.allclose(a, b, rtol=1e-3, atol=1e-3 * scale, equal_nan=True)
 
 
-def _different(names: Iterable[str]) -> list[str]:
+def _make_unique(names: Iterable[str]) -> list[str]:
     """Returns names of which no two are equal: `dense/kernel`, `dense/kernel_1`."""
     different: list[str] = []
     for name in names:

@@ -160,8 +160,8 @@ def split_batch(batch: Any) -> tuple[Any, Any]:
     return batch[0], batch[1]
 
 
-def output_on(
-    model: Any, x: Any, *y: Any, of: Optional[Callable[[Any, Any], Any]] = None
+def evaluate_initial_model(
+    model: Any, x: Any, *y: Any, output_fn: Optional[Callable[[Any, Any], Any]] = None
 ) -> list[Any]:
     """Returns the initial model's output on a batch, and its loss if y is given.
 
@@ -176,8 +176,8 @@ def output_on(
         )
         output = model.predict_on_batch(*fed[:2], False)
         found = [output, *(model.loss(output, labels) for labels in fed[2])]
-        if of is not None:
-            found = [of(output, *fed[2])]
+        if output_fn is not None:
+            found = [output_fn(output, *fed[2])]
         feeds = zip(tf.nest.flatten(fed), tf.nest.flatten(arrays))
         return session.run(found, dict(feeds))
 
@@ -186,7 +186,7 @@ PROBE_EXAMPLES = 3
 """The number of examples that are made up to try something."""
 
 
-def make_up(spec: tf.TensorSpec) -> np.ndarray:
+def make_probe_array(spec: tf.TensorSpec) -> np.ndarray:
     """Returns ones and zeros in turn, valid for any type of input or label."""
     shape = [PROBE_EXAMPLES if size is None else size for size in spec.shape]
     values = (np.arange(int(np.prod(shape))) % 2).reshape(shape)

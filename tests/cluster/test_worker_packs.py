@@ -15,7 +15,7 @@ class Future:
 @pytest.fixture
 def kept():
     """Packs on workers of no cluster, whose futures are always there."""
-    from tff_pmc.cluster.placed_packs import PacksOnWorkers
+    from tff_pmc.cluster.worker_packs import PacksOnWorkers
 
     connection = types.SimpleNamespace(calls=0)
 
@@ -58,18 +58,18 @@ def test_what_is_elsewhere_lost_or_not_used_for_longest_is_sent_again(kept):
     # One worker died, and then another came: those that changed their place are sent.
     assert place(kept, range(6), "ac")[::2] == ("aaaccc", 2)
     assert place(kept, range(6), "acd")[::2] == ("aaccdd", 3)
-    next(iter(kept.held.values())).future.status = "lost"
+    next(iter(kept.placed.values())).future.status = "lost"
     kept.trim()
     assert place(kept, range(6), "acd")[2] == 1
     kept.trim(limit=5 * 8)
-    assert len(kept.held) == 5 and place(kept, range(6), "acd")[2] == 1
+    assert len(kept.placed) == 5 and place(kept, range(6), "acd")[2] == 1
 
 
 def sent(*pack):
     """What arrives of a pack."""
-    from tff_pmc.cluster import travel
+    from tff_pmc.cluster import pack_encoding
 
-    return [travel.decoded(travel.encoded(tensor)) for tensor in pack]
+    return [pack_encoding.decode(pack_encoding.encode(tensor)) for tensor in pack]
 
 
 def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
@@ -79,7 +79,7 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
     import leaf_data
     import tff_pmc
     from tff_pmc.clients.stored_packs import Reference
-    from tff_pmc.cluster import travel
+    from tff_pmc.cluster import pack_encoding
 
     sharp = {"sharp": np.linspace(0, 1, len(toy_examples.y))}
     examples = dataclasses.replace(toy_examples, attributes=sharp)
@@ -96,10 +96,10 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
     packs = tff_pmc.pack(stored, [4, 0, 5], **options)
     for pack, other in zip(packs, expected):
         assert pack.element_spec == other.element_spec
-        part = travel.encoded(pack)
-        assert isinstance(part, Reference) and travel.num_bytes(part) < 1000
+        part = pack_encoding.encode(pack)
+        assert isinstance(part, Reference) and pack_encoding.num_bytes(part) < 1000
         there = tf.data.experimental.from_variant(
-            travel.decoded(part), pack.element_spec
+            pack_encoding.decode(part), pack.element_spec
         )
         for read in (pack, there):
             assert len(list(read)) == len(list(other))

@@ -19,9 +19,9 @@ import tensorflow as tf
 import leaf_data
 from leaf_data.client_ids import ClientNumber
 from tff_pmc.clients.stored_packs import ClientArrays, Reference, StoredPack, dataset_of
-from tff_pmc.runtime.pack_sums import variant_of
+from tff_pmc.runtime.pack_sums import to_variant_tensor
 
-_KEPT_STORES = 8  # That stay mapped in a worker.
+_MAX_CACHED_STORES = 8  # That stay mapped in a worker.
 # Attributes that are names, made of a count of what the process has traced.
 _NAMES = ("metadata", "_user_specified_name")
 _FAIL = 2  # What `DatasetToGraphV2` does with state outside of the graph.
@@ -30,7 +30,7 @@ Part = Union[bytes, "np.ndarray[Any, Any]", Reference]
 """One tensor of a pack: a dataset's graph, an array, or which clients of a store."""
 
 
-def encoded(tensor: Any) -> Part:
+def encode(tensor: Any) -> Part:
     """Encodes a dataset or a tensor of a pack for sending.
 
     A dataset that depends on more than its graph, on a Python function or a random
@@ -43,13 +43,13 @@ def encoded(tensor: Any) -> Part:
     try:
         return _to_graph(tensor)
     except tf.errors.OpError:
-        return _to_graph(_of_elements(tensor))
+        return _to_graph(_materialize(tensor))
 
 
-def decoded(part: Part) -> tf.Tensor:
+def decode(part: Part) -> tf.Tensor:
     """Decodes the tensor of a pack that was sent."""
     if isinstance(part, Reference):
-        return variant_of(_read(part))
+        return to_variant_tensor(_read(part))
     if isinstance(part, bytes):
         return tf.raw_ops.DatasetFromGraph(graph_def=part)
     return tf.constant(part)
@@ -72,8 +72,8 @@ def num_bytes(part: Part) -> int:
     return part.nbytes if isinstance(part, np.ndarray) else len(pickle.dumps(part))
 
 
-@functools.lru_cache(_KEPT_STORES)
-def opened(path: str, digest: str) -> leaf_data.FederatedDataset:
+@functools.lru_cache(_MAX_CACHED_STORES)
+def open_cached_store(path: str, digest: str) -> leaf_data.FederatedDataset:
     """Opens a store and keeps it mapped; a `DataError` if it is missing or another."""
     data = leaf_data.open_store(path)
     stored = data.train_examples.stored
@@ -89,7 +89,9 @@ def opened(path: str, digest: str) -> leaf_data.FederatedDataset:
 def _read(reference: Reference) -> tf.data.Dataset:
     """Reads the pack of a reference from this machine's store."""
     stored, numbers, places, attributes, names = reference
-    examples = getattr(opened(stored.path, stored.digest), f"{stored.part}_examples")
+    examples = getattr(
+        open_cached_store(stored.path, stored.digest), f"{stored.part}_examples"
+    )
     clients = []
     for row, (number, place) in enumerate(zip(numbers.tolist(), places.tolist())):
         own = examples.client(ClientNumber(number))
@@ -101,7 +103,7 @@ def _read(reference: Reference) -> tf.data.Dataset:
 
 def _to_graph(dataset: tf.data.Dataset) -> bytes:
     content = tf.raw_ops.DatasetToGraphV2(
-        input_dataset=variant_of(dataset),
+        input_dataset=to_variant_tensor(dataset),
         external_state_policy=_FAIL,
         strip_device_assignment=True,
     )
@@ -114,7 +116,7 @@ def _to_graph(dataset: tf.data.Dataset) -> bytes:
     return found
 
 
-def _of_elements(dataset: tf.data.Dataset) -> tf.data.Dataset:
+def _materialize(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Builds a dataset of the elements of another, whatever their shapes."""
     spec = dataset.element_spec
     flat = tf.nest.flatten(spec)

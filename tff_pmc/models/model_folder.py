@@ -89,7 +89,7 @@ def save_model(
             file.write(f"{round_num}\n")
 
 
-def round_of(folder: str) -> int:
+def read_round(folder: str) -> int:
     """Returns the round of the model in a folder; 0 where none is recorded."""
     try:
         with open(os.path.join(folder, _ROUND), encoding="utf-8") as file:
@@ -120,7 +120,7 @@ def _input_spec(model: Any) -> Any:
     return spec["x"] if isinstance(spec, Mapping) else spec[0]
 
 
-def in_order_of_model(model: Any, arrays: Mapping[str, Any]) -> list[Any]:
+def order_arrays(model: Any, arrays: Mapping[str, Any]) -> list[Any]:
     """Returns the arrays of a file in the order of a model, trainable ones first.
 
     They are matched by the names that the model gives its weights. If a file has other
@@ -140,7 +140,7 @@ def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> No
     # In a graph of TensorFlow 1, because TFF's functional models of Keras run nowhere
     # else; TensorFlow warns of each of these functions.
     with (
-        _without_warnings(),
+        _suppress_warnings(),
         tf.Graph().as_default(),
         tf.compat.v1.Session() as session,
     ):
@@ -164,12 +164,12 @@ def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> No
         weights = tf.nest.map_structure(tf.convert_to_tensor, weights)
         output = model.predict_on_batch(weights, inputs, False)
         tf.compat.v1.saved_model.simple_save(
-            session, path, _by_name("x", inputs), _by_name("scores", output)
+            session, path, _name_tensors("x", inputs), _name_tensors("scores", output)
         )
 
 
 @contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
+def _suppress_warnings() -> Iterator[None]:
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("ERROR")
@@ -179,7 +179,7 @@ def _without_warnings() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _by_name(name: str, tensors: Any) -> dict[str, Any]:
+def _name_tensors(name: str, tensors: Any) -> dict[str, Any]:
     """Returns tensors by names: those they have, or NAME, or NAME_0 and so on."""
     if isinstance(tensors, Mapping):
         return dict(tensors)
