@@ -351,15 +351,15 @@ def test_a_worker_that_is_not_fit_is_named(
         lambda: ClusterConnection(other),
         *("the worker tls://127.0.0.1:", "another number of threads than 7"),
     )
-    terms = tasks.local_environment(dask_cluster.threads)
-    edited = f"{terms.tff_pmc[:-2]}x)"  # The same version, and other code.
-    for name, asked in (("tensorflow", "tensorflow 0.1"), ("tff_pmc", edited)):
-        wanted = terms._replace(**{name: asked})
-        monkeypatch.setattr(tasks, "local_environment", lambda _, wanted=wanted: wanted)
+    local = tasks.local_environment(dask_cluster.threads)
+    edited = f"{local.tff_pmc[:-2]}x)"  # The same version with other code.
+    for name, version in (("tensorflow", "tensorflow 0.1"), ("tff_pmc", edited)):
+        driver = local._replace(**{name: version})
+        monkeypatch.setattr(tasks, "local_environment", lambda _, driver=driver: driver)
         assert_one_line(
             ClusterSettingError,
             lambda: ClusterConnection(dask_cluster),
-            *("the worker tls://127.0.0.1:", f"has {terms.tensorflow}", asked),
+            *("the worker tls://127.0.0.1:", f"runs {local.tensorflow}", version),
         )
 
 
@@ -368,7 +368,7 @@ def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
     from tff_pmc.runtime import engine_versions
 
     monkeypatch.delenv("TF_SET_ONEDNN_FPMATH_MODE", raising=False)
-    threads = str(cluster.engine.connection.terms.threads)
+    threads = str(cluster.engine.connection.environment.threads)
     found = installed("cluster", engine_versions)
     assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
     assert installed("local", engine_versions)["engine"] == "local"

@@ -31,10 +31,10 @@ def refused(assert_one_line):
         (TCP, {}, "--insecure_cluster"),
         ("tcp://192.0.2.1:1", {}, "--insecure_cluster"),
         (TCP, {"insecure": True}, None),
-        (TCP, {"insecure": True, "tls_key": "x"}, "--tls_key goes with"),
-        ("local", {"tls_cert": "x"}, "--tls_cert goes with"),
+        (TCP, {"insecure": True, "tls_key": "x"}, "--tls_key only applies to"),
+        ("local", {"tls_cert": "x"}, "--tls_cert only applies to"),
         ("local", {"workers": 3}, None),
-        (TCP, {"insecure": True, "workers": 3}, "--cluster_workers goes with"),
+        (TCP, {"insecure": True, "workers": 3}, "--cluster_workers only applies to"),
         (TLS, {"tls_ca_file": ""}, "--tls_ca_file= is not a file"),
         (TLS, {"tls_cert": "/none.pem"}, "--tls_cert=/none.pem is not a file"),
         (TLS, {"tls_key": "/"}, "--tls_key=/ is not a file"),
@@ -80,7 +80,7 @@ def test_who_is_refused_by_dask_or_refuses_it(
     options = dataclasses.replace(dask_cluster, **changed)
     refused(
         lambda: connection.ClusterConnection(options),
-        f"--cluster={options.address}: no scheduler answers that is ours",
+        f"--cluster={options.address}: no compatible Dask scheduler answered",
         *(f"--{flag}={path}" for flag, path in options.files.items() if path),
     )
 

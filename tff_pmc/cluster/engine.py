@@ -1,6 +1,6 @@
 """The engine that spreads the clients of a round over the workers of a cluster.
 
-The sum of packs is a tree that their number fixes, so results equal those of
+The number of packs determines the tree of their sum, so results equal those of
 `LocalEngine` with as many threads, to the bit.
 """
 
@@ -37,7 +37,7 @@ from tff_pmc.runtime.pack_sums import (
 )
 
 ATTEMPTS = 5
-"""How often a round's sums are made before the cluster is given up."""
+"""How often a round's sums are tried before the computation fails."""
 
 _RETRY_SECONDS = 0.5
 
@@ -45,24 +45,26 @@ Tensors = Sequence[Any]
 
 
 class ClusterEngine(LocalEngine):
-    """Runs computations in this process, and their clients on a cluster."""
+    """Runs computations in this process, and the work of clients on a cluster."""
 
     def __init__(
         self, cluster: Union[str, ClusterOptions] = LOCAL, *, private: bool = True
     ) -> None:
-        """Connects to the cluster; one on this machine is started (about 8 seconds)."""
+        """Connects to the cluster, or starts one on this machine (about 8 seconds)."""
         super().__init__(private=private)
         if isinstance(cluster, str):
             cluster = ClusterOptions(cluster)
         self._options = cluster
         self.connection = ClusterConnection(cluster, _raise_if_cancelled)
-        self._cache = collections.OrderedDict()  # They are bound to this cluster.
-        self.packs = PacksOnWorkers(self.connection)  # They serve all computations.
+        self._cache = (
+            collections.OrderedDict()
+        )  # Compilations are bound to this cluster.
+        self.packs = PacksOnWorkers(self.connection)  # All computations share them.
         self._lock = threading.Lock()
         self._record("clients")
 
     def spreads_runs(self, number: int) -> bool:
-        """Returns whether so many runs are made by the workers, each by one worker."""
+        """Returns whether each of this number of runs is computed by one worker."""
         shares = self._options.spreads_runs(number, len(self.connection.workers()))
         self._record("runs" if shares else "clients")
         return shares
@@ -70,7 +72,7 @@ class ClusterEngine(LocalEngine):
     def check_folders(
         self, output_dir: str, data_dir: str, stored: Optional[StorePart]
     ) -> None:
-        """Refuses a worker that does not see the folders, or the store of the data."""
+        """Raises a `ClusterSettingError` if a worker does not see folders or store."""
         if stored is not None:
             self.connection.check_store(stored.path, stored.digest)
         spread_runs.check_folders(self.connection, output_dir, data_dir)
@@ -94,32 +96,32 @@ class ClusterEngine(LocalEngine):
 
 
 class _LostError(Exception):
-    """What a task needed, or the task itself, went with a worker."""
+    """Raised if a task, or data that it needs, is lost with a worker."""
 
 
 class _Computation:
-    """What sums the packs of one computation, whose graphs it sends once."""
+    """Sums the packs of one computation, whose graphs it sends once."""
 
     def __init__(
-        self, packs: PacksOnWorkers, one_at_a_time: threading.Lock, graphs: PackGraphs
+        self, packs: PacksOnWorkers, lock: threading.Lock, graphs: PackGraphs
     ) -> None:
         self._graphs = tasks.to_bytes(graphs)
         self._on_workers: dict[str, Any] = {}  # Each worker's copy of the graphs.
-        self._packs, self._lock = packs, one_at_a_time
+        self._packs, self._lock = packs, lock
         self._connection = packs.connection
 
-    def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
-        """Computes the sum, anew if its data is lost, or raises a `ClusterError`.
+    def __call__(self, packs: Iterator[Tensors], message: Tensors) -> list[tf.Tensor]:
+        """Computes the sum, again if its data is lost, or raises a `ClusterError`.
 
-        Tasks that are lost alone are Dask's to make again.
+        Dask itself recomputes single tasks that are lost.
         """
-        found, arrays = list(packs), [tensor.numpy() for tensor in sent]
+        pack_list, arrays = list(packs), [tensor.numpy() for tensor in message]
         with self._lock:
             for attempt in range(1, ATTEMPTS + 1):
                 self._connection.wait_for_a_worker()
                 try:
                     with _detect_worker_loss():
-                        total = self._attempt(found, arrays)
+                        total = self._attempt(pack_list, arrays)
                         if total.status == "finished":
                             return list(map(tf.constant, self._gather(total)))
                     _raise_failure(total)
@@ -128,7 +130,7 @@ class _Computation:
                 if attempt < ATTEMPTS:
                     logging.warning(
                         "A worker of the cluster was lost (%s): the round's sums are "
-                        "made again, attempt %d of %d.",
+                        "computed again, attempt %d of %d.",
                         reason,
                         attempt + 1,
                         ATTEMPTS,
@@ -136,23 +138,23 @@ class _Computation:
                     time.sleep(_RETRY_SECONDS)
                     self._packs.trim()
         raise self._connection.lost_error(
-            f"workers were lost in each of {ATTEMPTS} attempts to make one round's "
+            f"workers were lost in each of {ATTEMPTS} attempts to compute one round's "
             f"sums ({reason})"
         )
 
-    def _attempt(self, packs: list[Tensors], sent: list[Any]) -> Any:
-        """Starts the sum and returns its future once it is done, however that is."""
+    def _attempt(self, packs: list[Tensors], message: list[Any]) -> Any:
+        """Starts the sum and returns its future once it is done or has failed."""
         connection = self._connection
-        begun: list[Any] = []
+        futures: list[Any] = []
 
         def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
             fixed = connection.environment, self._on_workers[worker]
-            begun.append(connection.submit(worker, function, *fixed, *arguments))
-            return begun[-1], worker
+            futures.append(connection.submit(worker, function, *fixed, *arguments))
+            return futures[-1], worker
 
-        def merged(one: Any, other: Any) -> Any:
-            # On a worker that has one of them: the scheduler would take any idle one.
-            return submit(one[1], tasks.merge, one[0], other[0])
+        def merge(first: Any, second: Any) -> Any:
+            # On a worker that has one of the sums: the scheduler would choose any.
+            return submit(first[1], tasks.merge, first[0], second[0])
 
         for path, digest in _stores(packs):
             connection.check_store(path, digest)
@@ -160,23 +162,23 @@ class _Computation:
         if not workers:
             raise OSError("no worker is left")
         self._on_workers = connection.copy(self._graphs, workers, self._on_workers)
-        copies = connection.copy(sent, workers)
+        copies = connection.copy(message, workers)
         try:
             sums = {
-                number: submit(
+                index: submit(
                     pack.worker,
                     tasks.sum_pack,
                     pack.future,
                     copies[pack.worker],
-                    number,
+                    index,
                 )
-                for number, pack in self._packs.place(packs, workers)
+                for index, pack in self._packs.place(packs, workers)
             }
-            total, _ = merge_in_tree((sums[n] for n in range(len(packs))), merged)
+            total, _ = merge_in_tree((sums[n] for n in range(len(packs))), merge)
             connection.first_done([total])
         except BaseException:
             with contextlib.suppress(Exception):
-                connection.call(connection.client.cancel, begun)
+                connection.call(connection.client.cancel, futures)
             raise
         self._packs.trim()
         return total
@@ -195,7 +197,7 @@ class _Computation:
 
 @contextlib.contextmanager
 def _detect_worker_loss() -> Iterator[None]:
-    """Distinguishes the loss of a worker from other errors."""
+    """Turns errors that the loss of a worker causes into a `_LostError`."""
     try:
         yield
     except WORKER_LOSS_ERRORS as error:
@@ -210,21 +212,21 @@ def _raise_if_cancelled() -> None:
 
 
 def _raise_failure(total: Any) -> None:
-    """Raises what became of a sum that is not there."""
+    """Raises the error of a sum that did not finish."""
     from distributed.scheduler import KilledWorker
 
     if total.status != "error":
         raise _LostError(f"its data was {total.status}")
     error = total.exception()
     if isinstance(error, (KilledWorker, CancelledError)):
-        raise _LostError("it died of a task") from error
+        raise _LostError("it died in a task") from error
     if isinstance(error, tasks.EnvironmentMismatchError):
         raise ClusterError(f"a worker cannot be used: {error}") from error
     raise error
 
 
 def _stores(packs: Sequence[Tensors]) -> set[tuple[str, str]]:
-    """Returns the path and the checksum of each store that is referred to."""
+    """Returns the path and the checksum of each store that packs refer to."""
     return {
         tensor.reference.stored[:2]
         for pack in packs

@@ -1,7 +1,7 @@
-"""The encoding of packs for workers, and its decoding there.
+"""Encodes packs of clients for workers, and decodes them there.
 
-A dataset travels as its graph, which holds the tensors that it slices, and a pack of a
-store as a reference, for which the worker reads the store on its machine.
+A dataset is sent as its graph, which contains the tensors that it slices. A pack of a
+store is sent as a reference: the worker reads the store on its machine.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from leaf_data.client_ids import ClientNumber
 from tff_pmc.clients.stored_packs import ClientArrays, Reference, StoredPack, dataset_of
 from tff_pmc.runtime.pack_sums import to_variant_tensor
 
-_MAX_CACHED_STORES = 8  # That stay mapped in a worker.
-# Attributes that are names, made of a count of what the process has traced.
+_MAX_CACHED_STORES = 8  # They stay mapped in a worker.
+# Attributes that are names with a number, which counts the traces of the process.
 _NAMES = ("metadata", "_user_specified_name")
-_FAIL = 2  # What `DatasetToGraphV2` does with state outside of the graph.
+_FAIL = 2  # `DatasetToGraphV2` raises an error for state outside of the graph.
 
 Part = Union[bytes, "np.ndarray[Any, Any]", Reference]
-"""One tensor of a pack: a dataset's graph, an array, or which clients of a store."""
+"""An encoded tensor of a pack: a dataset's graph, an array, or a reference."""
 
 
 def encode(tensor: Any) -> Part:
     """Encodes a dataset or a tensor of a pack for sending.
 
-    A dataset that depends on more than its graph, on a Python function or a random
-    stream of the process, is read here, and its elements travel.
+    A dataset that depends on more than its graph, such as a Python function or a random
+    stream of the process, is read here, and its elements are sent.
     """
     if isinstance(tensor, StoredPack):
         return tensor.reference
@@ -47,7 +47,7 @@ def encode(tensor: Any) -> Part:
 
 
 def decode(part: Part) -> tf.Tensor:
-    """Decodes the tensor of a pack that was sent."""
+    """Decodes a tensor of a pack."""
     if isinstance(part, Reference):
         return to_variant_tensor(_read(part))
     if isinstance(part, bytes):
@@ -56,48 +56,57 @@ def decode(part: Part) -> tf.Tensor:
 
 
 def digest(parts: Sequence[Part]) -> str:
-    """Computes a digest of what is sent: equal for equal packs of `clients.packing`.
+    """Computes a digest of an encoded pack, equal for equal packs of `clients.packing`.
 
-    Datasets of functions have other bytes each time, by the names that TensorFlow gives
-    these: equal ones are sent again.
+    Datasets of functions differ in their bytes each time, because TensorFlow numbers
+    the functions' names: equal ones are sent again.
     """
-    found = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for part in parts:
-        found.update(part if isinstance(part, bytes) else pickle.dumps(part))
-    return found.hexdigest()
+        hasher.update(part if isinstance(part, bytes) else pickle.dumps(part))
+    return hasher.hexdigest()
 
 
 def num_bytes(part: Part) -> int:
-    """Counts the bytes of a part."""
+    """Returns the number of bytes of a part."""
     return part.nbytes if isinstance(part, np.ndarray) else len(pickle.dumps(part))
 
 
 @functools.lru_cache(_MAX_CACHED_STORES)
 def open_cached_store(path: str, digest: str) -> leaf_data.FederatedDataset:
-    """Opens a store and keeps it mapped; a `DataError` if it is missing or another."""
+    """Opens a store and keeps it mapped; a `DataError` if it is not the driver's."""
     data = leaf_data.open_store(path)
     stored = data.train_examples.stored
-    found = stored.digest if stored is not None else ""
-    if found != digest:
+    stored_digest = stored.digest if stored is not None else ""
+    if stored_digest != digest:
         raise leaf_data.DataError(
-            f"{path} is another store: the sha256 of its header is {found[:8]}... and "
-            f"not {digest[:8]}..."
+            f"{path} is another store: the sha256 of its header is "
+            f"{stored_digest[:8]}..., not {digest[:8]}..."
         )
     return data
 
 
 def _read(reference: Reference) -> tf.data.Dataset:
-    """Reads the pack of a reference from this machine's store."""
-    stored, numbers, places, attributes, names = reference
+    """Reads the pack of a reference from the store on this machine."""
+    stored, numbers, positions, attributes, names = reference
     examples = getattr(
         open_cached_store(stored.path, stored.digest), f"{stored.part}_examples"
     )
     clients = []
-    for row, (number, place) in enumerate(zip(numbers.tolist(), places.tolist())):
-        own = examples.client(ClientNumber(number))
-        known = {name: column[row] for name, column in attributes.items()}
-        extras = {name: own[name] for name in names}
-        clients.append(ClientArrays(number, own["x"], own["y"], known, extras, place))
+    for row, (number, position) in enumerate(zip(numbers.tolist(), positions.tolist())):
+        client_examples = examples.client(ClientNumber(number))
+        client_attributes = {name: column[row] for name, column in attributes.items()}
+        extras = {name: client_examples[name] for name in names}
+        clients.append(
+            ClientArrays(
+                number,
+                client_examples["x"],
+                client_examples["y"],
+                client_attributes,
+                extras,
+                position,
+            )
+        )
     return dataset_of(clients)
 
 
@@ -112,12 +121,12 @@ def _to_graph(dataset: tf.data.Dataset) -> bytes:
     for node in itertools.chain(graph.node, *functions):
         for name in _NAMES:
             node.attr.pop(name, None)
-    found: bytes = graph.SerializeToString(deterministic=True)
-    return found
+    serialized: bytes = graph.SerializeToString(deterministic=True)
+    return serialized
 
 
 def _materialize(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """Builds a dataset of the elements of another, whatever their shapes."""
+    """Returns a dataset that contains the elements of another, of any shapes."""
     spec = dataset.element_spec
     flat = tf.nest.flatten(spec)
     rows = [
@@ -125,13 +134,15 @@ def _materialize(dataset: tf.data.Dataset) -> tf.data.Dataset:
         for element in dataset
     ]
 
-    def parsed(row: tf.Tensor) -> Any:
+    def parse_row(row: tf.Tensor) -> Any:
         texts = zip(tf.unstack(row, len(flat)), flat)
-        found = [
-            tf.ensure_shape(tf.io.parse_tensor(text, one.dtype), one.shape)
-            for text, one in texts
+        tensors = [
+            tf.ensure_shape(
+                tf.io.parse_tensor(text, tensor_spec.dtype), tensor_spec.shape
+            )
+            for text, tensor_spec in texts
         ]
-        return tf.nest.pack_sequence_as(spec, found)
+        return tf.nest.pack_sequence_as(spec, tensors)
 
     texts = tf.constant(rows, tf.string, [len(rows), len(flat)])
-    return tf.data.Dataset.from_tensor_slices(texts).map(parsed)
+    return tf.data.Dataset.from_tensor_slices(texts).map(parse_row)

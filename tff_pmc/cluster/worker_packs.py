@@ -1,4 +1,4 @@
-"""The packs that are on the workers of a cluster, to be sent once."""
+"""The packs that workers of a cluster hold, so that each is sent once."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tff_pmc.cluster import pack_encoding, tasks
 from tff_pmc.cluster.connection import ClusterConnection
 
 CACHE_BYTES = 2_000_000_000
-"""The bytes of packs that stay on the workers after a call, all workers together."""
+"""The bytes of packs that all workers together keep after a call."""
 
 
 class PlacedPack(NamedTuple):
-    """A pack on a worker; what refers to a store is the pack itself, and no future."""
+    """A pack on a worker; for one of a store, `future` is the encoded pack itself."""
 
     future: Any
     worker: str
@@ -23,7 +23,7 @@ class PlacedPack(NamedTuple):
 
 
 class PacksOnWorkers:
-    """Packs by a digest of what travels; the ones not used for longest go first."""
+    """The packs on workers by digest, least recently used first."""
 
     def __init__(self, connection: ClusterConnection) -> None:
         self.connection = connection
@@ -34,18 +34,19 @@ class PacksOnWorkers:
     def place(
         self, packs: Sequence[Sequence[Any]], workers: Sequence[str]
     ) -> Iterator[tuple[int, PlacedPack]]:
-        """Puts each worker's stretch of the packs there, unless it is there already.
+        """Sends each worker its stretch of the packs, except those that it has.
 
-        A sum is merged with its neighbour's. Each pack is given, by its number, as soon
-        as it is there, the workers in turn: its task may begin while others are sent.
+        A stretch is consecutive, because each sum is merged with its neighbour's.
+        Yields each pack with its index as soon as it is sent, one worker after another,
+        so that its task may start while others are sent.
         """
         total, share = len(packs), len(workers)
-        for number in sorted(range(total), key=lambda n: (n * share % total, n)):
-            worker = workers[number * share // total]
-            parts = list(map(pack_encoding.encode, packs[number]))
-            # References are not kept: they are as small as what would name them.
+        for index in sorted(range(total), key=lambda n: (n * share % total, n)):
+            worker = workers[index * share // total]
+            parts = list(map(pack_encoding.encode, packs[index]))
+            # References are not kept: they are as small as their digests.
             if all(isinstance(part, Reference) for part in parts):
-                yield number, PlacedPack(tasks.to_bytes(parts), worker, 0)
+                yield index, PlacedPack(tasks.to_bytes(parts), worker, 0)
                 continue
             key = pack_encoding.digest(parts)
             if key not in self.placed or self.placed[key].worker != worker:
@@ -53,14 +54,14 @@ class PacksOnWorkers:
                 num_bytes = sum(map(pack_encoding.num_bytes, parts))
                 self.placed[key] = PlacedPack(future, worker, num_bytes)
             self.placed.move_to_end(key)
-            yield number, self.placed[key]
+            yield index, self.placed[key]
 
     def trim(self, limit: int = CACHE_BYTES) -> None:
-        """Forgets what is lost, and what was not used for longest beyond the limit."""
-        for key, held in list(self.placed.items()):
-            if held.future.status != "finished":
+        """Drops lost packs, and the least recently used ones beyond the limit."""
+        for key, pack in list(self.placed.items()):
+            if pack.future.status != "finished":
                 del self.placed[key]
-        total = sum(held.num_bytes for held in self.placed.values())
+        total = sum(pack.num_bytes for pack in self.placed.values())
         while total > limit:
-            _, held = self.placed.popitem(last=False)
-            total -= held.num_bytes
+            _, pack = self.placed.popitem(last=False)
+            total -= pack.num_bytes

@@ -58,7 +58,7 @@ class NotMapReduceError(ValueError):
 
 
 class MapReduceComputation:
-    """A compiled computation of values at SERVER and CLIENTS, with results at SERVER."""
+    """A compiled computation of values at SERVER and CLIENTS, its results at SERVER."""
 
     def __init__(
         self, computation: tff.Computation, sum_packs: Callable[[PackGraphs], SumPacks]
