@@ -37,5 +37,5 @@ def test_a_model_must_say_how_it_is_built():
     class Bare(models.ModelSettings):
         """A CNN of nothing."""
 
-    with pytest.raises(TypeError, match="Bare has no `function` and no `build`"):
+    with pytest.raises(TypeError, match="Bare has neither a `function` nor a `build`"):
         Bare().build()

@@ -145,7 +145,7 @@ def test_dropout_is_at_its_place(name, dropout, others, ones):
     assert np.std(score(0.9) / whole) > 2 * np.std(half / whole)
     build = getattr(models, name)
     model = build(**{dropout: 0.1}, **others)
-    with pytest.raises(ValueError, match=f"{name} trains.*only packed clients do"):
+    with pytest.raises(ValueError, match=f"{name} trains.*only packed clients support"):
         model.predict_on_batch(model.initial_weights, np.zeros((1, 28, 28)), True)
     for share in (-0.1, 1.0):
         with pytest.raises(ValueError, match=rf"{dropout} must be in \[0, 1\), got"):

@@ -1,12 +1,12 @@
 """A trained model in a folder: its weights, and a SavedModel that needs no package.
 
-model.json     what a program has to know to use it: shape and type of the inputs; of a
-               run also their names, in order, how they are scaled, the classes, the
-               data set, the round and the commit
+model.json     what a program needs to use the model: shape and type of the inputs; for
+               the model of a run also the inputs' names, in order, how they are scaled,
+               the classes, the data set, the round and the commit
 weights.npz    the arrays by name, as `--initial_weights` reads them: trainable ones
-               first, and for a model of Keras in the order of its `get_weights`
-round.txt      of the best model alone: the round
-saved_model/   TensorFlow's SavedModel, whose signature `serving_default` gives the
+               first, but for a Keras model in the order of its `get_weights`
+round.txt      the round, only for the best model
+saved_model/   TensorFlow's SavedModel, whose signature `serving_default` returns the
                model's output, `scores`, for a batch of inputs
 """
 
@@ -25,10 +25,10 @@ import numpy as np
 from tff_pmc._lazy import tf
 
 MODEL, BEST_MODEL = "model", "model_best"
-"""The folders of a run's models: that of the last round, and with `--keep=best`."""
+"""The folders of a run's models: of the last round, and of the best round."""
 
 WEIGHTS, SAVED_MODEL = "weights.npz", "saved_model"
-"""The names of the file and of the folder."""
+"""The names of the file of weights and of the SavedModel's folder."""
 
 ABOUT = "model.json"
 """The name of the file that describes the model."""
@@ -44,7 +44,7 @@ def save_model(
     round_num: int = 0,
     about: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> None:
-    """Writes a trained model into a folder, which is made if need be.
+    """Writes a trained model into a folder, which it creates if needed.
 
         save_model(model, process.get_model_weights(state), "model")
         served = tf.saved_model.load("model/saved_model").signatures["serving_default"]
@@ -53,28 +53,34 @@ def save_model(
     Args:
         model: a `tff.learning.models.FunctionalModel`.
         weights: the `tff.learning.models.ModelWeights` after training.
-        folder: where to; files of these names are replaced.
-        round_num: the round after which the model is this one, written into
-            `round.txt`; 0 writes none.
-        about: what else `model.json` has, as JSON: `inputs` and `classes`, their names
-            in order, `scaling`, in words, and what you like; by default nothing.
+        folder: the path of the folder; existing files are replaced.
+        round_num: the round of this model, written into `round.txt`; 0, the default,
+            writes no such file.
+        about: further entries of `model.json`, as JSON, such as `inputs` and `classes`,
+            the names in order, and `scaling`, a description; by default none.
 
-    The inputs of the signature are `x`, or of a model with several inputs their
-    names. Of a model with several outputs each has its name, or `scores_0` and so on.
+    The input of the signature is `x`; several inputs have their names. Several outputs
+    have their names, or `scores_0` and so on.
     """
-    trainable, others = tuple(weights.trainable), tuple(weights.non_trainable)
-    arrays = [np.asarray(one) for one in (*trainable, *others)]
+    trainable, non_trainable = tuple(weights.trainable), tuple(weights.non_trainable)
+    arrays = [np.asarray(array) for array in (*trainable, *non_trainable)]
     os.makedirs(folder, exist_ok=True)
-    number = os.path.join(folder, _ROUND)
+    round_path = os.path.join(folder, _ROUND)
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(number)  # That of a model of before.
-    named = [*zip(weight_names(model), arrays)]
-    order = getattr(model, "file_order", ()) or range(len(named))
-    np.savez(os.path.join(folder, WEIGHTS), **dict(named[place] for place in order))
+        os.unlink(round_path)  # Removes the round of an earlier model.
+    named_arrays = [*zip(weight_names(model), arrays)]
+    order = getattr(model, "file_order", ()) or range(len(named_arrays))
+    np.savez(
+        os.path.join(folder, WEIGHTS), **dict(named_arrays[index] for index in order)
+    )
     spec = _input_spec(model)
     description = {
-        "input_shape": tf.nest.map_structure(lambda one: one.shape.as_list(), spec),
-        "input_type": tf.nest.map_structure(lambda one: one.dtype.name, spec),
+        "input_shape": tf.nest.map_structure(
+            lambda tensor_spec: tensor_spec.shape.as_list(), spec
+        ),
+        "input_type": tf.nest.map_structure(
+            lambda tensor_spec: tensor_spec.dtype.name, spec
+        ),
         **about,
     }
     description["scaling"] = description.get("scaling") or _NO_SCALING
@@ -83,14 +89,14 @@ def save_model(
         file.write("\n")
     path = os.path.join(folder, SAVED_MODEL)
     shutil.rmtree(path, ignore_errors=True)
-    _write_saved_model(model, trainable, others, path)
-    if round_num:  # When all else is there.
-        with open(number, "w", encoding="utf-8") as file:
+    _write_saved_model(model, trainable, non_trainable, path)
+    if round_num:  # Last, so that a folder with this file is complete.
+        with open(round_path, "w", encoding="utf-8") as file:
             file.write(f"{round_num}\n")
 
 
 def read_round(folder: str) -> int:
-    """Returns the round of the model in a folder; 0 where none is recorded."""
+    """Returns the round of the model in a folder, or 0 if none is recorded."""
     try:
         with open(os.path.join(folder, _ROUND), encoding="utf-8") as file:
             return int(file.read())
@@ -101,12 +107,12 @@ def read_round(folder: str) -> int:
 def weight_names(model: Any) -> list[str]:
     """Returns the names of a model's weights, trainable ones first.
 
-    They are those of its layers where they are known, as of models of Keras, and else
-    `trainable_0`, `non_trainable_0` and so on.
+    They contain the layers' names if the model knows them, as Keras models do;
+    otherwise they are `trainable_0`, `non_trainable_0` and so on.
     """
-    known = getattr(model, "weight_names", None)
-    if known:
-        return [*known]
+    names = getattr(model, "weight_names", None)
+    if names:
+        return [*names]
     return [
         f"{kind}_{number}"
         for kind, part in zip(("trainable", "non_trainable"), model.initial_weights)
@@ -115,7 +121,7 @@ def weight_names(model: Any) -> list[str]:
 
 
 def _input_spec(model: Any) -> Any:
-    """Returns the `tf.TensorSpec` of a model's inputs, or a structure of several."""
+    """Returns the `tf.TensorSpec` of a model's input, or a structure of several."""
     spec = model.input_spec
     return spec["x"] if isinstance(spec, Mapping) else spec[0]
 
@@ -123,29 +129,33 @@ def _input_spec(model: Any) -> Any:
 def order_arrays(model: Any, arrays: Mapping[str, Any]) -> list[Any]:
     """Returns the arrays of a file in the order of a model, trainable ones first.
 
-    They are matched by the names that the model gives its weights. If a file has other
-    names, as of arrays from elsewhere, they are in the order of the model's files.
+    Matches them by the model's names of its weights. If the file has other names, its
+    arrays must have the order of the model's files.
     """
     names = weight_names(model)
     if {*names} == {*arrays}:
         return [arrays[name] for name in names]
-    in_file = list(arrays.values())
+    file_arrays = list(arrays.values())
     order = getattr(model, "file_order", ())
-    if len(order) != len(in_file):
-        return in_file
-    return [in_file[place] for place in np.argsort(order)]
+    if len(order) != len(file_arrays):
+        return file_arrays
+    return [file_arrays[index] for index in np.argsort(order)]
 
 
-def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> None:
-    # In a graph of TensorFlow 1, because TFF's functional models of Keras run nowhere
-    # else; TensorFlow warns of each of these functions.
+def _write_saved_model(
+    model: Any, trainable: Any, non_trainable: Any, path: str
+) -> None:
+    # In a TensorFlow 1 graph, because TFF's functional models of Keras need one.
+    # TensorFlow warns that each of these functions is deprecated.
     with (
         _suppress_warnings(),
         tf.Graph().as_default(),
         tf.compat.v1.Session() as session,
     ):
         inputs = tf.nest.map_structure(
-            lambda one: tf.compat.v1.placeholder(one.dtype, one.shape),
+            lambda tensor_spec: tf.compat.v1.placeholder(
+                tensor_spec.dtype, tensor_spec.shape
+            ),
             _input_spec(model),
         )
         variables = [
@@ -155,9 +165,11 @@ def _write_saved_model(model: Any, trainable: Any, others: Any, path: str) -> No
                 array.dtype,
                 trainable=number < len(trainable),
             )
-            for number, array in enumerate(map(np.asarray, (*trainable, *others)))
+            for number, array in enumerate(
+                map(np.asarray, (*trainable, *non_trainable))
+            )
         ]
-        for variable, value in zip(variables, (*trainable, *others)):
+        for variable, value in zip(variables, (*trainable, *non_trainable)):
             variable.load(np.asarray(value), session)
         split = len(trainable)
         weights = tuple(variables[:split]), tuple(variables[split:])
@@ -180,10 +192,10 @@ def _suppress_warnings() -> Iterator[None]:
 
 
 def _name_tensors(name: str, tensors: Any) -> dict[str, Any]:
-    """Returns tensors by names: those they have, or NAME, or NAME_0 and so on."""
+    """Returns tensors by name: their own names, or NAME, or NAME_0 and so on."""
     if isinstance(tensors, Mapping):
         return dict(tensors)
     flat = tf.nest.flatten(tensors)
     if len(flat) == 1:
         return {name: flat[0]}
-    return {f"{name}_{number}": one for number, one in enumerate(flat)}
+    return {f"{name}_{number}": tensor for number, tensor in enumerate(flat)}
