@@ -179,7 +179,7 @@ REFUSED = {
         lambda: nested([layers().LayerNormalization(gamma_constraint="max_norm")]),
         ("gamma has a constraint",),
     ),
-    "all frozen": (lambda: freeze(sequential(dense(2)), 0), ("no weight to train",)),
+    "all frozen": (lambda: freeze(sequential(dense(2)), 0), ("no trainable weight",)),
     "batch normalization": (
         lambda: sequential(dense(3), layers().BatchNormalization()),
         ("training changes batch_normalization", "moving_mean", "trainable=False"),
