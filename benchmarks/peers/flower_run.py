@@ -23,7 +23,7 @@ from torch_model import clients_of, model_of, train
 
 # isort: split
 # Found through torch_model.
-from shapes import add_arguments, shape_of
+from shapes import add_arguments, get_shape
 
 
 def client_app(shape):
@@ -71,7 +71,7 @@ def main():
     """Runs the rounds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    shape = shape_of(parser.parse_args())
+    shape = get_shape(parser.parse_args())
     run_simulation(
         server_app(shape, len(sys.stdin.readlines())),
         client_app(shape),

@@ -23,7 +23,7 @@ from torch_model import batches, clients_of, loss_of, model_of
 
 # isort: split
 # Found through torch_model.
-from shapes import RATE, add_arguments, shape_of
+from shapes import RATE, add_arguments, get_shape
 
 
 class Model(torch.nn.Module):
@@ -63,7 +63,7 @@ def main():
     """Runs the rounds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    shape = shape_of(parser.parse_args())
+    shape = get_shape(parser.parse_args())
     torch.set_num_threads(2)
     module, clients = Model(shape), clients_of(shape)
     data = FederatedDataset(

@@ -24,8 +24,8 @@ from shapes import (
     RATE,
     add_arguments,
     check_parameters,
-    data_of,
-    shape_of,
+    get_shape,
+    make_data,
 )
 
 import leaf_data
@@ -43,7 +43,7 @@ MODELS = {
 def federation(shape):
     """Makes the clients."""
     return leaf_data.Examples(
-        *data_of(shape),
+        *make_data(shape),
         np.arange(shape.clients + 1, dtype=np.int64) * shape.examples,
         tuple(str(k) for k in range(shape.clients)),
     )
@@ -154,7 +154,7 @@ def main():
     parser.add_argument("--name", choices=CONTENDERS, required=True)
     add_arguments(parser)
     options = parser.parse_args()
-    one_round = contender(options.name, shape_of(options), options.num_packs)
+    one_round = contender(options.name, get_shape(options), options.num_packs)
     print("ready", flush=True)
     for _ in sys.stdin:
         begun = time.perf_counter()

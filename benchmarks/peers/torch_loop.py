@@ -16,7 +16,7 @@ from torch_model import clients_of, model_of, train
 
 # isort: split
 # Found through torch_model.
-from shapes import add_arguments, shape_of
+from shapes import add_arguments, get_shape
 
 
 def one_round(server, shape):
@@ -37,7 +37,7 @@ def main():
     """Answers each line of standard input with the seconds of a round."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    shape = shape_of(parser.parse_args())
+    shape = get_shape(parser.parse_args())
     torch.manual_seed(0)
     server = model_of(shape)
     clients_of(shape)

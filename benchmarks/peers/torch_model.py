@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import torch
-from shapes import MODELS, RATE, check_parameters, data_of
+from shapes import MODELS, RATE, check_parameters, make_data
 
 # A model's channels, the size of its kernels, and its dense units.
 LAYERS = {
@@ -39,7 +39,7 @@ def model_of(shape):
 @functools.lru_cache(maxsize=1)
 def clients_of(shape):
     """Returns each client's images, as bytes, and labels."""
-    x, y = (torch.from_numpy(array) for array in data_of(shape))
+    x, y = (torch.from_numpy(array) for array in make_data(shape))
     x = x[:, None] if x.ndim == 3 else x.permute(0, 3, 1, 2).contiguous()
     return list(zip(x.split(shape.examples), y.long().split(shape.examples)))
 

@@ -191,7 +191,9 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
 
     lost_run_error = spread_runs._lost_run_error(None, Failed(), None)
     assert isinstance(lost_run_error, LostRunError)
-    assert "x is in use" in str(lost_run_error) and str(lost_run_error).endswith("resume with --resume")
+    assert "x is in use" in str(lost_run_error) and str(lost_run_error).endswith(
+        "resume with --resume"
+    )
 
 
 def test_a_worker_of_another_version_that_comes_late_ends_the_command_in_one_line():
