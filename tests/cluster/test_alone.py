@@ -20,12 +20,14 @@ def others(root):
 
 
 def test_two_lines_name_the_folder():
-    found = {str(path.relative_to(ROOT)): lines for path, lines in others(ROOT)}
-    assert {path: len(lines) for path, lines in found.items() if lines} == {
+    lines_by_path = {str(path.relative_to(ROOT)): lines for path, lines in others(ROOT)}
+    assert {path: len(lines) for path, lines in lines_by_path.items() if lines} == {
         "tff_pmc/experiments/flags/command.py": 1,  # Its flags.
         "tff_pmc/runtime/__init__.py": 1,  # `Runtime("cluster")`.
     }
-    assert "import tff_pmc.cluster" not in str(found) and "from" not in str(found)
+    assert "import tff_pmc.cluster" not in str(lines_by_path) and "from" not in str(
+        lines_by_path
+    )
 
 
 @pytest.fixture

@@ -36,10 +36,10 @@ def speaks_tls(port):
 
 
 def assert_only_tls_on_loopback(processes, least):
-    found = listening(processes)
-    assert len(found) >= least
-    assert {address for address, _ in found} == {"127.0.0.1"}
-    assert [port for _, port in found if not speaks_tls(port)] == []
+    addresses = listening(processes)
+    assert len(addresses) >= least
+    assert {address for address, _ in addresses} == {"127.0.0.1"}
+    assert [port for _, port in addresses if not speaks_tls(port)] == []
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def machines(tmp_path, certificates, request):
     address = f"--cluster={scheme}://127.0.0.1:{port}"
     yield begun, [address, *(secure if scheme == "tls" else ["--insecure_cluster"])]
     for process in begun:
-        own = [*begun_by(process), process]
-        for one in own:
-            one.kill()
+        descendants = [*begun_by(process), process]
+        for member in descendants:
+            member.kill()
         process.wait()
-        assert_gone(own[:-1])
+        assert_gone(descendants[:-1])
 
 
 @pytest.mark.slow

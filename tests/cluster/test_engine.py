@@ -59,21 +59,21 @@ def installed(cluster):
 @pytest.fixture
 def sent(cluster, monkeypatch):
     """What goes to workers but in tasks; a list that grows."""
-    client, found = cluster.engine.connection.client, []
+    client, values_sent = cluster.engine.connection.client, []
     scatter = client.scatter
 
     def recorded(values, **options):
-        found.extend(values)
+        values_sent.extend(values)
         return scatter(values, **options)
 
     monkeypatch.setattr(client, "scatter", recorded)
-    return found
+    return values_sent
 
 
 def packs_of(sent):
     """The packs of it: models are arrays, and graphs are bytes."""
     lists = (value for value in sent if isinstance(value, list))
-    return [value for value in lists if any(isinstance(one, bytes) for one in value)]
+    return [value for value in lists if any(isinstance(part, bytes) for part in value)]
 
 
 def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
@@ -117,8 +117,8 @@ def store(digits, tmp_path):
 
     path = tmp_path / "store"
     clients = (
-        (name, own["x"], own["y"], own["x"][:1], own["y"][:1])
-        for name, own in ((name, digits.client(name)) for name in digits.client_ids)
+        (name, client["x"], client["y"], client["x"][:1], client["y"][:1])
+        for name, client in ((name, digits.client(name)) for name in digits.client_ids)
     )
     leaf_data.write_store(clients, path)
     return leaf_data.open_store(path).train_examples, path
@@ -130,12 +130,12 @@ def test_workers_read_the_packs_of_a_store(
     """The bits are those of arrays, and only numbers of clients are sent, in tasks."""
 
     def rounds(examples):
-        state, found = process.initialize(), []
+        state, outputs = process.initialize(), []
         for clients in ((0, 1, 3), (1, 2, 3), (0, 1, 3)):
             packed = tff_pmc.pack(examples, clients, num_packs=3)
             state, metrics = process.next(state, packed)
-            found.append((state, metrics))
-        return found
+            outputs.append((state, metrics))
+        return outputs
 
     of_arrays = installed("local", lambda: rounds(digits))
     assert_same_bits(of_arrays, installed("local", lambda: rounds(store[0])))
@@ -304,14 +304,14 @@ def test_a_cluster_chooses_whom_this_process_would(installed, tmp_path):
 
     chosen = {"selection": "power_of_choice", "choice_candidates": 25}
     with softmax():
-        one, data = (
+        config, data = (
             settings("quickstart", {**SHORT, **chosen}),
             leaf_data.load("digits5k"),
         )
         for engine in ("local", "cluster"):
             folder = str(tmp_path / engine)
             installed(
-                engine, functools.partial(loop.run, one, data, folder, title=None)
+                engine, functools.partial(loop.run, config, data, folder, title=None)
             )
     assert records(tmp_path / "cluster") == records(tmp_path / "local")
 
@@ -369,8 +369,8 @@ def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
 
     monkeypatch.delenv("TF_SET_ONEDNN_FPMATH_MODE", raising=False)
     threads = str(cluster.engine.connection.environment.threads)
-    found = installed("cluster", engine_versions)
-    assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
+    record = installed("cluster", engine_versions)
+    assert record == {"engine": "cluster", "spread": "clients", "threads": threads}
     assert installed("local", engine_versions)["engine"] == "local"
     monkeypatch.setenv("TF_SET_ONEDNN_FPMATH_MODE", "BF16")
     assert installed("local", engine_versions)["onednn_fpmath_mode"] == "BF16"
@@ -390,11 +390,11 @@ def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
         newer = {"device_name": "Other", "compute_capability": (9, 0)}
         details = {gpus[0]: {"device_name": "Big GPU", **each}, gpus[1]: newer}
         monkeypatch.setattr(tf.config.experimental, "get_device_details", details.get)
-        found = installed("local", engine_versions)
-        assert (found["gpu"], found["gpu_factors"]) == ("Big GPU", factors)
+        record = installed("local", engine_versions)
+        assert (record["gpu"], record["gpu_factors"]) == ("Big GPU", factors)
     details[gpus[0]] = {}
-    found = installed("local", engine_versions)
-    assert found["gpu"] == "/physical_device:GPU:0"
+    record = installed("local", engine_versions)
+    assert record["gpu"] == "/physical_device:GPU:0"
     visible.clear()  # As by `tf.config.set_visible_devices([], "GPU")`.
     assert "gpu" not in installed("local", engine_versions)
     visible += gpus

@@ -85,9 +85,9 @@ def test_who_is_refused_by_dask_or_refuses_it(
     )
 
 
-@pytest.mark.parametrize(("given", "found"), [(None, 3), (2, 2)])
+@pytest.mark.parametrize(("workers", "expected"), [(None, 3), (2, 2)])
 def test_workers_are_as_many_as_dask_counts_or_as_given(
-    monkeypatch, refused, given, found
+    monkeypatch, refused, workers, expected
 ):
     """And where they do not come one line says why that may be."""
     distributed = pytest.importorskip("distributed")
@@ -112,8 +112,12 @@ def test_workers_are_as_many_as_dask_counts_or_as_given(
     monkeypatch.setattr("dask.system.CPU_COUNT", 3)
     monkeypatch.setattr("distributed.system.MEMORY_LIMIT", 5)
     says = ("did not start", "/dev/shm", 'under `if __name__ == "__main__":`')
-    refused(lambda: local_cluster.start(given), *says)
-    assert (calls["scale"], calls["memory_limit"], calls["closed"]) == (found, 5, True)
+    refused(lambda: local_cluster.start(workers), *says)
+    assert (calls["scale"], calls["memory_limit"], calls["closed"]) == (
+        expected,
+        5,
+        True,
+    )
     assert (calls["host"], calls["protocol"]) == ("127.0.0.1", "tls://")
     assert calls["security"] is True
 
@@ -127,6 +131,6 @@ def test_what_the_script_makes_is_of_one_user(tmp_path):
         check=True,
         capture_output=True,
     )
-    made = [tmp_path / "tls", *(tmp_path / "tls").iterdir()]
-    assert {"ca.key", "ca.pem", "member.key", "member.pem"} <= {p.name for p in made}
-    assert [path for path in made if path.stat().st_mode & 0o077] == []
+    paths = [tmp_path / "tls", *(tmp_path / "tls").iterdir()]
+    assert {"ca.key", "ca.pem", "member.key", "member.pem"} <= {p.name for p in paths}
+    assert [path for path in paths if path.stat().st_mode & 0o077] == []

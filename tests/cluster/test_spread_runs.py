@@ -98,8 +98,8 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
 
 def test_seeds_are_spread_too(flags_of_cluster, tmp_path):
     short = [*FLAGS[:-1], "--priority=DS", "--rounds=1", "--seeds=1,2"]
-    for name, more in (("serial", []), ("spread", flags_of_cluster)):
-        done = run(*short, *more, f"--output_dir={tmp_path / name}")
+    for name, engine_flags in (("serial", []), ("spread", flags_of_cluster)):
+        done = run(*short, *engine_flags, f"--output_dir={tmp_path / name}")
     assert "2/2" in done.stderr
     assert records(tmp_path / "serial") == records(tmp_path / "spread")
 
@@ -239,9 +239,9 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         read = driver(Settings())
         job = sweep.Job(Settings(), "out", files=read.origin.files)
         sent = to_bytes((content, driver))  # A call's own name, as `make_runs` has it.
-        found = spread_runs._load_data(sent, job)
-        assert found.origin.files == (("file", content),)
-    assert spread_runs._load_data(sent, job) is found  # It is read once.
+        data = spread_runs._load_data(sent, job)
+        assert data.origin.files == (("file", content),)
+    assert spread_runs._load_data(sent, job) is data  # It is read once.
     path.write_text("newer")
     spread_runs._data_by_job.clear()
     with pytest.raises(DataError, match="a worker sees other files in"):

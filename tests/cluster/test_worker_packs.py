@@ -31,9 +31,9 @@ def place(kept, numbers, workers):
     """Where each pack is, in which order they came, and how many were sent."""
     before = kept.connection.calls
     packs = [[tf.constant([n, n], tf.int32)] for n in numbers]
-    found = dict(kept.place(packs, workers))
-    where = "".join(found[k].worker for k in range(len(packs)))
-    return where, list(found), kept.connection.calls - before
+    placed = dict(kept.place(packs, workers))
+    where = "".join(placed[k].worker for k in range(len(packs)))
+    return where, list(placed), kept.connection.calls - before
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,10 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
         )
         for read in (pack, there):
             assert len(list(read)) == len(list(other))
-            for mine, own in zip(read, other):
-                tf.nest.map_structure(np.testing.assert_array_equal, mine, own)
+            for client, expected_client in zip(read, other):
+                tf.nest.map_structure(
+                    np.testing.assert_array_equal, client, expected_client
+                )
 
 
 def elements(variant, spec):
@@ -116,9 +118,9 @@ def test_what_is_read_is_what_was_written():
     plain = [tf.constant([[1, 2]], tf.int64), tf.constant(["a", "b"]), tf.constant("c")]
     read, *others = sent(data, *plain)
     assert elements(read, tf.TensorSpec([], tf.float32)) == [2.0, 4.0, 6.0]
-    for found, given in zip(others, plain):
-        assert found.dtype == given.dtype
-        np.testing.assert_array_equal(found.numpy(), given.numpy())
+    for decoded, original in zip(others, plain):
+        assert decoded.dtype == original.dtype
+        np.testing.assert_array_equal(decoded.numpy(), original.numpy())
 
 
 def test_batches_of_shuffled_examples_may_be_sent():

@@ -63,7 +63,7 @@ def train_in_keras(examples, initial):
     return trained
 
 
-def one_round(model, examples, **more):
+def one_round(model, examples, **options):
     """A packed round of all clients with the ordering CB, DS, IS."""
     import tensorflow_federated as tff
 
@@ -74,7 +74,7 @@ def one_round(model, examples, **more):
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
         local_epochs=EPOCHS,
         report_cohort=examples.num_clients,
-        **more,
+        **options,
     )
     packs = tff_pmc.pack(
         examples, range(examples.num_clients), example_attributes=("sharp",)
@@ -105,7 +105,7 @@ def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert
     ones, zeros = np.ones(1024, np.float32), np.zeros(1024, np.float32)
     initial = [*w[:6], ones, zeros, zeros, ones, *w[6:8]]
     trained = train_in_keras(faces, initial)
-    found, metrics = one_round(model, faces)
+    weights, metrics = one_round(model, faces)
     measured = np.asarray(metrics["client_work"]["train"]["criteria_by_client"])
     np.testing.assert_allclose(measured, np.transpose([[5, 4, 6], CB, IS]), rtol=1e-6)
     p = weights_by_hand()
@@ -113,11 +113,11 @@ def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert
     if batch_norm == "aggregated":
         expected += [mean(p, trained, i) for i in (6, 7)]
         statistics = [mean(p, trained, i) for i in (8, 9)]
-        assert_close(found.non_trainable, statistics)
+        assert_close(weights.non_trainable, statistics)
     else:
-        assert len(found.non_trainable) == 0
+        assert len(weights.non_trainable) == 0
     # Initial biases are zero, so what is compared is what training made of them.
-    assert_close(found.trainable, expected)
+    assert_close(weights.trainable, expected)
 
 
 @pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
@@ -136,8 +136,8 @@ def test_the_published_codes_cnn_predicts_as_keras(faces, batch_norm):
     if batch_norm == "aggregated":
         weights = ((*w, *norm[:2]), tuple(norm[2:]))
     scores = np.asarray(model.predict_on_batch(weights, faces.x, False), float)
-    found = np.exp(scores[:, 1]) / np.exp(scores).sum(1)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    probabilities = np.exp(scores[:, 1]) / np.exp(scores).sum(1)
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-4)
 
 
 def test_dropout_is_a_function_of_the_seed(faces):

@@ -159,8 +159,8 @@ def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
     served = with_initial_weights(model, [*trained, *others])
     (expected,) = evaluate_initial_model(served, x)
     saved = tf.saved_model.load(str(tmp_path / "saved_model"))
-    found = saved.signatures["serving_default"](x=tf.constant(x))["scores"]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    outputs = saved.signatures["serving_default"](x=tf.constant(x))["scores"]
+    np.testing.assert_allclose(outputs, expected, rtol=1e-5, atol=1e-6)
     by_position = {f"arr_{n}": array for n, array in enumerate(arrays.values())}
     by_name = dict(sorted(arrays.items()))
     for named in (arrays, by_position, by_name):

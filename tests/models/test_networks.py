@@ -65,10 +65,10 @@ def test_it_predicts_as_keras_own(name, activation):
     keras.set_weights(weights)
     # Keras's images have a channel also where they are gray.
     expected = keras(x.reshape(-1, *keras.input_shape[1:]), training=False)
-    found = model.predict_on_batch((weights, ()), x, False)
+    scores = model.predict_on_batch((weights, ()), x, False)
     if name == "celeba_cnn":  # A logit z is the two scores (0, z).
         expected = np.concatenate([np.zeros_like(expected), expected], axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
     assert np.ptp(np.asarray(expected), axis=1).min() > 0.01
 
 
@@ -99,8 +99,10 @@ def test_initial_kernels_are_kerass(initializer):
         theirs = tf.keras.initializers.get(initializer)(kernel.shape).numpy()
         assert kernel.std() == pytest.approx(theirs.std(), rel=0.02)
         assert np.abs(kernel).max() == pytest.approx(np.abs(theirs).max(), rel=0.02)
-    for first, same, other in zip(kernels(1)[::2], kernels(1)[::2], kernels(2)[::2]):
-        np.testing.assert_array_equal(first, same)
+    for first, repeated, other in zip(
+        kernels(1)[::2], kernels(1)[::2], kernels(2)[::2]
+    ):
+        np.testing.assert_array_equal(first, repeated)
         assert (first != other).any()
 
 
@@ -155,10 +157,10 @@ def test_dropout_is_at_its_place(name, dropout, others, ones):
 def test_two_places_drop_by_seeds_of_their_own():
     """Both with half of the units: their scores are not one drop's twice."""
     halves = {"pooled_dropout": 0.5, "dense_dropout": 0.5}
-    both = scores("keras_mnist_cnn", 6, **halves)
+    both_scores = scores("keras_mnist_cnn", 6, **halves)
     for none in halves:
         alone = scores("keras_mnist_cnn", 6, **{**halves, none: 0.0})
-        assert np.abs(both - alone).max() > 1e-3
+        assert np.abs(both_scores - alone).max() > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ def test_tffs_own_learner_takes_it(
         state = process.next(process.initialize(), data).state
         state = process.next(state, data).state
         models_.append(process.get_model_weights(state).trainable)
-    for found, expected, first in zip(*models_, toy_model.initial_weights[0]):
-        np.testing.assert_array_equal(found, expected)
-        assert np.abs(found - first).max() > 1e-3
+    for actual, expected, first in zip(*models_, toy_model.initial_weights[0]):
+        np.testing.assert_array_equal(actual, expected)
+        assert np.abs(actual - first).max() > 1e-3
 
 
 def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
@@ -56,12 +56,14 @@ def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
     by_name = dict(zip("xy", spec))
     x, y = np.arange(8, dtype=np.float32).reshape(2, 2, 2), np.array([0, 2], np.int32)
     scores = inner(x).numpy()
-    for given in (spec, by_name):
+    for input_spec in (spec, by_name):
         model = as_functional(
-            lambda spec=given: tff.learning.models.from_keras_model(inner, loss, spec)
+            lambda spec=input_spec: tff.learning.models.from_keras_model(
+                inner, loss, spec
+            )
         )
-        found, mean = evaluate_initial_model(model, x, y)
-        np.testing.assert_allclose(found, scores, rtol=1e-6)
+        output, mean = evaluate_initial_model(model, x, y)
+        np.testing.assert_allclose(output, scores, rtol=1e-6)
         logs = np.log(np.exp(scores).sum(1)) - scores[np.arange(2), y]
         np.testing.assert_allclose(mean, logs.mean(), rtol=1e-5)
         assert num_scores(as_functional(lambda: model)) == 3  # noqa: B023

@@ -49,8 +49,8 @@ def test_arrays_are_in_the_order_of_the_file(saved):
 
 def test_a_model_may_have_many_arrays(saved):
     many = [np.full(1, n, np.float32) for n in range(150)]
-    found = read_like(saved(*many), [np.zeros(1, np.float32)] * 150)
-    assert [int(array[0]) for array in found] == [*range(150)]
+    arrays = read_like(saved(*many), [np.zeros(1, np.float32)] * 150)
+    assert [int(array[0]) for array in arrays] == [*range(150)]
 
 
 @pytest.mark.parametrize(

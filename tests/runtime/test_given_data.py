@@ -159,6 +159,6 @@ def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(kind
             element_shape=empty, num_elements=1, element_dtype=tf.int32
         )
     dataset = tf.data.Dataset.from_tensors(element)
-    wanted = tff.SequenceType(tff.TensorType(np.int32, [2]))
+    expected_type = tff.SequenceType(tff.TensorType(np.int32, [2]))
     with pytest.raises(TypeError, match=f"^it is a dataset of .*{kind}"):
-        values.check_dataset(dataset, wanted, "it")
+        values.check_dataset(dataset, expected_type, "it")

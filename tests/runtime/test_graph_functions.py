@@ -14,16 +14,16 @@ def compiled(monkeypatch):
     """The federated computations that are compiled, one after another."""
     from tff_pmc.runtime import local
 
-    found, real = [], local.MapReduceComputation
+    computations, real = [], local.MapReduceComputation
 
-    def counted(computation, *more):
+    def count_compilation(computation, *other_arguments):
         if computation.type_signature.parameter is not None:  # No initial state.
-            found.append(computation)
-        return real(computation, *more)
+            computations.append(computation)
+        return real(computation, *other_arguments)
 
-    monkeypatch.setattr(local, "MapReduceComputation", counted)
+    monkeypatch.setattr(local, "MapReduceComputation", count_compilation)
     monkeypatch.setattr(local.LocalEngine, "_cache", collections.OrderedDict())
-    return found
+    return computations
 
 
 @pytest.fixture
@@ -55,12 +55,12 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
     from tff_pmc.runtime import Runtime, local
 
     def rounds(process):
-        state, found = process.initialize(), []
+        state, outputs = process.initialize(), []
         for _ in range(2):
             output = process.next(state, tff_pmc.pack(toy_examples, range(6)))
             state = output.state
-            found.append(output)
-        return found
+            outputs.append(output)
+        return outputs
 
     with Runtime("local"):
         first = rounds(build(seed=0))
@@ -73,13 +73,14 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
         assert_same_bits(second, rounds(build(seed=1)))
     assert len(compiled) == 2
     kernels = [
-        found[-1].state.global_model_weights.trainable[0] for found in (first, second)
+        outputs[-1].state.global_model_weights.trainable[0]
+        for outputs in (first, second)
     ]
     assert np.abs(kernels[0] - kernels[1]).max() > 0
 
 
 @pytest.mark.parametrize(
-    ("changes", "same"),
+    ("changes", "are_equal"),
     [
         ({"seed": 7}, True),
         ({"rate": 0.2}, False),  # A constant in a function of a function.
@@ -88,9 +89,9 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
         ({"clip_norm": 1.0}, False),
     ],
 )
-def test_what_differs_is_another_computation(build, changes, same):
-    one, other = digest(build().next), digest(build(**changes).next)
-    assert (one == other) == same and None not in (one, other)
+def test_what_differs_is_another_computation(build, changes, are_equal):
+    original, changed = digest(build().next), digest(build(**changes).next)
+    assert (original == changed) == are_equal and None not in (original, changed)
 
 
 def test_a_random_stream_goes_on_and_is_not_shared():

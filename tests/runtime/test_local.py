@@ -171,10 +171,10 @@ def test_what_is_of_another_type_is_refused_by_name(local, summed):
 
 
 @pytest.mark.parametrize(
-    ("given", "lost"),
+    ("values", "lost"),
     [([1, 2.5], "2.5"), ([1, np.nan], "nan"), ([1, 256], "256"), ([-1, 2], "-1")],
 )
-def test_an_array_is_not_cut_to_another_type(local, given, lost):
+def test_an_array_is_not_cut_to_another_type(local, values, lost):
     """TensorFlow alone would make 2 of 2.5, 0 of 256, and 255 of -1."""
 
     @tff.tensorflow.computation(tff.TensorType(np.uint8, [2]))
@@ -182,18 +182,20 @@ def test_an_array_is_not_cut_to_another_type(local, given, lost):
         return 2 * numbers
 
     assert list(doubled([1.0, 2.0])) == list(doubled(np.array([1, 2]))) == [2, 4]
-    with pytest.raises(TypeError, match=f"the argument is no uint8.*: {lost}$"):
-        doubled(np.array(given))
+    with pytest.raises(
+        TypeError, match=f"the argument is not of type uint8.*: {lost}$"
+    ):
+        doubled(np.array(values))
 
 
-@pytest.mark.parametrize("given", [3, np.array([3])])
-def test_a_number_is_no_text(local, given):
-    @tff.tensorflow.computation(tff.TensorType(np.str_, np.shape(given)))
-    def same(text):
+@pytest.mark.parametrize("number", [3, np.array([3])])
+def test_a_number_is_no_text(local, number):
+    @tff.tensorflow.computation(tff.TensorType(np.str_, np.shape(number)))
+    def identity(text):
         return text
 
     with pytest.raises(TypeError, match="the argument is not of type str"):
-        same(given)
+        identity(number)
 
 
 def test_a_label_is_looked_for_only_where_a_dataset_has_labels():
@@ -287,8 +289,8 @@ def test_the_thread_that_tunes_data_is_not_begun():
     from tff_pmc.runtime.pack_sums import to_variant_tensor
 
     sequence = tff.SequenceType(np.int64)
-    given = tf.data.Dataset.range(3).batch(2).unbatch()
-    for value in (given, [1, 2]):
+    dataset = tf.data.Dataset.range(3).batch(2).unbatch()
+    for value in (dataset, [1, 2]):
         (data,) = values.to_tensors(value, sequence, "the data")
         raw = tf.raw_ops.GetOptions(input_dataset=to_variant_tensor(data)).numpy()
         options = dataset_options_pb2.Options.FromString(raw)

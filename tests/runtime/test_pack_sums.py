@@ -47,7 +47,7 @@ def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
         priority=("LD", "DS", "MD"),
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
     )
-    found = []
+    weights_by_run = []
     for at_once in (1, 4):
         monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
         with Runtime("local"):
@@ -55,10 +55,10 @@ def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
             for _ in range(3):
                 packs = tff_pmc.pack(toy_examples, range(6), num_packs=5)
                 state, metrics = process.next(state, packs)
-            found.append(tf.nest.flatten(process.get_model_weights(state)))
+            weights_by_run.append(tf.nest.flatten(process.get_model_weights(state)))
         assert metrics["client_work"]["train"]["clients"] == 6
-    for one, other in zip(*found):
-        np.testing.assert_array_equal(one, other)
+    for alone, concurrent in zip(*weights_by_run):
+        np.testing.assert_array_equal(alone, concurrent)
 
 
 def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
@@ -93,7 +93,7 @@ def test_graphs_of_two_processes_may_have_functions_of_the_same_names():
 
     from tff_pmc.runtime import pack_sums
 
-    def made(factor):
+    def build(factor):
         @tf.function
         def grown(x):
             return tf.while_loop(
@@ -112,5 +112,5 @@ def test_graphs_of_two_processes_may_have_functions_of_the_same_names():
         return pack_sums.GraphParts(content, ("x:0",), ("result:0",), "")
 
     for factor in (2.0, 3.0, 2.0):
-        graph = pack_sums.ImportedGraph(made(factor), foreign=True)
-        assert [float(found) for found in graph([tf.constant(1.0)])] == [factor**3]
+        graph = pack_sums.ImportedGraph(build(factor), foreign=True)
+        assert [float(tensor) for tensor in graph([tf.constant(1.0)])] == [factor**3]

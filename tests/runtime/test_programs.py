@@ -30,9 +30,9 @@ def test_who_calls_decides(runtime, add, module, is_program):
     exec("async def called(add): return await inner(add)", outer)
 
     async def program():
-        found = await outer["called"](add)
-        references = isinstance(found, tff.program.MaterializableValueReference)
-        return references, await tff.program.materialize_value(found)
+        result = await outer["called"](add)
+        references = isinstance(result, tff.program.MaterializableValueReference)
+        return references, await tff.program.materialize_value(result)
 
     assert asyncio.run(program()) == (is_program, 6)
 
@@ -51,9 +51,9 @@ def test_the_loop_runs_on_while_a_program_waits(add):
     exec("async def called(add): return add([1, 2])", names)
 
     async def program():
-        found = await names["called"](add)
+        result = await names["called"](add)
         asyncio.get_running_loop().call_soon(saved.set)
-        return await tff.program.materialize_value(found)
+        return await tff.program.materialize_value(result)
 
     with tff.framework.get_context_stack().install(Waiting()):
         assert asyncio.run(program()) is True
@@ -72,13 +72,13 @@ def test_two_who_call_at_once_compile_once(monkeypatch, add):
 
     monkeypatch.setattr(engine, "_compile", compile_slowly)
     monkeypatch.setattr(engine, "_cache", collections.OrderedDict())
-    found = []
+    results = []
     calls = [
-        threading.Thread(target=lambda: found.append(engine.run(add, [1, 2])))
+        threading.Thread(target=lambda: results.append(engine.run(add, [1, 2])))
         for _ in "12"
     ]
     for call in calls:
         call.start()
     for call in calls:
         call.join()
-    assert found == [3, 3] and len(compiled) == 1
+    assert results == [3, 3] and len(compiled) == 1
