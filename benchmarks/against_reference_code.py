@@ -179,7 +179,7 @@ def relative_distances(actual, expected):
 
 def compare(reference, ours, config, examples, index):
     """Returns the differences of one ordering, by column."""
-    reference.begin(index, config)
+    reference.start_server(index, config)
     random.seed(index)  # For the shuffle that selects their cohort.
     before = reference.weights()
     cohort, p, trained = reference.next()

@@ -71,9 +71,9 @@ def write_federation(folder, options):
 
 def load(folder):
     """Loads once and prints time and memory; the child process runs this."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     data = leaf_data.load("femnist", folder)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     total = data.train_examples.num_examples + data.test_examples.num_examples
     print(json.dumps([seconds, peak, len(data.client_ids), total]))

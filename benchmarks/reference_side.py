@@ -23,19 +23,23 @@ class Reference:
         self._make_server = parts["Server"].Server
         self._make_model = parts["Model"].Model
         self._name, self._config = name, config
-        self._model = self._mended_model()
+        self._model = self._build_corrected_model()
         self._initial = self._model.get_weights()
-        shared = self._mended_model() if name == "celeba" else None  # As they do.
+        shared = (
+            self._build_corrected_model() if name == "celeba" else None
+        )  # As they do.
         self._clients = []
         for k in range(examples.num_clients):
             data = to_their_format(name, examples.client(k))
             # Each set is training and test set: nothing is evaluated.
-            client = parts["Client"].Client(shared or self._mended_model(), *data)
+            client = parts["Client"].Client(
+                shared or self._build_corrected_model(), *data
+            )
             client.place = k
             remember_trained(client)
             self._clients.append(client)
 
-    def _mended_model(self):
+    def _build_corrected_model(self):
         rate = self._config.training.learning_rate
         model = self._make_model(rate, *([64] if self._name == "celeba" else []))
         model.optimizer.learning_rate = rate
@@ -44,7 +48,7 @@ class Reference:
                 layer.rate = 0.0
         return model
 
-    def begin(self, index, config):
+    def start_server(self, index, config):
         """Creates a server with ordering `index` and the settings' initial weights."""
         ours = config.model.build().initial_weights[0]
         self._model.set_weights(self._initial)

@@ -123,7 +123,7 @@ class ImportedGraph:
             _make_function_names_unique(graph, mark)
         feeds, fetches = list(parts.feeds), list(parts.fetches)
         self._has_results = bool(fetches)
-        self._begin = None
+        self._initialize = None
         number = next(_graph_counter)
         self._lock = threading.Lock()
         signature = list(_argument_specs(graph, feeds))
@@ -136,7 +136,7 @@ class ImportedGraph:
             whole_graph = tf.compat.v1.wrap_function(
                 lambda: tf.import_graph_def(graph, name=""), []
             )
-            self._begin = whole_graph.prune(
+            self._initialize = whole_graph.prune(
                 [], whole_graph.graph.as_graph_element(parts.initialize_op)
             )
             # All feeds stay, even unused ones: a model may use nothing but its data.
@@ -161,13 +161,13 @@ class ImportedGraph:
             to_variant_tensor(a) if isinstance(a, tf.data.Dataset) else a
             for a in arguments
         ]
-        if self._begin is None and not self.streams:
+        if self._initialize is None and not self.streams:
             return _call(self._function, arguments)
         with self._lock:
             for name, stream_seed in self.streams.items():
                 reset_stream(name, seed + stream_seed)
-            if self._begin is not None:
-                self._begin()
+            if self._initialize is not None:
+                self._initialize()
             return _call(self._function, arguments)
 
 

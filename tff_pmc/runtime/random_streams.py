@@ -33,7 +33,10 @@ def add_random_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, b
     bodies = [graph.node, *(function.node_def for function in called)]
     for nodes, node in [(body, node) for body in bodies for node in body]:
         if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:
-            words = "equal settings will not give equal numbers: a client draws by %s"
+            words = (
+                "equal settings will not give equal numbers: a client draws with %s, "
+                "whose random stream cannot be seeded per call"
+            )
             logging.log_first_n(logging.WARNING, words, 1, node.op)
         if node.op not in _DRAWS:
             continue
