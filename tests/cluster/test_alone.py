@@ -44,7 +44,7 @@ def without_cluster(tmp_path):
     return tmp_path
 
 
-def test_without_the_folder_all_else_works(without_cluster):
+def test_without_the_folder_everything_else_works(without_cluster):
     script = str(without_cluster / "run_experiments.py")
     flags = ("--rounds=1", f"--output_dir={without_cluster / 'out'}")
     done = run_alone(*ALONE, *flags, cwd=without_cluster, script=script)
@@ -54,7 +54,7 @@ def test_without_the_folder_all_else_works(without_cluster):
     assert done.returncode == 2 and "Unknown command line flag" in done.stderr
 
 
-def test_a_local_run_imports_the_options_alone(tmp_path):
+def test_a_local_run_imports_only_the_options(tmp_path):
     asks = tmp_path / "asks.py"
     asks.write_text(
         "import sys; sys.argv[0] = 'run_experiments.py'\n"

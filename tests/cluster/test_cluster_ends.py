@@ -147,7 +147,7 @@ def machines(tmp_path, certificates, request):
     [("tls", "SIGSTOP"), ("tls", "SIGKILL"), ("tcp", "SIGSTOP")],
     indirect=["machines"],
 )
-def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
+def test_the_scripts_open_only_tls_and_a_missing_scheduler_is_one_line(
     tmp_path, machines, name, spread
 ):
     (scheduler, workers), flags = machines

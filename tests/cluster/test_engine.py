@@ -76,7 +76,7 @@ def packs_of(sent):
     return [value for value in lists if any(isinstance(part, bytes) for part in value)]
 
 
-def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
+def test_a_pack_is_sent_once_with_the_bytes_of_its_types(
     installed, process, evaluate, digits, sent
 ):
     weights = installed(
@@ -144,7 +144,7 @@ def test_workers_read_the_packs_of_a_store(
     assert not packs_of(sent) and len(cluster.engine.packs.placed) == kept
 
 
-def test_a_worker_without_the_store_or_with_another_is_named_before_the_round(
+def test_a_worker_without_the_drivers_store_is_named_before_the_round(
     installed, process, store, tmp_path, assert_one_line, sent
 ):
     from tff_pmc.cluster.options import ClusterSettingError
@@ -174,7 +174,7 @@ def test_a_worker_without_the_store_or_with_another_is_named_before_the_round(
     assert one_round() is not None
 
 
-def test_an_error_of_a_client_is_that_error(installed, summed):
+def test_an_error_of_a_client_is_raised_unchanged(installed, summed):
     @tff.tensorflow.computation(np.int32)
     def fails(n):
         with tf.control_dependencies([tf.debugging.Assert(n < 2, ["my message"])]):
@@ -205,7 +205,7 @@ def kill_one_that_works(client, number, killed):
     "number",
     [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)],
 )
-def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
+def test_a_worker_killed_or_stopped_during_a_round_changes_nothing(
     installed, cluster, process, evaluate, digits, caplog, assert_same_bits, number
 ):
     packs = tff_pmc.evaluation_packs(digits)
@@ -235,7 +235,7 @@ def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
     assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.
 
 
-def test_a_worker_that_ends_just_before_it_is_sent_something(
+def test_a_worker_that_ends_just_before_a_value_is_sent(
     installed, cluster, monkeypatch, caplog, add
 ):
     """Dask tries to reach it for half a minute: the scheduler knows at once."""
@@ -260,7 +260,7 @@ def test_a_worker_that_ends_just_before_it_is_sent_something(
     client.wait_for_workers(WORKERS, timeout=600)
 
 
-def test_a_call_that_waits_is_cancelled(cluster):
+def test_a_waiting_call_is_cancelled(cluster):
     import asyncio
     from concurrent.futures import CancelledError
 
@@ -296,7 +296,7 @@ def test_a_cluster_closes_while_a_worker_starts():
     assert nanny.pid is None
 
 
-def test_a_cluster_chooses_whom_this_process_would(installed, tmp_path):
+def test_a_cluster_selects_the_clients_that_this_process_selects(installed, tmp_path):
     """The losses of whom `power_of_choice` asks are computed there."""
     import leaf_data
     from tff_pmc.experiments.experiment import settings
@@ -316,7 +316,7 @@ def test_a_cluster_chooses_whom_this_process_would(installed, tmp_path):
     assert records(tmp_path / "cluster") == records(tmp_path / "local")
 
 
-def test_a_cluster_that_is_gone_is_one_line(certificates, assert_one_line, add):
+def test_a_cluster_that_has_ended_raises_one_line(certificates, assert_one_line, add):
     distributed = pytest.importorskip("distributed")
     from tff_pmc.cluster.connection import ClusterError
     from tff_pmc.cluster.options import ClusterOptions
@@ -336,7 +336,7 @@ def test_a_cluster_that_is_gone_is_one_line(certificates, assert_one_line, add):
         assert_one_line(ClusterError, lambda: add([1, 2]), "--cluster=tcp://")
 
 
-def test_a_worker_that_is_not_fit_is_named(
+def test_a_worker_with_another_environment_is_named(
     installed, cluster, dask_cluster, monkeypatch, assert_one_line, add
 ):
     """One of other versions, or whose TensorFlow has begun with other threads."""
@@ -363,7 +363,7 @@ def test_a_worker_that_is_not_fit_is_named(
         )
 
 
-def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
+def test_settings_that_change_numbers_are_recorded(installed, cluster, monkeypatch):
     """The engine, its threads, and less than float32 in products."""
     from tff_pmc.runtime import engine_versions
 

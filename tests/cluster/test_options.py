@@ -41,7 +41,7 @@ def refused(assert_one_line):
         (TLS, {}, None),
     ],
 )
-def test_what_is_checked_before_anything_is_started(
+def test_options_are_checked_before_anything_starts(
     refused, certificates, address, options, says
 ):
     if address == TLS:
@@ -56,7 +56,7 @@ def test_without_dask_one_line_says_how_to_install_it(monkeypatch, refused):
 
 
 @pytest.mark.parametrize("who", ["other", "cert", "key", "text", "tcp", "nobody"])
-def test_who_is_refused_by_dask_or_refuses_it(
+def test_tls_mismatches_raise_one_line(
     dask_cluster, certificates, refused, monkeypatch, tmp_path, who
 ):
     """Another authority, another's certificate or key, no TLS, and nobody there."""
@@ -86,7 +86,7 @@ def test_who_is_refused_by_dask_or_refuses_it(
 
 
 @pytest.mark.parametrize(("workers", "expected"), [(None, 3), (2, 2)])
-def test_workers_are_as_many_as_dask_counts_or_as_given(
+def test_the_number_of_workers_is_dasks_count_or_the_option(
     monkeypatch, refused, workers, expected
 ):
     """And where they do not come one line says why that may be."""
@@ -122,7 +122,7 @@ def test_workers_are_as_many_as_dask_counts_or_as_given(
     assert calls["security"] is True
 
 
-def test_what_the_script_makes_is_of_one_user(tmp_path):
+def test_only_its_user_can_read_the_scripts_files(tmp_path):
     """Whatever the umask: who may write into the folder may put a key there."""
     script = ROOT / "docs/examples/cluster/certificates.sh"
     subprocess.run(

@@ -96,7 +96,7 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
     client.wait_for_workers(2, timeout=600)  # One that is starting is not ended well.
 
 
-def test_seeds_are_spread_too(flags_of_cluster, tmp_path):
+def test_seeds_are_spread(flags_of_cluster, tmp_path):
     short = [*FLAGS[:-1], "--priority=DS", "--rounds=1", "--seeds=1,2"]
     for name, engine_flags in (("serial", []), ("spread", flags_of_cluster)):
         done = run(*short, *engine_flags, f"--output_dir={tmp_path / name}")
@@ -120,7 +120,7 @@ def test_clients_of_rounds_give_the_same_records(serial, flags_of_cluster, tmp_p
     assert len(said) == len(RUNS) and "cluster there, local here" in said[0]
 
 
-def test_folders_that_a_worker_does_not_share_are_refused(
+def test_folders_that_a_worker_does_not_share_raise(
     flags_of_cluster, client, tmp_path, monkeypatch
 ):
     """A file system of its own is stood in for by a folder that it may not enter."""
@@ -167,7 +167,7 @@ def test_folders_that_a_worker_does_not_share_are_refused(
 
 
 @pytest.mark.slow
-def test_an_error_of_a_run_is_that_error(flags_of_cluster, tmp_path):
+def test_an_error_of_a_run_is_raised_unchanged(flags_of_cluster, tmp_path):
     """A folder holds another run, which only its worker sees."""
     folder = tmp_path / "out"
     arguments = [*FLAGS, "--rounds=1", f"--output_dir={folder}"]
@@ -248,9 +248,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         spread_runs._load_data(sent, job)
 
 
-def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
-    tmp_path, monkeypatch
-):
+def test_a_worker_imports_the_drivers_plugin_or_raises(tmp_path, monkeypatch):
     from tff_pmc.cluster import spread_runs
     from tff_pmc.cluster.options import ClusterSettingError
     from tff_pmc.record.plugin_files import plugin_sha256
@@ -275,7 +273,7 @@ def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_worker_that_sees_another_store_is_refused(
+def test_a_worker_that_sees_another_store_raises(
     flags_of_cluster, tmp_path, monkeypatch, late
 ):
     """It is written anew when the driver has opened it; `late`, when all were asked."""

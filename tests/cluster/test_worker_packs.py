@@ -46,14 +46,14 @@ def place(kept, numbers, workers):
         (3, "a", "aaa", [0, 1, 2]),
     ],
 )
-def test_each_worker_has_a_stretch_of_about_as_many(
+def test_each_worker_has_a_stretch_of_about_equal_length(
     kept, number, workers, expected, order
 ):
     assert place(kept, range(number), workers) == (expected, order, number)
     assert place(kept, range(number), workers) == (expected, order, 0)
 
 
-def test_what_is_elsewhere_lost_or_not_used_for_longest_is_sent_again(kept):
+def test_moved_lost_and_least_recently_used_packs_are_sent_again(kept):
     assert place(kept, range(6), "abc")[0] == "aabbcc"
     # One worker died, and then another came: those that changed their place are sent.
     assert place(kept, range(6), "ac")[::2] == ("aaaccc", 2)
@@ -72,7 +72,7 @@ def sent(*pack):
     return [pack_encoding.decode(pack_encoding.encode(tensor)) for tensor in pack]
 
 
-def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
+def test_a_pack_of_a_store_is_read_from_the_store(toy_examples, tmp_path):
     """With attributes of clients and examples, of which the latter do not travel."""
     import dataclasses
 
@@ -113,7 +113,7 @@ def elements(variant, spec):
     return [x.numpy() for x in tf.data.experimental.from_variant(variant, spec)]
 
 
-def test_what_is_read_is_what_was_written():
+def test_decoded_packs_equal_the_encoded_ones():
     data = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).map(lambda x: x * 2)
     plain = [tf.constant([[1, 2]], tf.int64), tf.constant(["a", "b"]), tf.constant("c")]
     read, *others = sent(data, *plain)
@@ -133,7 +133,7 @@ def test_batches_of_shuffled_examples_may_be_sent():
 
 
 @pytest.mark.parametrize("kind", ["python", "random"])
-def test_what_depends_on_the_process_is_read_first(kind):
+def test_datasets_that_depend_on_the_process_are_read_first(kind):
     """The elements travel, of whatever shapes, and are the same each time."""
     spec, rows = tf.TensorSpec([None], tf.float32), [[1.0], [], [2.0, 3.0]]
     data = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([2]))

@@ -97,7 +97,9 @@ def mean(p, trained, place):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
-def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert_close):
+def test_the_published_codes_cnn_trains_as_in_keras(
+    runtime, faces, batch_norm, assert_close
+):
     """Kernels and biases; and what the server makes of the batch normalization."""
     model = models.celeba_reference_cnn(seed=2, batch_norm=batch_norm, dropout=0.0)
     assert keras_model().count_params() == 16_837_057
@@ -121,7 +123,7 @@ def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert
 
 
 @pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
-def test_the_published_codes_cnn_predicts_as_keras(faces, batch_norm):
+def test_the_published_codes_cnn_predicts_as_in_keras(faces, batch_norm):
     model = models.celeba_reference_cnn(seed=3, batch_norm=batch_norm)
     generator = np.random.default_rng(0)
     w = [np.asarray(v) for v in model.initial_weights[0][:8]]

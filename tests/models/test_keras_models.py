@@ -128,7 +128,7 @@ COPIED = {
 
 
 @pytest.mark.parametrize("kind", COPIED)
-def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
+def test_saved_weights_have_the_order_of_set_weights(kind, tmp_path):
     """As docs/start.md has it, whatever is frozen."""
     from tff_pmc.models.tff_types.keras_models import as_functional
     from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
@@ -216,7 +216,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_cannot_act_is_refused_in_one_line(kind, assert_one_line):
+def test_parts_without_effect_raise_one_line(kind, assert_one_line):
     from tff_pmc.models.tff_types.keras_models import as_functional
 
     make, words = REFUSED[kind]
@@ -224,7 +224,7 @@ def test_what_cannot_act_is_refused_in_one_line(kind, assert_one_line):
     assert_one_line(ValueError, lambda: as_functional(model_fn_of(keras_model)), *words)
 
 
-def test_what_tffs_functional_models_drop_is_refused(assert_one_line):
+def test_parts_that_tffs_functional_models_drop_raise(assert_one_line):
     from tff_pmc.models.tff_types.keras_checks import check_model
 
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -33,7 +33,7 @@ def test_every_model_is_registered():
     assert (published.pooled_dropout, published.dense_dropout) == (0.25, 0.5)
 
 
-def test_a_model_must_say_how_it_is_built():
+def test_a_model_must_define_how_it_is_built():
     class Bare(models.ModelSettings):
         """A CNN of nothing."""
 

@@ -53,7 +53,7 @@ def with_biases(model):
 
 @pytest.mark.parametrize("activation", ["relu", "none"])
 @pytest.mark.parametrize("name", list(NETWORKS))
-def test_it_predicts_as_keras_own(name, activation):
+def test_it_predicts_as_keras(name, activation):
     settings = models.MODELS[name](seed=2, conv_activation=activation)
     keras = keras_model(name, None if activation == "none" else activation)
     model = settings.build()
@@ -88,7 +88,7 @@ def test_the_loss_is_the_mean_of_the_examples_losses():
 
 
 @pytest.mark.parametrize("initializer", ["glorot_uniform", "glorot_normal"])
-def test_initial_kernels_are_kerass(initializer):
+def test_initial_kernels_have_the_distribution_of_keras(initializer):
     """The same distribution as Keras's initializer: spread and bounds; by the seed."""
     import tensorflow as tf
 
@@ -130,7 +130,7 @@ def scores(name, ones, seed=1, **dropouts):
         ("keras_mnist_cnn", "dense_dropout", {"pooled_dropout": 0.0}, 6),
     ],
 )
-def test_dropout_is_at_its_place(name, dropout, others, ones):
+def test_dropout_is_before_its_layer(name, dropout, others, ones):
     """With a layer's weights all 1 a unit is the sum of its inputs.
 
     What is kept grows, so that the mean stays; the seed decides what is kept.
@@ -154,7 +154,7 @@ def test_dropout_is_at_its_place(name, dropout, others, ones):
             build(**{dropout: share})
 
 
-def test_two_places_drop_by_seeds_of_their_own():
+def test_two_dropouts_use_different_seeds():
     """Both with half of the units: their scores are not one drop's twice."""
     halves = {"pooled_dropout": 0.5, "dense_dropout": 0.5}
     both_scores = scores("keras_mnist_cnn", 6, **halves)
@@ -175,6 +175,6 @@ def test_two_places_drop_by_seeds_of_their_own():
         ("celeba_reference_cnn", {"dropout": 1.0}, r"dropout must be in \[0, 1\), got"),
     ],
 )
-def test_unknown_variants_are_refused(name, options, message):
+def test_unknown_variants_raise(name, options, message):
     with pytest.raises(ValueError, match=message):
         getattr(models, name)(**options)

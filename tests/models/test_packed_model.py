@@ -6,7 +6,7 @@ import pytest
 from tff_pmc import models
 
 
-def test_tffs_own_learner_takes_it(
+def test_tffs_learner_trains_it(
     runtime, tf, tff, toy_examples, toy_model, toy_packed_model
 ):
     """Two rounds of TFF's own federated averaging, with it and with TFF's class."""
@@ -28,7 +28,7 @@ def test_tffs_own_learner_takes_it(
         assert np.abs(actual - first).max() > 1e-3
 
 
-def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
+def test_a_functional_model_becomes_one_without_hooks(tf, toy_model, toy_examples):
     packed = models.PackedModel.of(toy_model)
     assert models.PackedModel.of(packed) is packed
     assert not packed.has_example_losses and not packed.has_own_training
@@ -43,7 +43,7 @@ def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
         packed.example_losses(output, toy_examples.y)
 
 
-def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
+def test_a_model_fn_of_keras_becomes_functional(tf, tff, assert_one_line):
     """Also where a function makes a functional model; all else is refused by name."""
     from tff_pmc.models.tff_types.keras_models import as_functional
     from tff_pmc.models.tff_types.packed_model import evaluate_initial_model

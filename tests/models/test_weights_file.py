@@ -71,7 +71,7 @@ def test_a_model_may_have_many_arrays(saved):
         ([A, np.array([None])], r"w.npz: cannot be read \(Object arrays"),
     ],
 )
-def test_arrays_unlike_the_models_are_named(saved, arrays, says):
+def test_arrays_that_do_not_match_are_named(saved, arrays, says):
     path = saved(*arrays)
     with pytest.raises(DataError, match=says) as error:
         read_like(path, MODEL)
@@ -79,7 +79,7 @@ def test_arrays_unlike_the_models_are_named(saved, arrays, says):
 
 
 @pytest.mark.parametrize("content", [b"", b"PK no archive", None])
-def test_what_is_no_file_of_arrays_is_named(tmp_path, content):
+def test_a_file_that_is_not_of_arrays_is_named(tmp_path, content):
     path = tmp_path / "w.npz"
     if content is not None:
         path.write_bytes(content)

@@ -86,11 +86,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("form", "data", "match"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(refused, toy_examples, dataset, form, data, match):
+def test_data_of_the_wrong_kind_raises(
+    refused, toy_examples, dataset, form, data, match
+):
     refused(form, data(toy_examples, dataset), match)
 
 
-def test_the_last_clients_data_is_looked_at_first(refused, dataset):
+def test_all_clients_data_is_checked_before_training(refused, dataset):
     """Before the first client trains: its data is never read."""
     read = []
     watched = dataset.batch(2).map(
@@ -106,7 +108,7 @@ def test_the_last_clients_data_is_looked_at_first(refused, dataset):
     assert not read
 
 
-def test_what_a_round_gives_is_no_state(processes, refused, dataset):
+def test_a_rounds_output_is_not_a_state(processes, refused, dataset):
     process, data = processes["batches"], [dataset.batch(2)]
     refused(
         "batches",
@@ -117,7 +119,7 @@ def test_what_a_round_gives_is_no_state(processes, refused, dataset):
     )
 
 
-def test_what_fits_is_taken(processes, dataset, toy_examples):
+def test_matching_data_is_accepted(processes, dataset, toy_examples):
     packed, of_batches = processes.values()
     packs = tff_pmc.pack(toy_examples, [0, 1])
     assert packed.next(packed.initialize(), packs) is not None
@@ -128,7 +130,7 @@ def test_what_fits_is_taken(processes, dataset, toy_examples):
     assert train["examples"] == len(toy_examples.client(0)["y"])
 
 
-def test_values_at_clients_that_are_no_datasets(worker, assert_one_line):
+def test_values_at_clients_that_are_not_datasets(worker, assert_one_line):
     from tff_pmc.runtime import WrongDataError
 
     pair = collections.OrderedDict(a=np.int32, b=np.int32)
@@ -146,7 +148,7 @@ def test_values_at_clients_that_are_no_datasets(worker, assert_one_line):
 
 
 @pytest.mark.parametrize("kind", ["RaggedTensorSpec", "variant", "quint8"])
-def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(kind):
+def test_a_dataset_without_a_tff_type_is_described_by_its_spec(kind):
     """TFF raises a TypeError, a KeyError and a NotImplementedError of these."""
     from tff_pmc.runtime import values
 

@@ -49,7 +49,7 @@ def digest(computation):
     return graph_functions.digest(tff.framework.serialize_computation(computation))
 
 
-def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
+def test_processes_of_two_seeds_share_a_compilation_and_differ_in_bits(
     build, compiled, toy_examples, assert_same_bits
 ):
     from tff_pmc.runtime import Runtime, local
@@ -89,12 +89,12 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
         ({"clip_norm": 1.0}, False),
     ],
 )
-def test_what_differs_is_another_computation(build, changes, are_equal):
+def test_different_computations_have_different_digests(build, changes, are_equal):
     original, changed = digest(build().next), digest(build(**changes).next)
     assert (original == changed) == are_equal and None not in (original, changed)
 
 
-def test_a_random_stream_goes_on_and_is_not_shared():
+def test_a_random_stream_continues_and_is_not_shared():
     """Two computations that begin it with one seed both begin with its first number."""
     from tff_pmc.runtime import Runtime
 
@@ -115,7 +115,7 @@ def test_a_random_stream_goes_on_and_is_not_shared():
         assert first([0.0]) == second([0.0]) != first([0.0])
 
 
-def test_few_are_kept(compiled):
+def test_the_cache_of_compilations_is_small(compiled):
     from tff_pmc.runtime import Runtime, local
 
     def adding(number):

@@ -32,7 +32,7 @@ def local():
         yield running
 
 
-def test_two_rounds_are_the_workers(process, digits, pairs, assert_close):
+def test_two_rounds_equal_those_of_the_worker(process, digits, pairs, assert_close):
     """Counts are equal, and every tensor to 2e-4 relative L2.
 
     The second begins from the worker's state: a rounding that turns a maximum would
@@ -62,7 +62,7 @@ def test_two_rounds_are_the_workers(process, digits, pairs, assert_close):
                 assert_close([ours], [theirs])
 
 
-def test_the_state_given_back_is_not_copied(local, process):
+def test_a_state_that_is_passed_back_is_not_copied(local, process):
     """The tensor behind an array is taken again; a part of it is another array."""
     from tff_pmc.runtime import values
 
@@ -110,14 +110,14 @@ COMPUTATIONS = {
 
 
 @pytest.mark.parametrize(("body", "expected"), COMPUTATIONS.values(), ids=COMPUTATIONS)
-def test_operations_of_tff_need_no_worker(local, body, expected):
+def test_tff_operations_do_not_start_a_worker(local, body, expected):
     at_clients = (tff.FederatedType(t, tff.CLIENTS) for t in (np.float32, np.int32))
     computation = tff.federated_computation(*at_clients)(body)
     np.testing.assert_allclose(computation([1.0, 2.0, 5.0], [3, 4, 6]), expected, 1e-6)
     assert local.engine.worker is None
 
 
-def test_what_has_no_such_form_is_run_by_the_worker(local, caplog):
+def test_the_worker_runs_computations_without_a_map_reduce_form(local, caplog):
     """An aggregation that waits for another; the worker comes, once, and goes."""
 
     @tff.tensorflow.computation(np.float32, np.float32)
@@ -151,7 +151,7 @@ def test_a_sequence_may_be_a_list(local):
     assert total(rows) == 4.0
 
 
-def test_what_is_of_another_type_is_refused_by_name(local, summed):
+def test_a_value_of_another_type_is_named(local, summed):
     @tff.tensorflow.computation(tff.SequenceType(np.int32))
     def total(data):
         return data.reduce(np.int32(0), lambda a, b: a + b)
@@ -174,7 +174,7 @@ def test_what_is_of_another_type_is_refused_by_name(local, summed):
     ("values", "lost"),
     [([1, 2.5], "2.5"), ([1, np.nan], "nan"), ([1, 256], "256"), ([-1, 2], "-1")],
 )
-def test_an_array_is_not_cut_to_another_type(local, values, lost):
+def test_an_array_is_not_truncated_to_another_type(local, values, lost):
     """TensorFlow alone would make 2 of 2.5, 0 of 256, and 255 of -1."""
 
     @tff.tensorflow.computation(tff.TensorType(np.uint8, [2]))
@@ -189,7 +189,7 @@ def test_an_array_is_not_cut_to_another_type(local, values, lost):
 
 
 @pytest.mark.parametrize("number", [3, np.array([3])])
-def test_a_number_is_no_text(local, number):
+def test_a_number_is_not_a_text(local, number):
     @tff.tensorflow.computation(tff.TensorType(np.str_, np.shape(number)))
     def identity(text):
         return text
@@ -198,7 +198,7 @@ def test_a_number_is_no_text(local, number):
         identity(number)
 
 
-def test_a_label_is_looked_for_only_where_a_dataset_has_labels():
+def test_only_datasets_with_labels_are_searched_for_a_label():
     """A mapping of one's own names has none: the error stays that of the label."""
     from tff_pmc.runtime import context
 
@@ -206,7 +206,7 @@ def test_a_label_is_looked_for_only_where_a_dataset_has_labels():
     assert context._client_with_label(7, [dataset]) == "a client"
 
 
-def test_variables_begin_anew_and_are_a_computations_own(local):
+def test_each_call_initializes_the_variables_of_its_computation(local):
     """Two of one name and of different types are not one."""
 
     def counting(start):
@@ -281,7 +281,7 @@ def test_an_unknown_engine_is_named():
         Runtime(cluster="tls://here:1")
 
 
-def test_the_thread_that_tunes_data_is_not_begun():
+def test_datasets_are_read_without_autotuning():
     """It is cancelled when the data end, and TensorFlow warns of each."""
     from tensorflow.core.framework import dataset_options_pb2
 

@@ -19,7 +19,7 @@ from tff_pmc._lazy import tf, tff
         (7, "(((0+1)+(2+3))+((4+5)+6))"),
     ],
 )
-def test_the_tree_follows_from_the_number_of_packs(count, tree):
+def test_the_number_of_packs_determines_the_tree(count, tree):
     from tff_pmc.runtime.pack_sums import merge_in_tree
 
     waiting = []  # Each is merged as soon as its neighbour is there.
@@ -38,7 +38,7 @@ def test_the_tree_follows_from_the_number_of_packs(count, tree):
     assert merge_in_tree(leaves(), merge) == tree and waiting == [tree]
 
 
-def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
+def test_concurrent_packs_change_no_bit(toy_model, toy_examples, monkeypatch):
     """Five packs, one by one and four at a time."""
     from tff_pmc.runtime import Runtime, local
 
@@ -61,7 +61,7 @@ def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
         np.testing.assert_array_equal(alone, concurrent)
 
 
-def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
+def test_the_error_of_the_failing_pack_is_raised_not_a_cancellation():
     """TensorFlow cancels the calls beside one that fails, and merges, too."""
     from tff_pmc.runtime import local
 

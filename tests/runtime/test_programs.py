@@ -21,7 +21,7 @@ PROGRAMS = "tensorflow_federated.python.learning.programs"
         ("my_source", False),
     ],
 )
-def test_who_calls_decides(runtime, add, module, is_program):
+def test_the_caller_decides_on_values_or_references(runtime, add, module, is_program):
     """All of them call in a coroutine, as a cell of a notebook is one."""
     calls = "async def called(add): return add([1, 2, 3])"
     names = {"__name__": module}
@@ -37,7 +37,7 @@ def test_who_calls_decides(runtime, add, module, is_program):
     assert asyncio.run(program()) == (is_program, 6)
 
 
-def test_the_loop_runs_on_while_a_program_waits(add):
+def test_the_event_loop_continues_while_a_program_waits(add):
     """So that states are saved while the next round is trained."""
     from tff_pmc.runtime.context import EngineContext
 
@@ -59,7 +59,7 @@ def test_the_loop_runs_on_while_a_program_waits(add):
         assert asyncio.run(program()) is True
 
 
-def test_two_who_call_at_once_compile_once(monkeypatch, add):
+def test_two_concurrent_calls_compile_once(monkeypatch, add):
     """Training and evaluation of a program do."""
     from tff_pmc.runtime.local import LocalEngine
 
