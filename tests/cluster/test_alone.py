@@ -10,7 +10,7 @@ NAME = "tff_pmc.cluster"
 
 
 def others(root):
-    """The modules outside of the folder, and the lines of each that name it."""
+    """Returns the modules outside of the folder, and their lines that name it."""
     folder = root / "tff_pmc" / "cluster"
     for name in CODE:
         paths = [root / name] if name.endswith(".py") else (root / name).rglob("*.py")
@@ -32,7 +32,7 @@ def test_two_lines_name_the_folder():
 
 @pytest.fixture
 def without_cluster(tmp_path):
-    """A copy of the package without the folder and the lines."""
+    """Returns a copy of the package without the folder and these lines."""
     for name in CODE:
         copy = shutil.copyfile if name.endswith(".py") else shutil.copytree
         copy(ROOT / name, tmp_path / name)

@@ -22,7 +22,7 @@ def assert_gone(processes, seconds=120):
 
 
 def speaks_tls(port):
-    """Whether what listens there answers the greeting of TLS and no other."""
+    """Returns whether the server there answers only the greeting of TLS."""
     import ssl
 
     context = ssl.create_default_context()
@@ -92,7 +92,7 @@ def test_an_end_is_quiet_and_leaves_no_process(tmp_path):
 
 @pytest.fixture
 def machines(tmp_path, certificates, request):
-    """Scheduler and workers by the scripts; gives both, and the driver's flags.
+    """Starts scheduler and workers with the scripts; yields both and driver flags.
 
     The parameter `tcp` leaves out their TLS.
     """
@@ -168,7 +168,7 @@ def test_the_scripts_open_only_tls_and_a_missing_scheduler_is_one_line(
 
 @pytest.mark.slow
 def test_a_run_whose_driver_was_killed_ends(tmp_path, machines):
-    """Who makes it holds the lock of its folder."""
+    """A worker that continued would hold the lock of its folder."""
     (_, workers), flags = machines
     process = long_run(tmp_path / "out", *flags, "--spread=runs")
     lock = str(tmp_path / "out" / "DS" / ".lock")

@@ -25,7 +25,7 @@ def evaluate():
 
 @pytest.fixture(scope="module")
 def process():
-    """A process whose packs are trained for so long that a worker can die in one."""
+    """A process whose packs train long enough for a worker to die meanwhile."""
     return tff_pmc.build_prioritized_fed_avg(
         tff_pmc.models.mnist_cnn(seed=1),
         priority=("LD", "DS", "MD"),
@@ -58,7 +58,7 @@ def installed(cluster):
 
 @pytest.fixture
 def sent(cluster, monkeypatch):
-    """What goes to workers but in tasks; a list that grows."""
+    """The growing list of values that are sent to workers outside of tasks."""
     client, values_sent = cluster.engine.connection.client, []
     scatter = client.scatter
 
@@ -92,7 +92,7 @@ def test_a_pack_is_sent_once_with_the_bytes_of_its_types(
 
 
 def test_equal_training_packs_are_not_sent_again(installed, process, digits, sent):
-    """They are other objects."""
+    """Equal packs are different objects."""
     from tff_pmc.cluster import pack_encoding
 
     examples = dataclasses.replace(digits, x=255 - digits.x)  # Sent by no test.
@@ -127,7 +127,7 @@ def store(digits, tmp_path):
 def test_workers_read_the_packs_of_a_store(
     installed, cluster, process, digits, store, assert_same_bits, sent
 ):
-    """The bits are those of arrays, and only numbers of clients are sent, in tasks."""
+    """Results equal those of arrays to the bit; tasks contain only client numbers."""
 
     def rounds(examples):
         state, outputs = process.initialize(), []
@@ -188,7 +188,7 @@ def test_an_error_of_a_client_is_raised_unchanged(installed, summed):
 
 
 def kill_one_that_works(client, number, killed):
-    """Hits a worker as soon as it sums a pack."""
+    """Sends a signal to a worker as soon as it sums a pack."""
     deadline = time.monotonic() + 600
     while not killed and time.monotonic() < deadline:
         for worker, keys in client.processing().items():
@@ -279,7 +279,7 @@ def test_a_waiting_call_is_cancelled(cluster):
 
 
 def test_a_cluster_closes_while_a_worker_starts():
-    """Dask would wait for ever for a worker that is killed before it has started."""
+    """Dask would wait forever for a worker that is killed before it has started."""
     pytest.importorskip("distributed")
     from tff_pmc.cluster import local_cluster
 
@@ -297,7 +297,7 @@ def test_a_cluster_closes_while_a_worker_starts():
 
 
 def test_a_cluster_selects_the_clients_that_this_process_selects(installed, tmp_path):
-    """The losses of whom `power_of_choice` asks are computed there."""
+    """Workers compute the losses for `power_of_choice`."""
     import leaf_data
     from tff_pmc.experiments.experiment import settings
     from tff_pmc.experiments.running import loop
@@ -339,7 +339,7 @@ def test_a_cluster_that_has_ended_raises_one_line(certificates, assert_one_line,
 def test_a_worker_with_another_environment_is_named(
     installed, cluster, dask_cluster, monkeypatch, assert_one_line, add
 ):
-    """One of other versions, or whose TensorFlow has begun with other threads."""
+    """Its versions differ, or its TensorFlow has started with other threads."""
     from tff_pmc.cluster import tasks
     from tff_pmc.cluster.connection import ClusterConnection
     from tff_pmc.cluster.options import ClusterSettingError
@@ -364,7 +364,7 @@ def test_a_worker_with_another_environment_is_named(
 
 
 def test_settings_that_change_numbers_are_recorded(installed, cluster, monkeypatch):
-    """The engine, its threads, and less than float32 in products."""
+    """The engine, its threads, and products with less than float32."""
     from tff_pmc.runtime import engine_versions
 
     monkeypatch.delenv("TF_SET_ONEDNN_FPMATH_MODE", raising=False)

@@ -16,7 +16,7 @@ TCP, TLS = "tcp://127.0.0.1:8786", "tls://127.0.0.1:8786"
 
 @pytest.fixture
 def refused(assert_one_line):
-    """Checks that a call is refused in one line that has these parts."""
+    """Checks that a call raises one line that contains these parts."""
     return functools.partial(assert_one_line, ClusterSettingError)
 
 
@@ -59,7 +59,7 @@ def test_without_dask_one_line_says_how_to_install_it(monkeypatch, refused):
 def test_tls_mismatches_raise_one_line(
     dask_cluster, certificates, refused, monkeypatch, tmp_path, who
 ):
-    """Another authority, another's certificate or key, no TLS, and nobody there."""
+    """Another authority, another certificate or key, no TLS, and no server."""
     from tff_pmc.cluster import connection
 
     monkeypatch.setattr(connection, "_CONNECT_SECONDS", 1)
@@ -89,7 +89,7 @@ def test_tls_mismatches_raise_one_line(
 def test_the_number_of_workers_is_dasks_count_or_the_option(
     monkeypatch, refused, workers, expected
 ):
-    """And where they do not come one line says why that may be."""
+    """If they do not start, one line names possible causes."""
     distributed = pytest.importorskip("distributed")
     from tff_pmc.cluster import local_cluster
 

@@ -51,7 +51,7 @@ def client(dask_cluster):
 
 
 def kill_who_has_recorded_a_round(folder, number, killed, over):
-    """Hits the worker of a run that has a round behind it and another before it.
+    """Sends a signal to the worker of a run between its first and last round.
 
     Workers are looked up each time: one that was lost before has another process.
     """
@@ -123,7 +123,7 @@ def test_clients_of_rounds_give_the_same_records(serial, flags_of_cluster, tmp_p
 def test_folders_that_a_worker_does_not_share_raise(
     flags_of_cluster, client, tmp_path, monkeypatch
 ):
-    """A file system of its own is stood in for by a folder that it may not enter."""
+    """A folder without permission simulates a file system of the worker alone."""
     from tff_pmc.cluster import spread_runs
 
     folder = str(tmp_path)
@@ -168,7 +168,7 @@ def test_folders_that_a_worker_does_not_share_raise(
 
 @pytest.mark.slow
 def test_an_error_of_a_run_is_raised_unchanged(flags_of_cluster, tmp_path):
-    """A folder holds another run, which only its worker sees."""
+    """A folder contains another run, which only its worker sees."""
     folder = tmp_path / "out"
     arguments = [*FLAGS, "--rounds=1", f"--output_dir={folder}"]
     run(*arguments)
@@ -276,7 +276,7 @@ def test_a_worker_imports_the_drivers_plugin_or_raises(tmp_path, monkeypatch):
 def test_a_worker_that_sees_another_store_raises(
     flags_of_cluster, tmp_path, monkeypatch, late
 ):
-    """It is written anew when the driver has opened it; `late`, when all were asked."""
+    """It is replaced after the driver opened it; `late`, after workers were checked."""
     import leaf_data
     from tff_pmc.cluster.connection import ClusterConnection
 

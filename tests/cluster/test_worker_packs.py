@@ -14,7 +14,7 @@ class Future:
 
 @pytest.fixture
 def kept():
-    """Packs on workers of no cluster, whose futures are always there."""
+    """Packs on workers without a cluster, whose futures are always finished."""
     from tff_pmc.cluster.worker_packs import PacksOnWorkers
 
     connection = types.SimpleNamespace(calls=0)
@@ -28,7 +28,7 @@ def kept():
 
 
 def place(kept, numbers, workers):
-    """Where each pack is, in which order they came, and how many were sent."""
+    """Returns the worker of each pack, their order, and the number of sent packs."""
     before = kept.connection.calls
     packs = [[tf.constant([n, n], tf.int32)] for n in numbers]
     placed = dict(kept.place(packs, workers))
@@ -66,14 +66,14 @@ def test_moved_lost_and_least_recently_used_packs_are_sent_again(kept):
 
 
 def sent(*pack):
-    """What arrives of a pack."""
+    """Returns a pack that was encoded and decoded."""
     from tff_pmc.cluster import pack_encoding
 
     return [pack_encoding.decode(pack_encoding.encode(tensor)) for tensor in pack]
 
 
 def test_a_pack_of_a_store_is_read_from_the_store(toy_examples, tmp_path):
-    """With attributes of clients and examples, of which the latter do not travel."""
+    """With attributes of clients and of examples; the latter are not sent."""
     import dataclasses
 
     import leaf_data
@@ -124,7 +124,7 @@ def test_decoded_packs_equal_the_encoded_ones():
 
 
 def test_batches_of_shuffled_examples_may_be_sent():
-    """As TFF's tutorials make them; every example arrives once."""
+    """As in TFF's tutorials; every example is received once."""
     data = tf.data.Dataset.range(20).shuffle(20, seed=1).batch(8)
     (read,) = sent(data)
     batches = elements(read, tf.TensorSpec([None], tf.int64))
@@ -134,7 +134,7 @@ def test_batches_of_shuffled_examples_may_be_sent():
 
 @pytest.mark.parametrize("kind", ["python", "random"])
 def test_datasets_that_depend_on_the_process_are_read_first(kind):
-    """The elements travel, of whatever shapes, and are the same each time."""
+    """Their elements are sent, of any shapes, and are equal each time."""
     spec, rows = tf.TensorSpec([None], tf.float32), [[1.0], [], [2.0, 3.0]]
     data = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([2]))
     if kind == "python":

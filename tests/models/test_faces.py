@@ -48,7 +48,7 @@ def keras_model():
 
 
 def train_in_keras(examples, initial):
-    """Each client's trained Keras weights, from the same initial ones."""
+    """Returns each client's weights after training in Keras, from the same weights."""
     import tensorflow as tf
 
     trained = []
@@ -64,7 +64,7 @@ def train_in_keras(examples, initial):
 
 
 def one_round(model, examples, **options):
-    """A packed round of all clients with the ordering CB, DS, IS."""
+    """Runs a packed round of all clients with the ordering CB, DS, IS."""
     import tensorflow_federated as tff
 
     process = tff_pmc.processes.build_prioritized_fed_avg(
@@ -100,7 +100,7 @@ def mean(p, trained, place):
 def test_the_published_codes_cnn_trains_as_in_keras(
     runtime, faces, batch_norm, assert_close
 ):
-    """Kernels and biases; and what the server makes of the batch normalization."""
+    """Kernels, biases, and the batch normalization at the server agree."""
     model = models.celeba_reference_cnn(seed=2, batch_norm=batch_norm, dropout=0.0)
     assert keras_model().count_params() == 16_837_057
     w = list(model.initial_weights[0])

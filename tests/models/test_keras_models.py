@@ -129,7 +129,7 @@ COPIED = {
 
 @pytest.mark.parametrize("kind", COPIED)
 def test_saved_weights_have_the_order_of_set_weights(kind, tmp_path):
-    """As docs/start.md has it, whatever is frozen."""
+    """As docs/start.md describes, for any frozen layers."""
     from tff_pmc.models.tff_types.keras_models import as_functional
     from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
 
@@ -286,7 +286,7 @@ def keras_with(reduction, **options):
 
 
 def several(reduction):
-    """Two outputs, of which the second's loss is reduced so."""
+    """Returns a model of two outputs; the second's loss has this reduction."""
     x = tf.keras.Input((INPUTS,))
     keras_model = tf.keras.Model(x, [dense(1)(x), dense(1)(x)])
     losses = [
@@ -322,7 +322,7 @@ NO_MEANS = {
 
 
 def test_a_loss_is_a_mean_over_the_batch(assert_one_line):
-    """Of two equal examples it is that of one."""
+    """The loss of two equal examples is that of one."""
     from tff_pmc.models.tff_types.keras_checks import check_model
 
     for make in MEANS.values():
@@ -333,7 +333,7 @@ def test_a_loss_is_a_mean_over_the_batch(assert_one_line):
 
 
 def saturated():
-    """Its probabilities are 0 and 1, where a loss of logits differs."""
+    """Its probabilities are 0 and 1, for which a loss of logits differs."""
     kernel = tf.keras.initializers.Constant(np.eye(INPUTS) * 100)
     return sequential(
         layers().Dense(INPUTS, kernel_initializer=kernel, activation="softmax")
@@ -341,7 +341,7 @@ def saturated():
 
 
 def masked():
-    """Two of a batch's examples are zeros, which its mask leaves out."""
+    """Two of a batch's examples are zeros, which its mask excludes."""
     return tf.keras.Sequential(
         [layers().Input((INPUTS, 1)), layers().Masking(), dense(INPUTS)]
     )

@@ -43,7 +43,7 @@ def keras_model(name, activation):
 
 
 def with_biases(model):
-    """The initial weights with biases that are not zero, so that they count."""
+    """Returns the initial weights with nonzero biases, so that they matter."""
     generator = np.random.default_rng(8)
     return tuple(
         generator.normal(0, 0.1, w.shape).astype(np.float32) if w.ndim == 1 else w
@@ -110,7 +110,7 @@ def test_initial_kernels_have_the_distribution_of_keras(initializer):
 
 
 def scores(name, ones, seed=1, **dropouts):
-    """The scores in training, with the weights of one layer all 1."""
+    """Returns the scores in training, with all weights of one layer 1."""
     images = np.random.default_rng(4).integers(0, 256, (200, 28, 28), dtype=np.uint8)
     model = getattr(models, name)(**dropouts)
     weights = list(model.initial_weights[0])

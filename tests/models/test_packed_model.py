@@ -9,7 +9,7 @@ from tff_pmc import models
 def test_tffs_learner_trains_it(
     runtime, tf, tff, toy_examples, toy_model, toy_packed_model
 ):
-    """Two rounds of TFF's own federated averaging, with it and with TFF's class."""
+    """Two rounds of TFF's federated averaging, with it and with TFF's class."""
     parts = [toy_examples.client(k) for k in (0, 2, 3)]
     data = [
         tf.data.Dataset.from_tensor_slices((part["x"], part["y"])).batch(2)
@@ -44,7 +44,7 @@ def test_a_functional_model_becomes_one_without_hooks(tf, toy_model, toy_example
 
 
 def test_a_model_fn_of_keras_becomes_functional(tf, tff, assert_one_line):
-    """Also where a function makes a functional model; all else is refused by name."""
+    """A function may also return a functional model; others raise an error."""
     from tff_pmc.models.tff_types.keras_models import as_functional
     from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
     from tff_pmc.processes.evaluation import num_scores

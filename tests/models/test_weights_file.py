@@ -1,4 +1,4 @@
-"""The weights that a model begins with, from a file."""
+"""The initial weights of a model from a file."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def read_like(path, arrays):
 
 @pytest.fixture
 def saved(tmp_path):
-    """Writes arrays as `np.savez` does, by the names given or its own."""
+    """Writes arrays with `np.savez`, under these names or its default ones."""
 
     def write(*arrays, **named):
         path = str(tmp_path / "w.npz")

@@ -15,7 +15,7 @@ FIRST = r"^client_data\[0\] "
 
 @pytest.fixture(scope="module")
 def processes(worker, toy_model):
-    """On TFF's worker, where the messages would be TFF's own."""
+    """On TFF's worker, whose messages would otherwise be TFF's."""
 
     def build(packed):
         return tff_pmc.build_prioritized_fed_avg(
@@ -36,7 +36,7 @@ def dataset(toy_examples):
 
 @pytest.fixture(scope="module")
 def refused(processes):
-    """Checks that a round is refused in one short line that matches."""
+    """Checks that a round raises one short line that matches."""
     from tff_pmc.runtime import WrongDataError
 
     def check(form, data, match, state=None):
@@ -149,7 +149,7 @@ def test_values_at_clients_that_are_not_datasets(worker, assert_one_line):
 
 @pytest.mark.parametrize("kind", ["RaggedTensorSpec", "variant", "quint8"])
 def test_a_dataset_without_a_tff_type_is_described_by_its_spec(kind):
-    """TFF raises a TypeError, a KeyError and a NotImplementedError of these."""
+    """TFF raises a TypeError, a KeyError and a NotImplementedError for these."""
     from tff_pmc.runtime import values
 
     element = tf.ragged.constant([[1], [2, 3]])

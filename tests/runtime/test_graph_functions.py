@@ -95,7 +95,7 @@ def test_different_computations_have_different_digests(build, changes, are_equal
 
 
 def test_a_random_stream_continues_and_is_not_shared():
-    """Two computations that begin it with one seed both begin with its first number."""
+    """Two computations with the same seed both start at the first number."""
     from tff_pmc.runtime import Runtime
 
     def noisy():

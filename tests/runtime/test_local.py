@@ -25,7 +25,7 @@ def process():
 
 @pytest.fixture
 def local():
-    """A local engine of the test's own, installed."""
+    """A local engine, installed for the test alone."""
     from tff_pmc.runtime import Runtime
 
     with Runtime("local") as running:
@@ -63,7 +63,7 @@ def test_two_rounds_equal_those_of_the_worker(process, digits, pairs, assert_clo
 
 
 def test_a_state_that_is_passed_back_is_not_copied(local, process):
-    """The tensor behind an array is taken again; a part of it is another array."""
+    """An array's tensor is used again; a part of the array is another array."""
     from tff_pmc.runtime import values
 
     kernel = process.initialize().global_model_weights.trainable[0]
@@ -118,7 +118,7 @@ def test_tff_operations_do_not_start_a_worker(local, body, expected):
 
 
 def test_the_worker_runs_computations_without_a_map_reduce_form(local, caplog):
-    """An aggregation that waits for another; the worker comes, once, and goes."""
+    """One aggregation depends on another; the worker is started once, and ended."""
 
     @tff.tensorflow.computation(np.float32, np.float32)
     def share(value, total):
@@ -175,7 +175,7 @@ def test_a_value_of_another_type_is_named(local, summed):
     [([1, 2.5], "2.5"), ([1, np.nan], "nan"), ([1, 256], "256"), ([-1, 2], "-1")],
 )
 def test_an_array_is_not_truncated_to_another_type(local, values, lost):
-    """TensorFlow alone would make 2 of 2.5, 0 of 256, and 255 of -1."""
+    """TensorFlow itself would cast 2.5 to 2, 256 to 0, and -1 to 255."""
 
     @tff.tensorflow.computation(tff.TensorType(np.uint8, [2]))
     def doubled(numbers):
@@ -207,7 +207,7 @@ def test_only_datasets_with_labels_are_searched_for_a_label():
 
 
 def test_each_call_initializes_the_variables_of_its_computation(local):
-    """Two of one name and of different types are not one."""
+    """Two variables of the same name and different types are different."""
 
     def counting(start):
         @tff.tensorflow.computation(type(start))
@@ -282,7 +282,7 @@ def test_an_unknown_engine_is_named():
 
 
 def test_datasets_are_read_without_autotuning():
-    """It is cancelled when the data end, and TensorFlow warns of each."""
+    """The tuning thread is cancelled when the data end, and TensorFlow warns."""
     from tensorflow.core.framework import dataset_options_pb2
 
     from tff_pmc.runtime import values

@@ -62,7 +62,7 @@ def test_concurrent_packs_change_no_bit(toy_model, toy_examples, monkeypatch):
 
 
 def test_the_error_of_the_failing_pack_is_raised_not_a_cancellation():
-    """TensorFlow cancels the calls beside one that fails, and merges, too."""
+    """If a call fails, TensorFlow cancels concurrent calls, and merges, too."""
     from tff_pmc.runtime import local
 
     cancelled = tf.errors.CancelledError(None, None, "cancelled")
@@ -88,7 +88,7 @@ def test_the_error_of_the_failing_pack_is_raised_not_a_cancellation():
 
 
 def test_graphs_of_two_processes_may_have_functions_of_the_same_names():
-    """Both count their functions from the same number on; bodies call bodies here."""
+    """Both number their functions from the same start; bodies call bodies here."""
     from google.protobuf import text_format
 
     from tff_pmc.runtime import pack_sums

@@ -22,7 +22,7 @@ PROGRAMS = "tensorflow_federated.python.learning.programs"
     ],
 )
 def test_the_caller_decides_on_values_or_references(runtime, add, module, is_program):
-    """All of them call in a coroutine, as a cell of a notebook is one."""
+    """All callers run in a coroutine, as a cell of a notebook does."""
     calls = "async def called(add): return add([1, 2, 3])"
     names = {"__name__": module}
     exec(calls, names)
@@ -38,7 +38,7 @@ def test_the_caller_decides_on_values_or_references(runtime, add, module, is_pro
 
 
 def test_the_event_loop_continues_while_a_program_waits(add):
-    """So that states are saved while the next round is trained."""
+    """So states are saved while the next round is trained."""
     from tff_pmc.runtime.context import EngineContext
 
     saved = threading.Event()
@@ -60,7 +60,7 @@ def test_the_event_loop_continues_while_a_program_waits(add):
 
 
 def test_two_concurrent_calls_compile_once(monkeypatch, add):
-    """Training and evaluation of a program do."""
+    """Training and evaluation of a program call concurrently."""
     from tff_pmc.runtime.local import LocalEngine
 
     engine, compiled = LocalEngine(), []

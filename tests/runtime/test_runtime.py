@@ -16,7 +16,7 @@ from tff_pmc._lazy import tf, tff
 
 
 def ended(process):
-    """What a process said that is to end well."""
+    """Returns the output of a process that must succeed."""
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return out, err
@@ -33,7 +33,7 @@ def test_an_error_in_a_computation_is_not_a_dead_worker(worker):
 
 
 def test_closing_a_runtime_ends_worker_and_context(start):
-    """In one process, which takes TensorFlow's import to start.
+    """Runs in one process, because starting one imports TensorFlow.
 
     A state's model is read without a worker. A worker that cannot start is reported.
     Closed, a runtime leaves the context before it; of two that are installed one is
@@ -141,7 +141,7 @@ def test_a_signal_during_a_call_leaves_no_process(
 def test_a_worker_that_dies_during_a_call_ends_it_within_ten_seconds(
     start, read_report, assert_nothing_left
 ):
-    """And is named in later calls, too."""
+    """Later calls name it, too."""
     process = start("""
         import threading
         with Runtime() as running:
@@ -162,7 +162,7 @@ def test_a_worker_that_dies_during_a_call_ends_it_within_ten_seconds(
 
 
 def namespaces_are_allowed():
-    """Asked of the kernel, not of the code under test."""
+    """The kernel lists the ports, not the code under test."""
     code = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x50000000) != 0)"
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -200,7 +200,7 @@ def test_a_private_worker_opens_no_port_and_another_warns_of_its_port(
 
 
 def test_a_namespace_without_a_loopback_is_not_used():
-    """Some machines grant the namespace and refuse what makes it useful."""
+    """Some machines grant the namespace and refuse its loopback."""
     code = (
         "from tff_pmc.runtime import worker_host\n"
         "def refuse(*_): raise PermissionError(1, 'no loopback here')\n"

@@ -43,7 +43,7 @@ def gradient(w, x, y):
 
 
 def trained(start, x, y, mu=0.0, velocity=None):
-    """Full batches, by SGD; with a velocity by MimeLite's steps, which leave it.
+    """Trains on full batches with SGD; a velocity, as in MimeLite, stays unchanged.
 
     The sign of TFF 0.87's FedProx is the other one (docs/own_code.md): `-MU` below.
     """
@@ -93,7 +93,7 @@ def test_two_rounds_equal_numpy_without_a_worker(
 
 
 def test_personalization_equals_numpy_without_a_worker(caplog):
-    """TFF's data there are of a type that names no container."""
+    """The type of TFF's data there names no container."""
     from tff_pmc.runtime import Runtime
 
     generator = np.random.default_rng(1)
