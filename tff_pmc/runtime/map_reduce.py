@@ -141,10 +141,8 @@ class MapReduceComputation:
         self, expressions: _Expressions, sum_packs: Callable[[PackGraphs], SumPacks]
     ) -> None:
         """Traces the graphs, and imports those that run at the server."""
-        aggregations, secure_sums = (
-            list(expressions.aggregations.values()),
-            list(expressions.secure_sums.values()),
-        )
+        aggregations = list(expressions.aggregations.values())
+        secure_sums = list(expressions.secure_sums.values())
 
         def bind_arguments(tensors: list[Any], numbers: list[int]) -> dict[str, Any]:
             """Binds these arguments to values, taken from the front of the tensors."""
@@ -205,9 +203,9 @@ class MapReduceComputation:
                 bound[name] = expressions.evaluate(aggregation.report, {})(
                     _take_front(tensors, aggregation.total_type)
                 )
-            for name, aggregation in expressions.secure_sums.items():
+            for name, secure_sum in expressions.secure_sums.items():
                 bound[name] = _take_front(
-                    tensors, aggregation.client_value.type_signature.member
+                    tensors, secure_sum.client_value.type_signature.member
                 )
             return [expressions.evaluate(expressions.result, bound)]
 
@@ -224,8 +222,7 @@ class MapReduceComputation:
             for aggregation in aggregations
         ]
         integers = [
-            aggregation.client_value.type_signature.member
-            for aggregation in secure_sums
+            secure_sum.client_value.type_signature.member for secure_sum in secure_sums
         ]
         flat = [leaf for type_ in integers for leaf in tff.structure.flatten(type_)]
         # In one process there is nobody to hide values from: secure sums are plain
@@ -233,8 +230,8 @@ class MapReduceComputation:
         self._zero_integers = [tf.zeros(leaf.shape, leaf.dtype) for leaf in flat]
         self._moduli = [
             modulus
-            for aggregation in secure_sums
-            for modulus in expressions.moduli(aggregation)
+            for secure_sum in secure_sums
+            for modulus in expressions.moduli(secure_sum)
         ]
         self._zero_parts = _trace(zero, [])
         self._update = ImportedGraph(_trace(update, [*state, *totals, *integers]))
