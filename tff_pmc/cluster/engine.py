@@ -78,11 +78,11 @@ class ClusterEngine(LocalEngine):
         spread_runs.check_folders(self.connection, output_dir, data_dir)
 
     def remote_runner(self, run: Callable[..., None]) -> Callable[..., Any]:
-        """Returns what makes jobs by `run(job, data)` on the workers; see `sweep`."""
+        """Returns a function that computes jobs on workers by `run`; see `sweep`."""
         return functools.partial(spread_runs.make_runs, self.connection, run)
 
     def close(self) -> None:
-        """Leaves the cluster, and ends one that was started here."""
+        """Disconnects from the cluster, and ends it if it was started here."""
         super().close()
         self.connection.close()
 
