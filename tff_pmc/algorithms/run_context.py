@@ -18,7 +18,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
 from tff_pmc.algorithms import cohorts
 from tff_pmc.models import ModelSettings
-from tff_pmc.models.weights_file import with_weights_of
+from tff_pmc.models.weights_file import load_initial_weights
 from tff_pmc.settings.aggregation_settings import SumSettings
 from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.groups import LocalTraining
@@ -194,7 +194,7 @@ def _built(settings: ModelSettings) -> Any:
     return built(settings)
 
 
-_begun = functools.lru_cache(maxsize=1)(with_weights_of)
+_begun = functools.lru_cache(maxsize=1)(load_initial_weights)
 
 
 def _num_scores(settings: RunSettings) -> int:

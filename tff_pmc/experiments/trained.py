@@ -11,15 +11,15 @@ from declared_settings import UnknownNameError
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc._lazy import tff
 from tff_pmc.models import MODELS
-from tff_pmc.models.trained_model import (
+from tff_pmc.models.model_folder import (
     BEST_MODEL,
     MODEL,
     WEIGHTS,
-    in_order_of_model,
-    round_of,
+    order_arrays,
+    read_round,
     save_model,
 )
-from tff_pmc.models.weights_file import with_weights
+from tff_pmc.models.weights_file import with_initial_weights
 from tff_pmc.record import checkpoints
 from tff_pmc.record.files import FINISHED, RUN_JSON, make_empty_folder, read_json
 from tff_pmc.record.record_error import RecordError
@@ -70,14 +70,14 @@ def about_model(run: str, round_num: int) -> dict[str, Any]:
 def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
     """Returns what `load_model` does, and the model's round."""
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
-    if round is not None and round == round_of(best):
-        arrays = in_order_of_model(model, _arrays(os.path.join(best, WEIGHTS)))
+    if round is not None and round == read_round(best):
+        arrays = order_arrays(model, _arrays(os.path.join(best, WEIGHTS)))
         return _with_weights(model, arrays, run), round
     path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if ended and os.path.exists(path):
-        rounds, arrays = len(ROUNDS.read(run)), in_order_of_model(model, _arrays(path))
+        rounds, arrays = len(ROUNDS.read(run)), order_arrays(model, _arrays(path))
     else:
         rounds, arrays = _of_checkpoint(run, model)
     if round not in (None, rounds):
@@ -151,4 +151,4 @@ def _with_weights(model: Any, arrays: list[Any], run: str) -> Any:
     like = [np.asarray(one) for one in (*trainable, *others)]
     if [a.shape for a in arrays] != [b.shape for b in like]:
         raise RecordError(f"{run}: the weights are not those of the model it names")
-    return with_weights(model, arrays)
+    return with_initial_weights(model, arrays)

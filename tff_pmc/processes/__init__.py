@@ -39,9 +39,9 @@ from tff_pmc.processes.prioritized_fed_avg import (
     with_score,
 )
 from tff_pmc.processes.server_examples import build_server_judge
-from tff_pmc.runtime import tffs_context
+from tff_pmc.runtime import default_context
 
-tffs_context.warn_when_used()
+default_context.warn_when_used()
 
 __all__ = [
     "OnlineAdjustedFedAvg",

@@ -20,7 +20,7 @@ from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
 from tff_pmc.clients.training_options import Training
 from tff_pmc.models import PackedModel
-from tff_pmc.models.functional import in_one_type
+from tff_pmc.models.functional import cast_to_common_float
 from tff_pmc.processes import arguments
 
 Model = Union[
@@ -199,7 +199,7 @@ def apply_update(
     non_trainable = tf.nest.map_structure(
         lambda w: w - next(means) if w.dtype.is_floating else w, weights.non_trainable
     )
-    norm = tf.linalg.global_norm(in_one_type(tf.nest.flatten(update)))
+    norm = tf.linalg.global_norm(cast_to_common_float(tf.nest.flatten(update)))
     finite = [
         tf.reduce_all(tf.math.is_finite(part))
         for part in (norm, *tf.nest.flatten((trainable, non_trainable)))

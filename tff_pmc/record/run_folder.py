@@ -3,7 +3,7 @@
     run.json         settings, seeds, versions, machine, the data's origin, how it ended
     rounds.csv ...   the six tables: see `tables`
     checkpoint.npz   the process's state after the last round: see `checkpoints`
-    model/           the trained model, when the run is finished: see `trained_model`
+    model/           the trained model, when the run is finished: see `model_folder`
     model_best/      that of the best round, with --keep=best
     predictions/     a file a round: see `predictions`, with --predictions
     tensorboard/     event files of the same rounds, with --tensorboard

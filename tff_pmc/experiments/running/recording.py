@@ -8,7 +8,7 @@ import os
 import numpy as np
 
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
-from tff_pmc.models.trained_model import MODEL
+from tff_pmc.models.model_folder import MODEL
 from tff_pmc.record import files, predictions
 from tff_pmc.record.run_folder import RunFolder
 
@@ -58,7 +58,7 @@ class TrainedModel(Callback):
     def on_end(self, status: str) -> None:
         """Writes the model."""
         from tff_pmc.experiments.trained import about_model
-        from tff_pmc.models.trained_model import save_model
+        from tff_pmc.models.model_folder import save_model
 
         if status == files.FINISHED:
             about = about_model(self._run_folder, self._round)

@@ -76,7 +76,7 @@ def sweep(
         jobs: the runs; the next is taken when those before are made, or handed over.
         load: returns the federation of a run's settings.
         run: hands jobs over, with `load`, to be made elsewhere, and yields
-            each when it is finished, as an engine's `runs_elsewhere`; by default they
+            each when it is finished, as an engine's `remote_runner`; by default they
             are made here, one after another.
         callbacks: what is called after each round of all runs, before the callbacks of
             the job.

@@ -14,8 +14,8 @@ class Future:
 
 @pytest.fixture
 def kept():
-    """Packs on workers of no cluster, whose futures are always there."""
-    from tff_pmc.cluster.placed_packs import PacksOnWorkers
+    """Packs on workers without a cluster, whose futures are always finished."""
+    from tff_pmc.cluster.worker_packs import PacksOnWorkers
 
     connection = types.SimpleNamespace(calls=0)
 
@@ -28,12 +28,12 @@ def kept():
 
 
 def place(kept, numbers, workers):
-    """Where each pack is, in which order they came, and how many were sent."""
+    """Returns the worker of each pack, their order, and the number of sent packs."""
     before = kept.connection.calls
     packs = [[tf.constant([n, n], tf.int32)] for n in numbers]
-    found = dict(kept.place(packs, workers))
-    where = "".join(found[k].worker for k in range(len(packs)))
-    return where, list(found), kept.connection.calls - before
+    placed = dict(kept.place(packs, workers))
+    where = "".join(placed[k].worker for k in range(len(packs)))
+    return where, list(placed), kept.connection.calls - before
 
 
 @pytest.mark.parametrize(
@@ -46,40 +46,40 @@ def place(kept, numbers, workers):
         (3, "a", "aaa", [0, 1, 2]),
     ],
 )
-def test_each_worker_has_a_stretch_of_about_as_many(
+def test_each_worker_has_a_stretch_of_about_equal_length(
     kept, number, workers, expected, order
 ):
     assert place(kept, range(number), workers) == (expected, order, number)
     assert place(kept, range(number), workers) == (expected, order, 0)
 
 
-def test_what_is_elsewhere_lost_or_not_used_for_longest_is_sent_again(kept):
+def test_moved_lost_and_least_recently_used_packs_are_sent_again(kept):
     assert place(kept, range(6), "abc")[0] == "aabbcc"
     # One worker died, and then another came: those that changed their place are sent.
     assert place(kept, range(6), "ac")[::2] == ("aaaccc", 2)
     assert place(kept, range(6), "acd")[::2] == ("aaccdd", 3)
-    next(iter(kept.held.values())).future.status = "lost"
+    next(iter(kept.placed.values())).future.status = "lost"
     kept.trim()
     assert place(kept, range(6), "acd")[2] == 1
     kept.trim(limit=5 * 8)
-    assert len(kept.held) == 5 and place(kept, range(6), "acd")[2] == 1
+    assert len(kept.placed) == 5 and place(kept, range(6), "acd")[2] == 1
 
 
 def sent(*pack):
-    """What arrives of a pack."""
-    from tff_pmc.cluster import travel
+    """Returns a pack that was encoded and decoded."""
+    from tff_pmc.cluster import pack_encoding
 
-    return [travel.decoded(travel.encoded(tensor)) for tensor in pack]
+    return [pack_encoding.decode(pack_encoding.encode(tensor)) for tensor in pack]
 
 
-def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
-    """With attributes of clients and examples, of which the latter do not travel."""
+def test_a_pack_of_a_store_is_read_from_the_store(toy_examples, tmp_path):
+    """With attributes of clients and of examples; the latter are not sent."""
     import dataclasses
 
     import leaf_data
     import tff_pmc
     from tff_pmc.clients.stored_packs import Reference
-    from tff_pmc.cluster import travel
+    from tff_pmc.cluster import pack_encoding
 
     sharp = {"sharp": np.linspace(0, 1, len(toy_examples.y))}
     examples = dataclasses.replace(toy_examples, attributes=sharp)
@@ -96,33 +96,35 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
     packs = tff_pmc.pack(stored, [4, 0, 5], **options)
     for pack, other in zip(packs, expected):
         assert pack.element_spec == other.element_spec
-        part = travel.encoded(pack)
-        assert isinstance(part, Reference) and travel.num_bytes(part) < 1000
+        part = pack_encoding.encode(pack)
+        assert isinstance(part, Reference) and pack_encoding.num_bytes(part) < 1000
         there = tf.data.experimental.from_variant(
-            travel.decoded(part), pack.element_spec
+            pack_encoding.decode(part), pack.element_spec
         )
         for read in (pack, there):
             assert len(list(read)) == len(list(other))
-            for mine, own in zip(read, other):
-                tf.nest.map_structure(np.testing.assert_array_equal, mine, own)
+            for client, expected_client in zip(read, other):
+                tf.nest.map_structure(
+                    np.testing.assert_array_equal, client, expected_client
+                )
 
 
 def elements(variant, spec):
     return [x.numpy() for x in tf.data.experimental.from_variant(variant, spec)]
 
 
-def test_what_is_read_is_what_was_written():
+def test_decoded_packs_equal_the_encoded_ones():
     data = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0]).map(lambda x: x * 2)
     plain = [tf.constant([[1, 2]], tf.int64), tf.constant(["a", "b"]), tf.constant("c")]
     read, *others = sent(data, *plain)
     assert elements(read, tf.TensorSpec([], tf.float32)) == [2.0, 4.0, 6.0]
-    for found, given in zip(others, plain):
-        assert found.dtype == given.dtype
-        np.testing.assert_array_equal(found.numpy(), given.numpy())
+    for decoded, original in zip(others, plain):
+        assert decoded.dtype == original.dtype
+        np.testing.assert_array_equal(decoded.numpy(), original.numpy())
 
 
 def test_batches_of_shuffled_examples_may_be_sent():
-    """As TFF's tutorials make them; every example arrives once."""
+    """As in TFF's tutorials; every example is received once."""
     data = tf.data.Dataset.range(20).shuffle(20, seed=1).batch(8)
     (read,) = sent(data)
     batches = elements(read, tf.TensorSpec([None], tf.int64))
@@ -131,8 +133,8 @@ def test_batches_of_shuffled_examples_may_be_sent():
 
 
 @pytest.mark.parametrize("kind", ["python", "random"])
-def test_what_depends_on_the_process_is_read_first(kind):
-    """The elements travel, of whatever shapes, and are the same each time."""
+def test_datasets_that_depend_on_the_process_are_read_first(kind):
+    """Their elements are sent, of any shapes, and are equal each time."""
     spec, rows = tf.TensorSpec([None], tf.float32), [[1.0], [], [2.0, 3.0]]
     data = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([2]))
     if kind == "python":

@@ -1,4 +1,4 @@
-"""TFF's default context, which runs what is called without a `Runtime`.
+"""TFF's default context, which runs computations that are called without a `Runtime`.
 
 Its worker is a process that runs any graph that is sent to its port.
 """
@@ -12,8 +12,8 @@ import tensorflow_federated as tff
 from absl import logging
 
 
-class _Warning(tff.framework.SyncContext):
-    """Warns once of the port that TFF's default context opens."""
+class _WarningContext(tff.framework.SyncContext):
+    """Wraps TFF's default context to warn once of the port that it opens."""
 
     def __init__(self, inner: tff.framework.SyncContext) -> None:
         self._inner: Optional[tff.framework.SyncContext] = inner
@@ -21,7 +21,7 @@ class _Warning(tff.framework.SyncContext):
         atexit.register(self._let_go)
 
     def invoke(self, comp: Any, arg: Any) -> Any:
-        """Invokes `comp` as TFF does, but TensorFlow alone in this process."""
+        """Invokes `comp` as TFF does, but runs TensorFlow alone in this process."""
         from tff_pmc.runtime import local
 
         if local.is_tensorflow_alone(comp):
@@ -36,12 +36,12 @@ class _Warning(tff.framework.SyncContext):
         return self._inner.invoke(comp, arg)
 
     def _let_go(self) -> None:
-        """Frees TFF's context while the modules that its finalizer needs are there."""
+        """Frees TFF's context before the modules that its finalizer needs are gone."""
         self._inner = None
 
 
 def warn_when_used() -> None:
-    """Makes TFF's default context, if it is in force now, warn when it is used."""
+    """Makes TFF's default context, if it is current, warn on its first use."""
     current = tff.framework.get_context_stack().current
     if type(current).__name__ == "SyncExecutionContext":  # Not exported.
-        tff.framework.set_default_context(_Warning(current))
+        tff.framework.set_default_context(_WarningContext(current))
