@@ -72,7 +72,7 @@ def test_the_wheel_has_what_the_checkout_has(wheel):
         assert found[0] == found[1] and len(found[0]) > 10
     for folder in ("tff_pmc", "leaf_data", "declared_settings"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix == ".py":
+            if path.suffix in (".py", ".pyi"):
                 assert (wheel / path.relative_to(ROOT)).is_file(), path
         assert (wheel / folder / "py.typed").is_file()
 

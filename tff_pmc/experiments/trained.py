@@ -26,7 +26,9 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import ROUNDS
 
 
-def load_model(run: Folder, round: Optional[int] = None) -> Any:
+def load_model(
+    run: Folder, round: Optional[int] = None
+) -> tff.learning.models.FunctionalModel:
     """Returns the trained model of a run, a `tff.learning.models.FunctionalModel`.
 
     Its `initial_weights` are the trained ones.

@@ -13,7 +13,7 @@ because it imports TensorFlow.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tff_pmc.models.functional import (
     CONV_ACTIVATIONS,
@@ -40,6 +40,9 @@ from tff_pmc.models.small_cnns import (
     keras_simple_convnet,
     obstacle_cnn,
 )
+
+if TYPE_CHECKING:
+    from tff_pmc.models.tff_types.packed_model import PackedModel
 
 __all__ = [
     "BATCH_NORMS",

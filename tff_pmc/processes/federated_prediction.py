@@ -76,7 +76,9 @@ def _predicted(model, weights, x, row, num_examples, batch_size):
     )
 
 
-def prediction_packs(examples: leaf_data.Examples, **options) -> list:
+def prediction_packs(
+    examples: leaf_data.Examples, **options: int
+) -> list[collections.OrderedDict]:
     """Cuts all clients' examples into packs for `build_federated_prediction`.
 
     Args:
