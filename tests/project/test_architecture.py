@@ -23,7 +23,7 @@ LAYERS = [
     ["tff_pmc.settings"],
     ["tff_pmc.criteria"],
     ["tff_pmc.models"],
-    ["tff_pmc.search", "tff_pmc.scores", "tff_pmc.selections"],
+    ["tff_pmc.search", "tff_pmc.scores", "tff_pmc.selections", "tff_pmc.optimizers"],
     ["tff_pmc._lazy", "tff_pmc.project_files", "tff_pmc.__init__"],
     ["leaf_data"],
     ["declared_settings"],
@@ -38,6 +38,7 @@ WITH_TENSORFLOW = (
     "tff_pmc.processes",
     "tff_pmc.runtime",
     "tff_pmc.models.tff_types",
+    "tff_pmc.optimizers.adadelta",
     "tff_pmc.experiments.running",
     "leaf_data.tff_client_data",  # The view of a federation that is TFF's.
 )
