@@ -27,8 +27,7 @@ def check_run(
 ) -> None:
     """Raises a `SettingError` if the settings of a run do not fit the data.
 
-    The model is built only where the settings and the data leave a question open that
-    it answers, and after everything that is checked without it.
+    What needs no model is checked before the model is built.
     """
     from tff_pmc.models.tff_types.packed_model import split_batch
     from tff_pmc.processes.evaluation import num_scores
