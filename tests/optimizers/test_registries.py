@@ -1,5 +1,8 @@
 """The registries of optimizers: the settings take what is registered."""
 
+import pathlib
+import re
+
 import pytest
 
 from declared_settings import SettingError
@@ -22,6 +25,17 @@ def test_a_registered_optimizer_is_a_choice_and_is_built(registry, flag, monkeyp
     changes = {flag: "mine", "learning_rate": 0.25, "server_learning_rate": 0.25}
     context = RunContext(settings("quickstart", changes), None, None)
     assert getattr(context, flag) == ("mine", 0.25)
+
+
+def test_the_example_of_the_page_makes_a_choice(monkeypatch):
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "extend.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.S)
+    (example,) = (block for block in blocks if "CLIENT_OPTIMIZERS" in block)
+    monkeypatch.setattr(CLIENT_OPTIMIZERS, "_things", dict(CLIENT_OPTIMIZERS._things))
+    exec(example, {})
+    chosen = settings("quickstart", {"client_optimizer": "yogi"}).training
+    assert "yogi" in type(CLIENT_OPTIMIZERS["yogi"].build(0.5)).__name__.lower()
+    assert chosen.client_optimizer == "yogi"
 
 
 def test_the_parameters_of_the_servers_optimizers_are_settings():
