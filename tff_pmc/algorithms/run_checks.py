@@ -82,12 +82,9 @@ def check_run(
                 f"{takes.shape} {takes.dtype.name}, and {data.name} has "
                 f"{labels.dtype}{'' if data.has_classes else ', numbers and no class'}"
             )
-    classes = model.num_classes or (
-        data.has_classes
-        and prefix_errors(
-            f"--model={settings.names['model']}", num_scores, build_model()
-        )
-    )
+    classes, flag = model.num_classes, f"--model={settings.names['model']}"
+    if not classes and data.has_classes:
+        classes = prefix_errors(flag, num_scores, build_model())
     if 0 < classes < data.num_classes:
         raise SettingError(
             f"--model={settings.names['model']} has {classes} classes, and "
