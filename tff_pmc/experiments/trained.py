@@ -10,6 +10,7 @@ import numpy as np
 from declared_settings import UnknownNameError
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc._lazy import tff
+from tff_pmc.algorithms.run_context import build_model
 from tff_pmc.models import MODELS
 from tff_pmc.models.model_folder import (
     BEST_MODEL,
@@ -104,8 +105,6 @@ def export_model(run: str, folder: str) -> None:
 
 def _model_of(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
-    from tff_pmc.models.tff_types.keras_models import built
-
     path = os.path.join(run, RUN_JSON)
     found = read_json(path, ("settings",))
     if "label" not in found:
@@ -114,7 +113,7 @@ def _model_of(run: str) -> Any:
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]
-        return built(kind.of_flags(values))
+        return build_model(kind.of_flags(values))
     except UnknownNameError as error:
         flags = [key for key in found.get("versions", {}) if key.startswith("--plugin")]
         made = f"the run was made with {' '.join(flags)}: give" if flags else "give"

@@ -15,13 +15,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tff_pmc.models.functional import (
+from tff_pmc.models.functional import check_choice, weights_type
+from tff_pmc.models.model_settings import (
     CONV_ACTIVATIONS,
     INITIALIZERS,
-    check_choice,
-    weights_type,
-)
-from tff_pmc.models.model_settings import (
     MODELS,
     DropoutModelSettings,
     DroppingModelSettings,

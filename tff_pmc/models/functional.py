@@ -8,9 +8,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import numpy as np
 
 from tff_pmc._lazy import tf, tff
-
-CONV_ACTIVATIONS = ("relu", "none")
-INITIALIZERS = ("glorot_uniform", "glorot_normal")
+from tff_pmc.models.model_settings import CONV_ACTIVATIONS, INITIALIZERS
 
 BATCH_SIZE = 500
 """The default number of examples in a forward pass."""

@@ -6,7 +6,9 @@ import dataclasses
 from typing import Any, Callable, ClassVar
 
 from declared_settings import A_SEED, BELOW_1, Registry, Settings, setting
-from tff_pmc.models.functional import CONV_ACTIVATIONS, INITIALIZERS
+
+CONV_ACTIVATIONS = ("relu", "none")
+INITIALIZERS = ("glorot_uniform", "glorot_normal")
 
 _ACTIVATION = (
     "The activation of the convolutions. DA's and PMC's models have none by default, "

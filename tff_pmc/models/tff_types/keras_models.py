@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy as np
 import tensorflow as tf
@@ -31,19 +31,6 @@ from tff_pmc.models.tff_types.packed_model import (
     make_probe_array,
     split_batch,
 )
-
-if TYPE_CHECKING:
-    from tff_pmc.models.model_settings import ModelSettings
-
-
-def built(settings: ModelSettings) -> tff.learning.models.FunctionalModel:
-    """Builds the model of settings, with the same names each time.
-
-    Keras would name the layers and metrics of a process's second model `dense_1` and
-    `auc_1`.
-    """
-    tf.keras.backend.reset_uids()
-    return as_functional(settings.build())
 
 
 def as_functional(model: Any) -> tff.learning.models.FunctionalModel:

@@ -8,7 +8,7 @@ from tff_pmc._lazy import tf
 
 @pytest.fixture(scope="module")
 def adadelta():
-    from tff_pmc.clients import adadelta
+    from tff_pmc.optimizers import adadelta
 
     return adadelta
 
