@@ -8,7 +8,7 @@ from made import join_results, made, with_losses
 
 from tff_pmc.reports import REPORTS, compare, summary
 from tff_pmc.reports.rounds_to_target import (
-    average,
+    pmc_average,
     reach_of,
     rounds_to_target,
     targets_of,
@@ -54,7 +54,7 @@ def test_several_runs_and_targets_are_rows_and_a_dash_counts_as_none():
     # LD is at 70 % one round sooner, but for the first two shares; at 90 % three
     # quarters of the devices are.
     assert gains[70].tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 1]
-    assert average(gains[70]) == 7 / 9 and average(gains[90]) == 7 / 9
+    assert pmc_average(gains[70]) == 7 / 9 and pmc_average(gains[90]) == 7 / 9
 
 
 def runs(*settings):

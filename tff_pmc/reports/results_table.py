@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -11,18 +11,16 @@ from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, pages, summary
 from tff_pmc.reports.conditions import conditions, with_caveat
+from tff_pmc.reports.rounds_table import AVERAGE, comparison_grid, rounds_cells
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
-    average,
     caveats,
-    gains_over,
+    pmc_average,
     reach_of,
     reach_rule,
     recorded_targets,
-    rounds_to_target,
 )
 
-AVERAGE = "Avg."
 _TITLES = {
     "rounds": "Rounds until a share of the devices reaches the target accuracy",
     "gain": "Rounds gained over DS (DS minus this; Avg. = sum / 9, not reached as the "
@@ -65,46 +63,39 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     (`rounds`, or `gain` = rounds of DS minus rounds of this), target_accuracy_pct,
     devices (`10%` to `90%`, and `Avg.` of the gains) and value (empty: not
     reached). The gains need a run whose ordering is DS alone: of `LD, drawn by size`
-    that is `DS, drawn by size`.
+    that is `DS, drawn by size`. An average is empty where the shorter of two runs might
+    have arrived.
     """
-    targets, labels = recorded_targets(results), results.labels
-    found = rounds_to_target(results, targets) if targets else pd.DataFrame()
-    reached = {
-        label: found[found["label"] == label].set_index(["target", "devices"])["rounds"]
-        for label in (labels if targets else ())
-    }
+    baseline = _baselines(results.labels)
+    cells = rounds_cells(
+        results,
+        recorded_targets(results),
+        baseline=baseline,
+        averages={AVERAGE: pmc_average},
+    )
     length = results.length.droplevel("seed")
-    parts = [(label, "rounds", rounds) for label, rounds in reached.items()]
-    averages: dict[str, pd.Series[float]] = {}
-    for label, own in reached.items():
+    of_other_length = {
+        label for label, base in baseline.items() if length[label] != length[base]
+    }
+    is_bound, is_average = cells["bound"] != "", cells["column"] == AVERAGE
+    has_bounds = is_bound.groupby([cells["label"], cells["target"]]).transform("any")
+    unknown = has_bounds & cells["label"].isin(of_other_length)
+    values = cells["value"].mask(is_bound | (is_average & unknown)).astype(float)
+    cells["value"] = values.where(~is_average, values.round(2))
+    names = ["label", "quantity", "target", "column", "value"]
+    return summary.table_of(cells[names].to_numpy())
+
+
+def _baselines(labels: Sequence[str]) -> dict[str, str]:
+    """Returns label -> the label of DS with the same words, or of DS alone."""
+    found = {}
+    for label in labels:
         _, comma, words = label.partition(", ")
         alike = f"{BASELINE}{comma}{words}"
-        base = alike if alike in reached and alike != label else BASELINE
-        if base in reached and base != label:
-            parts.append((label, "gain", reached[base] - own))
-            averages[label] = _averages(reached[base], own, length[[base, label]])
-    rows: list[tuple[Any, ...]] = []
-    for label, quantity, values in parts:
-        for target in targets:
-            start, of_target = (label, quantity, target), values.loc[target]
-            rows += [(*start, f"{share}%", of_target[share]) for share in DEVICES]
-            if quantity == "gain":
-                rows.append((*start, AVERAGE, round(averages[label][target], 2)))
-    return summary.table_of(rows)
-
-
-def _averages(
-    base: pd.Series[float], own: pd.Series[float], length: pd.Series[int]
-) -> pd.Series[float]:
-    """Returns the average gain by target; NaN where the shorter run might have arrived.
-
-    `base` and `own` are rounds by target and devices, and `length` those of the runs.
-    """
-    gains = gains_over(base, own, length.max())
-    found = gains.groupby(level="target", sort=False).agg(average)
-    one_sided = gains.notna() & (base.isna() | own.isna())
-    unknown = one_sided.groupby(level="target", sort=False).any()
-    return found.mask(unknown) if length.nunique() > 1 else found
+        base = alike if alike in labels and alike != label else BASELINE
+        if base in labels and base != label:
+            found[label] = base
+    return found
 
 
 def text_tables(tidy: pd.DataFrame) -> str:
@@ -122,21 +113,20 @@ def text_tables(tidy: pd.DataFrame) -> str:
         )
     texts = []
     for name, part in tidy.groupby("quantity", sort=False):
-        lines = _lines(part)
+        head, *lines = _lines(part)
         order = list(dict.fromkeys(target for target, *_ in lines))
         lines.sort(key=lambda line: order.index(line[0]))
-        texts.append(f"{_TITLES[str(name)]}\n{pages.grid_text(lines, 2)}")
+        texts.append(f"{_TITLES[str(name)]}\n{pages.grid_text([head, *lines], 2)}")
     return "\n\n".join(texts)
 
 
-def _lines(tidy: pd.DataFrame) -> list[list[str]]:
+def _lines(tidy: pd.DataFrame) -> pages.Grid:
     """Returns a head, and for each target and run its cells."""
-    columns = list(dict.fromkeys(tidy["devices"]))
-    lines = [["target", "", *columns]]
-    rows = tidy.groupby(["target_accuracy_pct", "experiment"], sort=False)
-    for (target, name), row in rows:
-        forms = [".2f" if column == AVERAGE else ".0f" for column in row["devices"]]
-        values = zip(row["value"], forms)
-        cells = [pages.number(v, form, pages.MISSING) for v, form in values]
-        lines.append([f"{target} %", str(name), *cells])
-    return lines
+    tidy = tidy.assign(target=tidy["target_accuracy_pct"].map("{} %".format))
+    form = tidy["devices"].eq(AVERAGE).map({True: ".2f", False: ".0f"})
+    tidy["text"] = [
+        pages.number(value, of_cell, pages.MISSING)
+        for value, of_cell in zip(tidy["value"], form)
+    ]
+    rows = ["target", "experiment"]
+    return comparison_grid(tidy, ["target", ""], rows, "devices", {"text": ""})

@@ -109,20 +109,18 @@ def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
     return np.sum(reached, axis=-1)
 
 
-def gains_over(
-    base: pd.Series[float], own: pd.Series[float], last: int
-) -> pd.Series[float]:
+def gains_over(base: pd.DataFrame, own: pd.DataFrame, last: int) -> pd.DataFrame:
     """Returns the rounds of DS minus those of a run, as PMC's tables count them.
 
-    `base` and `own` have the rounds in which DS and the run reach each column, NaN
-    where they do not, and `last` is the runs' last round.
+    `base` and `own` have the rounds in which DS and the run reach each column, a row
+    per target, NaN where they do not, and `last` is the runs' last round.
     One that does not arrive counts as arriving in the last round, so that among runs of
     this length its gain is a bound; where neither arrives, there is none.
     """
     return (base.fillna(last) - own.fillna(last)).where(base.notna() | own.notna())
 
 
-def average(gains: pd.Series[float]) -> float:
+def pmc_average(gains: pd.Series[float]) -> float:
     """Returns PMC's "Avg." of a row, as its tables compute it: the sum / 9.
 
     Columns without a gain (NaN) count as 0, and the divisor stays the number of

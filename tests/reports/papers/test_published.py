@@ -59,14 +59,14 @@ def test_ours_beside_theirs():
         [("a", "2", "—", np.nan), ("a", "1", "4", 4.0), ("b", "1", "9", 9.0)],
         columns=[*keys, "printed", "value"],
     )
-    joined = published.joined(ours, theirs, keys)
+    joined = published.join_published(ours, theirs, keys)
     expected = ["row", "column", "ours", "printed", "published", "difference"]
     assert list(joined) == expected
     assert list(joined["row"] + joined["column"]) == ["b1", "a1", "a2", "c1"]
     assert joined["printed"].fillna("none").tolist() == ["9", "4", "—", "none"]
     assert joined["difference"].fillna(99).tolist() == [-1.5, 99, 99, 99]
     with pytest.raises(ValueError, match="one-to-one"):
-        published.joined(ours, pd.concat([theirs, theirs]), keys)
+        published.join_published(ours, pd.concat([theirs, theirs]), keys)
 
 
 def test_a_table_that_is_missing_is_named(monkeypatch, tmp_path):

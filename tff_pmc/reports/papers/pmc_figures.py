@@ -20,12 +20,13 @@ from tff_pmc.reports import Report, figures, styles, summary
 from tff_pmc.reports.accuracy_plot import mark_handles, mark_rounds
 from tff_pmc.reports.conditions import data_caveat
 from tff_pmc.reports.pages import grid_text
-from tff_pmc.reports.papers import pmc_paper
+from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
 
 _MEAN_OF = 5
 
 
+@published.of_one_seed
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `figureN.png`, and the best rounds as text.
 

@@ -57,6 +57,7 @@ _NOTES = (
 )
 
 
+@published.of_one_seed
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7.
 
@@ -110,7 +111,7 @@ def compare(results: Results, theirs: pd.DataFrame) -> pd.DataFrame:
     for pairing in PAIRINGS:
         rows = joint_rows(results, pairing)
         rows["experiment"] = rows["experiment"].map(published.pmc_experiment)
-        cells = published.joined(rows, theirs, KEYS).fillna({"printed": ""})
+        cells = published.join_published(rows, theirs, KEYS).fillna({"printed": ""})
         cells["independent"] = independent(cells["ours"])
         cells["published_independent"] = independent(cells["published"])
         parts.append(cells.join(rows[list(_OF_RUNS)])[list(_COLUMNS)])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ import pandas as pd
 from tff_pmc import project_files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, pages
+from tff_pmc.reports import Report
 from tff_pmc.reports.rounds_to_target import HALF
 from tff_pmc.settings.papers import folders
 
@@ -124,7 +123,7 @@ def kept_table(
     return None
 
 
-def joined(
+def join_published(
     ours: pd.DataFrame, theirs: pd.DataFrame, keys: Sequence[str]
 ) -> pd.DataFrame:
     """Returns our cells in our order, each with the published one of the same keys.
@@ -137,9 +136,9 @@ def joined(
     left = ours.rename(columns={"value": "ours"})[[*keys, "ours"]]
     right = theirs.rename(columns={"value": "published"})
     right = right[[*keys, "printed", "published"]]
-    joined = pd.merge(left, right, how="left", on=keys, validate="one_to_one")
-    joined["difference"] = joined["ours"] - joined["published"]
-    return joined
+    cells = pd.merge(left, right, how="left", on=keys, validate="one_to_one")
+    cells["difference"] = cells["ours"] - cells["published"]
+    return cells
 
 
 @functools.cache
@@ -189,13 +188,6 @@ def _cells(name: str, **row: str) -> Rounds:
         for target, share, rounds in zip(targets, shares, found["value"])
         if share.isdigit()
     }
-
-
-def rounds_text(rounds: float) -> str:
-    """Returns a number of rounds with two decimals at most; a dash for NaN."""
-    if math.isnan(rounds):
-        return pages.MISSING
-    return f"{rounds:.2f}".rstrip("0").rstrip(".")
 
 
 def pmc_experiment(label: str) -> str:

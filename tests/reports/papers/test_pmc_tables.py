@@ -12,7 +12,7 @@ from reported import write
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import join_results
 from tff_pmc.reports import REPORTS, output
-from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables
+from tff_pmc.reports.papers import pmc_paper, pmc_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 NEVER = np.nan
@@ -47,7 +47,7 @@ def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(
 ):
     """Gains of four rounds, in which 70 % is reached by the devices one by one."""
     runs = arriving({"DS": base, "LD": own}, 70, 4)
-    rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
+    rows = pmc_tables.rounds_and_gains(runs, (70,)).query("quantity == 'gain'")
     found = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
     for column, (gain, bound) in expected.items():
         assert found[column] == (pytest.approx(gain, nan_ok=True), bound), column
@@ -65,7 +65,7 @@ def swapped(label):
     ],
 )
 def test_the_label_note_measures_both_readings(published_as_runs, labels, sentence):
-    ours = pmc_rounds_tables.tidy_rows(published_as_runs(6, 80, 100, labels), (80,))
+    ours = pmc_tables.rounds_and_gains(published_as_runs(6, 80, 100, labels), (80,))
     (note,) = pmc_paper.exchanged_labels(ours, pmc_paper.published_rows(6))
     assert sentence in note and note.count("0.0") == 1
 
