@@ -55,16 +55,41 @@ def test_the_numbers_are_scikit_learns(run, tmp_path):
             np.testing.assert_allclose(found["f1"], f1)
     output.write(report, str(tmp_path / "made"))
     assert {path.name for path in (tmp_path / "made").iterdir()} == {
-        *("classes.csv", "classes.md", "confusion_DS.png")
+        *("classes.csv", "classes.md", "confusion.png")
     }
 
 
-def test_the_matrix_is_scikit_learns_and_has_a_column_for_no_class(run):
+@pytest.mark.parametrize("normalize", [None, "true", "pred", "all"])
+def test_the_matrix_is_scikit_learns_and_has_a_column_for_no_class(run, normalize):
     _, y, answers = run
-    counts = classes.confusion(y, answers[2], CLASSES)
-    matrix = metrics.confusion_matrix(y, answers[2], labels=[*range(CLASSES), 255])
+    counts = classes.confusion_matrix(y, answers[2], CLASSES, normalize)
+    matrix = metrics.confusion_matrix(
+        y, answers[2], labels=[*range(CLASSES), 255], normalize=normalize
+    )
     np.testing.assert_array_equal(counts, matrix[:-1])
-    assert counts.sum() == len(y) and counts[:, -1].sum() == 1
+    if normalize is None:
+        assert counts.sum() == len(y) and counts[:, -1].sum() == 1
+
+
+def test_another_normalization_is_refused():
+    with pytest.raises(ValueError, match="choose true, pred, all or None"):
+        classes.confusion_matrix(np.array([0]), np.array([0]), 1, "rows")
+
+
+def test_one_figure_has_true_labels_in_rows_and_predicted_ones_in_columns(run):
+    figure = classes.report(run[0]).figures["confusion"]
+    *panels, bar = figure.axes
+    assert [axes.get_title().split("\n")[0] for axes in panels] == 4 * ["DS"]
+    for axes in panels:
+        assert (axes.get_ylabel(), axes.get_xlabel()) == (
+            "True label",
+            "Predicted label",
+        )
+        # Without a prediction that is no class, a row sums to 1.
+        assert np.nanmax(np.sum(axes.images[0].get_array(), axis=1)) <= 1 + 1e-12
+    best = [axes for axes in panels if "best round, 2, all" in axes.get_title()]
+    sums = best[0].images[0].get_array().sum(axis=1)
+    assert sums == pytest.approx(np.ones(CLASSES))
 
 
 @pytest.mark.parametrize(

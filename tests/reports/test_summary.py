@@ -3,7 +3,7 @@
 import pytest
 from made import join_results, made, of_seeds, with_losses
 
-from tff_pmc.reports import fairness_page, results_table, summary
+from tff_pmc.reports import fairness_plot, results_table, summary
 
 # Three rounds of four devices, of which the third has no test examples.
 EXAMPLES = [10, 10, 0, 20]
@@ -40,7 +40,7 @@ def test_the_last_round_is_the_last_that_was_tested():
 
 
 def test_the_plot_has_each_figure_over_the_rounds(results):
-    figure = fairness_page.fairness_plot(results, title="title")
+    figure = fairness_plot.fairness_plot(results, title="title")
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [one.title for one in summary.SPREAD.values()]
     worst = figure.axes[1].get_lines()
@@ -54,7 +54,7 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
     labels = ("DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)")
     counts = {label: [[k], [2 * k + 1]] for k, label in enumerate(labels)}
     results = made(counts, [10])
-    figure = fairness_page.fairness_plot(results, title="title")
+    figure = fairness_plot.fairness_plot(results, title="title")
     assert [axes.get_title() for axes in figure.axes] == [
         *("LD", "MD", "LD≻DS≻MD", "LD≻DS≻MD\nbacktracking")
     ]
@@ -70,7 +70,7 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["10th percentile", "mean of worst tenth", "DS"]
     without = {"LD,MD": [[1], [3]], **{k: v for k, v in counts.items() if k != "DS"}}
-    alone = fairness_page.fairness_plot(made(without, [10]), title="title")
+    alone = fairness_plot.fairness_plot(made(without, [10]), title="title")
     (first, _), *_ = (axes.get_lines() for axes in alone.axes)
     assert list(first.get_ydata()) == [0.1, 0.3]  # Without DS as they are.
     assert alone.get_supylabel() == "accuracy"
@@ -92,7 +92,7 @@ def test_over_seeds_a_run_has_its_mean_and_its_spread():
     assert "DS: 6 of 30 trainings were left out, " in report.text
     assert report.tables["seeds"]["standard_deviation"][1] == pytest.approx(0.2)
     assert report.pages["seeds"].blocks[-1].grid[1][1] == "0.700 (0.500 to 0.900)"
-    assert not fairness_page.report(results).figures  # It is of one seed.
+    assert not summary.fairness(results).figures  # It is of one seed.
     assert not results_table.report(results).tables
 
 

@@ -73,7 +73,7 @@ def _report_of(place: str, results: Results) -> Report:
 BEYOND_PAPERS = {
     "rounds_to_target": "results_table.report",
     "summary": "summary.report",
-    "fairness": "fairness_page.report",
+    "fairness": "summary.fairness",
     "counterfactuals": "one_step_effects.report",
     "classes": "classes.report",
     "weights": "client_weights.report",

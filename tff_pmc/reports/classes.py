@@ -1,4 +1,4 @@
-"""Confusion matrices, recall and F1 of each class.
+"""Confusion matrices, recall and F1 of each class, by scikit-learn's conventions.
 
 They follow from the recorded predictions (`--predictions`), for the last and the best
 round, on the examples of all clients and of the tenth of the clients with the lowest
@@ -8,8 +8,8 @@ accuracy in that round.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from tff_pmc.record.metrics import ACCURACY, client_means
 from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordMissingError
 from tff_pmc.record.results import Results
-from tff_pmc.reports import Report, figures, pages, plots
+from tff_pmc.reports import Report, figures, pages, plots, styles
 from tff_pmc.reports.summary import measure_of
 
 ALL, WORST = "all clients", "worst tenth"
@@ -34,34 +34,30 @@ Counts = npt.NDArray[np.int64]
 class _Part(NamedTuple):
     """A confusion matrix, and what it is of."""
 
+    label: str  # Of the run.
     rounds: str  # Such as "last round, 40".
     clients: str  # `ALL` or `WORST`.
     counts: Counts
 
 
 def report(results: Results) -> Report:
-    """Returns `classes.csv`, `classes.md` and `confusion_RUN.png` of one seed's runs.
+    """Returns `classes.csv`, `classes.md` and `confusion.png` of one seed's runs.
 
     It is empty for several seeds, and where no run has recorded its predictions.
     """
     if len(results.seeds) > 1 or measure_of(results) is not ACCURACY:
         return Report()
-    tables, drawn, grid = [], {}, [["run", "clients", "round", "class", *_HEAD]]
-    for label in results.labels:
-        parts = [*_parts(results, results.seeds[0], label)]
-        if not parts:
-            continue
-        title = f"{label}: labels and predictions. {plots.title_of(results)}"
-        drawn[f"confusion_{plots.file_name(label)}"] = confusion_plot(parts, title)
-        for part in parts:
-            table = of_classes(part.counts)
-            place = {"label": label, "round": part.rounds, "clients": part.clients}
-            tables.append(table.assign(**place))
-            worst = table[table["examples"] > 0].nsmallest(5, "f1")
-            for number, row in worst.iterrows():
-                grid.append(
-                    [label, part.clients, part.rounds, str(number), *_cells(row)]
-                )
+    tables, grid = [], [["run", "clients", "round", "class", *_HEAD]]
+    parts = [part for label in results.labels for part in _parts(results, label)]
+    for part in parts:
+        table = class_metrics(part.counts)
+        place = {"label": part.label, "round": part.rounds, "clients": part.clients}
+        tables.append(table.assign(**place))
+        worst = table[table["examples"] > 0].nsmallest(5, "f1")
+        grid += [
+            [part.label, part.clients, part.rounds, str(number), *_cells(row)]
+            for number, row in worst.iterrows()
+        ]
     if not tables:
         return Report()
     every = pd.concat(tables).rename_axis("class").reset_index()
@@ -87,7 +83,7 @@ def report(results: Results) -> Report:
     return Report(
         tables={"classes": every[[*first, *_COLUMNS]]},
         pages={"classes": page},
-        figures=drawn,
+        figures={"confusion": confusion_plot(parts, plots.title_of(results))},
         digits=6,
     )
 
@@ -96,20 +92,41 @@ _COLUMNS = ("examples", "recall", "precision", "f1")
 _HEAD = ("examples", "recall", "precision", "F1")
 
 
-def confusion(labels: Counts, predicted: Counts, num_classes: int) -> Counts:
-    """Returns the number of examples by label (row) and prediction (column).
+def confusion_matrix(
+    y_true: Counts, y_pred: Counts, num_classes: int, normalize: str | None = None
+) -> npt.NDArray[Any]:
+    """Returns the number of examples by true label (row) and predicted label (column).
 
-    A prediction that is no class, as of scores that are not numbers, is in the last
-    column: the shape is [num_classes, num_classes + 1].
+    It is scikit-learn's function of this name with `labels=range(num_classes)`, and a
+    last column more, of predictions that are no class, as of scores that are not
+    numbers: the shape is [num_classes, num_classes + 1].
+
+    Args:
+        y_true: the labels, int [N].
+        y_pred: the predictions, int [N].
+        num_classes: the number of classes.
+        normalize: `true` for shares of the examples of a label (a row), `pred` of those
+            of a prediction (a column), `all` of all examples; by default counts.
+            A share of nothing is 0.
     """
-    column = np.where(predicted < num_classes, predicted, num_classes)
+    shape = num_classes, num_classes + 1
+    column = np.minimum(y_pred, num_classes, dtype=np.int64)
     counts = np.bincount(
-        labels * (num_classes + 1) + column, minlength=num_classes * (num_classes + 1)
-    )
-    return counts.reshape(num_classes, num_classes + 1)
+        np.ravel_multi_index((y_true, column), shape), minlength=np.prod(shape)
+    ).reshape(shape)
+    return counts if normalize is None else _shares(counts, normalize)
 
 
-def of_classes(counts: Counts) -> pd.DataFrame:
+def _shares(counts: Counts, normalize: str) -> npt.NDArray[np.float64]:
+    axes = {"true": 1, "pred": 0, "all": None}
+    if normalize not in axes:
+        raise ValueError(
+            f"normalize is {normalize!r}: choose {', '.join(axes)} or None"
+        )
+    return counts / np.maximum(1, counts.sum(axis=axes[normalize], keepdims=True))
+
+
+def class_metrics(counts: Counts) -> pd.DataFrame:
     """Returns the examples, recall, precision and F1 of each class, a row a class.
 
     The recall of a class without examples is NaN, as is the precision of a class that
@@ -128,8 +145,9 @@ def of_classes(counts: Counts) -> pd.DataFrame:
         )
 
 
-def _parts(results: Results, seed: int, label: str) -> Iterator[_Part]:
+def _parts(results: Results, label: str) -> Iterator[_Part]:
     """Returns the matrices of a run; none where it has recorded no predictions."""
+    (seed,) = results.seeds
     own = results.rounds[results.rounds["label"] == label].set_index("round")
     last, best = int(own.index[-1]), int(own["accuracy"].idxmax())
     if not (tested := _last_predicted(results, seed, label)):
@@ -148,8 +166,9 @@ def _parts(results: Results, seed: int, label: str) -> Iterator[_Part]:
         num_classes = int(max(found.y.max(), recognized.max(initial=0))) + 1
         everyone = np.ones(len(found.y), bool)
         for clients, chosen in ((ALL, everyone), (WORST, _of_worst(found))):
-            counts = confusion(found.y[chosen], found.predicted[chosen], num_classes)
-            yield _Part(words, clients, counts)
+            answers = found.y[chosen], found.predicted[chosen]
+            counts = confusion_matrix(*answers, num_classes)
+            yield _Part(label, words, clients, counts)
 
 
 def _last_predicted(results: Results, seed: int, label: str) -> int:
@@ -172,34 +191,28 @@ def _of_worst(found: Predictions) -> npt.NDArray[np.bool_]:
 
 
 @figures.styled
-def confusion_plot(parts: list[_Part], title: str = "") -> Figure:
-    """Draws confusion matrices, each row as shares of the label's examples."""
-    figure = figures.blank(0.7 + 3.2 * (len(parts) // 2))
+def confusion_plot(parts: Sequence[_Part], title: str = "") -> Figure:
+    """Draws confusion matrices, normalized over the true labels, two in a row."""
+    figure = figures.blank(0.7 + 3.2 * -(-len(parts) // 2))
     every = figure.subplots(-(-len(parts) // 2), 2, squeeze=False)
     for axes, part in zip(every.flat, parts):
         counts = part.counts[:, : len(part.counts)]
-        shares = counts / np.maximum(1, part.counts.sum(axis=1, keepdims=True))
+        shares = _shares(part.counts, "true")[:, : len(part.counts)]
         image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         axes.grid(False)
-        axes.set(xlabel="prediction", ylabel="label")
-        axes.set_title(f"{part.rounds}, {part.clients}")
-        if len(counts) <= _MOST_NUMBERED:
-            axes.set_xticks(range(len(counts)))
-            axes.set_yticks(range(len(counts)))
-            for (row, column), count in np.ndenumerate(counts):
-                if count:
-                    color = "white" if shares[row, column] > 0.5 else "black"
-                    axes.text(
-                        column,
-                        row,
-                        f"{count}",
-                        ha="center",
-                        va="center",
-                        fontsize=5,
-                        color=color,
-                    )
-    figure.colorbar(image, ax=every, shrink=0.6, label="share of the label's examples")
-    figures.entitle(figure, title)
+        axes.set(xlabel="Predicted label", ylabel="True label")
+        name = styles.figure_text(part.label)
+        axes.set_title(f"{name}\n{part.rounds}, {part.clients}")
+        if len(counts) > _MOST_NUMBERED:
+            continue
+        axes.set_xticks(range(len(counts)))
+        axes.set_yticks(range(len(counts)))
+        look = {"ha": "center", "va": "center", "fontsize": 5}
+        for (row, column), count in np.ndenumerate(counts):
+            color = "white" if shares[row, column] > 0.5 else "black"
+            axes.text(column, row, f"{count or ''}", color=color, **look)
+    figure.colorbar(image, ax=every, shrink=0.6, label="share of the true label")
+    figures.entitle(figure, f"Confusion matrices (normalize: true)\n{title}")
     return figure
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any, Callable, NamedTuple
 
 import pandas as pd
@@ -28,7 +28,6 @@ from tff_pmc.reports.derived import FIGURES, cohorts, normalization_of
 from tff_pmc.reports.pages import MISSING, Block, Heading, Items, Page, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import (
-    HALF,
     caveats,
     early_ends,
     reach_of,
@@ -189,7 +188,7 @@ def _of_orderings(results: Results, column: str) -> Values:
     return {
         column: measures.second_half(results, column),
         f"best {column.replace('_', ' ')}": measures.best_round(results, column),
-        **_rounds_to(results, recorded_targets(results)),
+        **measures.rounds_of_half(results, recorded_targets(results)),
     }
 
 
@@ -206,29 +205,9 @@ def _of_algorithms(results: Results, column: str) -> Values:
     }
 
 
-def _of_spread(results: Results, column: str) -> Values:
-    if not results.has_clients:
-        return {column: measures.second_half(results, column)}
-    shown = {"worst_tenth": "worst tenth", "jain_index": "Jain's index"}
-    figures = summary.spread_by_round(results).rename(columns=shown)
-    names = [name for name in shown.values() if name in figures]
-    rounds = results.rounds.join(figures[names], on=[*KEY, "round"])
-    with_figures = summary.with_rounds(results, rounds)
-    late = {name: measures.second_half(with_figures, name) for name in (column, *names)}
-    return {**late, **_rounds_to(results, recorded_targets(results)[:1])}
-
-
-def _rounds_to(results: Results, targets: Sequence[int]) -> Values:
-    """Returns the rounds until half of the devices reach each target, or infinity."""
-    return {
-        f"rounds to {target} %": measures.mean_rounds_to(results, target, [HALF])
-        for target in targets
-    }
-
-
 ORDERINGS = Kind("ordering", _LATE, _of_orderings)
 ALGORITHMS = Kind("algorithm", _BEST, _of_algorithms)
-SPREAD = Kind("algorithm", _LATE, _of_spread)
+SPREAD = Kind("algorithm", _LATE, summary.spread_measures)
 
 orderings = functools.partial(report, kind=ORDERINGS)
 algorithms = functools.partial(report, kind=ALGORITHMS)

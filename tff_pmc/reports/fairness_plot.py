@@ -1,4 +1,4 @@
-"""The report on accuracy and its spread over the clients, of every experiment."""
+"""A figure of how accuracy is spread over the clients, over the rounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import Report, figures, plots, styles, summary
+from tff_pmc.reports import figures, styles, summary
 
 MOST_TOGETHER = 4
 """The most runs that are lines of common panels; of more, each has a panel."""
@@ -31,14 +31,6 @@ class _Run(NamedTuple):
     def style(self) -> styles.Style:
         """How it is drawn."""
         return styles.style_of(self.name)
-
-
-def report(results: Results) -> Report:
-    """Returns `fairness.png`; nothing of several seeds."""
-    if len(results.seeds) > 1:
-        return Report()
-    figure = fairness_plot(results, title=plots.title_of(results))
-    return Report(figures={"fairness": figure})
 
 
 @figures.styled

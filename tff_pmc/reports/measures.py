@@ -14,7 +14,7 @@ from pandas import Series
 
 from tff_pmc.record.metrics import LOSS
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
+from tff_pmc.reports.rounds_to_target import DEVICES, HALF, rounds_to_target
 
 
 def last_round(results: Results, column: str = "accuracy") -> Series[float]:
@@ -77,3 +77,13 @@ def mean_rounds_to(
     """
     found = rounds_to_target(results, [target], devices)
     return found.fillna(math.inf).groupby(KEY, sort=False)["rounds"].mean()
+
+
+def rounds_of_half(
+    results: Results, targets: Sequence[int]
+) -> dict[str, Series[float]]:
+    """Returns the rounds until half of the devices reach each target, or infinity."""
+    return {
+        f"rounds to {target} %": mean_rounds_to(results, target, [HALF])
+        for target in targets
+    }

@@ -6,6 +6,7 @@ page = Page("A table", [Items(["A note."]), Table(grid)])
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
@@ -17,6 +18,22 @@ if TYPE_CHECKING:
 
 Grid = Sequence[Sequence[str]]
 """Lines of equally many cells; the first line is the head."""
+
+
+# What LaTeX obeys, and the signs of our pages that it does not have.
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "[": "{[}",  # Or it could be an option of the line break before it.
+        **{"≻": r"$\succ$", "≤": r"$\le$", "≥": r"$\ge$", "±": r"$\pm$", "−": "$-$"},
+        **{"–": "--", "—": "---", "✓": r"$\checkmark$", "†": r"\dag{}"},
+    }
+)
 
 
 class Heading(NamedTuple):
@@ -58,6 +75,45 @@ class Page(NamedTuple):
         """Returns the page as Markdown."""
         parts = [f"# {self.title}", *map(_markdown, self.blocks)]
         return printable("\n\n".join(filter(None, parts)) + "\n")
+
+    def latex(self, name: str, about: str = "") -> str:
+        r"""Returns the tables of the page NAME as LaTeX, for `\input` in a paper.
+
+        A caption is the page's title, the heading above the table, the paragraph right
+        before it, and `about`, which names the data and runs. The labels are
+        `tab:ABOUT-NAME-1` and so on, of which ABOUT is what `about` has before its
+        first colon. Other text is in comments.
+        """
+        import pandas as pd  # Only here: --help is quick without it.
+
+        subject, colon, words = about.partition(":")
+        if colon and subject in self.title:
+            about = words.strip()  # Once is enough.
+        stem = re.sub(r"\W+", "-", f"{subject}-{name}" if colon else name, flags=re.A)
+        stem = stem.replace("_", "-")
+        parts = ["% Needs the packages amssymb and booktabs."]
+        heading, before, number_of_table = "", "", 0
+        for block in self.blocks:
+            if isinstance(block, Heading):
+                heading = block.text
+            elif isinstance(block, Table):
+                number_of_table += 1
+                texts = filter(None, (self.title, heading, before, about))
+                caption = ". ".join(one_line(text).strip(" .:") for text in texts)
+                head, *lines = [[*map(_latex, line)] for line in block.grid]
+                table = pd.DataFrame(lines, columns=head).to_latex(
+                    index=False,
+                    escape=False,
+                    column_format="l" * block.left + "r" * (len(head) - block.left),
+                    caption=_latex(f"{caption}."),
+                    label=f"tab:{stem}-{number_of_table}",
+                )
+                parts.append(table.rstrip())
+            else:
+                texts = block.texts if isinstance(block, Items) else [block]
+                parts += [f"% {one_line(text)}" for text in texts]
+            before = block if isinstance(block, str) else ""
+        return "\n\n".join(parts) + "\n"
 
 
 def report(
@@ -105,6 +161,11 @@ def markdown_table(grid: Grid, left: int = 1) -> str:
     return "\n".join(
         f"| {' | '.join(map(markdown_cell, line))} |" for line in [head, rule, *lines]
     )
+
+
+def _latex(text: str) -> str:
+    """Returns a text of which no character is a command of LaTeX."""
+    return one_line(text).translate(_LATEX)
 
 
 def _markdown(block: Block) -> str:

@@ -28,7 +28,7 @@ from tff_pmc.record.metrics import (
 )
 from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import Report, paired
+from tff_pmc.reports import Report, measures, paired
 from tff_pmc.reports.conditions import with_caveat
 from tff_pmc.reports.pages import (
     Block,
@@ -191,6 +191,25 @@ def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
     return filled
 
 
+def spread_measures(results: Results, column: str) -> dict[str, pd.Series[float]]:
+    """Returns measures of how accuracy is spread, by name, each by seed and label.
+
+    They are means over the second half of the rounds: of a `column` of `rounds`, of the
+    worst tenth of the clients, and of Jain's index; and the rounds to the first target.
+    Of runs without clients there is the first alone.
+    """
+    if not results.has_clients:
+        return {column: measures.second_half(results, column)}
+    shown = {"worst_tenth": "worst tenth", "jain_index": "Jain's index"}
+    spread = spread_by_round(results).rename(columns=shown)
+    names = [name for name in shown.values() if name in spread]
+    rounds = results.rounds.join(spread[names], on=[*KEY, "round"])
+    with_spread = with_rounds(results, rounds)
+    return {
+        name: measures.second_half(with_spread, name) for name in (column, *names)
+    } | measures.rounds_of_half(results, recorded_targets(results)[:1])
+
+
 def last_and_best(results: Results) -> pd.DataFrame:
     """Returns the figures of the `last` and the `best` round of each run.
 
@@ -268,6 +287,16 @@ def report(results: Results) -> Report:
         {"seeds": page},
         digits=6,
     )
+
+
+def fairness(results: Results) -> Report:
+    """Returns `fairness.png` of one seed: the spread of accuracy over the rounds."""
+    if len(results.seeds) > 1:
+        return Report()
+    from tff_pmc.reports import fairness_plot, plots
+
+    figure = fairness_plot.fairness_plot(results, title=plots.title_of(results))
+    return Report(figures={"fairness": figure})
 
 
 def text(results: Results) -> str:
