@@ -80,11 +80,11 @@ def write(report: Report, folder: str, about: str = "") -> str:
         elif forms.tables == "latex":
             _write(os.path.join(folder, f"{name}.tex"), page.latex(name, about))
     if report.figures and forms.figures != NO_FIGURES:
-        from tff_pmc.reports import figures
+        from tff_pmc.reports.figures import figure_layout
 
         for name, figure in report.figures.items():
             stem = os.path.join(folder, name)
-            figures.save(figure, stem, pdf=forms.figures == "pdf")
+            figure_layout.save(figure, stem, pdf=forms.figures == "pdf")
     return report.text
 
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
-from tff_pmc.reports import Report
 from tff_pmc.reports.escape import markdown_cell, one_line, printable
 
 if TYPE_CHECKING:
@@ -98,8 +97,8 @@ class Page(NamedTuple):
                 heading = block.text
             elif isinstance(block, Table):
                 number_of_table += 1
-                texts = filter(None, (self.title, heading, before, about))
-                caption = ". ".join(one_line(text).strip(" .:") for text in texts)
+                words = filter(None, (self.title, heading, before, about))
+                caption = ". ".join(one_line(text).strip(" .:") for text in words)
                 head, *lines = [[*map(_latex, line)] for line in block.grid]
                 table = pd.DataFrame(lines, columns=head).to_latex(
                     index=False,
@@ -114,23 +113,6 @@ class Page(NamedTuple):
                 parts += [f"% {one_line(text)}" for text in texts]
             before = block if isinstance(block, str) else ""
         return "\n\n".join(parts) + "\n"
-
-
-def report(
-    name: str,
-    title: str,
-    notes: Sequence[str],
-    parts: Mapping[str, Grid],
-    table: pd.DataFrame,
-    digits: int = 10,
-) -> Report:
-    """Returns grids and notes, as text and as the page NAME, with the table NAME."""
-    blocks: list[Block] = [Items(notes)]
-    for head, grid in parts.items():
-        blocks += [Heading(head), Table(grid, left=2)]
-    texts = [f"{head}\n{grid_text(grid, 2)}" for head, grid in parts.items()]
-    text = "\n\n".join([title, *texts, "\n".join(notes)])
-    return Report(text, {name: table}, {name: Page(title, blocks)}, digits=digits)
 
 
 def grid_text(grid: Grid, left: int = 1) -> str:
@@ -152,6 +134,45 @@ MISSING = "—"
 def number(value: float, form: str, missing: str = "") -> str:
     """Returns a number in a format, or `missing` for NaN and infinity."""
     return format(value, form) if math.isfinite(value) else missing
+
+
+def rounds_text(rounds: float) -> str:
+    """Returns a number of rounds with two decimals at most; a dash for NaN."""
+    if math.isnan(rounds):
+        return MISSING
+    return f"{rounds:.2f}".rstrip("0").rstrip(".")
+
+
+def comparison_grid(
+    cells: pd.DataFrame,
+    head: Sequence[str],
+    rows: Sequence[str],
+    column: str,
+    lines: Mapping[str, str],
+) -> Grid:
+    """Returns cells as a grid: for each row a line of ours, of the published, ...
+
+    Args:
+        cells: one row per cell, in the grid's order.
+        head: the head of the two columns before the cells.
+        rows: the columns of `cells` that name a row: both of `head`; or only the first,
+            and the second is the line's title.
+        column: the column of `cells` that names the grid's column.
+        lines: the columns of `cells` with the texts of a line -> the line's title, with
+            the names of `cells` in braces. A line without texts is left out.
+    """
+    columns = list(dict.fromkeys(cells[column]))
+    grid = [[*head, *columns]]
+    for keys, part in cells.groupby([*rows], sort=False):
+        names, first = [*map(str, keys)], part.iloc[0].to_dict()
+        for name, title in lines.items():
+            texts = dict(zip(part[column], part[name].fillna("")))
+            line = [texts.get(of_column, "") for of_column in columns]
+            if any(line):
+                titles = [title.format(**first)] if title else []
+                grid.append([*names, *titles, *line])
+                names = [""] * len(rows)
+    return grid
 
 
 def markdown_table(grid: Grid, left: int = 1) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, pages
-from tff_pmc.reports.papers import published
-from tff_pmc.reports.papers.published import DA_STUDIES
-from tff_pmc.reports.rounds_table import comparison_grid, rounds_cells, rounds_text
-from tff_pmc.reports.rounds_to_target import caveats
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.published import DA_STUDIES
+from tff_pmc.reports.statistics.rounds_table import rounds_cells
+from tff_pmc.reports.statistics.rounds_to_target import caveats
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
 
@@ -62,7 +63,7 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     return tidy.sort_values(KEYS[0], kind="stable", ignore_index=True)
 
 
-@published.of_one_seed
+@of_one_seed
 def report(results: Results) -> Report:
     """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
 
@@ -77,7 +78,7 @@ def report(results: Results) -> Report:
     theirs = pd.concat([theirs, best.assign(row=BEST)])
     cells = published.join_published(ours, theirs, KEYS).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
-    return pages.report("table1", head, _notes(results), _grids(cells), cells)
+    return Report.from_grids("table1", head, _notes(results), _grids(cells), cells)
 
 
 def _rounds(results: Results) -> pd.DataFrame:

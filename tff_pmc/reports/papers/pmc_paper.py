@@ -18,9 +18,9 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.reference_code import TARGETS, orderings
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report
-from tff_pmc.reports.papers import published
-from tff_pmc.reports.rounds_table import AVERAGE
-from tff_pmc.reports.rounds_to_target import reach_of, rounds_to_target
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.rounds_table import AVERAGE
+from tff_pmc.reports.statistics.rounds_to_target import reach_of, rounds_to_target
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 TEXT_AVERAGE = "Avg. (text)"

@@ -27,20 +27,21 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, devices_plot, pages
-from tff_pmc.reports.conditions import conditions, data_caveat, with_caveat
-from tff_pmc.reports.papers import pmc_paper, published
+from tff_pmc.reports import Report, of_one_seed, pages
+from tff_pmc.reports.figures import devices_plot
+from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
-from tff_pmc.reports.rounds_table import (
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.conditions import conditions, data_caveat, with_caveat
+from tff_pmc.reports.statistics.rounds_table import (
     AT_LEAST,
     AT_MOST,
     AVERAGE,
-    comparison_grid,
     rounds_cells,
-    rounds_text,
     seed_range,
 )
-from tff_pmc.reports.rounds_to_target import (
+from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
     RULES,
     caveats,
@@ -82,7 +83,7 @@ _SEEDS_NOTES = (
 )
 
 
-@published.of_one_seed
+@of_one_seed
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
@@ -141,7 +142,7 @@ def report(results: Results, *, experiment: str) -> Report:
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
     table = with_caveat(cells, rows)
-    return pages.report(f"table{number}", title, notes, parts, table)
+    return Report.from_grids(f"table{number}", title, notes, parts, table)
 
 
 def rounds_and_gains(results: Results, targets: Sequence[int]) -> pd.DataFrame:
@@ -225,7 +226,7 @@ def seeds_report(results: Results, *, experiment: str) -> Report:
     notes += published.rows_notes(results, paper.labels)
     parts = _grids(*_seeds_lines(cells))
     name = f"table{number}_seeds"
-    found = pages.report(name, title, notes, parts, with_caveat(cells, rows))
+    found = Report.from_grids(name, title, notes, parts, with_caveat(cells, rows))
     head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
     if caveat := data_caveat(rows):
         head = f"{head}\n({caveat})"

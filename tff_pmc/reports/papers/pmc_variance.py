@@ -18,11 +18,11 @@ import pandas as pd
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, derived, pages
-from tff_pmc.reports.conditions import conditions, with_caveat
-from tff_pmc.reports.papers.published import of_one_seed
-from tff_pmc.reports.rounds_table import AVERAGE, rounds_cells
-from tff_pmc.reports.rounds_to_target import caveats, pmc_average, targets_of
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports.statistics import derived
+from tff_pmc.reports.statistics.conditions import conditions, with_caveat
+from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
+from tff_pmc.reports.statistics.rounds_to_target import caveats, pmc_average, targets_of
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
@@ -54,7 +54,7 @@ def report(results: Results) -> Report:
         values += [pages.number(row[name], ".4g") for name in found]
         grid.append([str(label), *values])
     parts, marked = {"Orderings": grid}, with_caveat(table, results)
-    return pages.report("variance", TITLE, notes, parts, marked, digits=6)
+    return Report.from_grids("variance", TITLE, notes, parts, marked, digits=6)
 
 
 def orderings(results: Results) -> pd.DataFrame:
