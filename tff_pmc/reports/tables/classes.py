@@ -18,7 +18,7 @@ from tff_pmc.record.metrics import ACCURACY, client_means
 from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordMissingError
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
 from tff_pmc.reports.figures import plots
 from tff_pmc.reports.figures.confusion_plot import ConfusionPart, confusion_plot
 from tff_pmc.reports.statistics.confusion import class_metrics, confusion_matrix
@@ -27,12 +27,13 @@ from tff_pmc.reports.statistics.run_summary import measure_of
 ALL, WORST = "all clients", "worst tenth"
 
 
+@of_one_seed
 def report(results: Results) -> Report:
     """Returns `classes.csv`, `classes.md` and `confusion.png` of one seed's runs.
 
     It is empty for several seeds, and where no run has recorded its predictions.
     """
-    if len(results.seeds) > 1 or measure_of(results) is not ACCURACY:
+    if measure_of(results) is not ACCURACY:
         return Report()
     tables, grid = [], [["run", "clients", "round", "class", *_HEAD]]
     parts = [part for label in results.labels for part in _parts(results, label)]

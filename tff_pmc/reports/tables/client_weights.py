@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
 from tff_pmc.reports.figures import plots, weights_plot
 from tff_pmc.reports.statistics import derived
 
@@ -11,13 +11,12 @@ MOST_SHOWN = 5
 """The clients of a run that the page names."""
 
 
+@of_one_seed
 def report(results: Results) -> Report:
     """Returns `weights.png`, and a page with the clients of the largest mean weight.
 
     It is empty for several seeds, and where no weights were recorded.
     """
-    if len(results.seeds) > 1:
-        return Report()
     relative = derived.relative_weights(results)
     if not len(relative):
         return Report()

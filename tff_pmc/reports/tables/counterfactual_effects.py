@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report
+from tff_pmc.reports import REPORTS, Report, of_one_seed
 from tff_pmc.reports.figures import plots, styles
 from tff_pmc.reports.figures.effects_plot import effects_plot
 from tff_pmc.reports.pages import (
@@ -44,6 +44,7 @@ _LIMITS = (
 )
 
 
+@of_one_seed
 def report(results: Results) -> Report:
     """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any.
 
@@ -51,7 +52,7 @@ def report(results: Results) -> Report:
     """
     candidates = results.candidates
     labels = dict.fromkeys(candidates[candidates["kind"] == JUDGED]["label"])
-    if not labels or len(results.seeds) > 1:
+    if not labels:
         return Report()
     judged = results.only(label=[*labels])
     blocks: list[Block] = [

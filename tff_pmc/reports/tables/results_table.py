@@ -9,7 +9,7 @@ import pandas as pd
 
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
 from tff_pmc.reports.pages import comparison_grid
 from tff_pmc.reports.statistics import run_summary
 from tff_pmc.reports.statistics.conditions import conditions, with_caveat
@@ -30,14 +30,13 @@ _TITLES = {
 }
 
 
+@of_one_seed
 def report(results: Results) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`.
 
     It is of one seed. A regression has no targets, and the last and the best losses;
     runs that recorded no clients have the last and the best accuracies.
     """
-    if len(results.seeds) > 1:
-        return Report()
     of_classes = run_summary.measure_of(results) is ACCURACY
     tidy = tidy_rows(results)
     rule = [reach_rule(reach_of(results))] if results.has_clients else []
