@@ -45,6 +45,8 @@ def test_without_runs_or_targets_there_are_no_cells():
         ([1, 3, 2], True, [2, 1, 3]),
         ([1, 3, NEVER], True, [3, 1, math.inf]),
         ([1, 5, NEVER], True, [NEVER, 1, math.inf]),  # It may arrive in round 5.
+        # Were it there in round 5, the median would be 4; but if sooner, less.
+        ([2, 3, 5, NEVER], True, [NEVER, 2, math.inf]),
         ([NEVER, NEVER, 9], True, [NEVER, NEVER, math.inf]),
         ([1, 3, NEVER], False, [NEVER] * 3),
     ],
@@ -52,7 +54,7 @@ def test_without_runs_or_targets_there_are_no_cells():
 def test_a_run_that_never_arrives_is_later_than_its_last_round(
     values, is_rounds, expected
 ):
-    """Runs of four rounds under three seeds."""
-    cells, lengths = pd.DataFrame([values]), pd.Series([4, 4, 4])
+    """Runs of four rounds, or more, under some seeds."""
+    cells, lengths = pd.DataFrame([values]), pd.Series(4, range(len(values)))
     found = seed_range(cells, lengths, pd.Series([is_rounds]))
     np.testing.assert_array_equal(found.to_numpy()[0], expected)
