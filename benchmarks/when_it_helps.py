@@ -21,7 +21,7 @@ import pandas as pd
 from scipy import stats
 
 import tff_pmc
-from tff_pmc.reports import measures, paired
+from tff_pmc.reports.statistics import measures, paired
 
 SEEDS = (1, 2, 3, 4, 5)
 COMMON = (

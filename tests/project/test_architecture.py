@@ -14,6 +14,11 @@ LAYERS = [
     ["tff_pmc.experiments"],
     ["tff_pmc.cluster"],
     ["tff_pmc.algorithms"],
+    ["tff_pmc.reports.claims_page"],
+    ["tff_pmc.reports.papers"],
+    ["tff_pmc.reports.output", "tff_pmc.reports.tables"],
+    ["tff_pmc.reports.figures"],
+    ["tff_pmc.reports.statistics"],
     ["tff_pmc.reports"],
     ["tff_pmc.record"],
     ["tff_pmc.processes"],
@@ -116,8 +121,9 @@ def test_imports_run_one_way(name, path):
     assert own is not None, f"{name} is in no layer"
     for imported in imports(name, path):
         below = layer(imported)
-        # The package hands on what is in it, when it is asked for.
-        if below is not None and name != "tff_pmc.__init__":
+        # A package hands on what is in it, or searches it for what registers.
+        within = name.endswith("__init__") and imported.startswith(name[:-8])
+        if below is not None and not within:
             assert below >= own, f"{name} imports {imported}, a layer above it"
 
 
@@ -129,8 +135,6 @@ def test_no_circle_of_imports():
         found = imports(name, path)
         needs = {i if i in known else i.rpartition(".")[0] for i in found}
         graph[name] = needs & known.keys()
-    # A page is part of a report, and makes one.
-    graph["tff_pmc.reports.pages"].discard("tff_pmc.reports")
     graphlib.TopologicalSorter(graph).prepare()
 
 

@@ -98,7 +98,7 @@ def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
 ):
     code = (
         "from tff_pmc import project_files\n"
-        "from tff_pmc.reports.papers import published\n"
+        "from tff_pmc.reports.statistics import published\n"
         "print(project_files.folder('experiments'))\n"
         "print(published.FOLDER, len(published.table('pmc_table4')))"
     )
