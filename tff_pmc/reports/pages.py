@@ -97,8 +97,10 @@ class Page(NamedTuple):
                 heading = block.text
             elif isinstance(block, Table):
                 number_of_table += 1
-                words = filter(None, (self.title, heading, before, about))
-                caption = ". ".join(one_line(text).strip(" .:") for text in words)
+                caption_parts = filter(None, (self.title, heading, before, about))
+                caption = ". ".join(
+                    one_line(text).strip(" .:") for text in caption_parts
+                )
                 head, *lines = [[*map(_latex, line)] for line in block.grid]
                 table = pd.DataFrame(lines, columns=head).to_latex(
                     index=False,
