@@ -68,7 +68,7 @@ def test_a_model_fn_of_keras_becomes_functional(tf, tff, assert_one_line):
         np.testing.assert_allclose(mean, logs.mean(), rtol=1e-5)
         assert num_scores(as_functional(lambda: model)) == 3  # noqa: B023
     for wrong, says in (
-        (inner, "gives a Sequential"),
-        (lambda: 3, "gives a int"),
+        (inner, "returned a Sequential"),
+        (lambda: 3, "returned a int"),
     ):
         assert_one_line(ValueError, lambda: as_functional(wrong), says)  # noqa: B023

@@ -181,7 +181,7 @@ def test_privacy_excludes_an_aggregator_without_noise(metric_model, sgd):
         (["auc@1000"], "metric 'auc@1000' must have a name of letters"),
         (["recall (macro)"], "name it 'recall_macro'"),
         (["a>b"], "name it 'a_b'"),
-        (["top", "TOP"], "'top' and 'TOP' differ in the case"),
+        (["top", "TOP"], "'top' and 'TOP' differ only in case"),
         (["top", "top"], "two metrics named 'top'"),
         (["loss"], "two metrics named 'loss', and TFF adds one of this name"),
     ],

@@ -160,7 +160,7 @@ def test_a_value_of_another_type_is_named(local, summed):
     assert sums([[1, 2], [3]]) == 6
     for clients, message in (
         (3, r" must be a list .*; got int"),
-        ([3], r"\[0\] must be a tf.data.Dataset or a list .* is a int"),
+        ([3], r"\[0\] must be a tf.data.Dataset or a list .*; got int"),
         ([[1, "a"]], r"\[0\]\[1\] is not of type int32"),
         ([[1, [2]]], r"\[0\]\[1\] is not of type int32: its shape is \(1,\)"),
         ([[1.5]], r"\[0\]\[0\] is not of type int32: 1.5"),

@@ -38,8 +38,8 @@ def leave_to_caller(computation: Any) -> None:
 
 def _part(metrics: Any, name: str) -> Mapping[str, Any]:
     """Returns the metrics of this name; empty where there are none."""
-    found = metrics.get(name) if isinstance(metrics, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    part = metrics.get(name) if isinstance(metrics, Mapping) else None
+    return part if isinstance(part, Mapping) else {}
 
 
 def warn(computation: Any, metrics: Any) -> None:
@@ -58,7 +58,7 @@ def warn(computation: Any, metrics: Any) -> None:
     by_round = "client_learning_rate" in work
     rate = "client_learning_rate_fn" if by_round else "client_optimizer_fn"
     names = "max_update_norm", f"learning rate of {rate}"
-    found = reason(counts, *names, example)
-    if found and warned is not None and found.split(":")[0] not in warned:
-        warned.add(found.split(":")[0])
-        logging.warning("the round left the model as it was: %s", found)
+    explanation = reason(counts, *names, example)
+    if explanation and warned is not None and explanation.split(":")[0] not in warned:
+        warned.add(explanation.split(":")[0])
+        logging.warning("the round left the model as it was: %s", explanation)

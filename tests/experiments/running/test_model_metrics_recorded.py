@@ -267,7 +267,7 @@ def of_two_numbers():
         (of_two_numbers, "metric 'both' is no single number"),
         (lambda: named("recall (macro)"), "name it 'recall_macro'"),
         *((lambda name=name: named(name), "must have a name of") for name in WRONG),
-        (lambda: named("top", "Top"), "'top' and 'Top' differ in the case"),
+        (lambda: named("top", "Top"), "'top' and 'Top' differ only in case"),
         (lambda: named("top", "top"), "two metrics named 'top'"),
         (lambda: named("loss"), "two metrics named 'loss', and TFF adds one"),
         *(
