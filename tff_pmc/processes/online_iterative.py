@@ -17,7 +17,7 @@ from tff_pmc.aggregation.building import zipped
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
 from tff_pmc.clients.training_options import Training, takes_training
 from tff_pmc.processes.online_adjusted import build_parts, chosen, default_judge
-from tff_pmc.processes.round_parts import Model
+from tff_pmc.processes.round_components import Model
 from tff_pmc.scores import Score
 
 
