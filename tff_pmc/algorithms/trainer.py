@@ -50,15 +50,11 @@ class Trainer:
         lost_rounds.leave_to_caller(train)
         self.initialize = process.initialize
         self.get_model_weights = process.get_model_weights
-        signature = train.type_signature
-        state = signature.parameter[0].member
         self.traffic = traffic(
-            state.global_model_weights,
-            state.client_work,
-            signature.result.metrics.member,
+            train,
             normalization=context.settings.aggregation.normalization,
             two_stage=context.settings.two_stage,
-            own_metrics=OwnMetrics.of(context.model).specs,
+            model_metrics=OwnMetrics.of(context.model).specs,
             num_sums=num_sums,
         )
 
