@@ -16,9 +16,9 @@ from leaf_data.client_ids import ClientNumber
 from leaf_data.errors import one_line
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
-from tff_pmc.algorithms import cohorts
 from tff_pmc.models import ModelSettings
 from tff_pmc.models.weights_file import with_weights_of
+from tff_pmc.selections import CohortSampler, LossFn
 from tff_pmc.settings.aggregation_settings import SumSettings
 from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.groups import LocalTraining
@@ -63,9 +63,14 @@ class RunContext:
         return cls(settings, data, judged)
 
     @functools.cached_property
-    def cohorts(self) -> cohorts.CohortSampler:
-        """What chooses the clients of each round."""
-        return cohorts.CohortSampler(self.settings, self.data, self.losses)
+    def cohorts(self) -> CohortSampler:
+        """The sampler of each round's clients."""
+        return _cohort_sampler(self.settings, self.data, self.losses)
+
+    @functools.cached_property
+    def cohort_size(self) -> int:
+        """The number of clients in a round."""
+        return _cohort_size(self.settings, self.cohorts)
 
     def losses(
         self, clients: npt.NDArray[np.int64], weights: Any
@@ -167,7 +172,7 @@ class RunContext:
             **training.values_of(LocalTraining),
             client_learning_rate_fn=self.client_rate if decays else None,
             client_attributes=self.settings.aggregation.client_attributes,
-            report_cohort=self.cohorts.size,
+            report_cohort=self.cohort_size,
             keep_own_model=[int(client) for client in np.flatnonzero(adversaries)],
         )
 
@@ -225,12 +230,34 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
     return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
 
 
+def _cohort_sampler(
+    settings: RunSettings,
+    data: leaf_data.FederatedDataset,
+    loss_fn: LossFn | None = None,
+) -> CohortSampler:
+    """Returns the sampler of a run's cohorts, by its selection and `cohort_seed`."""
+    return CohortSampler(
+        data.train_examples.sizes,
+        settings.training.cohort_seed,
+        settings.selection,
+        name=settings.names["selection"],
+        attributes=data.client_table.values,
+        loss_fn=loss_fn,
+    )
+
+
+def _cohort_size(settings: RunSettings, sampler: CohortSampler) -> int:
+    """Returns the number of clients in a round."""
+    return settings.training.cohort_size(len(sampler.trainable), settings.dataset)
+
+
 def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
     from tff_pmc.models.tff_types.packed_model import split_batch
     from tff_pmc.record.tables import COHORT
 
-    cohorts.check(settings, data)
+    sampler = _cohort_sampler(settings, data)
+    sampler.check(_cohort_size(settings, sampler))
     parts = {"train": data.train_examples, "test": data.test_examples}
     for part, examples in parts.items():
         if not examples.num_examples:

@@ -61,7 +61,7 @@ def inspect(
         )
     data, in_force = context.data, settings.algorithm.score(settings)
     chosen = [
-        context.cohorts.choose(round_num).clients
+        context.cohorts.draw(round_num, context.cohort_size).clients
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
     measured = _measure(context, chosen, engine)
