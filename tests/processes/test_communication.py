@@ -14,7 +14,7 @@ MODEL = 51 * 4
 MEASURED = 4 * 4
 ROUND = 2 * 4  # The seed and the round's number, which are sent with the model.
 CODES = ("DS", "LD", "MD")
-OWA = scores.owa((0.2, 0.3, 0.5), CODES, CODES)
+OWA = scores.owa((0.2, 0.3, 0.5), CODES)
 
 
 def lines(message):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 from typing import Any, NamedTuple, Optional
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -68,11 +69,10 @@ def client_messages(
         "metrics": tff.types.tensorflow_to_type(model_metrics) if model_metrics else (),
     }
     if not tff.structure.has_field(metrics.aggregator, "monomials"):
-        size = tff.TensorType(tf.float32)  # With an aggregator.
+        size = tff.TensorType(np.float32)  # With an aggregator.
         return (ClientMessage((update,), (), size, **beside),)
     num_criteria, num_monomials = (
-        metrics.aggregator[name].shape.num_elements()
-        for name in ("totals", "monomials")
+        metrics.aggregator[name].shape[0] for name in ("totals", "monomials")
     )
     sizes = update, num_criteria, num_sums or num_monomials
     if not two_stage:
