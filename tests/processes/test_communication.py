@@ -119,7 +119,7 @@ def test_of_a_search_the_sums_that_it_needs_count(toy_model, sgd):
     for num_sums, expected in ((None, 4), (3, 3)):
         (message,) = client_messages(online.parts.train, num_sums=num_sums)
         assert len(message.updates) == expected
-        assert message.monomials.shape == [expected]
+        assert tuple(message.monomials.shape) == (expected,)
 
 
 def test_metrics_are_sent_before_they_are_finalized(metric_model, build_prioritized):
