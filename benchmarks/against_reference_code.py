@@ -1,29 +1,29 @@
-"""Differences of our rounds from those of the authors' published code, per ordering.
+"""Measures how our rounds differ from those of the authors' published code.
 
     git clone https://github.com/sisinflab/ClientAware-FL
     python benchmarks/against_reference_code.py --reference_repo=ClientAware-FL
 
-Their server, clients and models run as they are, on a few clients; ours run under
-`--protocol=reference_code` with the same initial weights, data and cohort. For each of
+Their server and models run unchanged, on a few clients; ours run with
+`--protocol=reference_code` and the same initial weights, data and cohort. For each of
 the nine orderings, after one round:
 
     weights    max |p_k - theirs|, given their clients' trained models
     aggregate  relative L2 of the worst tensor, given their clients' trained models
     round      relative L2 of the worst tensor after a whole round: both sides train
-    moved      relative L2 by which their round moved the tensor that it moved least;
-               `round` says something only where it is much smaller
+    moved      relative L2 of the smallest change of a tensor in their round; `round`
+               is meaningful only if it is much smaller
 
-Exits with 1 where a bound is exceeded. Two things of theirs are mended in memory, none
-in their files: the learning rate, which TensorFlow 2.11 to 2.15 ignore where it is
+Exits with 1 if a bound is exceeded. Two parts of their code are corrected in memory,
+none in their files: the learning rate, which TensorFlow 2.11 to 2.15 ignore if it is
 called `lr`, and CelebA's dropout, which is random and therefore 0 on both sides.
 
-A whole round is usually equal to 1e-5. But where a ReLU's input, or the difference of
-two values under max pooling, is within rounding of zero, the two sides may fall on
-different sides of it, and with so few images that alone moves a tensor by up to 1e-2,
-whoever is right. The default initial weights have no such case on the machine
-where they were chosen; with others one is seen now and then. So several are to be
-looked at, `--model_seeds=0,1,2,3,4`: then each has one line, with the largest of its
-orderings and the median of `round`, and it is the median that the bound is for.
+Whole rounds usually agree to 1e-5. But if a ReLU's input, or the difference of two
+values under max pooling, is within rounding of zero, the two codes may round it to
+different signs; with few images this alone moves a tensor by up to 1e-2, whichever is
+right. The default initial weights have no such case on the machine where they were
+chosen; other weights sometimes have one. So check several, `--model_seeds=0,1,2,3,4`:
+then each seed has one line, with the largest value of its orderings and the median of
+`round`, to which the bound applies.
 """
 
 import argparse
@@ -56,7 +56,7 @@ from tff_pmc.runtime import Runtime
 
 BOUNDS = {"weights": 1e-6, "aggregate": 1e-6, "round": 2e-4}
 COLUMNS = (*BOUNDS, "moved")
-# With these fractions, rounding up would give another cohort than rounding as they do.
+# With these fractions, rounding up gives another cohort than rounding as they do.
 SETTINGS = {
     "mnist": ("mnist_noniid", {"clients_per_round": 0.85}),
     "celeba": (
@@ -94,28 +94,33 @@ def faces():
     )
 
 
-def given_their_models(config, examples, cohort, before, trained):
-    """Returns our weights p_k and aggregate of models that their clients trained."""
+def aggregate_their_models(config, examples, cohort, before, trained):
+    """Returns our weights p_k and our aggregate of the models of their clients."""
     score = config.algorithm.score(config)
-    measured = config.aggregation.resolve_criteria()
-    basis = scores.Basis.of([one.code for one in measured], [score])
+    measured_criteria = config.aggregation.resolve_criteria()
+    basis = scores.Basis.of(
+        [criterion.code for criterion in measured_criteria], [score]
+    )
     plan = SumPlan(basis)
     received = model_weights(before)
     sums, models = RunningSums.of_nobody(basis), ModelSums(len(basis), received)
     raw = []
     for k, weights in zip(cohort, trained):
-        own = {name: tf.constant(value) for name, value in examples.client(k).items()}
+        client_examples = {
+            name: tf.constant(value) for name, value in examples.client(k).items()
+        }
         client = criteria.LocalClient(
-            own["x"],
-            own["y"],
+            client_examples["x"],
+            client_examples["y"],
             received,
             model_weights(weights),
             example_attributes={
-                name: tf.cast(own[name], tf.float32) for name in examples.attributes
+                name: tf.cast(client_examples[name], tf.float32)
+                for name in examples.attributes
             },
         )
-        size = tf.size(own["y"])
-        contribution = measure_contribution(measured, plan, client, size)
+        size = tf.size(client_examples["y"])
+        contribution = measure_contribution(measured_criteria, plan, client, size)
         raw.append(contribution.raw.numpy())
         sums = sums.plus(contribution, size, 0.0)
         models.add(contribution)
@@ -145,8 +150,8 @@ class Ours:
         self._initial = self._process.initialize()
         self._examples = examples
 
-    def whole_round(self, config, cohort, before):
-        """Returns the weights after a round begun from `before`."""
+    def run_round(self, config, cohort, before):
+        """Returns the weights after a round that starts from `before`."""
         score = config.algorithm.score(config)
         state = processes.with_score(self._initial, self._basis, score)
         state = self._process.set_model_weights(state, model_weights(before))
@@ -165,48 +170,48 @@ def model_weights(weights):
     return tff.learning.models.ModelWeights(tuple(map(tf.constant, weights)), ())
 
 
-def distances(found, expected):
-    """Returns the relative L2 of each tensor; 1 where only `expected` is zero."""
-    for a, b in zip(found, expected):
+def relative_distances(actual, expected):
+    """Yields the relative L2 of each tensor; 1 if only `expected` is zero."""
+    for a, b in zip(actual, expected):
         a, b = np.asarray(a, float), np.asarray(b, float)
         yield np.linalg.norm(a - b) / (np.linalg.norm(b) or np.linalg.norm(a) or 1.0)
 
 
 def compare(reference, ours, config, examples, index):
     """Returns the differences of one ordering, by column."""
-    reference.begin(index, config)
-    random.seed(index)  # Of the shuffle that makes their cohort.
+    reference.start_server(index, config)
+    random.seed(index)  # For the shuffle that selects their cohort.
     before = reference.weights()
     cohort, p, trained = reference.next()
     after = reference.weights()
     if len(cohort) != config.training.cohort_size(examples.num_clients, config.dataset):
         sys.exit(f"their cohort has {len(cohort)} clients; ours has another size")
-    own_p, aggregate = given_their_models(config, examples, cohort, before, trained)
+    own_p, aggregate = aggregate_their_models(config, examples, cohort, before, trained)
     return {
         "weights": np.abs(own_p - p).max(),
-        "aggregate": max(distances(aggregate, after)),
-        "round": max(distances(ours.whole_round(config, cohort, before), after)),
-        "moved": min(distances(after, before)),
+        "aggregate": max(relative_distances(aggregate, after)),
+        "round": max(relative_distances(ours.run_round(config, cohort, before), after)),
+        "moved": min(relative_distances(after, before)),
     }
 
 
 def compare_all(repo, name, examples, model_seeds):
-    """Yields each seed of initial weights, index, ordering and its differences."""
-    experiment, changed = SETTINGS[name]
-    own = {**changed, "model_seed": model_seeds[0]}
-    config = settings(experiment, own, "reference_code")
+    """Yields the seed of the weights, index, ordering and differences of each round."""
+    experiment, changes = SETTINGS[name]
+    flag_values = {**changes, "model_seed": model_seeds[0]}
+    config = settings(experiment, flag_values, "reference_code")
     reference = Reference(repo, name, config, examples)
     ours = Ours(config, examples)
     for seed in model_seeds:
         for index, order in enumerate(reference_code.orderings(name)):
-            each = config.replaced(priority=order, model_seed=seed)
-            found = compare(reference, ours, each, examples, index)
-            yield seed, index, each.label, found
+            ordering_config = config.replaced(priority=order, model_seed=seed)
+            differences = compare(reference, ours, ordering_config, examples, index)
+            yield seed, index, ordering_config.label, differences
 
 
-def over_orderings(found):
-    """Merges lines: the largest values, the median of `round`, the least `moved`."""
-    columns = {name: [each[name] for each in found] for name in COLUMNS}
+def merge_orderings(rows):
+    """Merges lines: the largest values, the median of `round`, the smallest `moved`."""
+    columns = {name: [row[name] for row in rows] for name in COLUMNS}
     return {
         **{name: max(columns[name]) for name in BOUNDS},
         "moved": min(columns["moved"]),
@@ -214,15 +219,15 @@ def over_orderings(found):
     }
 
 
-def line(start, found):
-    cells = "".join(f"{value:11.1e}" for value in found.values())
+def print_line(start, values):
+    cells = "".join(f"{value:11.1e}" for value in values.values())
     print(f"{start:20}{cells}", flush=True)
 
 
-def exceeded(name, found):
+def exceeded_bounds(name, values):
     """Returns the columns of a line that are over their bounds."""
-    # Of several orderings and initial weights, the median of `round` counts.
-    judged = {**found, "round": found.get("median", found["round"])}
+    # For several orderings, the bound applies to the median of `round`.
+    judged = {**values, "round": values.get("median", values["round"])}
     return [
         f"{name}: {column}"
         for column, bound in BOUNDS.items()
@@ -238,12 +243,12 @@ def main():
         "--model_seeds",
         type=lambda text: [int(seed) for seed in text.split(",")],
         default=[2],
-        help="of the initial weights; of several, a line each (default: 2)",
+        help="seeds of the initial weights; several have one line each (default: 2)",
     )
     options = parser.parse_args()
     check_repo(parser, options.reference_repo)
     logging.set_verbosity(logging.ERROR)  # Keras warns of `lr`, model by model.
-    several, over = len(options.model_seeds) > 1, []
+    several, failures = len(options.model_seeds) > 1, []
     columns = (*COLUMNS, "median") if several else COLUMNS
     print(f"{'':20}" + "".join(f"{column:>11}" for column in columns))
     print(f"{'bound':20}" + "".join(f"{bound:11.0e}" for bound in BOUNDS.values()))
@@ -253,17 +258,21 @@ def main():
                 options.reference_repo, name, make(), options.model_seeds
             )
             for seed, group in itertools.groupby(rows, key=lambda row: row[0]):
-                found = []
-                for _, index, label, each in group:
-                    found.append(each)
+                group_differences = []
+                for _, index, label, differences in group:
+                    group_differences.append(differences)
                     if not several:
-                        line(f"{name:7}{index} {label}", each)
-                        over += exceeded(f"{name} {index}", each)
+                        print_line(f"{name:7}{index} {label}", differences)
+                        failures += exceeded_bounds(f"{name} {index}", differences)
                 if several:
-                    line(f"{name:7}seed {seed}", over_orderings(found))
-                    over += exceeded(f"{name} seed {seed}", over_orderings(found))
-    print("exceeded: " + "; ".join(over) if over else "all within the bounds")
-    sys.exit(bool(over))
+                    print_line(
+                        f"{name:7}seed {seed}", merge_orderings(group_differences)
+                    )
+                    failures += exceeded_bounds(
+                        f"{name} seed {seed}", merge_orderings(group_differences)
+                    )
+    print("exceeded: " + "; ".join(failures) if failures else "all within the bounds")
+    sys.exit(bool(failures))
 
 
 if __name__ == "__main__":

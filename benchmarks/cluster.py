@@ -1,23 +1,22 @@
-"""Two workers of a cluster on a core each, against one worker on one core.
+"""Compares two workers of a cluster, on one core each, with one worker on one core.
 
     python benchmarks/cluster.py --spread=clients --shape=femnist --turns=5
     python benchmarks/cluster.py --shape=celeba --epochs=5 --rounds_per_turn=1 --turns=2
     python benchmarks/cluster.py --spread=runs --turns=3
 
-Both clusters are started here, behind TLS, and measured in turns in one run, so that a
-drift of the machine's speed hits both alike. Every worker has one TensorFlow thread and
-is pinned to one core. This process, which packs, sends and does the server's step, is
-pinned to no core: on a machine of two cores it takes from the workers what it needs.
+The benchmark starts both clusters, with TLS, and measures them in turns in one run, so
+that a drift of the machine's speed affects both alike. Each worker has one TensorFlow
+thread and is pinned to one core. This process, which packs, sends and runs the server's
+step, is not pinned: on a machine of two cores it competes with the workers.
 
-With `--spread=clients` every round has another cohort, so its packs are sent; with
-`--same_cohort` none but the first's, which shows what sending them takes, and with
-`--store` the workers read them of a store. The bytes are what `/proc/net/dev` says of
-the loopback, which also has Dask's own messages and TLS, and what follows from the
-types. With `--spread=runs` short runs of the embedded digits are made, whose number
-the workers divide.
+With `--spread=clients` each round has another cohort, so its packs are sent. With
+`--same_cohort` only the first round's packs are sent, which shows the cost of sending.
+With `--store` the workers read packs from a store. Bytes are measured for the loopback
+in `/proc/net/dev`, including Dask's own messages and TLS, and computed from the types.
+With `--spread=runs` the workers share short runs on the embedded digits.
 
-Ratios are of the same turn; the first turn, which traces, is left out. `--small` makes
-everything tiny, to see whether it works.
+Ratios compare values of the same turn; the first turn, which traces, is not counted.
+`--small` uses tiny sizes, to see whether the benchmark works.
 """
 
 import argparse
@@ -57,45 +56,51 @@ RATE = 0.01
 
 
 @contextlib.contextmanager
-def cluster(cores, folder):
-    """Starts a worker for each of these cores, pinned to it; gives how to reach it."""
+def start_cluster(cores, folder):
+    """Starts a worker pinned to each of these cores; yields the `ClusterOptions`."""
     security = distributed.Security.temporary()
     files = {}
     for name in ("tls_ca_file", "tls_client_cert", "tls_client_key"):
         path = pathlib.Path(folder) / f"{name}_{len(cores)}.pem"
         path.write_text(getattr(security, name))
         files[name.replace("_client", "")] = str(path)
-    started = local_cluster.start(len(cores), security)
-    with started, distributed.Client(started, set_as_default=False) as client:
+    dask_cluster = local_cluster.start(len(cores), security)
+    with dask_cluster, distributed.Client(dask_cluster, set_as_default=False) as client:
         for worker, core in zip(client.scheduler_info()["workers"], cores):
-            client.run(pin, core, workers=[worker])
-        yield ClusterOptions(started.scheduler_address, threads=1, **files)
+            client.run(pin_to_core, core, workers=[worker])
+        yield ClusterOptions(dask_cluster.scheduler_address, threads=1, **files)
 
 
-def pin(core):
-    """Pins all threads of this process, and those to come, to a core."""
+def pin_to_core(core):
+    """Pins all threads of this process, also future ones, to a core."""
     import os
 
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), {core})
 
 
-def stored(examples, folder):
-    """Puts the same examples in a store, which the workers open."""
+def store_examples(examples, folder):
+    """Writes the examples into a store, which the workers open."""
     path = os.path.join(folder, "store")
     clients = map(examples.client, examples.client_ids)
     leaf_data.write_store(
         (
-            (name, own["x"], own["y"], own["x"][:1], own["y"][:1])
-            for name, own in zip(examples.client_ids, clients)
+            (
+                name,
+                client_examples["x"],
+                client_examples["y"],
+                client_examples["x"][:1],
+                client_examples["y"][:1],
+            )
+            for name, client_examples in zip(examples.client_ids, clients)
         ),
         path,
     )
     return leaf_data.open_store(path).train_examples
 
 
-def federation(shape):
-    """Makes twice a cohort of clients of random images, which cost as much as real."""
+def make_federation(shape):
+    """Creates clients of random images, twice as many as a cohort has."""
     generator = np.random.default_rng(0)
     clients = 2 * shape.clients
     total = clients * shape.examples
@@ -110,10 +115,10 @@ def federation(shape):
 class Rounds:
     """Rounds of one shape on a cluster."""
 
-    def __init__(self, shape, data, options, given):
+    def __init__(self, shape, data, options, arguments):
         """Builds the process and its state."""
-        self.shape, self.data, self.num_packs = shape, data, given.num_packs
-        self.same_cohort, self.rounds = given.same_cohort, given.rounds_per_turn
+        self.shape, self.data, self.num_packs = shape, data, arguments.num_packs
+        self.same_cohort, self.rounds = arguments.same_cohort, arguments.rounds_per_turn
         self.running = Runtime("cluster", cluster=options)
         self.process = processes.build_prioritized_fed_avg(
             shape.model(),
@@ -127,29 +132,29 @@ class Rounds:
         self.state = self.process.initialize()
 
     def turn(self):
-        """Returns the median seconds of a round, and the bytes of a round."""
+        """Returns the median seconds of a round, and the bytes per round."""
         tff.framework.set_default_context(self.running.context)
-        seconds, before = [], wire()
+        seconds, before = [], received_bytes()
         for _ in range(self.rounds):
-            chosen = range(self.shape.clients)
+            cohort = range(self.shape.clients)
             if not self.same_cohort:
-                chosen = self.generator.permutation(2 * self.shape.clients)
-                chosen = chosen[: self.shape.clients]
-            begun = time.perf_counter()
-            packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
+                cohort = self.generator.permutation(2 * self.shape.clients)
+                cohort = cohort[: self.shape.clients]
+            start = time.perf_counter()
+            packs = packing.pack(self.data, cohort, num_packs=self.num_packs)
             self.state, _ = self.process.next(self.state, packs)
-            seconds.append(time.perf_counter() - begun)
-        return statistics.median(seconds), (wire() - before) / self.rounds
+            seconds.append(time.perf_counter() - start)
+        return statistics.median(seconds), (received_bytes() - before) / self.rounds
 
-    def predicted(self, workers):
-        """Returns the bytes of a round that follow from the types, by what they are."""
+    def predicted_bytes(self, workers):
+        """Returns the bytes of a round that the types imply, by kind."""
         weights = self.process.get_model_weights(self.state).trainable
         model = sum(np.asarray(w).nbytes for w in weights)
         examples = self.shape.clients * self.shape.examples
         pack = examples * (int(np.prod(self.shape.image)) + 4)
         if self.data.stored is not None:
             pack = 450 * self.num_packs + 4 * self.shape.clients
-        # One ordering: one sum. It is merged with another where there are two workers.
+        # One ordering has one sum, which two workers merge.
         return {
             "packs": 0 if self.same_cohort else pack,
             "model to the workers": model * workers,
@@ -158,7 +163,7 @@ class Rounds:
         }
 
 
-def wire():
+def received_bytes():
     """Returns the bytes that the loopback has received so far."""
     with open("/proc/net/dev") as file:
         for line in file:
@@ -172,7 +177,7 @@ class Runs:
     """Suites of short runs on a cluster."""
 
     def __init__(self, options, num_runs, rounds):
-        """Connects, and makes the settings of the runs."""
+        """Connects, and builds the settings of the runs."""
         self.running = Runtime("cluster", cluster=options)
         orders = ["DS", "LD", "LD,DS,MD", "LD,MD,DS", "DS,LD,MD", "MD,LD,DS"]
         self.settings = [
@@ -184,14 +189,14 @@ class Runs:
         ]
 
     def turn(self):
-        """Returns the seconds of a run, when all are made, and no bytes."""
+        """Returns the seconds per run, and None for the bytes."""
         load = Federations("", "", leaf_data.ClientTable())
         tff.framework.set_default_context(self.running.context)
         with tempfile.TemporaryDirectory() as folder:
-            begun = time.perf_counter()
-            elsewhere = self.running.engine.runs_elsewhere(sweep.run_job)
-            sweep.run_all(self.settings, load, folder, run=elsewhere)
-            seconds = time.perf_counter() - begun
+            start = time.perf_counter()
+            remote_run = self.running.engine.remote_runner(sweep.run_job)
+            sweep.run_all(self.settings, load, folder, run=remote_run)
+            seconds = time.perf_counter() - start
         return seconds / len(self.settings), None
 
 
@@ -203,17 +208,19 @@ def main():
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--num_packs", type=int, default=2)
     parser.add_argument(
-        "--same_cohort", action="store_true", help="one cohort: its packs are sent once"
+        "--same_cohort",
+        action="store_true",
+        help="one cohort, whose packs are sent once",
     )
     parser.add_argument(
-        "--store", action="store_true", help="the workers read a store's clients"
+        "--store", action="store_true", help="workers read the clients from a store"
     )
-    parser.add_argument("--epochs", type=int, help="local ones; by default one")
+    parser.add_argument("--epochs", type=int, help="local epochs; by default one")
     parser.add_argument("--rounds_per_turn", type=int, default=3)
     parser.add_argument("--num_runs", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=10, help="of each run")
+    parser.add_argument("--rounds", type=int, default=10, help="rounds of each run")
     parser.add_argument("--cores", default="0,1", help="the two cores of the workers")
-    parser.add_argument("--small", action="store_true", help="tiny sizes, to try it")
+    parser.add_argument("--small", action="store_true", help="tiny sizes, for a trial")
     options = parser.parse_args()
     cores = [int(core) for core in options.cores.split(",")]
     shape = SHAPES[options.shape]
@@ -222,30 +229,33 @@ def main():
     if options.small:
         shape = shape._replace(clients=4, examples=3)
         options.num_runs, options.rounds = 2, 1
-    data = federation(shape)
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+    data = make_federation(shape)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         if options.store:
-            data = stored(data, folder)
+            data = store_examples(data, folder)
         sides = {}
         for number in (1, 2):
-            where = held.enter_context(cluster(cores[:number], folder))
+            cluster_options = stack.enter_context(start_cluster(cores[:number], folder))
             if options.spread == "clients":
-                sides[number] = Rounds(shape, data, where, options)
+                sides[number] = Rounds(shape, data, cluster_options, options)
             else:
-                sides[number] = Runs(where, options.num_runs, options.rounds)
-            held.callback(sides[number].running.close)
-        found = {1: [], 2: []}
+                sides[number] = Runs(cluster_options, options.num_runs, options.rounds)
+            stack.callback(sides[number].running.close)
+        measurements = {1: [], 2: []}
         for turn in range(options.turns + 1):
             for number, side in sides.items():
-                measured = side.turn()
+                measurement = side.turn()
                 if turn:
-                    found[number].append(measured)
-        show(options, shape, sides, found)
+                    measurements[number].append(measurement)
+        show(options, shape, sides, measurements)
 
 
-def show(options, shape, sides, found):
-    """Prints seconds, ratios, and the bytes of a round."""
-    ratios = [one[0] / two[0] for one, two in zip(found[1], found[2])]
+def show(options, shape, sides, measurements):
+    """Prints seconds, ratios, and the bytes per round."""
+    ratios = [
+        single[0] / double[0]
+        for single, double in zip(measurements[1], measurements[2])
+    ]
     what = "a run" if options.spread == "runs" else "a round"
     if options.spread == "clients":
         print(
@@ -257,8 +267,8 @@ def show(options, shape, sides, found):
         print(
             f"{options.num_runs} runs of {options.rounds} rounds; {options.turns} turns"
         )
-    for number, measured in found.items():
-        seconds = [each[0] for each in measured]
+    for number, measured in measurements.items():
+        seconds = [turn[0] for turn in measured]
         hourly = f", {3600 / statistics.median(seconds):.1f} an hour"
         print(
             f"{number} worker(s): {statistics.median(seconds):.2f} seconds {what}"
@@ -270,14 +280,14 @@ def show(options, shape, sides, found):
     )
     if options.spread == "runs":
         return
-    for number, measured in found.items():
-        predicted = sides[number].predicted(number)
+    for number, measured in measurements.items():
+        predicted = sides[number].predicted_bytes(number)
         parts = ", ".join(
             f"{name} {size / 1e6:.3f}" for name, size in predicted.items()
         )
         print(
-            f"{number} worker(s), MB a round: on the wire {measured[-1][1] / 1e6:.3f}, "
-            f"by types {sum(predicted.values()) / 1e6:.3f} ({parts})"
+            f"{number} worker(s), MB per round: measured {measured[-1][1] / 1e6:.3f}, "
+            f"from the types {sum(predicted.values()) / 1e6:.3f} ({parts})"
         )
 
 

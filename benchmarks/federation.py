@@ -1,12 +1,12 @@
-"""What a round costs in federations of 1,000 to 1,000,000 clients.
+"""Measures the cost of a round in federations of 1,000 to 1,000,000 clients.
 
     .venv/bin/python benchmarks/federation.py --stores=DIR --turns=3
 
-Made-up stores (20 examples of 16 numbers to train on, 4 to be tested on, for each
-client) are written into DIR where they are not there; of the largest that is 1.6 GB. In
-turns, each federation runs eight rounds of 100 clients, tested by 1,000, in a process
-of its own. Seconds a round are the median of the rounds after the second; memory is the
-most that the process held, the pages of the store that it has touched among them.
+It writes made-up stores into DIR, unless they exist (per client 20 training and 4 test
+examples of 16 numbers); the largest needs 1.6 GB. In turns, each federation runs eight
+rounds of 100 clients, tested by 1,000, in a process of its own. Seconds per round are
+the median of the rounds after the second. Memory is the peak of the process, including
+the pages of the store that it has read.
 """
 
 import argparse
@@ -83,13 +83,13 @@ def register():
 
 
 def measure(store):
-    """Runs a federation; returns seconds a round and to the first, and gigabytes."""
+    """Runs a federation; returns seconds per round, and to the end of the first."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
         command = [sys.executable, os.path.join(root, "run_experiments.py"), *FLAGS]
         command += [f"--store={store}", f"--output_dir={out}"]
-        began = time.time()
+        start = time.time()
         process = subprocess.Popen(
             command, cwd=os.path.join(root, "benchmarks"), stdout=subprocess.DEVNULL
         )
@@ -97,7 +97,7 @@ def measure(store):
         path = os.path.join(out, "DS", "timing.csv")
         while process.poll() is None:
             if first is None and os.path.exists(path) and os.path.getsize(path) > 20:
-                first = time.time() - began
+                first = time.time() - start
             time.sleep(0.05)
         if process.returncode:
             sys.exit(process.returncode)
@@ -108,36 +108,38 @@ def measure(store):
 
 
 def main():
-    """Prints the medians of all turns, and what they are of the smallest's."""
+    """Prints the medians of all turns, and their ratios to the smallest federation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--stores", required=True, help="the folder of the stores")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one:  # In a process of its own, whose child's memory is the run's.
-        found = measure(given.one)
+    arguments = parser.parse_args()
+    if arguments.one:  # In a process of its own, whose child's memory is the run's.
+        seconds = measure(arguments.one)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        print(json.dumps({**found, "memory": peak / 1e6}))
+        print(json.dumps({**seconds, "memory": peak / 1e6}))
         return
     stores = {}
     for count in COUNTS:
-        stores[count] = os.path.abspath(os.path.join(given.stores, str(count)))
+        stores[count] = os.path.abspath(os.path.join(arguments.stores, str(count)))
         if not os.path.exists(stores[count]):
             leaf_data.write_store(clients(count), stores[count])
-    found = {count: [] for count in COUNTS}
-    for _ in range(given.turns):
+    measurements = {count: [] for count in COUNTS}
+    for _ in range(arguments.turns):
         for count in random.sample(COUNTS, len(COUNTS)):
             command = [sys.executable, __file__, "--stores=.", f"--one={stores[count]}"]
             line = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-            found[count].append(json.loads(line))
+            measurements[count].append(json.loads(line))
     for name, unit in (("round", "s"), ("first", "s"), ("memory", "GB")):
-        base = statistics.median(one[name] for one in found[COUNTS[0]])
-        for count, ones in found.items():
-            values = [one[name] for one in ones]
+        base = statistics.median(
+            measurement[name] for measurement in measurements[COUNTS[0]]
+        )
+        for count, count_measurements in measurements.items():
+            values = [measurement[name] for measurement in count_measurements]
             middle = statistics.median(values)
             print(
                 f"{name:7}{count:>10,} {middle:8.2f} {unit} "
-                f"({min(values):.2f}-{max(values):.2f}), of the smallest's "
+                f"({min(values):.2f}-{max(values):.2f}), ratio to the smallest "
                 f"{middle / base:.2f}"
             )
 

@@ -1,11 +1,11 @@
-"""Memory and seconds to load a FEMNIST of full size from LEAF's JSON.
+"""Measures memory and seconds to load a FEMNIST of full size from LEAF's JSON.
 
     python benchmarks/femnist_loading.py                 # about 10 GB of disk
     python benchmarks/femnist_loading.py --files=4
 
-It writes files of LEAF's form, with random images whose text is as long as that of
-real ones (5.1 KB), into a temporary folder, loads them twice, each time in a process
-of its own, and removes them. The first load reads the JSON and makes the cache, the
+It writes files in LEAF's format into a temporary folder, with random images whose text
+is as long as that of real ones (5.1 KB), loads them twice, each time in a process of
+its own, and removes them. The first load reads the JSON and writes the cache, the
 second reads the cache, which is then still in the system's memory.
 """
 
@@ -26,7 +26,7 @@ import tqdm
 import leaf_data
 
 PIXELS_WITH_INK = 95  # Of 784; the others are paper, "1.0".
-NUM_IMAGES = 500  # Different ones: making the text takes longer than writing it.
+NUM_IMAGES = 500  # Distinct images: creating their text takes longer than writing.
 
 
 def image_texts(generator):
@@ -39,7 +39,7 @@ def image_texts(generator):
 
 
 def write_file(path, users, sizes, texts, generator):
-    """Writes one file, as LEAF's scripts dump it."""
+    """Writes one file in the format of LEAF's scripts."""
     with open(path, "w") as file:
         header = json.dumps({"users": users, "num_samples": sizes})
         file.write(header[:-1] + ', "user_data": {')
@@ -53,7 +53,7 @@ def write_file(path, users, sizes, texts, generator):
 
 
 def write_federation(folder, options):
-    """Writes all the files: split 90 to 10, or not yet split."""
+    """Writes all files: split 90 to 10, or unsplit."""
     generator = np.random.default_rng(0)
     texts = image_texts(generator)
     parts = {"all_data": 1.0} if options.unsplit else {"train": 0.9, "test": 0.1}
@@ -70,22 +70,26 @@ def write_federation(folder, options):
 
 
 def load(folder):
-    """Loads once and prints the time and memory. The child process runs this."""
-    begun = time.perf_counter()
+    """Loads once and prints time and memory; the child process runs this."""
+    start = time.perf_counter()
     data = leaf_data.load("femnist", folder)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     total = data.train_examples.num_examples + data.test_examples.num_examples
     print(json.dumps([seconds, peak, len(data.client_ids), total]))
 
 
 def main():
-    """Makes the data, loads it twice, prints the table."""
+    """Writes the data, loads it twice, prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=int, default=36)
-    parser.add_argument("--writers", type=int, default=100, help="in a file")
-    parser.add_argument("--images", type=int, default=227, help="of a writer, mean")
-    parser.add_argument("--unsplit", action="store_true", help="all_data, no split yet")
+    parser.add_argument("--writers", type=int, default=100, help="writers per file")
+    parser.add_argument(
+        "--images", type=int, default=227, help="mean images per writer"
+    )
+    parser.add_argument(
+        "--unsplit", action="store_true", help="all_data, not split yet"
+    )
     parser.add_argument("--tmp", help="make the temporary folder here")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,12 +1,12 @@
-"""How much weight a client gains that lies about one criterion.
+"""Computes how much weight a client gains by lying about one criterion.
 
     python benchmarks/lying_client.py RUN_FOLDER
 
-Takes the raw criteria that a run recorded (`cohort.csv`), lets one client of each
-cohort after another say a number times its own, and prints its mean weight when it is
-honest and when it lies, for each criterion alone and every ordering of all. Nothing
-is trained. With --criteria_ranges=DS=0:60,LD=0:10,MD=0:1 the criteria are normalized by
-these ranges, which cut what is claimed above them.
+Reads the raw criteria that a run recorded (`cohort.csv`), lets one client of each
+cohort after another report a multiple of its value, and prints its mean weight when it
+is honest and when it lies, for each criterion alone and every ordering of all. It
+trains nothing. With --criteria_ranges=DS=0:60,LD=0:10,MD=0:1 the criteria are
+normalized by these ranges, which clip larger values.
 """
 
 import argparse
@@ -40,22 +40,22 @@ def mean_weight(rounds, score, normalization, column, factor):
     weights = []
     for raw in rounds:
         for liar in range(len(raw)):
-            told = raw.astype(float)
-            told[liar, column] *= factor
-            found = scores.participant_weights(told, score, normalization)
-            weights.append(found[liar])
+            claimed = raw.astype(float)
+            claimed[liar, column] *= factor
+            cohort_weights = scores.participant_weights(claimed, score, normalization)
+            weights.append(cohort_weights[liar])
     return float(np.mean(weights))
 
 
 def rows(codes, rounds, factors, normalization):
-    """Returns a row for each ordering: the honest weight, then one for each lie."""
+    """Yields a row per ordering: the honest weight, then one for each lie."""
     orderings = [(code,) for code in codes]
     orderings += itertools.permutations(codes) if len(codes) > 1 else []
     lies = [(0, 1), *itertools.product(range(len(codes)), factors)]
     for ordering in orderings:
         score = scores.prioritized(ordering, codes)
-        found = [mean_weight(rounds, score, normalization, *lie) for lie in lies]
-        yield [",".join(ordering), *(f"{weight:.3f}" for weight in found)]
+        mean_weights = [mean_weight(rounds, score, normalization, *lie) for lie in lies]
+        yield [",".join(ordering), *(f"{weight:.3f}" for weight in mean_weights)]
 
 
 def main():
@@ -73,9 +73,9 @@ def main():
     except (RecordError, ValueError) as error:
         sys.exit(f"lying_client.py: {error}")
     lies = [f"{code} x {f:g}" for code in codes for f in options.factors]
-    found = rows(codes, rounds, options.factors, normalization)
+    table_rows = rows(codes, rounds, options.factors, normalization)
     print(f"{len(rounds)} rounds, cohorts of {len(rounds[0])}; mean weight of one\n")
-    print(pages.markdown_table([["ordering", "honest", *lies], *found]))
+    print(pages.markdown_table([["ordering", "honest", *lies], *table_rows]))
 
 
 if __name__ == "__main__":

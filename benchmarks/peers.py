@@ -1,18 +1,17 @@
-"""The same rounds here, in PyTorch, in Flower and in pfl-research.
+"""Measures the same rounds here, in PyTorch, in Flower and in pfl-research.
 
     make peers
     python benchmarks/peers.py --shape=femnist --epochs=2
 
-Each contender (`peers/`) trains the same model on the same clients for a few rounds,
-in a process that is started for every turn. Turns are shuffled; one turn of one round
-goes before them and is left out, for what is compiled or read from the disk only once.
-All have the same two cores. Ours is the packed process with one sum, as federated
-averaging.
+Each contender (`peers/`) trains the same model on the same clients for a few rounds, in
+a new process for each turn. Turns are shuffled. Before them runs one turn of one round,
+which is not counted, so that compiling and reading from disk are done. All use the same
+two cores. Ours is the packed process with one sum, which is federated averaging.
 
-A turn's seconds a round, by the clock and of processors, are the mean without the
-first round. Processes that a contender starts count, Ray's too; memory that several
-share counts once (PSS). Shown are medians of the turns, with the smallest and the
-largest; ratios are taken turn by turn.
+A turn's seconds per round, wall time and CPU time, are the mean without the first
+round. Processes that a contender starts count, also Ray's; memory that several share
+counts once (PSS). The table shows medians over turns, with the smallest and the
+largest; ratios compare values of the same turn.
 """
 
 import argparse
@@ -29,11 +28,11 @@ import time
 
 import psutil
 from round import ratio
-from shapes import add_arguments, add_turns, given_arguments, shape_of
+from shapes import add_arguments, add_turns, format_arguments, get_shape
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 CORES = 2
-# The environment of each, and its script.
+# The environment of each contender, and its script.
 CONTENDERS = {
     "ours": (None, ["tff_round.py", "--name=one sum"]),
     "PyTorch": ("torch", ["torch_loop.py"]),
@@ -44,7 +43,7 @@ MEASURES = ("s until the end of round 1", "s a round", "CPU s a round", "GB")
 SAMPLE_SECONDS = 0.5
 
 
-def python_of(name):
+def python_path(name):
     """Returns the Python that a contender runs on."""
     environment, _ = CONTENDERS[name]
     if environment is None:
@@ -53,12 +52,12 @@ def python_of(name):
 
 
 def family():
-    """Yields the processes that were started from here, by whomever."""
+    """Yields all descendant processes of this one."""
     yield from psutil.Process().children(recursive=True)
 
 
 def cpu_seconds():
-    """Returns the processor seconds of the family, and of its ended children."""
+    """Returns the CPU seconds of the descendants, also of their ended children."""
     total = 0.0
     for member in family():
         with contextlib.suppress(psutil.Error):
@@ -69,7 +68,7 @@ def cpu_seconds():
 
 
 def memory():
-    """Returns the bytes that the family holds."""
+    """Returns the bytes that the descendants hold."""
     total = 0
     for member in family():
         with contextlib.suppress(psutil.Error):
@@ -80,8 +79,8 @@ def memory():
 def turn(name, options, rounds):
     """Runs a contender's rounds in a new process; returns its `MEASURES`."""
     script, *rest = CONTENDERS[name][1]
-    command = [str(python_of(name)), str(PEERS / script), *rest]
-    command += given_arguments(options)
+    command = [str(python_path(name)), str(PEERS / script), *rest]
+    command += format_arguments(options)
     peak, ended, marks = 0, threading.Event(), []
 
     def watch():
@@ -90,7 +89,7 @@ def turn(name, options, rounds):
             peak = max(peak, memory())
 
     with tempfile.TemporaryFile("w+") as log:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         with subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -103,10 +102,10 @@ def turn(name, options, rounds):
             process.stdin.write("round\n" * rounds)
             process.stdin.close()
             for line in process.stdout:
-                # The end of a round is a number; Flower and Ray say more than that.
+                # A round ends with a number; Flower and Ray print other lines, too.
                 with contextlib.suppress(ValueError):
                     float(line)
-                    marks.append((time.perf_counter() - begun, cpu_seconds()))
+                    marks.append((time.perf_counter() - start, cpu_seconds()))
             ended.set()
             watcher.join()
         left = list(family())
@@ -122,18 +121,18 @@ def turn(name, options, rounds):
     return first, (last - first) / later, (last_cpu - first_cpu) / later, peak / 1e9
 
 
-def table(taken):
+def table(turns_by_name):
     """Returns the table, as Markdown."""
     rows = [["", *MEASURES], ["---", *["---:"] * len(MEASURES)]]
-    for name, turns in taken.items():
+    for name, turns in turns_by_name.items():
         cells = [
             f"{statistics.median(m):.2f} ({min(m):.2f}-{max(m):.2f})"
             for m in zip(*turns)
         ]
         rows.append([name, *cells])
-    for name, turns in taken.items():
-        if "ours" in taken and name != "ours":
-            pairs = zip(zip(*taken["ours"]), zip(*turns))
+    for name, turns in turns_by_name.items():
+        if "ours" in turns_by_name and name != "ours":
+            pairs = zip(zip(*turns_by_name["ours"]), zip(*turns))
             rows.append([f"ours / {name}", *(ratio(*pair) for pair in pairs)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -143,30 +142,32 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
     add_turns(parser, CONTENDERS, 3)
-    parser.add_argument("--rounds", type=int, default=4, help="of a turn, at least 2")
+    parser.add_argument(
+        "--rounds", type=int, default=4, help="rounds per turn, at least 2"
+    )
     options = parser.parse_args()
     if options.rounds < 2 or options.turns < 1:
         parser.error("at least 2 rounds and 1 turn are needed")
     names = options.only or list(CONTENDERS)
-    missing = [name for name in names if not python_of(name).exists()]
+    missing = [name for name in names if not python_path(name).exists()]
     if missing:
         sys.exit(f"peers.py: {', '.join(missing)} not installed: run `make peers`")
     psutil.Process().cpu_affinity(psutil.Process().cpu_affinity()[:CORES])
-    # PR_SET_CHILD_SUBREAPER: what outlives its parent stays in the family, and is seen.
+    # PR_SET_CHILD_SUBREAPER: processes that outlive their parent stay descendants.
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     for name in names:
         turn(name, options, 1)
-    taken = {name: [] for name in names}
+    turns_by_name = {name: [] for name in names}
     for number in range(options.turns):
         for name in random.sample(names, len(names)):
-            taken[name].append(turn(name, options, options.rounds))
-            seconds = " ".join(f"{value:.2f}" for value in taken[name][-1])
+            turns_by_name[name].append(turn(name, options, options.rounds))
+            seconds = " ".join(f"{value:.2f}" for value in turns_by_name[name][-1])
             print(f"turn {number + 1}: {name}: {seconds}", file=sys.stderr)
-    shape = shape_of(options)
+    shape = get_shape(options)
     print(
         f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
         f"{shape.batch_size or 'all'}, {shape.epochs} epochs; {options.turns} turns of "
-        f"{options.rounds} rounds\n\n{table(taken)}"
+        f"{options.rounds} rounds\n\n{table(turns_by_name)}"
     )
 
 

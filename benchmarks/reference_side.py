@@ -1,7 +1,7 @@
-"""The side of `against_reference_code.py` that speaks to the authors' code.
+"""The part of `against_reference_code.py` that runs the authors' code.
 
-Their modules are loaded from a copy of sisinflab/ClientAware-FL and run as they are,
-but for what `against_reference_code.py` says is mended in memory.
+It loads their modules from a copy of sisinflab/ClientAware-FL and runs them unchanged,
+except for the corrections in memory that `against_reference_code.py` describes.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 PARTS = ("Server", "Client", "Model")
-FOLDERS = {"mnist": "MNIST", "celeba": "CelebA"}  # Of their repository.
+FOLDERS = {"mnist": "MNIST", "celeba": "CelebA"}  # In their repository.
 
 
 class Reference:
@@ -23,19 +23,23 @@ class Reference:
         self._make_server = parts["Server"].Server
         self._make_model = parts["Model"].Model
         self._name, self._config = name, config
-        self._model = self._mended_model()
+        self._model = self._build_corrected_model()
         self._initial = self._model.get_weights()
-        shared = self._mended_model() if name == "celeba" else None  # As they do.
+        shared = (
+            self._build_corrected_model() if name == "celeba" else None
+        )  # As they do.
         self._clients = []
         for k in range(examples.num_clients):
-            data = their_form(name, examples.client(k))
-            # Each set is train and test set: nothing is evaluated.
-            client = parts["Client"].Client(shared or self._mended_model(), *data)
+            data = to_their_format(name, examples.client(k))
+            # Each set is training and test set: nothing is evaluated.
+            client = parts["Client"].Client(
+                shared or self._build_corrected_model(), *data
+            )
             client.place = k
             remember_trained(client)
             self._clients.append(client)
 
-    def _mended_model(self):
+    def _build_corrected_model(self):
         rate = self._config.training.learning_rate
         model = self._make_model(rate, *([64] if self._name == "celeba" else []))
         model.optimizer.learning_rate = rate
@@ -44,13 +48,15 @@ class Reference:
                 layer.rate = 0.0
         return model
 
-    def begin(self, index, config):
-        """Makes a server with ordering `index` and the settings' initial weights."""
+    def start_server(self, index, config):
+        """Creates a server with ordering `index` and the settings' initial weights."""
         ours = config.model.build().initial_weights[0]
         self._model.set_weights(self._initial)
-        for variable, value in zip(averaged(self._model), ours):
+        for variable, value in zip(averaged_variables(self._model), ours):
             variable.assign(value)
-        own = (False,) if self._name == "mnist" else ()  # MNIST's `iid`, for a file.
+        mnist_arguments = (
+            (False,) if self._name == "mnist" else ()
+        )  # MNIST's argument `iid`.
         size = len(self._clients)
         self._server = self._make_server(
             self._model,
@@ -58,7 +64,7 @@ class Reference:
             config.training.local_epochs,
             config.training.clients_per_round,
             size,
-            *own,
+            *mnist_arguments,
             config.training.learning_rate,
             index,
         )
@@ -71,7 +77,7 @@ class Reference:
         self._server._Server__compute_p = keep_p
 
     def weights(self):
-        """Returns the weights of the server's model that it averages."""
+        """Returns the weights of the server's model that the server averages."""
         return values(self._model)
 
     def next(self):
@@ -82,7 +88,7 @@ class Reference:
                 frozen = zip(layer.get_weights(), (1, 0, 0, 1))
                 if any((value != constant).any() for value, constant in frozen):
                     sys.exit("their server's batch normalization is not frozen")
-        # They shuffle the list in place and train those that come first.
+        # They shuffle the list in place and train the first clients.
         cohort = self._clients[: len(self._p)]
         return [c.place for c in cohort], self._p, [c.trained for c in cohort]
 
@@ -97,7 +103,7 @@ def load(repo, folder, part):
 
 
 def check_repo(parser, repo):
-    """Exits with one line unless the folder has the files used of their repository."""
+    """Exits with one line unless the folder has the files of their repository."""
     for folder in FOLDERS.values():
         for part in PARTS:
             path = pathlib.Path(repo, folder, f"{part}.py")
@@ -105,13 +111,14 @@ def check_repo(parser, repo):
             if not path.is_file() or what not in path.read_text(errors="replace"):
                 parser.exit(
                     2,
-                    f"--reference_repo={repo} is no copy of sisinflab/ClientAware-FL: "
-                    f"{folder}/{part}.py is not there, or is another file\n",
+                    f"--reference_repo={repo} is not a copy of "
+                    f"sisinflab/ClientAware-FL: {folder}/{part}.py is missing, or "
+                    "another file\n",
                 )
 
 
-def their_form(name, part):
-    """Returns a client's examples twice, as their preparation.py hands them out."""
+def to_their_format(name, part):
+    """Returns a client's examples twice, in the format of their preparation.py."""
     x = part["x"].astype("float32") / 255
     if name == "mnist":
         return (x[..., np.newaxis], np.eye(10, dtype="float32")[part["y"]]) * 2
@@ -119,7 +126,7 @@ def their_form(name, part):
 
 
 def remember_trained(client):
-    """Keeps what a client trained: on CelebA all clients train one model object."""
+    """Keeps a client's trained values, because on CelebA all share one model object."""
     update = client.update
 
     def update_and_keep(*arguments):
@@ -129,10 +136,10 @@ def remember_trained(client):
     client.update = update_and_keep
 
 
-def averaged(model):
-    """Returns the variables their server averages: of layers with a kernel and a bias.
+def averaged_variables(model):
+    """Returns the variables that their server averages: kernel and bias of layers.
 
-    Batch normalization has four, on which it fails and goes on.
+    For batch normalization, which has four variables, their server fails and continues.
     """
     return [
         v for layer in model.layers if len(layer.weights) == 2 for v in layer.weights
@@ -141,4 +148,4 @@ def averaged(model):
 
 def values(model):
     """Returns the values of these variables."""
-    return [variable.numpy() for variable in averaged(model)]
+    return [variable.numpy() for variable in averaged_variables(model)]

@@ -1,11 +1,11 @@
-"""Seconds per round: packed, with seven sums and with one, against others.
+"""Measures seconds per round: packed clients, seven sums and one, against others.
 
     python benchmarks/round.py --shape=mnist_full --turns=5
 
 The contenders train clients of random images in turns of a few rounds each, so that a
-drift of the machine's speed hits all alike. The first round of a turn is left out:
-while the others ran, the machine may have taken back the memory of a process that
-waited. All shuffle each epoch's examples.
+drift of the machine's speed affects all alike. The first round of a turn is not
+counted: while the others ran, the machine may have reclaimed the memory of a process
+that waited. All shuffle each epoch's examples.
 
     seven sums   the packed process over all subsets of DS, LD, MD, in its process
     one sum      the packed process with DS alone, in its process
@@ -15,10 +15,10 @@ waited. All shuffle each epoch's examples.
     pytorch      the same arithmetic in PyTorch (`make peers` installs it)
 
 Each contender is a process of its own (`peers/`), which waits for its turn, so that
-none has another's threads or memory; the resident memory shown is that of the process
-and of those that it started. The first turn (tracing) is left out; ratios are medians
-of the ratios turn by turn, with the smallest and the largest. To see whether memory
-climbs, many short turns of one contender do:
+none uses another's threads or memory. The table shows the resident memory of the
+process and its child processes. The first turn (tracing) is not counted; ratios are
+medians over turns, with the smallest and the largest. To see whether memory grows, run
+many short turns of one contender:
 
     python benchmarks/round.py --shape=femnist --epochs=1 --turns=150 \\
         --only="seven sums"
@@ -32,25 +32,25 @@ import subprocess
 import sys
 
 import psutil
-from shapes import CONTENDERS, add_arguments, add_turns, given_arguments, shape_of
+from shapes import CONTENDERS, add_arguments, add_turns, format_arguments, get_shape
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 TORCH_PYTHON = PEERS / ".venv" / "torch" / "bin" / "python"
 ROUNDS_PER_TURN = 3
-# What each contender is compared with.
+# Each contender is compared with these.
 AGAINST = ("bare loop", "fed_avg", "pytorch", "worker")
 
 
 class Contender:
-    """A process that runs a round when it is told to."""
+    """A process that runs a round on request."""
 
     def __init__(self, name, options):
-        """Starts it, and returns when it is ready for its first round."""
+        """Starts the process, and returns when it is ready for its first round."""
         if name == "pytorch":
             command = [str(TORCH_PYTHON), str(PEERS / "torch_loop.py")]
         else:
             command = [sys.executable, str(PEERS / "tff_round.py"), f"--name={name}"]
-        command += given_arguments(options)
+        command += format_arguments(options)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -66,7 +66,7 @@ class Contender:
         return statistics.median(seconds[1:])
 
     def memory(self):
-        """Returns the resident bytes of the process and of those that it started."""
+        """Returns the resident bytes of the process and its child processes."""
         process = psutil.Process(self._process.pid)
         family = [process, *process.children(recursive=True)]
         return sum(member.memory_info().rss for member in family)
@@ -76,9 +76,9 @@ class Contender:
         self._process.stdin.close()
         self._process.wait()
 
-    def _expect(self, wanted=None):
+    def _expect(self, expected=None):
         line = self._process.stdout.readline().strip()
-        if not line or (wanted and line != wanted):
+        if not line or (expected and line != expected):
             sys.exit(f"round.py: {self._process.args} said {line!r}")
         return line
 
@@ -100,7 +100,7 @@ def table(names, seconds, memory):
 
 
 def ratio(ours, theirs):
-    """Returns the median of the ratios turn by turn, the smallest and the largest."""
+    """Returns the median of the ratios of turns, the smallest and the largest."""
     ratios = [a / b for a, b in zip(ours, theirs)]
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
 
@@ -123,11 +123,11 @@ def main():
             stack.callback(contenders[name].close)
         for turn in range(options.turns + 1):
             for name, contender in contenders.items():
-                taken = contender.turn()
+                seconds_per_round = contender.turn()
                 if turn:
-                    seconds[name].append(taken)
+                    seconds[name].append(seconds_per_round)
                     memory[name].append(contender.memory())
-    shape = shape_of(options)
+    shape = get_shape(options)
     print(
         f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
         f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_packs} "

@@ -1,4 +1,4 @@
-"""Runs the authors' published code on MNIST and keeps what it writes.
+"""Runs the authors' published code on MNIST and keeps its files.
 
     git clone https://github.com/sisinflab/ClientAware-FL
     python benchmarks/run_reference_code.py --reference_repo=ClientAware-FL \\
@@ -6,21 +6,21 @@
     python run_experiments.py --output_dir=BOTH \\
         --compare=THEIRS/experiments/non-iid,OURS
 
-With `--clients` it is the first of their hundred clients alone, and with `--fraction`
-a cohort of another size: so a sample of their form stays small.
+`--clients` uses only the first of their hundred clients, and `--fraction` another size
+of cohort, so that a sample of their format stays small.
 
-Their `preparation.py`, server, clients and model run as they are, with the values of
+Their `preparation.py`, server, clients and model run unchanged, with the values of
 their `main.py`. `--permutation` is their index of the ordering: 0 is DS, 5 is
-LD, DS, MD. Every permutation runs in a process of its own with the same seed, so that
-partition, initial weights and the cohorts of round after round are the same: their
-clients are drawn with Python's generator, which nothing else of theirs uses.
+LD, DS, MD. Each permutation runs in a process of its own with the same seed, so that
+partition, initial weights and the cohorts of all rounds are the same: their server
+draws clients with Python's generator, which nothing else of their code uses.
 
-In memory, and in none of their files, five things are another's: the images come from
-DIR, by the names that `leaf_data` knows; the generators have a seed; the learning rate
-is honoured, which TensorFlow 2.11 to 2.15 ignore where it is called `lr`; a run's
-folder is named by its permutation and not by the time; and Keras draws no bars.
-`permutation_N.json` has the settings. What was written of a round whose process was
-ended stays; there is no resuming, as in their code.
+Five things differ in memory, none in their files: the images come from DIR, with the
+file names of `leaf_data`; the generators are seeded; the learning rate applies, which
+TensorFlow 2.11 to 2.15 ignore if it is called `lr`; a run's folder is named after its
+permutation instead of the time; and Keras draws no progress bars. `permutation_N.json`
+contains the settings. Files of an interrupted process stay; as in their code, runs
+cannot be resumed.
 """
 
 import argparse
@@ -46,7 +46,7 @@ ORDERINGS = 9
 
 
 class Name:
-    """Stands for `datetime`, of which their server asks its folder's name."""
+    """Replaces `datetime`, from which their server builds the name of its folder."""
 
     def __init__(self, name):
         self._name = name
@@ -59,7 +59,7 @@ class Name:
 
 
 def run(repo, arrays, options, permutation):
-    """Makes one run of theirs, below `experiments/` in the output folder."""
+    """Runs their code once, below `experiments/` in the output folder."""
     folder = pathlib.Path(options.output_dir)
     repo = pathlib.Path(repo).resolve()
     import keras
@@ -80,15 +80,15 @@ def run(repo, arrays, options, permutation):
     }
     rate = RATES[options.iid] if options.lr is None else options.lr
 
-    def model():
-        made = parts["Model"].Model(rate)
-        made.optimizer.learning_rate = rate
-        return made
+    def build_model():
+        new_model = parts["Model"].Model(rate)
+        new_model.optimizer.learning_rate = rate
+        return new_model
 
-    np.random.seed(options.seed)  # Of the shards, whatever the imports have drawn.
+    np.random.seed(options.seed)  # For the shards, whatever the imports have drawn.
     train, test = parts["preparation"].MNIST(iid=options.iid)
     server = parts["Server"].Server(
-        model(),
+        build_model(),
         None,
         EPOCHS,
         options.fraction,
@@ -98,10 +98,10 @@ def run(repo, arrays, options, permutation):
         permutation,
     )
     clients = [
-        parts["Client"].Client(model(), *train[k], *test[k])
+        parts["Client"].Client(build_model(), *train[k], *test[k])
         for k in range(options.clients)
     ]
-    random.seed(options.seed)  # Of the cohorts.
+    random.seed(options.seed)  # For the cohorts.
     settings = {
         "repository": "sisinflab/ClientAware-FL",
         "permutation": permutation,
@@ -118,7 +118,7 @@ def run(repo, arrays, options, permutation):
     name = f"permutation_{permutation}"
     (folder / f"{name}.json").write_text(json.dumps(settings, indent=2) + "\n")
     parts["Server"].datetime = Name(name)
-    os.chdir(folder)  # They write where they are run.
+    os.chdir(folder)  # They write into the current folder.
     server.train(clients, rounds=options.rounds)
 
 
@@ -130,9 +130,9 @@ def main():
     add("--data_dir", required=True, help="the folder of MNIST's files")
     add("--output_dir", required=True, help="a new folder")
     add("--permutation", type=int, action="append", choices=range(ORDERINGS))
-    add("--rounds", type=int, default=1000, help="as many as theirs by default")
-    known = range(1, CLIENTS + 1)
-    add("--clients", type=int, default=CLIENTS, choices=known, metavar="K")
+    add("--rounds", type=int, default=1000, help="by default as many as theirs")
+    allowed_clients = range(1, CLIENTS + 1)
+    add("--clients", type=int, default=CLIENTS, choices=allowed_clients, metavar="K")
     add("--fraction", type=float, default=FRACTION, help="of the clients, a round's")
     add("--iid", action="store_true", help="equal shares of shuffled images")
     add("--lr", type=float, help="by default 0.215 with --iid, else 0.1, as theirs")
@@ -141,7 +141,10 @@ def main():
     options = parser.parse_args()
     check_repo(parser, options.reference_repo)
     if pathlib.Path(options.output_dir).exists():
-        parser.exit(2, f"--output_dir={options.output_dir} exists already\n")
+        parser.exit(
+            2,
+            f"--output_dir={options.output_dir} already exists: choose a new folder\n",
+        )
     try:
         arrays, _ = mnist.read(options.data_dir)
     except DataError as error:

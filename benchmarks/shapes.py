@@ -13,7 +13,7 @@ SHAPES = {
     "femnist": Shape("femnist", 10, 140, 10),
     "celeba": Shape("celeba", 417, 19, 0),
     "mnist_100": Shape("mnist", 100, 50, 10),
-    # What a round costs beside the training: one step a client.
+    # The cost of a round besides training: one step per client.
     "mnist_fixed": Shape("mnist", 10, 10, 0, 1),
     "femnist_fixed": Shape("femnist", 10, 10, 0, 1),
 }
@@ -28,7 +28,7 @@ CONTENDERS = ("seven sums", "one sum", "worker", "bare loop", "fed_avg", "pytorc
 
 
 def add_arguments(parser):
-    """Adds the arguments that describe a shape and what trains it."""
+    """Adds the arguments that describe a shape and its training."""
     parser.add_argument("--shape", choices=SHAPES, default="mnist_full")
     parser.add_argument("--clients", type=int, help="by default the shape's")
     parser.add_argument("--epochs", type=int, help="by default the shape's")
@@ -36,7 +36,7 @@ def add_arguments(parser):
 
 
 def add_turns(parser, contenders, turns):
-    """Adds the arguments that say who is measured, and in how many turns."""
+    """Adds the arguments that choose the contenders and the number of turns."""
     parser.add_argument("--turns", type=int, default=turns)
     parser.add_argument(
         "--only",
@@ -46,23 +46,23 @@ def add_turns(parser, contenders, turns):
     )
 
 
-def shape_of(options):
+def get_shape(options):
     """Returns the shape that the arguments describe."""
-    given = {name: getattr(options, name) for name in ("clients", "epochs")}
+    changes = {name: getattr(options, name) for name in ("clients", "epochs")}
     return SHAPES[options.shape]._replace(
-        **{name: value for name, value in given.items() if value}
+        **{name: value for name, value in changes.items() if value}
     )
 
 
-def given_arguments(options):
-    """Returns the arguments that `add_arguments` has read, for another process."""
+def format_arguments(options):
+    """Returns the arguments of `add_arguments` as flags for another process."""
     names = ("shape", "clients", "epochs", "num_packs")
-    given = {name: getattr(options, name) for name in names}
-    return [f"--{name}={value}" for name, value in given.items() if value]
+    arguments = {name: getattr(options, name) for name in names}
+    return [f"--{name}={value}" for name, value in arguments.items() if value]
 
 
-def data_of(shape):
-    """Makes random images and labels, which cost as much time as real ones."""
+def make_data(shape):
+    """Creates random images and labels, which cost as much time as real ones."""
     size, classes, _ = MODELS[shape.model]
     generator = np.random.default_rng(0)
     total = shape.clients * shape.examples
@@ -71,6 +71,6 @@ def data_of(shape):
 
 
 def check_parameters(shape, parameters):
-    """Ends the process if a model is not as large as those beside it."""
+    """Ends the process if a model has another number of parameters than expected."""
     if parameters != MODELS[shape.model][2]:
         raise SystemExit(f"{shape.model} has {parameters:,} parameters here")

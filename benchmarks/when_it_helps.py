@@ -2,11 +2,11 @@
 
     python benchmarks/when_it_helps.py runs/when_it_helps
 
-Each cell is a federation. The cheap answer is one run of DS in which every ordering is
-judged for one step; the dear one is the paired difference of whole runs, of the
-ordering whose step was best and of DS, under five other seeds. The folder has the runs
-of each cell, and `when_it_helps.csv`, a row a cell. It takes hours, and goes on where
-it was interrupted. `docs/when_it_helps.md` says what came of it.
+Each cell is a federation. The cheap estimate is one run of DS in which every ordering
+is judged for one step. The expensive one is the paired difference of whole runs, of the
+ordering whose step was best and of DS, under five other seeds. The folder contains the
+runs of each cell, and `when_it_helps.csv`, one row per cell. It takes hours, and
+continues where it was interrupted. `docs/when_it_helps.md` describes the results.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import pandas as pd
 from scipy import stats
 
 import tff_pmc
-from tff_pmc.reports import measures, paired
+from tff_pmc.reports.statistics import measures, paired
 
 SEEDS = (1, 2, 3, 4, 5)
 COMMON = (
@@ -43,7 +43,7 @@ COLUMNS = {
 
 
 def run(folder, *flags):
-    """Makes runs, or the rest of them; returns them as data frames."""
+    """Starts or resumes runs; returns their results."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     resume = ["--resume"] if (folder / "run.json").exists() else []
     command = [sys.executable, str(ROOT / "run_experiments.py"), *COMMON, *flags]
@@ -52,7 +52,7 @@ def run(folder, *flags):
 
 
 def cell(folder, row, column, flags):
-    """Returns the line of a federation."""
+    """Returns the row of a federation."""
     run(folder / "one_step", *flags, "--priority=DS", "--counterfactuals=orderings")
     steps = pd.read_csv(folder / "one_step" / "counterfactuals.csv")
     step = steps.loc[steps["accuracy_mean"].idxmax()]
@@ -65,7 +65,7 @@ def cell(folder, row, column, flags):
             "all_rounds": measures.mean_of_rounds(results, 1),
         }
     )
-    found = {
+    row_values = {
         "row": row,
         "column": column,
         "ordering": best,
@@ -76,15 +76,15 @@ def cell(folder, row, column, flags):
         "seeds": len(SEEDS),
     }
     for _, line in paired.differences(values, {"DS": "DS", best: "DS"}).iterrows():
-        found[line["measure"]] = 100 * line["mean"]
-        found[f"{line['measure']}_interval"] = 100 * line["interval"]
-    return found
+        row_values[line["measure"]] = 100 * line["mean"]
+        row_values[f"{line['measure']}_interval"] = 100 * line["interval"]
+    return row_values
 
 
 def main():
-    """Makes the map, and prints how far the cheap answers rank as the dear one."""
+    """Writes the map, and prints rank correlations of cheap and expensive estimates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path, help="where the runs go")
+    parser.add_argument("folder", type=pathlib.Path, help="the folder of the runs")
     goal = parser.parse_args().folder
     rows = []
     for column, changes in COLUMNS.items():

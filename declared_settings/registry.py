@@ -24,9 +24,9 @@ class UnknownNameError(ValueError):
 
 
 class Registry(Mapping[str, Thing], Generic[Thing]):
-    """A mapping from names to objects, found by importing the modules of a package.
+    """A mapping from names to objects, found by importing the modules of packages.
 
-    A module of the package calls `register` when it is imported, and so does a
+    A module of a package calls `register` when it is imported, and so does a
     module from outside that a user imports. The package's modules are imported
     when the registry is first looked into, not before.
 
@@ -35,11 +35,11 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         MODELS["mnist_cnn"]
     """
 
-    def __init__(self, what: str, package: str = "") -> None:
-        """Makes an empty registry of `what`, e.g. "model", for a package's modules."""
-        self._what, self._package = what, package
+    def __init__(self, what: str, *packages: str) -> None:
+        """Makes an empty registry of `what`, e.g. "model", for packages' modules."""
+        self._what, self._packages = what, packages
         self._things: dict[str, Thing] = {}
-        self._searched = not package
+        self._searched = not packages
 
     def register(self, name: str, thing: Thing) -> Thing:
         """Registers an object; raises a `ValueError` if another has the name."""
@@ -70,14 +70,15 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         return len(self._things)
 
     def _search(self) -> None:
-        """Imports the package's modules, the first time."""
+        """Imports the packages' modules, the first time."""
         if self._searched:
             return
         self._searched = True  # First: a module may look into the registry.
         try:
-            package = importlib.import_module(self._package)
-            for module in pkgutil.iter_modules(package.__path__):  # By their names.
-                importlib.import_module(f"{self._package}.{module.name}")
+            for name in self._packages:
+                package = importlib.import_module(name)
+                for module in pkgutil.iter_modules(package.__path__):  # By their names.
+                    importlib.import_module(f"{name}.{module.name}")
         except BaseException:
             self._searched = False  # The next search raises the error again.
             raise

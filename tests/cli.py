@@ -61,10 +61,10 @@ def softmax():
 @contextlib.contextmanager
 def quick_runs():
     """Has this model, and draws no plots, which take half the time of a short run."""
-    from tff_pmc.reports import figures
+    from tff_pmc.reports.figures import figure_layout
 
     with softmax() as patch:
-        patch.setattr(figures, "png", lambda figure: b"\x89PNG")
+        patch.setattr(figure_layout, "png", lambda figure: b"\x89PNG")
         yield
 
 

@@ -7,7 +7,9 @@ errors) must be there at once.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["LazyModule", "tf", "tff"]
 
 
 class LazyModule:
@@ -23,5 +25,9 @@ class LazyModule:
         return getattr(importlib.import_module(self._name), attribute)
 
 
-tf = LazyModule("tensorflow")
-tff = LazyModule("tensorflow_federated")
+if TYPE_CHECKING:
+    import tensorflow as tf
+    import tensorflow_federated as tff
+else:
+    tf = LazyModule("tensorflow")
+    tff = LazyModule("tensorflow_federated")

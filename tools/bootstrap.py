@@ -20,15 +20,11 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SETUP = os.path.join(ROOT, "setup.py")
-VENV = os.path.join(ROOT, ".venv")
+PATHS = (".venv", "tools/uv.txt", "build/uv", "build/pip", "build/bootstrap.log")
+VENV, UV_PIN, UV, PIP, LOG = (os.path.join(ROOT, path) for path in PATHS)
+PINS, SETUP = os.path.join(ROOT, "requirements.txt"), os.path.join(ROOT, "setup.py")
 VENV_PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "complete.json")
-UV_PIN = os.path.join(ROOT, "tools", "uv.txt")
-UV = os.path.join(ROOT, "build", "uv")
-PIP = os.path.join(ROOT, "build", "pip")
-LOG = os.path.join(ROOT, "build", "bootstrap.log")
-PINS = os.path.join(ROOT, "requirements.txt")
 PYTHONS = (sys.executable, "python3.11", "python3.10", "python3.9")
 # Prints why a Python does not serve.
 PROBE = (
@@ -59,32 +55,18 @@ def run(command, descriptor=None):
     environment = dict(os.environ, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0")
     for name in ("PYTHONPATH", "PYTHONHOME", "PIP_PREFIX", "PIP_ROOT"):
         environment.pop(name, None)
-    began = time.time()
-    with open(LOG, "w+b") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,  # uv reads the overrides of pyproject.toml there.
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            # Should this be killed, the command continues, and holds the lock.
-            pass_fds=[descriptor] if descriptor else [],
-        )
-        while process.poll() is None:
-            try:
-                process.wait(timeout=15)
-            except subprocess.TimeoutExpired:
-                print("  %3d s" % (time.time() - began), flush=True)
-            except KeyboardInterrupt:
-                process.wait()  # It was interrupted too, and needs a moment to end.
-                raise
-        log.seek(0)
-        lines = log.read().decode("utf-8", "replace").split("\n")
-    lines = [line.strip() for line in lines if line.strip()] or ["no output"]
+    with open(LOG, "wb") as log:
+        # uv reads the overrides of pyproject.toml in ROOT. Should this be killed, the
+        # command continues, and holds the lock.
+        code = subprocess.call(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log,
+            stderr=log, pass_fds=[descriptor] if descriptor else [],
+        )  # fmt: skip
+    with open(LOG, encoding="utf-8", errors="replace") as log:
+        lines = [line.strip() for line in log if line.strip()] or ["no output"]
     errors = [n for n, line in enumerate(lines) if line.lower().startswith("error")]
     place = errors[0] if errors else len(lines) - 1
-    return " ".join(lines[place : place + 2]) if process.returncode else None
+    return " ".join(lines[place : place + 2]) if code else None
 
 
 def get_uv(descriptor=None):
@@ -170,12 +152,12 @@ def make_environment(python, extras):
     for path in (PINS, SETUP, os.path.join(ROOT, "pyproject.toml")):
         with open(path, "rb") as file:
             digest.update(file.read())
-    wanted = {"root": ROOT, "python": python, "extras": extras}
-    wanted["inputs"] = digest.hexdigest()
-    if not anew and stamp == wanted:
+    complete = {"root": ROOT, "python": python, "extras": extras}
+    complete["inputs"] = digest.hexdigest()
+    if not anew and stamp == complete:
         return
-    words = "Making .venv (10 seconds to 2 minutes, 2.5 GB)", "Updating .venv"
-    print(words[not anew], flush=True)
+    words = "Updating .venv", "Making .venv (10 seconds to 2 minutes, 2.5 GB)"
+    print(words[anew], flush=True)
     # Whatever ends this early leaves no stamp: a package that was unpacked by half is
     # taken for an installed one.
     if anew and os.path.islink(VENV):
@@ -184,7 +166,7 @@ def make_environment(python, extras):
         os.remove(STAMP)
     install(python, anew, extras, descriptor)
     with open(STAMP, "w", encoding="utf-8") as file:
-        json.dump(wanted, file)
+        json.dump(complete, file)
     print("The environment is ready (%d s)." % (time.time() - began), flush=True)
 
 
@@ -194,17 +176,16 @@ def main():
     parser.add_argument("extras", nargs="*", help="those of pyproject.toml to install")
     parser.add_argument("--python", help="the Python to make .venv with")
     parser.add_argument("--uv", action="store_true", help="print the path of uv alone")
-    given = parser.parse_args()
+    options = parser.parse_args()
     setup = runpy.run_path(SETUP, run_name="setup")
     reason = setup["why_not_machine"](setup["describe_python"]())
     if reason:
         stop(reason, 2)
-    if not os.path.isdir(os.path.dirname(LOG)):
-        os.mkdir(os.path.dirname(LOG))
-    if given.uv:
+    os.makedirs(os.path.dirname(LOG), exist_ok=True)
+    if options.uv:
         print(get_uv())
     else:
-        make_environment(given.python, given.extras)
+        make_environment(options.python, options.extras)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,13 @@ import json
 import pathlib
 import posixpath
 import re
-import sys
 import urllib.parse
 
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
+
+from tff_pmc.experiments.flags import flag_help
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The documents outside docs/ that are pages, and their places on the site.
@@ -71,7 +72,7 @@ def on_files(files, config):
     for source, place in PAGES.items():
         if (ROOT / source).is_file():
             _add_page(files, config, place, source, (ROOT / source).read_text("utf-8"))
-    _add_page(files, config, "flags.md", FLAGS, _flags())
+    _add_page(files, config, "flags.md", FLAGS, flag_help.markdown())
     for path in sorted((ROOT / "results").rglob("*")):
         source = path.relative_to(ROOT).as_posix()
         if path.is_dir():
@@ -84,16 +85,6 @@ def on_files(files, config):
             files.append(File.generated(config, source, abs_src_path=str(path)))
     _add_notebooks(files, config)
     return files
-
-
-def _flags():
-    """Returns the page of flags; this imports the package, but no TensorFlow."""
-    sys.path.insert(0, str(ROOT))
-    try:
-        from tff_pmc.experiments.flags import flag_help
-    finally:
-        sys.path.remove(str(ROOT))
-    return flag_help.markdown()
 
 
 def _add_page(files, config, place, source, text):

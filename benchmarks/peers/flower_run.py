@@ -1,8 +1,8 @@
-"""The same rounds in Flower's simulation: two clients at a time, a thread each.
+"""Runs the rounds in Flower's simulation: two clients at a time, one thread each.
 
-It runs as many rounds as standard input has lines, and prints the time at the end of
-each. `run_simulation` is deprecated in favor of a command, which would need a project
-folder and start the same engine.
+It runs one round per line of standard input, and prints the time at its end.
+`run_simulation` is deprecated in favor of a command, which would need a project folder
+and start the same engine.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-# Neither Flower nor Ray tells anybody that they were used.
+# Flower and Ray report no usage.
 os.environ.update(FLWR_TELEMETRY_ENABLED="0", RAY_USAGE_STATS_ENABLED="0")
 
 import torch
@@ -19,22 +19,22 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
-from torch_model import clients_of, model_of, train
+from torch_model import build_model, make_clients, train
 
 # isort: split
-# Found through torch_model.
-from shapes import add_arguments, shape_of
+# torch_model makes it importable.
+from shapes import add_arguments, get_shape
 
 
-def client_app(shape):
-    """Returns what trains one client in a worker of Ray."""
+def build_client_app(shape):
+    """Builds the app that trains one client in a worker of Ray."""
     app = ClientApp()
 
     @app.train()
     def train_client(message, context):
         torch.set_num_threads(1)
-        x, y = clients_of(shape)[context.node_config["partition-id"]]
-        model = model_of(shape)
+        x, y = make_clients(shape)[context.node_config["partition-id"]]
+        model = build_model(shape)
         model.load_state_dict(message.content["arrays"].to_torch_state_dict())
         train(model, x, y, shape)
         content = {
@@ -46,11 +46,11 @@ def client_app(shape):
     return app
 
 
-def server_app(shape, rounds):
-    """Returns what averages the clients' models."""
+def build_server_app(shape, rounds):
+    """Builds the app that averages the clients' models."""
     app = ServerApp()
 
-    def end_of_round(number, arrays):
+    def print_time(number, arrays):
         if number:
             print(time.perf_counter(), flush=True)
 
@@ -59,9 +59,9 @@ def server_app(shape, rounds):
         strategy = FedAvg(fraction_evaluate=0.0, min_available_nodes=shape.clients)
         strategy.start(
             grid=grid,
-            initial_arrays=ArrayRecord(model_of(shape).state_dict()),
+            initial_arrays=ArrayRecord(build_model(shape).state_dict()),
             num_rounds=rounds,
-            evaluate_fn=end_of_round,
+            evaluate_fn=print_time,
         )
 
     return app
@@ -71,10 +71,10 @@ def main():
     """Runs the rounds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    shape = shape_of(parser.parse_args())
+    shape = get_shape(parser.parse_args())
     run_simulation(
-        server_app(shape, len(sys.stdin.readlines())),
-        client_app(shape),
+        build_server_app(shape, len(sys.stdin.readlines())),
+        build_client_app(shape),
         num_supernodes=shape.clients,
         backend_config={
             "init_args": {"num_cpus": 2},

@@ -1,7 +1,6 @@
-"""The same rounds in pfl-research's simulation: one process with two threads.
+"""Runs the rounds in pfl-research's simulation: one process with two threads.
 
-It runs as many rounds as standard input has lines, and prints the time at the end of
-each.
+It runs one round per line of standard input, and prints the time at its end.
 """
 
 import argparse
@@ -19,11 +18,11 @@ from pfl.data.sampling import get_user_sampler
 from pfl.hyperparam import NNTrainHyperParams
 from pfl.metrics import Metrics, Weighted
 from pfl.model.pytorch import PyTorchModel
-from torch_model import batches, clients_of, loss_of, model_of
+from torch_model import batch_loss, batches, build_model, make_clients
 
 # isort: split
-# Found through torch_model.
-from shapes import RATE, add_arguments, shape_of
+# torch_model makes it importable.
+from shapes import RATE, add_arguments, get_shape
 
 
 class Model(torch.nn.Module):
@@ -31,19 +30,19 @@ class Model(torch.nn.Module):
 
     def __init__(self, shape):
         super().__init__()
-        self.layers = model_of(shape)
+        self.layers = build_model(shape)
 
     def loss(self, x, y):
         """Returns the loss of a batch."""
-        return loss_of(self.layers, x, y)
+        return batch_loss(self.layers, x, y)
 
     def metrics(self, x, y):
-        """Predicts nothing: pfl evaluates in its first round, and the others do not."""
+        """Predicts nothing: only pfl evaluates in its first round."""
         return {"examples": Weighted(len(y), 1)}
 
 
 class Shuffled(Dataset):
-    """A client whose batches are drawn anew for each epoch, as for the others."""
+    """A client that shuffles its examples in each epoch, as in the other contenders."""
 
     def iter(self, batch_size):
         """Yields the batches of an epoch."""
@@ -63,9 +62,9 @@ def main():
     """Runs the rounds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    shape = shape_of(parser.parse_args())
+    shape = get_shape(parser.parse_args())
     torch.set_num_threads(2)
-    module, clients = Model(shape), clients_of(shape)
+    module, clients = Model(shape), make_clients(shape)
     data = FederatedDataset(
         lambda k: Shuffled(clients[k], user_id=str(k)),
         get_user_sampler("minimize_reuse", list(range(shape.clients))),

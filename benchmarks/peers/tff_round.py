@@ -1,9 +1,9 @@
-"""A contender of `round.py` and `peers.py` on TensorFlow, which answers with seconds.
+"""Runs a contender of `round.py` and `peers.py` on TensorFlow, and prints seconds.
 
     python tff_round.py --name="one sum" --shape=mnist_full
 
-It says `ready`, and then answers every line of standard input with the seconds that one
-round took.
+It prints `ready`, and then runs one round per line of standard input and prints its
+seconds.
 """
 
 import argparse
@@ -24,8 +24,8 @@ from shapes import (
     RATE,
     add_arguments,
     check_parameters,
-    data_of,
-    shape_of,
+    get_shape,
+    make_data,
 )
 
 import leaf_data
@@ -40,17 +40,17 @@ MODELS = {
 }
 
 
-def federation(shape):
-    """Makes the clients."""
+def make_federation(shape):
+    """Creates the clients."""
     return leaf_data.Examples(
-        *data_of(shape),
+        *make_data(shape),
         np.arange(shape.clients + 1, dtype=np.int64) * shape.examples,
         tuple(str(k) for k in range(shape.clients)),
     )
 
 
-def packed(model, shape, data, num_packs, basis=None, engine="local"):
-    """Builds a packed process."""
+def packed_clients(model, shape, data, num_packs, basis=None, engine="local"):
+    """Builds a process of packed clients; returns a function that runs one round."""
     Runtime(engine).install()
     process = processes.build_prioritized_fed_avg(
         model,
@@ -64,7 +64,7 @@ def packed(model, shape, data, num_packs, basis=None, engine="local"):
     def clients():
         return packing.pack(data, range(shape.clients), num_packs=num_packs)
 
-    return rounds_of(process, clients)
+    return build_round(process, clients)
 
 
 def fed_avg(model, shape, data):
@@ -87,22 +87,22 @@ def fed_avg(model, shape, data):
             for part in parts
         ]
 
-    return rounds_of(process, clients)
+    return build_round(process, clients)
 
 
-def rounds_of(process, clients):
+def build_round(process, clients):
     """Returns a function that runs one round of a TFF process."""
     state = process.initialize()
 
-    def one_round():
+    def run_round():
         nonlocal state
         state, _ = process.next(state, clients())
 
-    return one_round
+    return run_round
 
 
 def bare_loop(model, shape, data):
-    """Makes the loop that a user of TensorFlow would write, without TFF."""
+    """Returns the loop that a user of TensorFlow would write, without TFF."""
     variables = [tf.Variable(w) for w in model.initial_weights[0]]
 
     @tf.function
@@ -121,7 +121,7 @@ def bare_loop(model, shape, data):
                 weights = tuple(w - RATE * g for w, g in zip(weights, gradients))
         return weights
 
-    def one_round():
+    def run_round():
         received = tuple(v.read_value() for v in variables)
         mean = [tf.zeros_like(w) for w in received]
         for k in range(shape.clients):
@@ -131,35 +131,35 @@ def bare_loop(model, shape, data):
         for variable, value in zip(variables, mean):
             variable.assign(value)
 
-    return one_round
+    return run_round
 
 
-def contender(name, shape, num_packs):
+def build_contender(name, shape, num_packs):
     """Returns the function that runs one round of a contender."""
     model = MODELS[shape.model]()
     check_parameters(shape, sum(w.size for w in model.initial_weights[0]))
-    data = federation(shape)
+    data = make_federation(shape)
     if name == "bare loop":
         return bare_loop(model, shape, data)
     if name == "fed_avg":
         return fed_avg(model, shape, data)
     basis = scores.Basis.all_subsets(3) if name == "seven sums" else None
     engine = "worker" if name == "worker" else "local"
-    return packed(model, shape, data, num_packs, basis, engine)
+    return packed_clients(model, shape, data, num_packs, basis, engine)
 
 
 def main():
-    """Answers each line of standard input with the seconds of a round."""
+    """Runs a round per line of standard input and prints its seconds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--name", choices=CONTENDERS, required=True)
     add_arguments(parser)
     options = parser.parse_args()
-    one_round = contender(options.name, shape_of(options), options.num_packs)
+    run_round = build_contender(options.name, get_shape(options), options.num_packs)
     print("ready", flush=True)
     for _ in sys.stdin:
-        begun = time.perf_counter()
-        one_round()
-        print(time.perf_counter() - begun, flush=True)
+        start = time.perf_counter()
+        run_round()
+        print(time.perf_counter() - start, flush=True)
 
 
 if __name__ == "__main__":

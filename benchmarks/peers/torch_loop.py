@@ -1,9 +1,9 @@
-"""The loop that a user of PyTorch would write: a contender, as `tff_round.py` is.
+"""Runs the loop that a user of PyTorch would write: a contender like `tff_round.py`.
 
     python torch_loop.py --shape=mnist_batch
 
-For each client the model's weights are loaded, `torch.optim.SGD` steps through batches
-of a new random order in each epoch, and the mean of the trained weights is kept.
+For each client it loads the model's weights, steps with `torch.optim.SGD` through
+batches of shuffled examples in each epoch, and adds the trained weights to the mean.
 """
 
 import argparse
@@ -12,18 +12,18 @@ import sys
 import time
 
 import torch
-from torch_model import clients_of, model_of, train
+from torch_model import build_model, make_clients, train
 
 # isort: split
-# Found through torch_model.
-from shapes import add_arguments, shape_of
+# torch_model makes it importable.
+from shapes import add_arguments, get_shape
 
 
-def one_round(server, shape):
+def run_round(server, shape):
     """Trains all clients from the server's model, which becomes their mean."""
     model = copy.deepcopy(server)
     mean = [torch.zeros_like(p) for p in server.parameters()]
-    for x, y in clients_of(shape):
+    for x, y in make_clients(shape):
         model.load_state_dict(server.state_dict())
         train(model, x, y, shape)
         for total, trained in zip(mean, model.parameters()):
@@ -34,18 +34,18 @@ def one_round(server, shape):
 
 
 def main():
-    """Answers each line of standard input with the seconds of a round."""
+    """Runs a round per line of standard input and prints its seconds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    shape = shape_of(parser.parse_args())
+    shape = get_shape(parser.parse_args())
     torch.manual_seed(0)
-    server = model_of(shape)
-    clients_of(shape)
+    server = build_model(shape)
+    make_clients(shape)
     print("ready", flush=True)
     for _ in sys.stdin:
-        begun = time.perf_counter()
-        one_round(server, shape)
-        print(time.perf_counter() - begun, flush=True)
+        start = time.perf_counter()
+        run_round(server, shape)
+        print(time.perf_counter() - start, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import torch
-from shapes import MODELS, RATE, check_parameters, data_of
+from shapes import MODELS, RATE, check_parameters, make_data
 
 # A model's channels, the size of its kernels, and its dense units.
 LAYERS = {
@@ -17,8 +17,8 @@ LAYERS = {
 }
 
 
-def model_of(shape):
-    """Makes the model, whose convolutions have no activation, as ours by default."""
+def build_model(shape):
+    """Builds the model, whose convolutions are linear, as in ours by default."""
     channels, kernel, (units, outputs) = LAYERS[shape.model]
     side = MODELS[shape.model][0][0] // 4
     model = torch.nn.Sequential(
@@ -35,23 +35,23 @@ def model_of(shape):
     return model
 
 
-# Kept, because a worker of Ray is asked for one client after another.
+# Cached, because a worker of Ray trains one client after another.
 @functools.lru_cache(maxsize=1)
-def clients_of(shape):
+def make_clients(shape):
     """Returns each client's images, as bytes, and labels."""
-    x, y = (torch.from_numpy(array) for array in data_of(shape))
+    x, y = (torch.from_numpy(array) for array in make_data(shape))
     x = x[:, None] if x.ndim == 3 else x.permute(0, 3, 1, 2).contiguous()
     return list(zip(x.split(shape.examples), y.long().split(shape.examples)))
 
 
 def batches(x, y, size):
-    """Yields the batches of an epoch, in a new random order."""
+    """Yields the batches of an epoch, whose examples are shuffled."""
     for batch in torch.randperm(len(y)).split(size or len(y)):
         yield x[batch], y[batch]
 
 
-def loss_of(model, x, y):
-    """Returns the loss of a batch; one output is a logit."""
+def batch_loss(model, x, y):
+    """Returns the loss of a batch; a single output is a logit."""
     outputs = model(x.float() / 255)
     if outputs.shape[1] == 1:
         loss = torch.nn.functional.binary_cross_entropy_with_logits
@@ -65,5 +65,5 @@ def train(model, x, y, shape):
     for _ in range(shape.epochs):
         for batch in batches(x, y, shape.batch_size):
             optimizer.zero_grad()
-            loss_of(model, *batch).backward()
+            batch_loss(model, *batch).backward()
             optimizer.step()

@@ -10,7 +10,7 @@ NAME = "tff_pmc.cluster"
 
 
 def others(root):
-    """The modules outside of the folder, and the lines of each that name it."""
+    """Returns the modules outside of the folder, and their lines that name it."""
     folder = root / "tff_pmc" / "cluster"
     for name in CODE:
         paths = [root / name] if name.endswith(".py") else (root / name).rglob("*.py")
@@ -20,17 +20,19 @@ def others(root):
 
 
 def test_two_lines_name_the_folder():
-    found = {str(path.relative_to(ROOT)): lines for path, lines in others(ROOT)}
-    assert {path: len(lines) for path, lines in found.items() if lines} == {
+    lines_by_path = {str(path.relative_to(ROOT)): lines for path, lines in others(ROOT)}
+    assert {path: len(lines) for path, lines in lines_by_path.items() if lines} == {
         "tff_pmc/experiments/flags/command.py": 1,  # Its flags.
         "tff_pmc/runtime/__init__.py": 1,  # `Runtime("cluster")`.
     }
-    assert "import tff_pmc.cluster" not in str(found) and "from" not in str(found)
+    assert "import tff_pmc.cluster" not in str(lines_by_path) and "from" not in str(
+        lines_by_path
+    )
 
 
 @pytest.fixture
 def without_cluster(tmp_path):
-    """A copy of the package without the folder and the lines."""
+    """Returns a copy of the package without the folder and these lines."""
     for name in CODE:
         copy = shutil.copyfile if name.endswith(".py") else shutil.copytree
         copy(ROOT / name, tmp_path / name)
@@ -42,7 +44,7 @@ def without_cluster(tmp_path):
     return tmp_path
 
 
-def test_without_the_folder_all_else_works(without_cluster):
+def test_without_the_folder_everything_else_works(without_cluster):
     script = str(without_cluster / "run_experiments.py")
     flags = ("--rounds=1", f"--output_dir={without_cluster / 'out'}")
     done = run_alone(*ALONE, *flags, cwd=without_cluster, script=script)
@@ -52,7 +54,7 @@ def test_without_the_folder_all_else_works(without_cluster):
     assert done.returncode == 2 and "Unknown command line flag" in done.stderr
 
 
-def test_a_local_run_imports_the_options_alone(tmp_path):
+def test_a_local_run_imports_only_the_options(tmp_path):
     asks = tmp_path / "asks.py"
     asks.write_text(
         "import sys; sys.argv[0] = 'run_experiments.py'\n"

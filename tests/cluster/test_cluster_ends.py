@@ -22,7 +22,7 @@ def assert_gone(processes, seconds=120):
 
 
 def speaks_tls(port):
-    """Whether what listens there answers the greeting of TLS and no other."""
+    """Returns whether the server there answers only the greeting of TLS."""
     import ssl
 
     context = ssl.create_default_context()
@@ -36,10 +36,10 @@ def speaks_tls(port):
 
 
 def assert_only_tls_on_loopback(processes, least):
-    found = listening(processes)
-    assert len(found) >= least
-    assert {address for address, _ in found} == {"127.0.0.1"}
-    assert [port for _, port in found if not speaks_tls(port)] == []
+    addresses = listening(processes)
+    assert len(addresses) >= least
+    assert {address for address, _ in addresses} == {"127.0.0.1"}
+    assert [port for _, port in addresses if not speaks_tls(port)] == []
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_end_is_quiet_and_leaves_no_process(tmp_path):
 
 @pytest.fixture
 def machines(tmp_path, certificates, request):
-    """Scheduler and workers by the scripts; gives both, and the driver's flags.
+    """Starts scheduler and workers with the scripts; yields both and driver flags.
 
     The parameter `tcp` leaves out their TLS.
     """
@@ -133,11 +133,11 @@ def machines(tmp_path, certificates, request):
     address = f"--cluster={scheme}://127.0.0.1:{port}"
     yield begun, [address, *(secure if scheme == "tls" else ["--insecure_cluster"])]
     for process in begun:
-        own = [*begun_by(process), process]
-        for one in own:
-            one.kill()
+        descendants = [*begun_by(process), process]
+        for member in descendants:
+            member.kill()
         process.wait()
-        assert_gone(own[:-1])
+        assert_gone(descendants[:-1])
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def machines(tmp_path, certificates, request):
     [("tls", "SIGSTOP"), ("tls", "SIGKILL"), ("tcp", "SIGSTOP")],
     indirect=["machines"],
 )
-def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
+def test_the_scripts_open_only_tls_and_a_missing_scheduler_is_one_line(
     tmp_path, machines, name, spread
 ):
     (scheduler, workers), flags = machines
@@ -168,7 +168,7 @@ def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
 
 @pytest.mark.slow
 def test_a_run_whose_driver_was_killed_ends(tmp_path, machines):
-    """Who makes it holds the lock of its folder."""
+    """A worker that continued would hold the lock of its folder."""
     (_, workers), flags = machines
     process = long_run(tmp_path / "out", *flags, "--spread=runs")
     lock = str(tmp_path / "out" / "DS" / ".lock")

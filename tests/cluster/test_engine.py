@@ -25,7 +25,7 @@ def evaluate():
 
 @pytest.fixture(scope="module")
 def process():
-    """A process whose packs are trained for so long that a worker can die in one."""
+    """A process whose packs train long enough for a worker to die meanwhile."""
     return tff_pmc.build_prioritized_fed_avg(
         tff_pmc.models.mnist_cnn(seed=1),
         priority=("LD", "DS", "MD"),
@@ -58,25 +58,25 @@ def installed(cluster):
 
 @pytest.fixture
 def sent(cluster, monkeypatch):
-    """What goes to workers but in tasks; a list that grows."""
-    client, found = cluster.engine.connection.client, []
+    """The growing list of values that are sent to workers outside of tasks."""
+    client, values_sent = cluster.engine.connection.client, []
     scatter = client.scatter
 
     def recorded(values, **options):
-        found.extend(values)
+        values_sent.extend(values)
         return scatter(values, **options)
 
     monkeypatch.setattr(client, "scatter", recorded)
-    return found
+    return values_sent
 
 
 def packs_of(sent):
     """The packs of it: models are arrays, and graphs are bytes."""
     lists = (value for value in sent if isinstance(value, list))
-    return [value for value in lists if any(isinstance(one, bytes) for one in value)]
+    return [value for value in lists if any(isinstance(part, bytes) for part in value)]
 
 
-def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
+def test_a_pack_is_sent_once_with_the_bytes_of_its_types(
     installed, process, evaluate, digits, sent
 ):
     weights = installed(
@@ -92,15 +92,17 @@ def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
 
 
 def test_equal_training_packs_are_not_sent_again(installed, process, digits, sent):
-    """They are other objects."""
-    from tff_pmc.cluster import travel
+    """Equal packs are different objects."""
+    from tff_pmc.cluster import pack_encoding
 
     examples = dataclasses.replace(digits, x=255 - digits.x)  # Sent by no test.
 
     def one_round():
         sent.clear()
         process.next(process.initialize(), tff_pmc.pack(examples, (0, 3)))
-        return sum(travel.num_bytes(part) for pack in packs_of(sent) for part in pack)
+        return sum(
+            pack_encoding.num_bytes(part) for pack in packs_of(sent) for part in pack
+        )
 
     first = installed("cluster", one_round)
     inputs = sum(digits.client(k)["x"].nbytes for k in (0, 3))
@@ -115,8 +117,8 @@ def store(digits, tmp_path):
 
     path = tmp_path / "store"
     clients = (
-        (name, own["x"], own["y"], own["x"][:1], own["y"][:1])
-        for name, own in ((name, digits.client(name)) for name in digits.client_ids)
+        (name, client["x"], client["y"], client["x"][:1], client["y"][:1])
+        for name, client in ((name, digits.client(name)) for name in digits.client_ids)
     )
     leaf_data.write_store(clients, path)
     return leaf_data.open_store(path).train_examples, path
@@ -125,24 +127,24 @@ def store(digits, tmp_path):
 def test_workers_read_the_packs_of_a_store(
     installed, cluster, process, digits, store, assert_same_bits, sent
 ):
-    """The bits are those of arrays, and only numbers of clients are sent, in tasks."""
+    """Results equal those of arrays to the bit; tasks contain only client numbers."""
 
     def rounds(examples):
-        state, found = process.initialize(), []
+        state, outputs = process.initialize(), []
         for clients in ((0, 1, 3), (1, 2, 3), (0, 1, 3)):
             packed = tff_pmc.pack(examples, clients, num_packs=3)
             state, metrics = process.next(state, packed)
-            found.append((state, metrics))
-        return found
+            outputs.append((state, metrics))
+        return outputs
 
     of_arrays = installed("local", lambda: rounds(digits))
     assert_same_bits(of_arrays, installed("local", lambda: rounds(store[0])))
-    kept = len(cluster.engine.packs.held)
+    kept = len(cluster.engine.packs.placed)
     assert_same_bits(of_arrays, installed("cluster", lambda: rounds(store[0])))
-    assert not packs_of(sent) and len(cluster.engine.packs.held) == kept
+    assert not packs_of(sent) and len(cluster.engine.packs.placed) == kept
 
 
-def test_a_worker_without_the_store_or_with_another_is_named_before_the_round(
+def test_a_worker_without_the_drivers_store_is_named_before_the_round(
     installed, process, store, tmp_path, assert_one_line, sent
 ):
     from tff_pmc.cluster.options import ClusterSettingError
@@ -172,7 +174,7 @@ def test_a_worker_without_the_store_or_with_another_is_named_before_the_round(
     assert one_round() is not None
 
 
-def test_an_error_of_a_client_is_that_error(installed, summed):
+def test_an_error_of_a_client_is_raised_unchanged(installed, summed):
     @tff.tensorflow.computation(np.int32)
     def fails(n):
         with tf.control_dependencies([tf.debugging.Assert(n < 2, ["my message"])]):
@@ -186,11 +188,11 @@ def test_an_error_of_a_client_is_that_error(installed, summed):
 
 
 def kill_one_that_works(client, number, killed):
-    """Hits a worker as soon as it sums a pack."""
+    """Sends a signal to a worker as soon as it sums a pack."""
     deadline = time.monotonic() + 600
     while not killed and time.monotonic() < deadline:
         for worker, keys in client.processing().items():
-            if any("sum_of_pack" in str(key) for key in keys):
+            if any("sum_pack" in str(key) for key in keys):
                 # Asked now: one that was lost before has another process.
                 for pid in client.run(os.getpid, workers=[worker]).values():
                     os.kill(pid, number)
@@ -203,7 +205,7 @@ def kill_one_that_works(client, number, killed):
     "number",
     [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)],
 )
-def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
+def test_a_worker_killed_or_stopped_during_a_round_changes_nothing(
     installed, cluster, process, evaluate, digits, caplog, assert_same_bits, number
 ):
     packs = tff_pmc.evaluation_packs(digits)
@@ -229,11 +231,11 @@ def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
     assert said and "attempt 2 of 5" in said[0]
     client.wait_for_workers(WORKERS, timeout=600)
     assert_same_bits(undisturbed, installed("cluster", one_round))
-    held = cluster.engine.packs.held.values()
+    held = cluster.engine.packs.placed.values()
     assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.
 
 
-def test_a_worker_that_ends_just_before_it_is_sent_something(
+def test_a_worker_that_ends_just_before_a_value_is_sent(
     installed, cluster, monkeypatch, caplog, add
 ):
     """Dask tries to reach it for half a minute: the scheduler knows at once."""
@@ -258,13 +260,13 @@ def test_a_worker_that_ends_just_before_it_is_sent_something(
     client.wait_for_workers(WORKERS, timeout=600)
 
 
-def test_a_call_that_waits_is_cancelled(cluster):
+def test_a_waiting_call_is_cancelled(cluster):
     import asyncio
     from concurrent.futures import CancelledError
 
     from tensorflow.python.eager import cancellation
 
-    from tff_pmc.runtime.pack_sums import cancelled_by
+    from tff_pmc.runtime.pack_sums import allow_cancellation
 
     manager = cancellation.CancellationManager()
 
@@ -272,12 +274,12 @@ def test_a_call_that_waits_is_cancelled(cluster):
         manager.start_cancel()
         await asyncio.Event().wait()
 
-    with cancelled_by(manager), pytest.raises(CancelledError):
+    with allow_cancellation(manager), pytest.raises(CancelledError):
         cluster.engine.connection.call(wait_for_ever)
 
 
 def test_a_cluster_closes_while_a_worker_starts():
-    """Dask would wait for ever for a worker that is killed before it has started."""
+    """Dask would wait forever for a worker that is killed before it has started."""
     pytest.importorskip("distributed")
     from tff_pmc.cluster import local_cluster
 
@@ -294,27 +296,27 @@ def test_a_cluster_closes_while_a_worker_starts():
     assert nanny.pid is None
 
 
-def test_a_cluster_chooses_whom_this_process_would(installed, tmp_path):
-    """The losses of whom `power_of_choice` asks are computed there."""
+def test_a_cluster_selects_the_clients_that_this_process_selects(installed, tmp_path):
+    """Workers compute the losses for `power_of_choice`."""
     import leaf_data
     from tff_pmc.experiments.experiment import settings
     from tff_pmc.experiments.running import loop
 
     chosen = {"selection": "power_of_choice", "choice_candidates": 25}
     with softmax():
-        one, data = (
+        config, data = (
             settings("quickstart", {**SHORT, **chosen}),
             leaf_data.load("digits5k"),
         )
         for engine in ("local", "cluster"):
             folder = str(tmp_path / engine)
             installed(
-                engine, functools.partial(loop.run, one, data, folder, title=None)
+                engine, functools.partial(loop.run, config, data, folder, title=None)
             )
     assert records(tmp_path / "cluster") == records(tmp_path / "local")
 
 
-def test_a_cluster_that_is_gone_is_one_line(certificates, assert_one_line, add):
+def test_a_cluster_that_has_ended_raises_one_line(certificates, assert_one_line, add):
     distributed = pytest.importorskip("distributed")
     from tff_pmc.cluster.connection import ClusterError
     from tff_pmc.cluster.options import ClusterOptions
@@ -334,10 +336,10 @@ def test_a_cluster_that_is_gone_is_one_line(certificates, assert_one_line, add):
         assert_one_line(ClusterError, lambda: add([1, 2]), "--cluster=tcp://")
 
 
-def test_a_worker_that_is_not_fit_is_named(
+def test_a_worker_with_another_environment_is_named(
     installed, cluster, dask_cluster, monkeypatch, assert_one_line, add
 ):
-    """One of other versions, or whose TensorFlow has begun with other threads."""
+    """Its versions differ, or its TensorFlow has started with other threads."""
     from tff_pmc.cluster import tasks
     from tff_pmc.cluster.connection import ClusterConnection
     from tff_pmc.cluster.options import ClusterSettingError
@@ -349,26 +351,26 @@ def test_a_worker_that_is_not_fit_is_named(
         lambda: ClusterConnection(other),
         *("the worker tls://127.0.0.1:", "another number of threads than 7"),
     )
-    terms = tasks.terms_of(dask_cluster.threads)
-    edited = f"{terms.tff_pmc[:-2]}x)"  # The same version, and other code.
-    for name, asked in (("tensorflow", "tensorflow 0.1"), ("tff_pmc", edited)):
-        wanted = terms._replace(**{name: asked})
-        monkeypatch.setattr(tasks, "terms_of", lambda _, wanted=wanted: wanted)
+    local = tasks.local_environment(dask_cluster.threads)
+    edited = f"{local.tff_pmc[:-2]}x)"  # The same version with other code.
+    for name, version in (("tensorflow", "tensorflow 0.1"), ("tff_pmc", edited)):
+        driver = local._replace(**{name: version})
+        monkeypatch.setattr(tasks, "local_environment", lambda _, driver=driver: driver)
         assert_one_line(
             ClusterSettingError,
             lambda: ClusterConnection(dask_cluster),
-            *("the worker tls://127.0.0.1:", f"has {terms.tensorflow}", asked),
+            *("the worker tls://127.0.0.1:", f"runs {local.tensorflow}", version),
         )
 
 
-def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
-    """The engine, its threads, and less than float32 in products."""
+def test_settings_that_change_numbers_are_recorded(installed, cluster, monkeypatch):
+    """The engine, its threads, and products with less than float32."""
     from tff_pmc.runtime import engine_versions
 
     monkeypatch.delenv("TF_SET_ONEDNN_FPMATH_MODE", raising=False)
-    threads = str(cluster.engine.connection.terms.threads)
-    found = installed("cluster", engine_versions)
-    assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
+    threads = str(cluster.engine.connection.environment.threads)
+    record = installed("cluster", engine_versions)
+    assert record == {"engine": "cluster", "spread": "clients", "threads": threads}
     assert installed("local", engine_versions)["engine"] == "local"
     monkeypatch.setenv("TF_SET_ONEDNN_FPMATH_MODE", "BF16")
     assert installed("local", engine_versions)["onednn_fpmath_mode"] == "BF16"
@@ -388,11 +390,11 @@ def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
         newer = {"device_name": "Other", "compute_capability": (9, 0)}
         details = {gpus[0]: {"device_name": "Big GPU", **each}, gpus[1]: newer}
         monkeypatch.setattr(tf.config.experimental, "get_device_details", details.get)
-        found = installed("local", engine_versions)
-        assert (found["gpu"], found["gpu_factors"]) == ("Big GPU", factors)
+        record = installed("local", engine_versions)
+        assert (record["gpu"], record["gpu_factors"]) == ("Big GPU", factors)
     details[gpus[0]] = {}
-    found = installed("local", engine_versions)
-    assert found["gpu"] == "/physical_device:GPU:0"
+    record = installed("local", engine_versions)
+    assert record["gpu"] == "/physical_device:GPU:0"
     visible.clear()  # As by `tf.config.set_visible_devices([], "GPU")`.
     assert "gpu" not in installed("local", engine_versions)
     visible += gpus

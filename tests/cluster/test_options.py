@@ -16,7 +16,7 @@ TCP, TLS = "tcp://127.0.0.1:8786", "tls://127.0.0.1:8786"
 
 @pytest.fixture
 def refused(assert_one_line):
-    """Checks that a call is refused in one line that has these parts."""
+    """Checks that a call raises one line that contains these parts."""
     return functools.partial(assert_one_line, ClusterSettingError)
 
 
@@ -31,17 +31,17 @@ def refused(assert_one_line):
         (TCP, {}, "--insecure_cluster"),
         ("tcp://192.0.2.1:1", {}, "--insecure_cluster"),
         (TCP, {"insecure": True}, None),
-        (TCP, {"insecure": True, "tls_key": "x"}, "--tls_key goes with"),
-        ("local", {"tls_cert": "x"}, "--tls_cert goes with"),
+        (TCP, {"insecure": True, "tls_key": "x"}, "--tls_key only applies to"),
+        ("local", {"tls_cert": "x"}, "--tls_cert only applies to"),
         ("local", {"workers": 3}, None),
-        (TCP, {"insecure": True, "workers": 3}, "--cluster_workers goes with"),
+        (TCP, {"insecure": True, "workers": 3}, "--cluster_workers only applies to"),
         (TLS, {"tls_ca_file": ""}, "--tls_ca_file= is not a file"),
         (TLS, {"tls_cert": "/none.pem"}, "--tls_cert=/none.pem is not a file"),
         (TLS, {"tls_key": "/"}, "--tls_key=/ is not a file"),
         (TLS, {}, None),
     ],
 )
-def test_what_is_checked_before_anything_is_started(
+def test_options_are_checked_before_anything_starts(
     refused, certificates, address, options, says
 ):
     if address == TLS:
@@ -56,10 +56,10 @@ def test_without_dask_one_line_says_how_to_install_it(monkeypatch, refused):
 
 
 @pytest.mark.parametrize("who", ["other", "cert", "key", "text", "tcp", "nobody"])
-def test_who_is_refused_by_dask_or_refuses_it(
+def test_tls_mismatches_raise_one_line(
     dask_cluster, certificates, refused, monkeypatch, tmp_path, who
 ):
-    """Another authority, another's certificate or key, no TLS, and nobody there."""
+    """Another authority, another certificate or key, no TLS, and no server."""
     from tff_pmc.cluster import connection
 
     monkeypatch.setattr(connection, "_CONNECT_SECONDS", 1)
@@ -80,16 +80,16 @@ def test_who_is_refused_by_dask_or_refuses_it(
     options = dataclasses.replace(dask_cluster, **changed)
     refused(
         lambda: connection.ClusterConnection(options),
-        f"--cluster={options.address}: no scheduler answers that is ours",
+        f"--cluster={options.address}: no compatible Dask scheduler answered",
         *(f"--{flag}={path}" for flag, path in options.files.items() if path),
     )
 
 
-@pytest.mark.parametrize(("given", "found"), [(None, 3), (2, 2)])
-def test_workers_are_as_many_as_dask_counts_or_as_given(
-    monkeypatch, refused, given, found
+@pytest.mark.parametrize(("workers", "expected"), [(None, 3), (2, 2)])
+def test_the_number_of_workers_is_dasks_count_or_the_option(
+    monkeypatch, refused, workers, expected
 ):
-    """And where they do not come one line says why that may be."""
+    """If they do not start, one line names possible causes."""
     distributed = pytest.importorskip("distributed")
     from tff_pmc.cluster import local_cluster
 
@@ -112,13 +112,17 @@ def test_workers_are_as_many_as_dask_counts_or_as_given(
     monkeypatch.setattr("dask.system.CPU_COUNT", 3)
     monkeypatch.setattr("distributed.system.MEMORY_LIMIT", 5)
     says = ("did not start", "/dev/shm", 'under `if __name__ == "__main__":`')
-    refused(lambda: local_cluster.start(given), *says)
-    assert (calls["scale"], calls["memory_limit"], calls["closed"]) == (found, 5, True)
+    refused(lambda: local_cluster.start(workers), *says)
+    assert (calls["scale"], calls["memory_limit"], calls["closed"]) == (
+        expected,
+        5,
+        True,
+    )
     assert (calls["host"], calls["protocol"]) == ("127.0.0.1", "tls://")
     assert calls["security"] is True
 
 
-def test_what_the_script_makes_is_of_one_user(tmp_path):
+def test_only_its_user_can_read_the_scripts_files(tmp_path):
     """Whatever the umask: who may write into the folder may put a key there."""
     script = ROOT / "docs/examples/cluster/certificates.sh"
     subprocess.run(
@@ -127,6 +131,6 @@ def test_what_the_script_makes_is_of_one_user(tmp_path):
         check=True,
         capture_output=True,
     )
-    made = [tmp_path / "tls", *(tmp_path / "tls").iterdir()]
-    assert {"ca.key", "ca.pem", "member.key", "member.pem"} <= {p.name for p in made}
-    assert [path for path in made if path.stat().st_mode & 0o077] == []
+    paths = [tmp_path / "tls", *(tmp_path / "tls").iterdir()]
+    assert {"ca.key", "ca.pem", "member.key", "member.pem"} <= {p.name for p in paths}
+    assert [path for path in paths if path.stat().st_mode & 0o077] == []

@@ -51,7 +51,7 @@ def client(dask_cluster):
 
 
 def kill_who_has_recorded_a_round(folder, number, killed, over):
-    """Hits the worker of a run that has a round behind it and another before it.
+    """Sends a signal to the worker of a run between its first and last round.
 
     Workers are looked up each time: one that was lost before has another process.
     """
@@ -96,10 +96,10 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
     client.wait_for_workers(2, timeout=600)  # One that is starting is not ended well.
 
 
-def test_seeds_are_spread_too(flags_of_cluster, tmp_path):
+def test_seeds_are_spread(flags_of_cluster, tmp_path):
     short = [*FLAGS[:-1], "--priority=DS", "--rounds=1", "--seeds=1,2"]
-    for name, more in (("serial", []), ("spread", flags_of_cluster)):
-        done = run(*short, *more, f"--output_dir={tmp_path / name}")
+    for name, engine_flags in (("serial", []), ("spread", flags_of_cluster)):
+        done = run(*short, *engine_flags, f"--output_dir={tmp_path / name}")
     assert "2/2" in done.stderr
     assert records(tmp_path / "serial") == records(tmp_path / "spread")
 
@@ -120,18 +120,20 @@ def test_clients_of_rounds_give_the_same_records(serial, flags_of_cluster, tmp_p
     assert len(said) == len(RUNS) and "cluster there, local here" in said[0]
 
 
-def test_folders_that_a_worker_does_not_share_are_refused(
+def test_folders_that_a_worker_does_not_share_raise(
     flags_of_cluster, client, tmp_path, monkeypatch
 ):
-    """A file system of its own is stood in for by a folder that it may not enter."""
+    """A folder without permission simulates a file system of the worker alone."""
     from tff_pmc.cluster import spread_runs
 
     folder = str(tmp_path)
-    path, wrong = spread_runs.leave_a_file(folder, "")
-    assert not wrong and spread_runs._comes(path, 0)
-    assert not spread_runs._comes(f"{path}er", 0)
-    assert "--data_dir" in spread_runs.leave_a_file(folder, str(tmp_path / "none"))[1]
-    assert "cannot be written" in spread_runs.leave_a_file(f"{path}/no", "")[1]
+    path, wrong = spread_runs.write_probe_file(folder, "")
+    assert not wrong and spread_runs._wait_for_file(path, 0)
+    assert not spread_runs._wait_for_file(f"{path}er", 0)
+    assert (
+        "--data_dir" in spread_runs.write_probe_file(folder, str(tmp_path / "none"))[1]
+    )
+    assert "cannot be written" in spread_runs.write_probe_file(f"{path}/no", "")[1]
 
     def hide(name):
         import tensorflow  # Whose import looks for folders.
@@ -165,8 +167,8 @@ def test_folders_that_a_worker_does_not_share_are_refused(
 
 
 @pytest.mark.slow
-def test_an_error_of_a_run_is_that_error(flags_of_cluster, tmp_path):
-    """A folder holds another run, which only its worker sees."""
+def test_an_error_of_a_run_is_raised_unchanged(flags_of_cluster, tmp_path):
+    """A folder contains another run, which only its worker sees."""
     folder = tmp_path / "out"
     arguments = [*FLAGS, "--rounds=1", f"--output_dir={folder}"]
     run(*arguments)
@@ -187,9 +189,11 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
         def exception(self):
             return InUseError("--output_dir=x is in use: another run writes into it")
 
-    found = spread_runs._lost(None, Failed(), None)
-    assert isinstance(found, LostRunError)
-    assert "x is in use" in str(found) and str(found).endswith(", and --resume")
+    lost_run_error = spread_runs._lost_run_error(None, Failed(), None)
+    assert isinstance(lost_run_error, LostRunError)
+    assert "x is in use" in str(lost_run_error) and str(lost_run_error).endswith(
+        "resume with --resume"
+    )
 
 
 def test_a_worker_of_another_version_that_comes_late_ends_the_command_in_one_line():
@@ -200,10 +204,10 @@ def test_a_worker_of_another_version_that_comes_late_ends_the_command_in_one_lin
         status = "error"
 
         def exception(self):
-            return tasks.TermsError("it has tensorflow 1")
+            return tasks.EnvironmentMismatchError("it has tensorflow 1")
 
     with pytest.raises(EngineError, match="a worker cannot be used: it has tensorfl"):
-        spread_runs._lost(None, Failed(), None)
+        spread_runs._lost_run_error(None, Failed(), None)
 
 
 def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
@@ -235,18 +239,16 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         read = driver(Settings())
         job = sweep.Job(Settings(), "out", files=read.origin.files)
         sent = to_bytes((content, driver))  # A call's own name, as `make_runs` has it.
-        found = spread_runs._data(sent, job)
-        assert found.origin.files == (("file", content),)
-    assert spread_runs._data(sent, job) is found  # It is read once.
+        data = spread_runs._load_data(sent, job)
+        assert data.origin.files == (("file", content),)
+    assert spread_runs._load_data(sent, job) is data  # It is read once.
     path.write_text("newer")
-    spread_runs._loaded.clear()
+    spread_runs._data_by_job.clear()
     with pytest.raises(DataError, match="a worker sees other files in"):
-        spread_runs._data(sent, job)
+        spread_runs._load_data(sent, job)
 
 
-def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
-    tmp_path, monkeypatch
-):
+def test_a_worker_imports_the_drivers_plugin_or_raises(tmp_path, monkeypatch):
     from tff_pmc.cluster import spread_runs
     from tff_pmc.cluster.options import ClusterSettingError
     from tff_pmc.record.plugin_files import plugin_sha256
@@ -262,19 +264,19 @@ def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     ):
         path.write_text("A = 1")
         importlib.import_module(name)  # The driver's.
-        spread_runs._import(name, plugin_sha256(name))
+        spread_runs._import_plugin(name, plugin_sha256(name))
         path.write_text("A = 2")
         with pytest.raises(ClusterSettingError, match="has imported another module"):
-            spread_runs._import(name, plugin_sha256(name))
+            spread_runs._import_plugin(name, plugin_sha256(name))
         path.write_text("A = 1")
-        spread_runs._import(name, plugin_sha256(name))
+        spread_runs._import_plugin(name, plugin_sha256(name))
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_worker_that_sees_another_store_is_refused(
+def test_a_worker_that_sees_another_store_raises(
     flags_of_cluster, tmp_path, monkeypatch, late
 ):
-    """It is written anew when the driver has opened it; `late`, when all were asked."""
+    """It is replaced after the driver opened it; `late`, after workers were checked."""
     import leaf_data
     from tff_pmc.cluster.connection import ClusterConnection
 

@@ -156,6 +156,21 @@ def test_the_modules_of_the_package_are_imported_when_it_is_first_looked_into(pa
     assert "green" not in toy_colors.COLORS
 
 
+def test_the_packages_are_imported_one_after_another(package):
+    """The colors of the second package come last, whatever their names."""
+    import toy_colors
+
+    dark = package / "dark"
+    dark.mkdir()
+    (dark / "__init__.py").write_text("")
+    (dark / "black.py").write_text(
+        "from toy_colors import COLORS\nCOLORS.register('black', 0)\n"
+    )
+    both = Registry("color", "toy_colors", "toy_colors.dark")
+    toy_colors.COLORS = both  # The one that the modules register at.
+    assert [*both] == ["blue", "yellow", "black"]
+
+
 def test_a_module_that_cannot_be_imported_is_not_passed_over(package):
     broken = package / "broken.py"
     broken.write_text("import there_is_no_such_module\n")

@@ -354,7 +354,7 @@ def test_a_run_ends_when_all_targets_are_reached(tmp_path):
     options = ["--rounds=6", "--targets=1", "--until=targets", "--reach=at_least"]
     assert run_experiments.main([*RUN, *options, f"--output_dir={place}"]) == 0
     results = read_results(str(place))
-    from tff_pmc.reports.rounds_to_target import rounds_to_target
+    from tff_pmc.reports.statistics.rounds_to_target import rounds_to_target
 
     reached = rounds_to_target(results, [1])["rounds"]
     assert len(results.rounds) == reached.max() < 6

@@ -48,7 +48,7 @@ def keras_model():
 
 
 def train_in_keras(examples, initial):
-    """Each client's trained Keras weights, from the same initial ones."""
+    """Returns each client's weights after training in Keras, from the same weights."""
     import tensorflow as tf
 
     trained = []
@@ -63,8 +63,8 @@ def train_in_keras(examples, initial):
     return trained
 
 
-def one_round(model, examples, **more):
-    """A packed round of all clients with the ordering CB, DS, IS."""
+def one_round(model, examples, **options):
+    """Runs a packed round of all clients with the ordering CB, DS, IS."""
     import tensorflow_federated as tff
 
     process = tff_pmc.processes.build_prioritized_fed_avg(
@@ -74,7 +74,7 @@ def one_round(model, examples, **more):
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
         local_epochs=EPOCHS,
         report_cohort=examples.num_clients,
-        **more,
+        **options,
     )
     packs = tff_pmc.pack(
         examples, range(examples.num_clients), example_attributes=("sharp",)
@@ -97,15 +97,17 @@ def mean(p, trained, place):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
-def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert_close):
-    """Kernels and biases; and what the server makes of the batch normalization."""
+def test_the_published_codes_cnn_trains_as_in_keras(
+    runtime, faces, batch_norm, assert_close
+):
+    """Kernels, biases, and the batch normalization at the server agree."""
     model = models.celeba_reference_cnn(seed=2, batch_norm=batch_norm, dropout=0.0)
     assert keras_model().count_params() == 16_837_057
     w = list(model.initial_weights[0])
     ones, zeros = np.ones(1024, np.float32), np.zeros(1024, np.float32)
     initial = [*w[:6], ones, zeros, zeros, ones, *w[6:8]]
     trained = train_in_keras(faces, initial)
-    found, metrics = one_round(model, faces)
+    weights, metrics = one_round(model, faces)
     measured = np.asarray(metrics["client_work"]["train"]["criteria_by_client"])
     np.testing.assert_allclose(measured, np.transpose([[5, 4, 6], CB, IS]), rtol=1e-6)
     p = weights_by_hand()
@@ -113,15 +115,15 @@ def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert
     if batch_norm == "aggregated":
         expected += [mean(p, trained, i) for i in (6, 7)]
         statistics = [mean(p, trained, i) for i in (8, 9)]
-        assert_close(found.non_trainable, statistics)
+        assert_close(weights.non_trainable, statistics)
     else:
-        assert len(found.non_trainable) == 0
+        assert len(weights.non_trainable) == 0
     # Initial biases are zero, so what is compared is what training made of them.
-    assert_close(found.trainable, expected)
+    assert_close(weights.trainable, expected)
 
 
 @pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
-def test_the_published_codes_cnn_predicts_as_keras(faces, batch_norm):
+def test_the_published_codes_cnn_predicts_as_in_keras(faces, batch_norm):
     model = models.celeba_reference_cnn(seed=3, batch_norm=batch_norm)
     generator = np.random.default_rng(0)
     w = [np.asarray(v) for v in model.initial_weights[0][:8]]
@@ -136,8 +138,8 @@ def test_the_published_codes_cnn_predicts_as_keras(faces, batch_norm):
     if batch_norm == "aggregated":
         weights = ((*w, *norm[:2]), tuple(norm[2:]))
     scores = np.asarray(model.predict_on_batch(weights, faces.x, False), float)
-    found = np.exp(scores[:, 1]) / np.exp(scores).sum(1)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    probabilities = np.exp(scores[:, 1]) / np.exp(scores).sum(1)
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-4)
 
 
 def test_dropout_is_a_function_of_the_seed(faces):

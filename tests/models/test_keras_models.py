@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tff_pmc._lazy import tf, tff
-from tff_pmc.models.trained_model import in_order_of_model, save_model
-from tff_pmc.models.weights_file import with_weights
+from tff_pmc.models.model_folder import order_arrays, save_model
+from tff_pmc.models.weights_file import with_initial_weights
 
 INPUTS = 3
 
@@ -128,10 +128,10 @@ COPIED = {
 
 
 @pytest.mark.parametrize("kind", COPIED)
-def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
-    """As docs/start.md has it, whatever is frozen."""
+def test_saved_weights_have_the_order_of_set_weights(kind, tmp_path):
+    """As docs/start.md describes, for any frozen layers."""
     from tff_pmc.models.tff_types.keras_models import as_functional
-    from tff_pmc.models.tff_types.packed_model import output_on
+    from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
 
     keras_model = COPIED[kind]()
     x = np.random.default_rng(0).normal(size=(5, INPUTS)).astype(np.float32)
@@ -142,7 +142,9 @@ def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
         for w in keras_model.weights
     ]
     model = as_functional(model_fn_of(keras_model))
-    np.testing.assert_allclose(output_on(model, x)[0], scores, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        evaluate_initial_model(model, x)[0], scores, rtol=1e-5, atol=1e-6
+    )
     # A step of training: what is not frozen moves.
     trainable, others = model.initial_weights
     trained = tuple(w + np.float32(0.5) for w in trainable)
@@ -154,16 +156,16 @@ def test_saved_weights_are_those_of_set_weights(kind, tmp_path):
     another.set_weights(list(arrays.values()))
     for now, earlier, is_frozen in zip(another.get_weights(), before, frozen):
         np.testing.assert_array_equal(now, earlier if is_frozen else earlier + 0.5)
-    served = with_weights(model, [*trained, *others])
-    (expected,) = output_on(served, x)
+    served = with_initial_weights(model, [*trained, *others])
+    (expected,) = evaluate_initial_model(served, x)
     saved = tf.saved_model.load(str(tmp_path / "saved_model"))
-    found = saved.signatures["serving_default"](x=tf.constant(x))["scores"]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    outputs = saved.signatures["serving_default"](x=tf.constant(x))["scores"]
+    np.testing.assert_allclose(outputs, expected, rtol=1e-5, atol=1e-6)
     by_position = {f"arr_{n}": array for n, array in enumerate(arrays.values())}
     by_name = dict(sorted(arrays.items()))
     for named in (arrays, by_position, by_name):
         for array, value in zip(
-            in_order_of_model(model, named), [*trained, *others], strict=True
+            order_arrays(model, named), [*trained, *others], strict=True
         ):
             np.testing.assert_array_equal(array, value)
 
@@ -177,7 +179,7 @@ REFUSED = {
         lambda: nested([layers().LayerNormalization(gamma_constraint="max_norm")]),
         ("gamma has a constraint",),
     ),
-    "all frozen": (lambda: freeze(sequential(dense(2)), 0), ("no weight to train",)),
+    "all frozen": (lambda: freeze(sequential(dense(2)), 0), ("no trainable weight",)),
     "batch normalization": (
         lambda: sequential(dense(3), layers().BatchNormalization()),
         ("training changes batch_normalization", "moving_mean", "trainable=False"),
@@ -214,7 +216,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_cannot_act_is_refused_in_one_line(kind, assert_one_line):
+def test_parts_without_effect_raise_one_line(kind, assert_one_line):
     from tff_pmc.models.tff_types.keras_models import as_functional
 
     make, words = REFUSED[kind]
@@ -222,7 +224,7 @@ def test_what_cannot_act_is_refused_in_one_line(kind, assert_one_line):
     assert_one_line(ValueError, lambda: as_functional(model_fn_of(keras_model)), *words)
 
 
-def test_what_tffs_functional_models_drop_is_refused(assert_one_line):
+def test_parts_that_tffs_functional_models_drop_raise(assert_one_line):
     from tff_pmc.models.tff_types.keras_checks import check_model
 
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -284,7 +286,7 @@ def keras_with(reduction, **options):
 
 
 def several(reduction):
-    """Two outputs, of which the second's loss is reduced so."""
+    """Returns a model of two outputs; the second's loss has this reduction."""
     x = tf.keras.Input((INPUTS,))
     keras_model = tf.keras.Model(x, [dense(1)(x), dense(1)(x)])
     losses = [
@@ -320,7 +322,7 @@ NO_MEANS = {
 
 
 def test_a_loss_is_a_mean_over_the_batch(assert_one_line):
-    """Of two equal examples it is that of one."""
+    """The loss of two equal examples is that of one."""
     from tff_pmc.models.tff_types.keras_checks import check_model
 
     for make in MEANS.values():
@@ -331,7 +333,7 @@ def test_a_loss_is_a_mean_over_the_batch(assert_one_line):
 
 
 def saturated():
-    """Its probabilities are 0 and 1, where a loss of logits differs."""
+    """Its probabilities are 0 and 1, for which a loss of logits differs."""
     kernel = tf.keras.initializers.Constant(np.eye(INPUTS) * 100)
     return sequential(
         layers().Dense(INPUTS, kernel_initializer=kernel, activation="softmax")
@@ -339,7 +341,7 @@ def saturated():
 
 
 def masked():
-    """Two of a batch's examples are zeros, which its mask leaves out."""
+    """Two of a batch's examples are zeros, which its mask excludes."""
     return tf.keras.Sequential(
         [layers().Input((INPUTS, 1)), layers().Masking(), dense(INPUTS)]
     )

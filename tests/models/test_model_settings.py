@@ -16,8 +16,8 @@ def test_settings_build_what_the_function_builds(name):
     options = {"conv_activation": "none", "initializer": "glorot_normal"}
     settings = models.MODELS[name].of_flags({"model_seed": 3, **options})
     model, function = settings.build(), getattr(models, name)
-    same = function(seed=3, **options)
-    for a, b in zip(model.initial_weights[0], same.initial_weights[0]):
+    expected = function(seed=3, **options)
+    for a, b in zip(model.initial_weights[0], expected.initial_weights[0]):
         np.testing.assert_array_equal(a, b)
     assert tuple(model.input_spec[0].shape)[1:] == settings.element_shape
     # The help says what it is in the words of its function.
@@ -33,9 +33,9 @@ def test_every_model_is_registered():
     assert (published.pooled_dropout, published.dense_dropout) == (0.25, 0.5)
 
 
-def test_a_model_must_say_how_it_is_built():
+def test_a_model_must_define_how_it_is_built():
     class Bare(models.ModelSettings):
         """A CNN of nothing."""
 
-    with pytest.raises(TypeError, match="Bare has no `function` and no `build`"):
+    with pytest.raises(TypeError, match="Bare has neither a `function` nor a `build`"):
         Bare().build()

@@ -43,7 +43,7 @@ def keras_model(name, activation):
 
 
 def with_biases(model):
-    """The initial weights with biases that are not zero, so that they count."""
+    """Returns the initial weights with nonzero biases, so that they matter."""
     generator = np.random.default_rng(8)
     return tuple(
         generator.normal(0, 0.1, w.shape).astype(np.float32) if w.ndim == 1 else w
@@ -53,7 +53,7 @@ def with_biases(model):
 
 @pytest.mark.parametrize("activation", ["relu", "none"])
 @pytest.mark.parametrize("name", list(NETWORKS))
-def test_it_predicts_as_keras_own(name, activation):
+def test_it_predicts_as_keras(name, activation):
     settings = models.MODELS[name](seed=2, conv_activation=activation)
     keras = keras_model(name, None if activation == "none" else activation)
     model = settings.build()
@@ -65,10 +65,10 @@ def test_it_predicts_as_keras_own(name, activation):
     keras.set_weights(weights)
     # Keras's images have a channel also where they are gray.
     expected = keras(x.reshape(-1, *keras.input_shape[1:]), training=False)
-    found = model.predict_on_batch((weights, ()), x, False)
+    scores = model.predict_on_batch((weights, ()), x, False)
     if name == "celeba_cnn":  # A logit z is the two scores (0, z).
         expected = np.concatenate([np.zeros_like(expected), expected], axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
     assert np.ptp(np.asarray(expected), axis=1).min() > 0.01
 
 
@@ -88,7 +88,7 @@ def test_the_loss_is_the_mean_of_the_examples_losses():
 
 
 @pytest.mark.parametrize("initializer", ["glorot_uniform", "glorot_normal"])
-def test_initial_kernels_are_kerass(initializer):
+def test_initial_kernels_have_the_distribution_of_keras(initializer):
     """The same distribution as Keras's initializer: spread and bounds; by the seed."""
     import tensorflow as tf
 
@@ -99,8 +99,10 @@ def test_initial_kernels_are_kerass(initializer):
         theirs = tf.keras.initializers.get(initializer)(kernel.shape).numpy()
         assert kernel.std() == pytest.approx(theirs.std(), rel=0.02)
         assert np.abs(kernel).max() == pytest.approx(np.abs(theirs).max(), rel=0.02)
-    for first, same, other in zip(kernels(1)[::2], kernels(1)[::2], kernels(2)[::2]):
-        np.testing.assert_array_equal(first, same)
+    for first, repeated, other in zip(
+        kernels(1)[::2], kernels(1)[::2], kernels(2)[::2]
+    ):
+        np.testing.assert_array_equal(first, repeated)
         assert (first != other).any()
 
 
@@ -108,7 +110,7 @@ def test_initial_kernels_are_kerass(initializer):
 
 
 def scores(name, ones, seed=1, **dropouts):
-    """The scores in training, with the weights of one layer all 1."""
+    """Returns the scores in training, with all weights of one layer 1."""
     images = np.random.default_rng(4).integers(0, 256, (200, 28, 28), dtype=np.uint8)
     model = getattr(models, name)(**dropouts)
     weights = list(model.initial_weights[0])
@@ -128,7 +130,7 @@ def scores(name, ones, seed=1, **dropouts):
         ("keras_mnist_cnn", "dense_dropout", {"pooled_dropout": 0.0}, 6),
     ],
 )
-def test_dropout_is_at_its_place(name, dropout, others, ones):
+def test_dropout_is_before_its_layer(name, dropout, others, ones):
     """With a layer's weights all 1 a unit is the sum of its inputs.
 
     What is kept grows, so that the mean stays; the seed decides what is kept.
@@ -145,20 +147,20 @@ def test_dropout_is_at_its_place(name, dropout, others, ones):
     assert np.std(score(0.9) / whole) > 2 * np.std(half / whole)
     build = getattr(models, name)
     model = build(**{dropout: 0.1}, **others)
-    with pytest.raises(ValueError, match=f"{name} trains.*only packed clients do"):
+    with pytest.raises(ValueError, match=f"{name} trains.*only packed clients support"):
         model.predict_on_batch(model.initial_weights, np.zeros((1, 28, 28)), True)
     for share in (-0.1, 1.0):
         with pytest.raises(ValueError, match=rf"{dropout} must be in \[0, 1\), got"):
             build(**{dropout: share})
 
 
-def test_two_places_drop_by_seeds_of_their_own():
+def test_two_dropouts_use_different_seeds():
     """Both with half of the units: their scores are not one drop's twice."""
     halves = {"pooled_dropout": 0.5, "dense_dropout": 0.5}
-    both = scores("keras_mnist_cnn", 6, **halves)
+    both_scores = scores("keras_mnist_cnn", 6, **halves)
     for none in halves:
         alone = scores("keras_mnist_cnn", 6, **{**halves, none: 0.0})
-        assert np.abs(both - alone).max() > 1e-3
+        assert np.abs(both_scores - alone).max() > 1e-3
 
 
 @pytest.mark.parametrize(
@@ -173,6 +175,6 @@ def test_two_places_drop_by_seeds_of_their_own():
         ("celeba_reference_cnn", {"dropout": 1.0}, r"dropout must be in \[0, 1\), got"),
     ],
 )
-def test_unknown_variants_are_refused(name, options, message):
+def test_unknown_variants_raise(name, options, message):
     with pytest.raises(ValueError, match=message):
         getattr(models, name)(**options)

@@ -6,10 +6,10 @@ import pytest
 from tff_pmc import models
 
 
-def test_tffs_own_learner_takes_it(
+def test_tffs_learner_trains_it(
     runtime, tf, tff, toy_examples, toy_model, toy_packed_model
 ):
-    """Two rounds of TFF's own federated averaging, with it and with TFF's class."""
+    """Two rounds of TFF's federated averaging, with it and with TFF's class."""
     parts = [toy_examples.client(k) for k in (0, 2, 3)]
     data = [
         tf.data.Dataset.from_tensor_slices((part["x"], part["y"])).batch(2)
@@ -23,12 +23,12 @@ def test_tffs_own_learner_takes_it(
         state = process.next(process.initialize(), data).state
         state = process.next(state, data).state
         models_.append(process.get_model_weights(state).trainable)
-    for found, expected, first in zip(*models_, toy_model.initial_weights[0]):
-        np.testing.assert_array_equal(found, expected)
-        assert np.abs(found - first).max() > 1e-3
+    for actual, expected, first in zip(*models_, toy_model.initial_weights[0]):
+        np.testing.assert_array_equal(actual, expected)
+        assert np.abs(actual - first).max() > 1e-3
 
 
-def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
+def test_a_functional_model_becomes_one_without_hooks(tf, toy_model, toy_examples):
     packed = models.PackedModel.of(toy_model)
     assert models.PackedModel.of(packed) is packed
     assert not packed.has_example_losses and not packed.has_own_training
@@ -43,10 +43,10 @@ def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
         packed.example_losses(output, toy_examples.y)
 
 
-def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
-    """Also where a function makes a functional model; all else is refused by name."""
+def test_a_model_fn_of_keras_becomes_functional(tf, tff, assert_one_line):
+    """A function may also return a functional model; others raise an error."""
     from tff_pmc.models.tff_types.keras_models import as_functional
-    from tff_pmc.models.tff_types.packed_model import output_on
+    from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
     from tff_pmc.processes.evaluation import num_scores
 
     layers = tf.keras.layers
@@ -56,12 +56,14 @@ def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
     by_name = dict(zip("xy", spec))
     x, y = np.arange(8, dtype=np.float32).reshape(2, 2, 2), np.array([0, 2], np.int32)
     scores = inner(x).numpy()
-    for given in (spec, by_name):
+    for input_spec in (spec, by_name):
         model = as_functional(
-            lambda spec=given: tff.learning.models.from_keras_model(inner, loss, spec)
+            lambda spec=input_spec: tff.learning.models.from_keras_model(
+                inner, loss, spec
+            )
         )
-        found, mean = output_on(model, x, y)
-        np.testing.assert_allclose(found, scores, rtol=1e-6)
+        output, mean = evaluate_initial_model(model, x, y)
+        np.testing.assert_allclose(output, scores, rtol=1e-6)
         logs = np.log(np.exp(scores).sum(1)) - scores[np.arange(2), y]
         np.testing.assert_allclose(mean, logs.mean(), rtol=1e-5)
         assert num_scores(as_functional(lambda: model)) == 3  # noqa: B023

@@ -1,11 +1,11 @@
-"""The weights that a model begins with, from a file."""
+"""The initial weights of a model from a file."""
 
 import numpy as np
 import pytest
 
 from leaf_data.errors import DataError
 from leaf_data.formats.data_files import sha256
-from tff_pmc.models.weights_file import with_weights_of
+from tff_pmc.models.weights_file import load_initial_weights
 
 MODEL = [np.zeros((2, 3), np.float32), np.zeros(3, np.float32)]
 A, B = np.arange(6.0).reshape(2, 3), np.arange(3.0)
@@ -22,7 +22,7 @@ class Model:
 
 def read_like(path, arrays):
     model = Model(arrays)
-    trainable, others = with_weights_of(model, path, sha256(path)).initial_weights
+    trainable, others = load_initial_weights(model, path, sha256(path)).initial_weights
     assert (len(trainable), len(others)) == (len(arrays) - 1, 1)
     assert model.initial_weights[0] is not trainable
     return [*trainable, *others]
@@ -30,7 +30,7 @@ def read_like(path, arrays):
 
 @pytest.fixture
 def saved(tmp_path):
-    """Writes arrays as `np.savez` does, by the names given or its own."""
+    """Writes arrays with `np.savez`, under these names or its default ones."""
 
     def write(*arrays, **named):
         path = str(tmp_path / "w.npz")
@@ -49,23 +49,29 @@ def test_arrays_are_in_the_order_of_the_file(saved):
 
 def test_a_model_may_have_many_arrays(saved):
     many = [np.full(1, n, np.float32) for n in range(150)]
-    found = read_like(saved(*many), [np.zeros(1, np.float32)] * 150)
-    assert [int(array[0]) for array in found] == [*range(150)]
+    arrays = read_like(saved(*many), [np.zeros(1, np.float32)] * 150)
+    assert [int(array[0]) for array in arrays] == [*range(150)]
 
 
 @pytest.mark.parametrize(
     ("arrays", "says"),
     [
-        ([A], "has 1 arrays, and the model 2"),
-        ([A, B, B], "has 3 arrays, and the model 2"),
-        ([B, A], r"'arr_0' is float64 \(3,\), and the model has float32 \(2, 3\)"),
-        ([A, np.arange(3)], r"'arr_1' is int64 \(3,\), and the model has float32"),
+        ([A], "has 1 arrays, but the model 2"),
+        ([A, B, B], "has 3 arrays, but the model 2"),
+        (
+            [B, A],
+            r"'arr_0' is float64 \(3,\), .* weight there is float32 \(2, 3\)",
+        ),
+        (
+            [A, np.arange(3)],
+            r"'arr_1' is int64 \(3,\), but the model's weight there is float32",
+        ),
         ([A, B * np.nan], "'arr_1' has values that are not finite as float32"),
         ([A, B * 1e39], "'arr_1' has values that are not finite as float32"),
         ([A, np.array([None])], r"w.npz: cannot be read \(Object arrays"),
     ],
 )
-def test_arrays_unlike_the_models_are_named(saved, arrays, says):
+def test_arrays_that_do_not_match_are_named(saved, arrays, says):
     path = saved(*arrays)
     with pytest.raises(DataError, match=says) as error:
         read_like(path, MODEL)
@@ -73,7 +79,7 @@ def test_arrays_unlike_the_models_are_named(saved, arrays, says):
 
 
 @pytest.mark.parametrize("content", [b"", b"PK no archive", None])
-def test_what_is_no_file_of_arrays_is_named(tmp_path, content):
+def test_a_file_that_is_not_of_arrays_is_named(tmp_path, content):
     path = tmp_path / "w.npz"
     if content is not None:
         path.write_bytes(content)
@@ -83,4 +89,4 @@ def test_what_is_no_file_of_arrays_is_named(tmp_path, content):
 
 def test_a_file_that_has_changed_is_named(saved):
     with pytest.raises(DataError, match="w.npz has changed since the run was set up"):
-        with_weights_of(Model(MODEL), saved(A, B), "9f")
+        load_initial_weights(Model(MODEL), saved(A, B), "9f")

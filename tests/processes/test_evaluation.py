@@ -86,7 +86,7 @@ def test_a_model_of_one_score_has_no_accuracy(toy_model, first, assert_one_line)
     build = tff_pmc.build_federated_evaluation
     predict = tff_pmc.processes.build_federated_prediction
     for call in (lambda: build(single), lambda: predict(single, 9)):
-        assert_one_line(ValueError, call, "has to give a score for each class, not (1,")
+        assert_one_line(ValueError, call, "must have a score for each class")
 
 
 @pytest.mark.parametrize("several", ["[None, 7]", "[None, 1]", "a pair"])

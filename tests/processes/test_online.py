@@ -304,6 +304,8 @@ def test_a_state_takes_another_model_as_tffs_processes_do(
     output = process.next(state, tff_pmc.pack(toy_examples, [2]), [])
     found = process.get_model_weights(output.state).trainable
     assert_equal(found, trained_alone(toy_model, toy_examples, 2, model), 1e-6)
-    with pytest.raises(TypeError, match=r"trainable.1 is no float32\[3\]: its shape"):
+    with pytest.raises(
+        TypeError, match=r"trainable.1 is not of type float32\[3\]: its shape"
+    ):
         given = tff.learning.models.ModelWeights([model[0], model[1][:2]], [])
         process.set_model_weights(state, given)

@@ -17,7 +17,7 @@ CASES = {
     "cluster of clients": (("cluster.py", "--small", "--turns=1"), "on the wire"),
     "cluster of a store": (
         ("cluster.py", "--small", "--turns=1", "--store"),
-        "on the wire",
+        "MB per round: measured",
     ),
     "cluster of runs": (
         ("cluster.py", "--small", "--turns=1", "--spread=runs"),

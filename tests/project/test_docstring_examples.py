@@ -58,7 +58,7 @@ def test_examples_of_training_run(tf, tff):
     from tff_pmc import models, processes
     from tff_pmc.aggregation import baseline_parts
     from tff_pmc.criteria.server_criteria import server_metric
-    from tff_pmc.reports.accuracy_plot import accuracy_plot
+    from tff_pmc.reports.figures.accuracy_plot import accuracy_plot
 
     data = leaf_data.load("digits5k")
     x, y = data.test_examples.x[:20], data.test_examples.y[:20]

@@ -72,7 +72,7 @@ def test_the_wheel_has_what_the_checkout_has(wheel):
         assert found[0] == found[1] and len(found[0]) > 10
     for folder in ("tff_pmc", "leaf_data", "declared_settings"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix == ".py":
+            if path.suffix in (".py", ".pyi"):
                 assert (wheel / path.relative_to(ROOT)).is_file(), path
         assert (wheel / folder / "py.typed").is_file()
 
@@ -98,7 +98,7 @@ def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
 ):
     code = (
         "from tff_pmc import project_files\n"
-        "from tff_pmc.reports.papers import published\n"
+        "from tff_pmc.reports.statistics import published\n"
         "print(project_files.folder('experiments'))\n"
         "print(published.FOLDER, len(published.table('pmc_table4')))"
     )

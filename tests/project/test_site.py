@@ -184,7 +184,7 @@ def test_what_documents_and_notebooks_import_is_in_the_reference():
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             used.update(imported("".join(cell["source"])))
-    assert ("tff_pmc.reports.accuracy_plot", "accuracy_plot") in used
+    assert ("tff_pmc.reports.figures.accuracy_plot", "accuracy_plot") in used
     lacking = {
         (module, name)
         for module, name in used

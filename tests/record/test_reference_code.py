@@ -13,7 +13,7 @@ import leaf_data
 from tff_pmc.record import reference_code
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.reports.statistics.rounds_to_target import rounds_to_target
 
 
 def counts(results, label):

@@ -136,7 +136,7 @@ def test_what_cannot_be_resumed_is_left_as_it_is(begun, damage, says, assert_one
 
 
 @pytest.mark.parametrize(
-    ("ends", "recorded", "rounds", "finished"),
+    ("ends", "recorded", "rounds", "is_complete"),
     [
         (KeyboardInterrupt, 2, 3, False),
         (None, 3, 3, True),
@@ -146,7 +146,7 @@ def test_what_cannot_be_resumed_is_left_as_it_is(begun, damage, says, assert_one
     ],
 )
 def test_a_finished_run_stays_as_it_is(
-    begun, record_of, ends, recorded, rounds, finished
+    begun, record_of, ends, recorded, rounds, is_complete
 ):
     folder = take(begun)
     with folder:
@@ -155,7 +155,7 @@ def test_a_finished_run_stays_as_it_is(
         folder.__exit__(ends, None, None)
     before = contents(begun)
     with take(begun, rounds=rounds) as again:
-        assert again.finished == finished
+        assert again.is_complete == is_complete
     assert contents(begun) == before
 
 

@@ -13,7 +13,7 @@ from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import read_results
 from tff_pmc.record.tables import NUMBER, TABLES, Column
-from tff_pmc.reports import derived
+from tff_pmc.reports.statistics import derived
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "extend" / "largest_weight.py"

@@ -10,14 +10,15 @@ import pytest
 from papers.claim_runs import kept, read_once, reproduced, run
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import claims_page, paired
-from tff_pmc.reports.papers import catalog, evidence, published
+from tff_pmc.reports import claims_page
+from tff_pmc.reports.papers import catalog, evidence
 from tff_pmc.reports.papers.catalog import Claim, Headline, claims
 from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70_AND_80
 from tff_pmc.reports.papers.comparisons import round_of_half, rounds_saved
 from tff_pmc.reports.papers.evidence import command
 from tff_pmc.reports.papers.judging import Difference, Differences
+from tff_pmc.reports.statistics import paired, published
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOW = (

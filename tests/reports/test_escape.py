@@ -8,7 +8,8 @@ from folders import write_ours
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import escape, output, pages, styles
+from tff_pmc.reports import Report, escape, output, pages
+from tff_pmc.reports.figures import styles
 
 RED = "\x1b[31mred"
 
@@ -35,7 +36,7 @@ def test_a_page_keeps_its_lines_and_its_cells(tmp_path):
     grid = [["name", "n"], ["=1|cmd _x_", "2"], [RED + "\nx", "3"]]
     lines = pages.markdown_table(grid).splitlines()
     assert lines[2:] == [r"| =1\|cmd _x_ | 2 |", r"| \x1b[31mred x | 3 |"]
-    made = pages.report("page", RED, [RED], {"part": grid}, pd.DataFrame())
+    made = Report.from_grids("page", RED, [RED], {"part": grid}, pd.DataFrame())
     output.write(made, str(tmp_path))
     assert "\x1b" not in (tmp_path / "page.md").read_text()
 

@@ -51,7 +51,7 @@ def alive(pid):
 
 @pytest.fixture(scope="session")
 def start():
-    """Starts a process that runs code; it has `add`, `slow` and `report`."""
+    """Starts a process that runs code, which can use `add`, `slow` and `report`."""
 
     def begin(body, **options):
         return subprocess.Popen(
@@ -67,7 +67,7 @@ def start():
 
 @pytest.fixture(scope="session")
 def read_report():
-    """Host pid, worker pid and folder, as the child printed them."""
+    """Returns host pid, worker pid and folder, which the child printed."""
 
     def read(process):
         for line in process.stdout:
@@ -81,7 +81,7 @@ def read_report():
 
 @pytest.fixture(scope="session")
 def assert_nothing_left():
-    """Checks that host, worker and folder are gone soon."""
+    """Checks that host, worker and folder disappear soon."""
 
     def check(host, worker, folder):
         deadline = time.monotonic() + 60

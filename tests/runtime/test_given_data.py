@@ -15,7 +15,7 @@ FIRST = r"^client_data\[0\] "
 
 @pytest.fixture(scope="module")
 def processes(worker, toy_model):
-    """On TFF's worker, where the messages would be TFF's own."""
+    """On TFF's worker, whose messages would otherwise be TFF's."""
 
     def build(packed):
         return tff_pmc.build_prioritized_fed_avg(
@@ -36,7 +36,7 @@ def dataset(toy_examples):
 
 @pytest.fixture(scope="module")
 def refused(processes):
-    """Checks that a round is refused in one short line that matches."""
+    """Checks that a round raises one short line that matches."""
     from tff_pmc.runtime import WrongDataError
 
     def check(form, data, match, state=None):
@@ -54,28 +54,28 @@ REFUSED = {
     "arrays are no packs": (
         "packs",
         lambda examples, _: [examples.client(k)["x"] for k in range(2)],
-        FIRST + r"must be a tf.data.Dataset .* is a ndarray; tff_pmc.pack ",
+        FIRST + r"must be a tf.data.Dataset .*; got ndarray; tff_pmc.pack ",
     ),
     "nor is a batch": (
         "packs",
         lambda _, dataset: [dataset.batch(2)],
-        FIRST + f"is a dataset of {BATCH}, and must be one of {PACK}; tff_pmc.pack ",
+        FIRST + f"is a dataset of {BATCH}; it must be one of {PACK}; tff_pmc.pack ",
     ),
     "a pack is no batch": (
         "batches",
         lambda examples, _: tff_pmc.pack(examples, [0, 1]),
-        FIRST + f"is a dataset of {PACK}, and must be one of {BATCH}; packs are for .* "
+        FIRST + f"is a dataset of {PACK}; it must be one of {BATCH}; packs are for .* "
         "a functional model",
     ),
     "floats of another shape": (
         "batches",
         lambda _, dataset: [dataset.batch(2).map(lambda x, y: (x[:, :2] / 255, y))],
-        r"of <float(32|64)\[\?,2,4\],int32\[\?\]>, and must",
+        r"of <float(32|64)\[\?,2,4\],int32\[\?\]>; it must",
     ),
     "another structure": (
         "batches",
         lambda _, dataset: [dataset.batch(2).map(lambda x, y: {"pixels": x})],
-        r"of <pixels=uint8\[\?,4,4\]>, and must",
+        r"of <pixels=uint8\[\?,4,4\]>; it must",
     ),
     "one client is a list of one": (
         "batches",
@@ -86,11 +86,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("form", "data", "match"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(refused, toy_examples, dataset, form, data, match):
+def test_data_of_the_wrong_kind_raises(
+    refused, toy_examples, dataset, form, data, match
+):
     refused(form, data(toy_examples, dataset), match)
 
 
-def test_the_last_clients_data_is_looked_at_first(refused, dataset):
+def test_all_clients_data_is_checked_before_training(refused, dataset):
     """Before the first client trains: its data is never read."""
     read = []
     watched = dataset.batch(2).map(
@@ -106,18 +108,18 @@ def test_the_last_clients_data_is_looked_at_first(refused, dataset):
     assert not read
 
 
-def test_what_a_round_gives_is_no_state(processes, refused, dataset):
+def test_a_rounds_output_is_not_a_state(processes, refused, dataset):
     process, data = processes["batches"], [dataset.batch(2)]
     refused(
         "batches",
         data,
-        "^state must have the members global_model_weights, .*; it has 2; "
-        "a round gives two values: state, metrics =",
+        "^state must have the members global_model_weights, .*; it has 2 members; "
+        "a round returns two values: state, metrics =",
         state=process.next(process.initialize(), data),
     )
 
 
-def test_what_fits_is_taken(processes, dataset, toy_examples):
+def test_matching_data_is_accepted(processes, dataset, toy_examples):
     packed, of_batches = processes.values()
     packs = tff_pmc.pack(toy_examples, [0, 1])
     assert packed.next(packed.initialize(), packs) is not None
@@ -128,7 +130,7 @@ def test_what_fits_is_taken(processes, dataset, toy_examples):
     assert train["examples"] == len(toy_examples.client(0)["y"])
 
 
-def test_values_at_clients_that_are_no_datasets(worker, assert_one_line):
+def test_values_at_clients_that_are_not_datasets(worker, assert_one_line):
     from tff_pmc.runtime import WrongDataError
 
     pair = collections.OrderedDict(a=np.int32, b=np.int32)
@@ -141,13 +143,13 @@ def test_values_at_clients_that_are_no_datasets(worker, assert_one_line):
     assert_one_line(
         WrongDataError,
         lambda: add([{"a": 1, "b": 2}, {"a": 1}]),
-        "the argument[1] must have the members a, b; it has those of a",
+        "the argument[1] must have the members a, b; it has the members a",
     )
 
 
 @pytest.mark.parametrize("kind", ["RaggedTensorSpec", "variant", "quint8"])
-def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(kind):
-    """TFF raises a TypeError, a KeyError and a NotImplementedError of these."""
+def test_a_dataset_without_a_tff_type_is_described_by_its_spec(kind):
+    """TFF raises a TypeError, a KeyError and a NotImplementedError for these."""
     from tff_pmc.runtime import values
 
     element = tf.ragged.constant([[1], [2, 3]])
@@ -159,6 +161,6 @@ def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(kind
             element_shape=empty, num_elements=1, element_dtype=tf.int32
         )
     dataset = tf.data.Dataset.from_tensors(element)
-    wanted = tff.SequenceType(tff.TensorType(np.int32, [2]))
+    expected_type = tff.SequenceType(tff.TensorType(np.int32, [2]))
     with pytest.raises(TypeError, match=f"^it is a dataset of .*{kind}"):
-        values.check_dataset(dataset, wanted, "it")
+        values.check_dataset(dataset, expected_type, "it")

@@ -14,16 +14,16 @@ def compiled(monkeypatch):
     """The federated computations that are compiled, one after another."""
     from tff_pmc.runtime import local
 
-    found, real = [], local.RoundForm
+    computations, real = [], local.MapReduceComputation
 
-    def counted(computation, *more):
+    def count_compilation(computation, *other_arguments):
         if computation.type_signature.parameter is not None:  # No initial state.
-            found.append(computation)
-        return real(computation, *more)
+            computations.append(computation)
+        return real(computation, *other_arguments)
 
-    monkeypatch.setattr(local, "RoundForm", counted)
-    monkeypatch.setattr(local.LocalEngine, "_last", collections.OrderedDict())
-    return found
+    monkeypatch.setattr(local, "MapReduceComputation", count_compilation)
+    monkeypatch.setattr(local.LocalEngine, "_cache", collections.OrderedDict())
+    return computations
 
 
 @pytest.fixture
@@ -49,18 +49,18 @@ def digest(computation):
     return graph_functions.digest(tff.framework.serialize_computation(computation))
 
 
-def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
+def test_processes_of_two_seeds_share_a_compilation_and_differ_in_bits(
     build, compiled, toy_examples, assert_same_bits
 ):
     from tff_pmc.runtime import Runtime, local
 
     def rounds(process):
-        state, found = process.initialize(), []
+        state, outputs = process.initialize(), []
         for _ in range(2):
             output = process.next(state, tff_pmc.pack(toy_examples, range(6)))
             state = output.state
-            found.append(output)
-        return found
+            outputs.append(output)
+        return outputs
 
     with Runtime("local"):
         first = rounds(build(seed=0))
@@ -69,17 +69,18 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
     with Runtime("local"):
         assert_same_bits(second, rounds(build(seed=1)))
         assert len(compiled) == 1  # Another engine has it, too.
-        local.LocalEngine._last.clear()
+        local.LocalEngine._cache.clear()
         assert_same_bits(second, rounds(build(seed=1)))
     assert len(compiled) == 2
     kernels = [
-        found[-1].state.global_model_weights.trainable[0] for found in (first, second)
+        outputs[-1].state.global_model_weights.trainable[0]
+        for outputs in (first, second)
     ]
     assert np.abs(kernels[0] - kernels[1]).max() > 0
 
 
 @pytest.mark.parametrize(
-    ("changes", "same"),
+    ("changes", "are_equal"),
     [
         ({"seed": 7}, True),
         ({"rate": 0.2}, False),  # A constant in a function of a function.
@@ -88,13 +89,13 @@ def test_another_seeds_process_is_the_same_and_gives_its_own_bits(
         ({"clip_norm": 1.0}, False),
     ],
 )
-def test_what_differs_is_another_computation(build, changes, same):
-    one, other = digest(build().next), digest(build(**changes).next)
-    assert (one == other) == same and None not in (one, other)
+def test_different_computations_have_different_digests(build, changes, are_equal):
+    original, changed = digest(build().next), digest(build(**changes).next)
+    assert (original == changed) == are_equal and None not in (original, changed)
 
 
-def test_a_random_stream_goes_on_and_is_not_shared():
-    """Two computations that begin it with one seed both begin with its first number."""
+def test_a_random_stream_continues_and_is_not_shared():
+    """Two computations with the same seed both start at the first number."""
     from tff_pmc.runtime import Runtime
 
     def noisy():
@@ -114,7 +115,7 @@ def test_a_random_stream_goes_on_and_is_not_shared():
         assert first([0.0]) == second([0.0]) != first([0.0])
 
 
-def test_few_are_kept(compiled):
+def test_the_cache_of_compilations_is_small(compiled):
     from tff_pmc.runtime import Runtime, local
 
     def adding(number):
@@ -128,9 +129,9 @@ def test_few_are_kept(compiled):
 
         return total
 
-    numbers = [*range(local._KEPT + 2), 0]  # The first is not kept until the end.
+    numbers = [*range(local._CACHE_SIZE + 2), 0]  # The first is not kept until the end.
     with Runtime("local") as running:
         for number in numbers:
             assert adding(number)([1, 2]) == 3 + 2 * number
-        assert len(running.engine._last) == local._KEPT
+        assert len(running.engine._cache) == local._CACHE_SIZE
     assert len(compiled) == len(numbers)

@@ -25,14 +25,14 @@ def process():
 
 @pytest.fixture
 def local():
-    """A local engine of the test's own, installed."""
+    """A local engine, installed for the test alone."""
     from tff_pmc.runtime import Runtime
 
     with Runtime("local") as running:
         yield running
 
 
-def test_two_rounds_are_the_workers(process, digits, pairs, assert_close):
+def test_two_rounds_equal_those_of_the_worker(process, digits, pairs, assert_close):
     """Counts are equal, and every tensor to 2e-4 relative L2.
 
     The second begins from the worker's state: a rounding that turns a maximum would
@@ -62,8 +62,8 @@ def test_two_rounds_are_the_workers(process, digits, pairs, assert_close):
                 assert_close([ours], [theirs])
 
 
-def test_the_state_given_back_is_not_copied(local, process):
-    """The tensor behind an array is taken again; a part of it is another array."""
+def test_a_state_that_is_passed_back_is_not_copied(local, process):
+    """An array's tensor is used again; a part of the array is another array."""
     from tff_pmc.runtime import values
 
     kernel = process.initialize().global_model_weights.trainable[0]
@@ -110,15 +110,15 @@ COMPUTATIONS = {
 
 
 @pytest.mark.parametrize(("body", "expected"), COMPUTATIONS.values(), ids=COMPUTATIONS)
-def test_operations_of_tff_need_no_worker(local, body, expected):
+def test_tff_operations_do_not_start_a_worker(local, body, expected):
     at_clients = (tff.FederatedType(t, tff.CLIENTS) for t in (np.float32, np.int32))
     computation = tff.federated_computation(*at_clients)(body)
     np.testing.assert_allclose(computation([1.0, 2.0, 5.0], [3, 4, 6]), expected, 1e-6)
     assert local.engine.worker is None
 
 
-def test_what_has_no_such_form_is_run_by_the_worker(local, caplog):
-    """An aggregation that waits for another; the worker comes, once, and goes."""
+def test_the_worker_runs_computations_without_a_map_reduce_form(local, caplog):
+    """One aggregation depends on another; the worker is started once, and ended."""
 
     @tff.tensorflow.computation(np.float32, np.float32)
     def share(value, total):
@@ -151,7 +151,7 @@ def test_a_sequence_may_be_a_list(local):
     assert total(rows) == 4.0
 
 
-def test_what_is_of_another_type_is_refused_by_name(local, summed):
+def test_a_value_of_another_type_is_named(local, summed):
     @tff.tensorflow.computation(tff.SequenceType(np.int32))
     def total(data):
         return data.reduce(np.int32(0), lambda a, b: a + b)
@@ -159,53 +159,55 @@ def test_what_is_of_another_type_is_refused_by_name(local, summed):
     sums = summed(total)
     assert sums([[1, 2], [3]]) == 6
     for clients, message in (
-        (3, r" must be a list .* and is a int"),
+        (3, r" must be a list .*; got int"),
         ([3], r"\[0\] must be a tf.data.Dataset or a list .* is a int"),
-        ([[1, "a"]], r"\[0\]\[1\] is no int32"),
-        ([[1, [2]]], r"\[0\]\[1\] is no int32: its shape is \(1,\)"),
-        ([[1.5]], r"\[0\]\[0\] is no int32: 1.5"),
-        ([[1, 2**40]], r"\[0\]\[1\] is no int32: 1099511627776"),
+        ([[1, "a"]], r"\[0\]\[1\] is not of type int32"),
+        ([[1, [2]]], r"\[0\]\[1\] is not of type int32: its shape is \(1,\)"),
+        ([[1.5]], r"\[0\]\[0\] is not of type int32: 1.5"),
+        ([[1, 2**40]], r"\[0\]\[1\] is not of type int32: 1099511627776"),
     ):
         with pytest.raises(TypeError, match=f"the argument{message}"):
             sums(clients)
 
 
 @pytest.mark.parametrize(
-    ("given", "lost"),
+    ("values", "lost"),
     [([1, 2.5], "2.5"), ([1, np.nan], "nan"), ([1, 256], "256"), ([-1, 2], "-1")],
 )
-def test_an_array_is_not_cut_to_another_type(local, given, lost):
-    """TensorFlow alone would make 2 of 2.5, 0 of 256, and 255 of -1."""
+def test_an_array_is_not_truncated_to_another_type(local, values, lost):
+    """TensorFlow itself would cast 2.5 to 2, 256 to 0, and -1 to 255."""
 
     @tff.tensorflow.computation(tff.TensorType(np.uint8, [2]))
     def doubled(numbers):
         return 2 * numbers
 
     assert list(doubled([1.0, 2.0])) == list(doubled(np.array([1, 2]))) == [2, 4]
-    with pytest.raises(TypeError, match=f"the argument is no uint8.*: {lost}$"):
-        doubled(np.array(given))
+    with pytest.raises(
+        TypeError, match=f"the argument is not of type uint8.*: {lost}$"
+    ):
+        doubled(np.array(values))
 
 
-@pytest.mark.parametrize("given", [3, np.array([3])])
-def test_a_number_is_no_text(local, given):
-    @tff.tensorflow.computation(tff.TensorType(np.str_, np.shape(given)))
-    def same(text):
+@pytest.mark.parametrize("number", [3, np.array([3])])
+def test_a_number_is_not_a_text(local, number):
+    @tff.tensorflow.computation(tff.TensorType(np.str_, np.shape(number)))
+    def identity(text):
         return text
 
-    with pytest.raises(TypeError, match="the argument is no str"):
-        same(given)
+    with pytest.raises(TypeError, match="the argument is not of type str"):
+        identity(number)
 
 
-def test_a_label_is_looked_for_only_where_a_dataset_has_labels():
+def test_only_datasets_with_labels_are_searched_for_a_label():
     """A mapping of one's own names has none: the error stays that of the label."""
     from tff_pmc.runtime import context
 
     dataset = tf.data.Dataset.from_tensors({"pixels": [0.0], "label": [7]})
-    assert context._who_has(7, [dataset]) == "a client"
+    assert context._client_with_label(7, [dataset]) == "a client"
 
 
-def test_variables_begin_anew_and_are_a_computations_own(local):
-    """Two of one name and of different types are not one."""
+def test_each_call_initializes_the_variables_of_its_computation(local):
+    """Two variables of the same name and different types are different."""
 
     def counting(start):
         @tff.tensorflow.computation(type(start))
@@ -270,25 +272,27 @@ def test_an_unknown_engine_is_named():
     from tff_pmc.runtime import Runtime
 
     with pytest.raises(
-        ValueError, match="engine must be one of local, worker, cluster; got gpu"
+        ValueError, match="engine must be one of local, worker, cluster; got 'gpu'"
     ):
         Runtime("gpu")
-    with pytest.raises(ValueError, match="cluster needs engine='cluster', got l"):
+    with pytest.raises(
+        ValueError, match="cluster needs engine='cluster'; got engine='local'"
+    ):
         Runtime(cluster="tls://here:1")
 
 
-def test_the_thread_that_tunes_data_is_not_begun():
-    """It is cancelled when the data end, and TensorFlow warns of each."""
+def test_datasets_are_read_without_autotuning():
+    """The tuning thread is cancelled when the data end, and TensorFlow warns."""
     from tensorflow.core.framework import dataset_options_pb2
 
     from tff_pmc.runtime import values
-    from tff_pmc.runtime.pack_sums import variant_of
+    from tff_pmc.runtime.pack_sums import to_variant_tensor
 
     sequence = tff.SequenceType(np.int64)
-    given = tf.data.Dataset.range(3).batch(2).unbatch()
-    for value in (given, [1, 2]):
+    dataset = tf.data.Dataset.range(3).batch(2).unbatch()
+    for value in (dataset, [1, 2]):
         (data,) = values.to_tensors(value, sequence, "the data")
-        raw = tf.raw_ops.GetOptions(input_dataset=variant_of(data)).numpy()
+        raw = tf.raw_ops.GetOptions(input_dataset=to_variant_tensor(data)).numpy()
         options = dataset_options_pb2.Options.FromString(raw)
         assert not options.autotune_options.enabled
         assert options.autotune_options.HasField("enabled")

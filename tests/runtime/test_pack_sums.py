@@ -19,8 +19,8 @@ from tff_pmc._lazy import tf, tff
         (7, "(((0+1)+(2+3))+((4+5)+6))"),
     ],
 )
-def test_the_tree_follows_from_the_number_of_packs(count, tree):
-    from tff_pmc.runtime.pack_sums import merged_in_tree
+def test_the_number_of_packs_determines_the_tree(count, tree):
+    from tff_pmc.runtime.pack_sums import merge_in_tree
 
     waiting = []  # Each is merged as soon as its neighbour is there.
 
@@ -35,10 +35,10 @@ def test_the_tree_follows_from_the_number_of_packs(count, tree):
         waiting[waiting.index(b)] = f"({a}+{b})"
         return f"({a}+{b})"
 
-    assert merged_in_tree(leaves(), merge) == tree and waiting == [tree]
+    assert merge_in_tree(leaves(), merge) == tree and waiting == [tree]
 
 
-def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
+def test_concurrent_packs_change_no_bit(toy_model, toy_examples, monkeypatch):
     """Five packs, one by one and four at a time."""
     from tff_pmc.runtime import Runtime, local
 
@@ -47,7 +47,7 @@ def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
         priority=("LD", "DS", "MD"),
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
     )
-    found = []
+    weights_by_run = []
     for at_once in (1, 4):
         monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
         with Runtime("local"):
@@ -55,14 +55,14 @@ def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
             for _ in range(3):
                 packs = tff_pmc.pack(toy_examples, range(6), num_packs=5)
                 state, metrics = process.next(state, packs)
-            found.append(tf.nest.flatten(process.get_model_weights(state)))
+            weights_by_run.append(tf.nest.flatten(process.get_model_weights(state)))
         assert metrics["client_work"]["train"]["clients"] == 6
-    for one, other in zip(*found):
-        np.testing.assert_array_equal(one, other)
+    for alone, concurrent in zip(*weights_by_run):
+        np.testing.assert_array_equal(alone, concurrent)
 
 
-def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
-    """TensorFlow cancels the calls beside one that fails, and merges, too."""
+def test_the_error_of_the_failing_pack_is_raised_not_a_cancellation():
+    """If a call fails, TensorFlow cancels concurrent calls, and merges, too."""
     from tff_pmc.runtime import local
 
     cancelled = tf.errors.CancelledError(None, None, "cancelled")
@@ -81,19 +81,19 @@ def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
         ([1, 2, wrong], merge_is_cancelled),
     ):
         with pytest.raises(ValueError, match="a negative value"):
-            local._sum_at_once(work, iter(items), merge)
+            local._sum_concurrently(work, iter(items), merge)
     for items, merge in (([cancelled, cancelled], max), ([1, 2], merge_is_cancelled)):
         with pytest.raises(tf.errors.CancelledError):
-            local._sum_at_once(work, iter(items), merge)
+            local._sum_concurrently(work, iter(items), merge)
 
 
 def test_graphs_of_two_processes_may_have_functions_of_the_same_names():
-    """Both count their functions from the same number on; bodies call bodies here."""
+    """Both number their functions from the same start; bodies call bodies here."""
     from google.protobuf import text_format
 
     from tff_pmc.runtime import pack_sums
 
-    def made(factor):
+    def build(factor):
         @tf.function
         def grown(x):
             return tf.while_loop(
@@ -112,5 +112,5 @@ def test_graphs_of_two_processes_may_have_functions_of_the_same_names():
         return pack_sums.GraphParts(content, ("x:0",), ("result:0",), "")
 
     for factor in (2.0, 3.0, 2.0):
-        graph = pack_sums.ImportedGraph(made(factor), foreign=True)
-        assert [float(found) for found in graph([tf.constant(1.0)])] == [factor**3]
+        graph = pack_sums.ImportedGraph(build(factor), foreign=True)
+        assert [float(tensor) for tensor in graph([tf.constant(1.0)])] == [factor**3]

@@ -21,8 +21,8 @@ PROGRAMS = "tensorflow_federated.python.learning.programs"
         ("my_source", False),
     ],
 )
-def test_who_calls_decides(runtime, add, module, is_program):
-    """All of them call in a coroutine, as a cell of a notebook is one."""
+def test_the_caller_decides_on_values_or_references(runtime, add, module, is_program):
+    """All callers run in a coroutine, as a cell of a notebook does."""
     calls = "async def called(add): return add([1, 2, 3])"
     names = {"__name__": module}
     exec(calls, names)
@@ -30,15 +30,15 @@ def test_who_calls_decides(runtime, add, module, is_program):
     exec("async def called(add): return await inner(add)", outer)
 
     async def program():
-        found = await outer["called"](add)
-        references = isinstance(found, tff.program.MaterializableValueReference)
-        return references, await tff.program.materialize_value(found)
+        result = await outer["called"](add)
+        references = isinstance(result, tff.program.MaterializableValueReference)
+        return references, await tff.program.materialize_value(result)
 
     assert asyncio.run(program()) == (is_program, 6)
 
 
-def test_the_loop_runs_on_while_a_program_waits(add):
-    """So that states are saved while the next round is trained."""
+def test_the_event_loop_continues_while_a_program_waits(add):
+    """So states are saved while the next round is trained."""
     from tff_pmc.runtime.context import EngineContext
 
     saved = threading.Event()
@@ -51,16 +51,16 @@ def test_the_loop_runs_on_while_a_program_waits(add):
     exec("async def called(add): return add([1, 2])", names)
 
     async def program():
-        found = await names["called"](add)
+        result = await names["called"](add)
         asyncio.get_running_loop().call_soon(saved.set)
-        return await tff.program.materialize_value(found)
+        return await tff.program.materialize_value(result)
 
     with tff.framework.get_context_stack().install(Waiting()):
         assert asyncio.run(program()) is True
 
 
-def test_two_who_call_at_once_compile_once(monkeypatch, add):
-    """Training and evaluation of a program do."""
+def test_two_concurrent_calls_compile_once(monkeypatch, add):
+    """Training and evaluation of a program call concurrently."""
     from tff_pmc.runtime.local import LocalEngine
 
     engine, compiled = LocalEngine(), []
@@ -71,14 +71,14 @@ def test_two_who_call_at_once_compile_once(monkeypatch, add):
         return lambda argument: sum(argument)
 
     monkeypatch.setattr(engine, "_compile", compile_slowly)
-    monkeypatch.setattr(engine, "_last", collections.OrderedDict())
-    found = []
+    monkeypatch.setattr(engine, "_cache", collections.OrderedDict())
+    results = []
     calls = [
-        threading.Thread(target=lambda: found.append(engine.run(add, [1, 2])))
+        threading.Thread(target=lambda: results.append(engine.run(add, [1, 2])))
         for _ in "12"
     ]
     for call in calls:
         call.start()
     for call in calls:
         call.join()
-    assert found == [3, 3] and len(compiled) == 1
+    assert results == [3, 3] and len(compiled) == 1

@@ -16,13 +16,13 @@ from tff_pmc._lazy import tf, tff
 
 
 def ended(process):
-    """What a process said that is to end well."""
+    """Returns the output of a process that must succeed."""
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return out, err
 
 
-def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
+def test_an_error_in_a_computation_is_not_a_dead_worker(worker):
     @tff.tensorflow.computation(np.int32)
     def fails(n):
         with tf.control_dependencies([tf.debugging.Assert(n < 0, ["my message"])]):
@@ -32,8 +32,8 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
         fails(1)
 
 
-def test_workers_and_contexts_come_and_go(start):
-    """In one process, which takes TensorFlow's import to start.
+def test_closing_a_runtime_ends_worker_and_context(start):
+    """Runs in one process, because starting one imports TensorFlow.
 
     A state's model is read without a worker. A worker that cannot start is reported.
     Closed, a runtime leaves the context before it; of two that are installed one is
@@ -104,7 +104,7 @@ def test_workers_and_contexts_come_and_go(start):
     assert not os.path.exists(f"/proc/{worker}")
 
 
-def test_an_exception_leaves_nothing_of_what_was_not_closed(
+def test_an_exception_leaves_no_process_of_an_open_runtime(
     start, read_report, assert_nothing_left
 ):
     process = start("report(Runtime().install())\nraise KeyError('mine')")
@@ -116,7 +116,7 @@ def test_an_exception_leaves_nothing_of_what_was_not_closed(
 @pytest.mark.parametrize(
     "name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow), "SIGKILL"]
 )
-def test_nothing_is_left_after_a_signal_in_mid_call(
+def test_a_signal_during_a_call_leaves_no_process(
     name, start, read_report, assert_nothing_left
 ):
     process = start("""
@@ -138,10 +138,10 @@ def test_nothing_is_left_after_a_signal_in_mid_call(
     assert_nothing_left(*left)
 
 
-def test_a_worker_that_dies_in_mid_call_ends_the_call_within_ten_seconds(
+def test_a_worker_that_dies_during_a_call_ends_it_within_ten_seconds(
     start, read_report, assert_nothing_left
 ):
-    """And is named in later calls, too."""
+    """Later calls name it, too."""
     process = start("""
         import threading
         with Runtime() as running:
@@ -162,12 +162,12 @@ def test_a_worker_that_dies_in_mid_call_ends_the_call_within_ten_seconds(
 
 
 def namespaces_are_allowed():
-    """Asked of the kernel, not of the code under test."""
+    """The kernel lists the ports, not the code under test."""
     code = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x50000000) != 0)"
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_a_private_worker_listens_nowhere_and_another_on_a_port_it_tells_of(
+def test_a_private_worker_opens_no_port_and_another_warns_of_its_port(
     start, read_report, assert_nothing_left
 ):
     kinds = (True, False) if namespaces_are_allowed() else (False,)
@@ -199,13 +199,13 @@ def test_a_private_worker_listens_nowhere_and_another_on_a_port_it_tells_of(
     assert err.count("listens on a port of this machine") == 1
 
 
-def test_a_namespace_without_a_loopback_is_refused():
-    """Some machines grant the namespace and refuse what makes it useful."""
+def test_a_namespace_without_a_loopback_is_not_used():
+    """Some machines grant the namespace and refuse its loopback."""
     code = (
         "from tff_pmc.runtime import worker_host\n"
         "def refuse(*_): raise PermissionError(1, 'no loopback here')\n"
         "worker_host.fcntl.ioctl = worker_host._LIBC.unshare = refuse\n"
-        "print(worker_host.refused_namespace())"
+        "print(worker_host.namespace_error())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "no loopback here" in done.stdout, done.stderr
@@ -219,7 +219,7 @@ def test_a_namespace_without_a_loopback_is_refused():
         ("numpy", "1.24.3", False),  # TensorFlow takes it, and TFF does not.
     ],
 )
-def test_a_replaced_package_is_one_line(monkeypatch, package, version, taken):
+def test_a_replaced_package_raises_one_line(monkeypatch, package, version, taken):
     from tff_pmc import runtime
 
     real = runtime.metadata.version
@@ -256,7 +256,7 @@ def test_a_replaced_package_is_one_line(monkeypatch, package, version, taken):
         (False, None, [], False, ""),
     ],
 )
-def test_a_gpu_that_is_not_used_is_one_line(
+def test_an_unused_gpu_is_reported_in_one_line(
     monkeypatch, there, visible, seen, built, says
 ):
     from tff_pmc.runtime import runtime

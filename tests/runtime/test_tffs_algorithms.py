@@ -43,7 +43,7 @@ def gradient(w, x, y):
 
 
 def trained(start, x, y, mu=0.0, velocity=None):
-    """Full batches, by SGD; with a velocity by MimeLite's steps, which leave it.
+    """Trains on full batches with SGD; a velocity, as in MimeLite, stays unchanged.
 
     The sign of TFF 0.87's FedProx is the other one (docs/own_code.md): `-MU` below.
     """
@@ -81,11 +81,11 @@ def test_two_rounds_equal_numpy_without_a_worker(
         for _ in range(2):
             state = process.next(state, data).state
             ends = [
-                trained(model, *own, -MU if build is fed_prox else 0.0, velocity)
-                for own in zip(x, y)
+                trained(model, *batch, -MU if build is fed_prox else 0.0, velocity)
+                for batch in zip(x, y)
             ]
             if velocity is not None:  # By the full gradients at the round's start.
-                full = zip(*[gradient(model, *own) for own in zip(x, y)])
+                full = zip(*[gradient(model, *batch) for batch in zip(x, y)])
                 velocity = [0.9 * v + mean(g) for v, g in zip(velocity, full)]
             model = [mean(part) for part in zip(*ends)]
             assert_close(process.get_model_weights(state).trainable, model)
@@ -93,7 +93,7 @@ def test_two_rounds_equal_numpy_without_a_worker(
 
 
 def test_personalization_equals_numpy_without_a_worker(caplog):
-    """TFF's data there are of a type that names no container."""
+    """The type of TFF's data there names no container."""
     from tff_pmc.runtime import Runtime
 
     generator = np.random.default_rng(1)
@@ -132,16 +132,20 @@ def test_personalization_equals_numpy_without_a_worker(caplog):
     )
     weights = tff.learning.models.ModelWeights([np.array([[0.5]], np.float32)], [])
     parts = [
-        tf.data.Dataset.from_tensor_slices(collections.OrderedDict(x=own, y=of))
-        for own, of in zip(x, y)
+        tf.data.Dataset.from_tensor_slices(
+            collections.OrderedDict(x=client_x, y=client_y)
+        )
+        for client_x, client_y in zip(x, y)
     ]
     clients = [
         collections.OrderedDict(train_data=part, test_data=part) for part in parts
     ]
     with Runtime("local"), caplog.at_level(logging.WARNING):
-        found = computation(weights, clients)
+        metrics = computation(weights, clients)
     assert "worker" not in caplog.text
     moved = 0.5 - RATE * np.mean(2 * x * (0.5 * x - y), axis=(1, 2))
     for name, w in (("baseline_metrics", np.full(3, 0.5)), ("one_step", moved)):
         errors = np.mean((w[:, None, None] * x - y) ** 2, axis=(1, 2))
-        np.testing.assert_allclose(np.sort(found[name]["error"]), np.sort(errors), 1e-5)
+        np.testing.assert_allclose(
+            np.sort(metrics[name]["error"]), np.sort(errors), 1e-5
+        )

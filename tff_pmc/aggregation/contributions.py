@@ -13,7 +13,7 @@ from tensorflow.python.eager import context
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.client_message import MEASUREMENTS, ClientMessage
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.models.functional import in_one_type
+from tff_pmc.models.functional import cast_to_common_float
 from tff_pmc.scores import Basis
 
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -143,7 +143,7 @@ def _floats(update: Any) -> list[tf.Tensor]:
 
 def _clip(update: Any, clip_norm: float) -> Any:
     """Scales an update to at most the norm; a huge finite one does not overflow."""
-    flat = in_one_type(_floats(update))
+    flat = cast_to_common_float(_floats(update))
     peak = tf.maximum(tf.reduce_max([tf.reduce_max(tf.abs(t)) for t in flat]), 1e-30)
     norm = peak * tf.linalg.global_norm([t / peak for t in flat])
     scale = tf.minimum(clip_norm / norm, 1.0)

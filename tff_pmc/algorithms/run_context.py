@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +13,13 @@ import numpy.typing as npt
 import leaf_data
 from declared_settings import SettingError
 from leaf_data.client_ids import ClientNumber
-from leaf_data.errors import one_line
 from tff_pmc import criteria as criteria_lib
-from tff_pmc._lazy import tf, tff
+from tff_pmc._lazy import tf
+from tff_pmc.algorithms.run_checks import check_run, cohort_sampler, cohort_size
 from tff_pmc.models import ModelSettings
-from tff_pmc.models.weights_file import with_weights_of
-from tff_pmc.selections import CohortSampler, LossFn
+from tff_pmc.models.weights_file import load_initial_weights
+from tff_pmc.optimizers import CLIENT_OPTIMIZERS, SERVER_OPTIMIZERS
+from tff_pmc.selections import CohortSampler
 from tff_pmc.settings.aggregation_settings import SumSettings
 from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.groups import LocalTraining
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from tff_pmc.clients.training_options import Training
 
 _SAMPLE = 82  # A separate stream of random numbers.
-_TRIED = 32  # Test examples on which the model's metrics are tried.
-MOST_RECORDED_CLASSES = 255
-"""The most classes whose labels `--predictions` records: a byte, and 255 is none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,10 +48,10 @@ class RunContext:
         there either: the runs of one command stay comparable. A `SettingError` says
         what of the settings does not fit the data.
         """
-        _check(settings, data)
+        check_run(settings, data, functools.partial(_model, settings))
         judge_on, judged = settings.adjustment.judge_on, data.test_examples
         if judge_on == "server":
-            assert data.server_examples is not None  # `_check` has refused it.
+            assert data.server_examples is not None  # See `check_run`.
             judged = data.server_examples
         elif judge_on == "local_validation":
             fraction = settings.adjustment.validation_fraction
@@ -65,12 +63,12 @@ class RunContext:
     @functools.cached_property
     def cohorts(self) -> CohortSampler:
         """The sampler of each round's clients."""
-        return _cohort_sampler(self.settings, self.data, self.losses)
+        return cohort_sampler(self.settings, self.data, self.losses)
 
     @functools.cached_property
     def cohort_size(self) -> int:
         """The number of clients in a round."""
-        return _cohort_size(self.settings, self.cohorts)
+        return cohort_size(self.settings, self.cohorts)
 
     def losses(
         self, clients: npt.NDArray[np.int64], weights: Any
@@ -119,22 +117,16 @@ class RunContext:
     @property
     def server_examples(self) -> tuple[Any, Any]:
         """The inputs and labels of the server's examples."""
-        assert self.data.server_examples is not None  # `_check` has refused it.
+        assert self.data.server_examples is not None  # See `check_run`.
         examples = self.data.server_examples
         return np.asarray(examples.x), np.asarray(examples.y)
 
     @property
     def client_optimizer(self) -> Any:
-        """The clients' optimizer."""
-        from tff_pmc.clients.adadelta import build_adadelta
-
-        training, optimizers = self.settings.training, tff.learning.optimizers
-        builders = {
-            "sgd": optimizers.build_sgdm,
-            "adam": optimizers.build_adam,
-            "adadelta": build_adadelta,
-        }
-        return builders[training.client_optimizer](training.learning_rate)
+        """The clients' optimizer, one of `CLIENT_OPTIMIZERS`."""
+        training = self.settings.training
+        optimizer = CLIENT_OPTIMIZERS[training.client_optimizer]
+        return optimizer.build(training.learning_rate)
 
     def client_rate(self, round_num: Any) -> Any:
         """Returns the clients' learning rate in a round, a tensor counted from 0."""
@@ -144,19 +136,9 @@ class RunContext:
 
     @property
     def server_optimizer(self) -> Any:
-        """The server's optimizer, one of TFF's; see `ServerSettings`."""
-        server, optimizers = self.settings.server, tff.learning.optimizers
-        rate = self.settings.training.server_learning_rate
-        own = server.parameters.get
-        betas, floor = (own("beta1"), own("beta2")), own("epsilon", 0.0)
-        build, *more = {
-            "sgd": (optimizers.build_sgdm,),
-            "momentum": (optimizers.build_sgdm, own("momentum")),
-            "adam": (optimizers.build_adam, *betas, floor),
-            "yogi": (optimizers.build_yogi, *betas, floor, floor**2),
-            "adagrad": (optimizers.build_adagrad, 0.0, floor**2),
-        }[server.optimizer]
-        return build(rate, *more)
+        """The server's optimizer, one of `SERVER_OPTIMIZERS`; see `ServerSettings`."""
+        server, rate = self.settings.server, self.settings.training.server_learning_rate
+        return SERVER_OPTIMIZERS[server.optimizer].build(rate, **server.parameters)
 
     @property
     def training(self) -> Training:
@@ -187,28 +169,25 @@ class RunContext:
 def _model(settings: RunSettings) -> Any:
     """Builds the model of a run; a `SettingError` names weights that do not fit."""
     name, file = settings.names["model"], settings.training.initial_weights
-    model = prefix_errors(f"--model={name}", _built, settings.model)
+    model = prefix_errors(f"--model={name}", _shared_model, settings.model)
     return prefix_errors("--initial_weights", _begun, model, *file) if file else model
 
 
-@functools.lru_cache(maxsize=1)
-def _built(settings: ModelSettings) -> Any:
-    """Builds the model once for runs of equal settings, which share what is traced."""
-    from tff_pmc.models.tff_types.keras_models import built
+def build_model(settings: ModelSettings) -> Any:
+    """Builds a functional model, with the same names whenever it is built.
 
-    return built(settings)
+    Keras would name the layers and metrics of a process's second model `dense_1` and
+    `auc_1`.
+    """
+    from tff_pmc.models.tff_types.keras_models import as_functional
+
+    tf.keras.backend.reset_uids()
+    return as_functional(settings.build())
 
 
-_begun = functools.lru_cache(maxsize=1)(with_weights_of)
-
-
-def _num_scores(settings: RunSettings) -> int:
-    """Counts the classes that a run's model distinguishes."""
-    from tff_pmc.processes.evaluation import num_scores
-
-    return prefix_errors(
-        f"--model={settings.names['model']}", num_scores, _model(settings)
-    )
+# Runs of equal settings share the model, and what is traced of it.
+_shared_model = functools.lru_cache(maxsize=1)(build_model)
+_begun = functools.lru_cache(maxsize=1)(load_initial_weights)
 
 
 @functools.lru_cache(maxsize=3)
@@ -228,175 +207,3 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
     if not count or count >= len(able):
         return clients
     return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
-
-
-def _cohort_sampler(
-    settings: RunSettings,
-    data: leaf_data.FederatedDataset,
-    loss_fn: LossFn | None = None,
-) -> CohortSampler:
-    """Returns the sampler of a run's cohorts, by its selection and `cohort_seed`."""
-    return CohortSampler(
-        data.train_examples.sizes,
-        settings.training.cohort_seed,
-        settings.selection,
-        name=settings.names["selection"],
-        attributes=data.client_table.values,
-        loss_fn=loss_fn,
-    )
-
-
-def _cohort_size(settings: RunSettings, sampler: CohortSampler) -> int:
-    """Returns the number of clients in a round."""
-    return settings.training.cohort_size(len(sampler.trainable), settings.dataset)
-
-
-def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
-    """Refuses settings that do not fit the data."""
-    from tff_pmc.models.tff_types.packed_model import split_batch
-    from tff_pmc.record.tables import COHORT
-
-    sampler = _cohort_sampler(settings, data)
-    sampler.check(_cohort_size(settings, sampler))
-    parts = {"train": data.train_examples, "test": data.test_examples}
-    for part, examples in parts.items():
-        if not examples.num_examples:
-            raise SettingError(f"no client of {data.name} has {part} examples")
-    if data.train_examples.stored is None:
-        _check_bytes(settings, data.train_examples)
-    for code in settings.columns:
-        if code in COHORT.reserved:  # A plugin may have added a column.
-            raise SettingError(
-                f"--criteria: {code} is a column of cohort.csv: choose another code"
-            )
-    known = data.train_examples.attributes
-    for criterion in settings.measured:
-        for name in criteria_lib.example_attributes([criterion]):
-            if name not in known:
-                raise SettingError(
-                    f"--criteria: {criterion.code} needs the attribute {name} of each "
-                    f"example, which {data.name} does not have: leave the criterion "
-                    "out"
-                )
-    of_server = data.server_examples
-    if settings.measures_at_server and not (of_server and of_server.num_examples):
-        raise SettingError(
-            f"--experiment={settings.experiment} measures models on examples of the "
-            f"server, which {data.name} does not have"
-        )
-    model = settings.model
-    wanted = f"{model.element_shape} {model.element_dtype}"
-    given = f"{data.element_shape} {data.train_examples.x.dtype}"
-    if wanted != given:
-        raise SettingError(
-            f"--model={settings.names['model']} takes inputs of {wanted}, and those of "
-            f"{data.name} are {given}"
-        )
-    if settings.training.initial_weights:
-        _model(settings)
-    labels = data.train_examples.y
-    if not (model.num_classes and data.has_classes):
-        takes = split_batch(_model(settings).input_spec)[1]
-        if (takes.dtype.as_numpy_dtype, takes.shape.rank) != (
-            labels.dtype,
-            labels.ndim,
-        ):
-            raise SettingError(
-                f"--model={settings.names['model']} takes labels of "
-                f"{takes.shape} {takes.dtype.name}, and {data.name} has "
-                f"{labels.dtype}{'' if data.has_classes else ', numbers and no class'}"
-            )
-    classes = model.num_classes or (data.has_classes and _num_scores(settings))
-    if 0 < classes < data.num_classes:
-        raise SettingError(
-            f"--model={settings.names['model']} has {classes} classes, and "
-            f"{data.name} has {data.num_classes}, 0 to {data.num_classes - 1}"
-        )
-    if settings.training.keep_own_model and "adversary" not in data.client_table.values:
-        raise SettingError(
-            "--keep_own_model needs the attribute adversary of the clients: see "
-            "--client_table"
-        )
-    most = max(classes, data.num_classes)
-    if settings.record.predictions and most > MOST_RECORDED_CLASSES:
-        raise SettingError(
-            f"--predictions records labels of at most {MOST_RECORDED_CLASSES} classes, "
-            f"and --model={settings.names['model']} or {data.name} has {most}"
-        )
-    if not data.has_classes:
-        _check_without_classes(settings, data.name)
-    _check_metrics(settings, data)
-
-
-def _check_metrics(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
-    """Refuses metrics of the model that a record of the data cannot have."""
-    from tff_pmc.clients.client_work import MEASURED
-    from tff_pmc.clients.model_metrics import build_aggregation, metrics_on
-    from tff_pmc.models.tff_types.keras_metrics import check_metric_names
-    from tff_pmc.record.tables import ROUNDS
-
-    model, rows = _model(settings), slice(_TRIED)
-    x, y = np.asarray(data.test_examples.x[rows]), data.test_examples.y[rows]
-    flag = f"--model={settings.names['model']}"
-    try:
-        found = metrics_on(model, x, np.asarray(y))
-    except Exception as error:  # Whatever a metric raises.
-        words = str(getattr(error, "message", error)).strip()
-        if words.startswith("in user code"):  # And the calls, before what was raised.
-            words = words.splitlines()[-1]
-        raise SettingError(
-            f"{flag}: its metrics cannot be computed of its outputs and the labels of "
-            f"{data.name}: {one_line(words)}"
-        ) from error
-    prefix_errors(flag, check_metric_names, found)
-    for name, value in found.items():
-        if isinstance(value, Mapping) or np.shape(value):
-            shape = [*value] if isinstance(value, Mapping) else np.shape(value)
-            raise SettingError(
-                f"{flag}: its metric {name!r} is no single number, and a column of "
-                f"rounds.csv takes one: its shape is {shape}"
-            )
-        if name.lower() in {*ROUNDS.reserved, *MEASURED}:
-            raise SettingError(
-                f"{flag}: its metric {name!r} has the name of a column of rounds.csv, "
-                "or of a measurement of the round: give it another name"
-            )
-    if found:
-        try:  # As a round does, which has more conditions.
-            build_aggregation(model)
-        except (TypeError, ValueError) as error:
-            raise SettingError(
-                f"{flag}: its metrics cannot be aggregated: {one_line(error)}"
-            ) from error
-
-
-def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:
-    """Refuses a client that no pack can hold, before the first round."""
-    from tff_pmc.clients.packing import check_bytes
-
-    sizes = (examples.sizes * examples.x[:1].nbytes).tolist()
-    limit, flag = settings.training.max_pack_bytes, "--max_pack_bytes"
-    given = sizes, examples.client_ids, limit, flag
-    prefix_errors(f"{flag}={limit}", check_bytes, *given)
-
-
-def _check_without_classes(settings: RunSettings, name: str) -> None:
-    """Refuses what needs accuracy, or classes, of a regression."""
-    why = f"which {name} does not have: its labels are numbers"
-    for criterion in settings.measured:
-        if criterion.needs_classes:
-            raise SettingError(f"--criteria: {criterion.code} needs classes, {why}")
-    if settings.counterfactual.kinds:
-        raise SettingError(f"--counterfactuals compares accuracies, {why}")
-    if settings.adjustment.searches:
-        policy = settings.adjustment.adjustment
-        raise SettingError(f"--adjustment={policy} compares accuracies, {why}")
-    if settings.record.predictions:
-        raise SettingError(f"--predictions records labels of classes, {why}")
-    if settings.record.record_clients == "none":
-        raise SettingError(f"--record_clients=none leaves accuracies alone, {why}")
-    if settings.adjustment.judge_on == "server" or settings.algorithm.needs_classes:
-        raise SettingError(
-            f"--algorithms={settings.names['algorithm']} compares labels of classes, "
-            f"{why}"
-        )

@@ -8,10 +8,11 @@ from typing import Any, Callable, ClassVar, Optional, Union
 
 import numpy as np
 import tensorflow_federated as tff
+from typing_extensions import Unpack
 
 import leaf_data
 from leaf_data.client_ids import ClientNumber
-from tff_pmc.clients.packing import pack
+from tff_pmc.clients.packing import PackingOptions, pack
 from tff_pmc.selections import CohortSampler
 
 
@@ -19,7 +20,7 @@ def data_source(
     clients: Union[leaf_data.Examples, tff.simulation.datasets.ClientData],
     *,
     seed: int = 0,
-    **packing: Any,
+    **packing: Unpack[PackingOptions],
 ) -> tff.program.FederatedDataSource:
     """Wraps the clients of a federation for `tff.learning.programs.train_model`.
 
@@ -33,7 +34,7 @@ def data_source(
         clients: `Examples`, of which packs are made, of clients that have examples; or
             a `ClientData`, whose datasets are given as they are: preprocess them.
         seed: what the cohorts are drawn from, 0 or more.
-        packing: of `Examples`, the options of `pack`.
+        **packing: of `Examples`, the options of `pack`.
 
     Returns:
         The data source. `select(k)` of its iterators gives k different clients, and

@@ -21,7 +21,7 @@ from tff_pmc.models.tff_types.keras_metrics import (
     check_metric_names,
 )
 from tff_pmc.models.tff_types.keras_models import with_penalties
-from tff_pmc.models.tff_types.packed_model import output_on, split_batch
+from tff_pmc.models.tff_types.packed_model import evaluate_initial_model, split_batch
 
 MetricsAggregator = Callable[[Any], tff.Computation]
 """From a model's metric finalizers to the computation that aggregates its metrics, as
@@ -144,7 +144,7 @@ def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
         state = updated(model, model.initialize_metrics_state(), labels, output)
         return model.finalize_metrics(state)
 
-    (found,) = output_on(model, x, y, of=measure)
+    (found,) = evaluate_initial_model(model, x, y, output_fn=measure)
     if not isinstance(found, Mapping):
         raise ValueError("they have no names: give a dict of them")
     return dict(found)

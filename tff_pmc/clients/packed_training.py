@@ -39,7 +39,7 @@ from tff_pmc.clients.packing import element_spec
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
-from tff_pmc.models.functional import mean_of_batches, over_range
+from tff_pmc.models.functional import mean_of_batches, reduce_range
 from tff_pmc.models.tff_types.packed_model import split_batch
 from tff_pmc.settings.groups import LocalTraining
 
@@ -154,7 +154,7 @@ def build_packed_client_work(
             return memory, sums, waiting, own_metrics, by_client
 
         carried = memory, sums, waiting, own_metrics, by_client
-        memory, sums, waiting, own_metrics, by_client = over_range(
+        memory, sums, waiting, own_metrics, by_client = reduce_range(
             clients.count, 1, carried, train_client
         )
         message = sums.message(plan, models.read(), own_metrics)
@@ -267,10 +267,10 @@ def train_locally(
 
         *carried, _ = carried
         first = *carried, tf.constant(0.0)
-        return over_range(size, step, first, train_batch)
+        return reduce_range(size, step, first, train_batch)
 
     carried = state, weights, non_trainable, metrics, tf.constant(0.0)
-    _, weights, non_trainable, metrics, loss_sum = over_range(
+    _, weights, non_trainable, metrics, loss_sum = reduce_range(
         training.local_epochs, 1, carried, train_epoch
     )
     trained = weights[: len(received.trainable)]

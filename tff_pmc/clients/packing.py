@@ -14,7 +14,7 @@ from __future__ import annotations
 import collections
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, TypedDict, Union
 
 import numpy as np
 import tensorflow as tf
@@ -89,6 +89,16 @@ def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
         packs[lightest].append(position)
         loads[lightest] += max(sizes[position], 1)
     return [sorted(pack) for pack in packs]
+
+
+class PackingOptions(TypedDict, total=False):
+    """The options of `pack`, which `data_source` takes by name, too."""
+
+    num_packs: int
+    max_bytes: int
+    attributes: Optional[Attributes]
+    example_attributes: Sequence[str]
+    num_classes: Optional[int]
 
 
 def pack(

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import textwrap
 from collections.abc import Collection, Sequence
-from typing import Any, Callable, ClassVar, Optional
+from typing import Any, Callable, ClassVar, Optional, TypedDict, TypeVar
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from declared_settings import AT_LEAST_1, check_value, ordered
+from declared_settings import AT_LEAST_1, check_value, ordered, unknown
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.criteria import Criterion, check_attribute_name
 from tff_pmc.settings.groups import LocalTraining
 
+Builder = TypeVar("Builder", bound=Callable[..., Any])
 
-@dataclasses.dataclass(frozen=True)
-class Training(LocalTraining):
-    """The training of a round's clients, an argument of each builder for each field.
 
-    Those that are a number or a word (`local_epochs`, `batch_size`, `seed`, `prox_mu`)
-    are declared once, with range, default and help, as flags of the command: see
-    `LocalTraining`. The others are objects of Python:
+class TrainingOptions(TypedDict, total=False):
+    """The options of a client's training, which each builder takes by name.
+
+    A function of yours that hands them on takes `**training: Unpack[TrainingOptions]`.
 
     Attributes:
+        local_epochs: Local epochs, E. By default 5.
+        batch_size: Local batch size, B; 0 is full batch. By default 0.
+        seed: Seed of the order of the examples in the local batches, and of what layers
+            of a model draw in training. By default 0.
+        prox_mu: FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2
+            (Li et al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model
+            that they received; 0 leaves it out. By default 0.0.
         packed: the form of the data; by default packed for a functional model
             and datasets of batches for a `model_fn`.
         client_learning_rate_fn: the clients' learning rate by round, of the number of
@@ -54,6 +59,27 @@ class Training(LocalTraining):
             securely (`tff.learning.metrics.secure_sum_then_finalize`), and by default
             the metrics are left out; with `privacy` they always are. Packed clients'
             metrics are summed within a pack first, so that there it must sum.
+    """
+
+    local_epochs: int
+    batch_size: int
+    seed: int
+    prox_mu: float
+    packed: Optional[bool]
+    client_learning_rate_fn: Optional[Callable[[tf.Tensor], Any]]
+    client_attributes: Sequence[str]
+    report_cohort: Optional[int]
+    keep_own_model: Sequence[int]
+    memory: Optional[ClientMemory]
+    metrics_aggregator: Optional[MetricsAggregator]
+
+
+@dataclasses.dataclass(frozen=True)
+class Training(LocalTraining):
+    """The training of a round's clients: `TrainingOptions`, checked, with defaults.
+
+    Numbers and words (`local_epochs`, `batch_size`, `seed`, `prox_mu`) are declared
+    once, with range, default and help, as flags of the command: see `LocalTraining`.
 
     Raises:
         ValueError: (constructor) a number is none or out of range, an attribute has a
@@ -90,6 +116,23 @@ class Training(LocalTraining):
             check_kind("memory", self.memory, ClientMemory, "a ClientMemory")
             if self.keep_own_model:
                 raise ValueError("memory and keep_own_model exclude each other")
+
+    @classmethod
+    def from_options(cls, options: TrainingOptions) -> Training:
+        """Returns the training with these options, and defaults for the others.
+
+        Raises:
+            TypeError: there is no option of a name.
+            ValueError: see the class.
+        """
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in options:
+            if name not in names:
+                raise TypeError(
+                    f"got an unexpected keyword argument {name!r}: "
+                    + unknown("training option", name, names)
+                )
+        return cls(**options)
 
     def check_sums(self, hiding: Collection[str]) -> None:
         """Refuses, with a `ValueError`, what would show that which the sums hide."""
@@ -159,33 +202,27 @@ class Training(LocalTraining):
         return packed
 
 
-def takes_training(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a builder an argument for each field of `Training`.
+def takes_training(build: Builder) -> Builder:
+    """Shows the training options of a builder where it is asked at run time.
 
-    The builder has one keyword argument, `training`. Callers give the fields in its
-    place, by name: the signature has them with their defaults, and the docstring with
-    the words of their declaration, so that both follow from one declaration.
+    Type checkers read them from `TrainingOptions`. `inspect.signature` then has an
+    argument with its default in the place of `**training`, and the docstring the words
+    of each declaration.
     """
-    fields = {field.name: field for field in dataclasses.fields(Training)}
     signature = inspect.signature(build)
     parameters = [
-        parameter
-        for name, parameter in signature.parameters.items()
-        if name != "training"
+        *list(signature.parameters.values())[:-1],
+        *(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field.type,
+            )
+            for field in dataclasses.fields(Training)
+        ),
     ]
-    parameters += [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type
-        )
-        for name, f in fields.items()
-    ]
-
-    @functools.wraps(build)
-    def built(*args: Any, **arguments: Any) -> Any:
-        given = {name: arguments.pop(name) for name in fields if name in arguments}
-        return build(*args, **arguments, training=Training(**given))
-
-    built.__signature__ = signature.replace(parameters=parameters)  # type: ignore
+    build.__signature__ = signature.replace(parameters=parameters)
     lines = [
         f"    {declared.name}: {declared.words} By default {declared.default}."
         for declared in LocalTraining.declared()
@@ -194,7 +231,7 @@ def takes_training(build: Callable[..., Any]) -> Callable[..., Any]:
         textwrap.fill(line, width=88, initial_indent="    ", subsequent_indent=" " * 12)
         for line in lines
     )
-    built.__doc__ = "\n".join(
+    build.__doc__ = "\n".join(
         [(build.__doc__ or "").rstrip(), "", "    Of `Training`:", *wrapped, ""]
     )
-    return built
+    return build

@@ -1,6 +1,7 @@
-"""The engine `cluster`: packs of a round, or whole runs, are made by Dask's workers.
+"""The engine `cluster`: Dask's workers compute the packs of a round, or whole runs.
 
-Without a cluster nothing of this folder is imported but its options, which are
-flags. Two lines of the package name it: the engine in `runtime/__init__.py` and the
-flags in `experiments/flags/command.py`. Without them and the folder all else works.
+Without a cluster only the options of this folder are imported, because they are flags.
+Two lines of the package name the folder: the engine in `runtime/__init__.py` and the
+flags in `experiments/flags/command.py`. Without these lines and the folder, everything
+else works.
 """

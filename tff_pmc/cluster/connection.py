@@ -17,25 +17,25 @@ from tff_pmc.cluster.options import LOCAL, ClusterOptions, ClusterSettingError
 from tff_pmc.runtime import EngineError
 
 WORKERS_SECONDS = 30
-"""How long to wait for the first worker."""
+"""The seconds to wait for the first worker."""
 
-# One class only from Python 3.11 on.
+# From Python 3.11 on these are one class.
 TIMEOUTS = (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError)
 CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
-LOSSES = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
-"""What Dask raises when data or a connection went with a worker."""
+WORKER_LOSS_ERRORS = (*CANCELLED, *TIMEOUTS, KeyError, OSError)
+"""The errors that Dask raises when data or a connection is lost with a worker."""
 
 _CONNECT_SECONDS = 10
-_LOOK_SECONDS = 1  # How often to look whether the scheduler is still there.
-_POLL_SECONDS = 0.1  # How often a call looks whether its answer is still wanted.
+_CHECK_SECONDS = 1  # How often to check whether the scheduler still answers.
+_POLL_SECONDS = 0.1  # How often a call checks whether it was cancelled.
 
 
 class ClusterError(EngineError):
-    """The cluster, or every worker that tried, ended while a computation needed it."""
+    """Raised if the cluster, or each worker that tried, ends during a computation."""
 
 
 class ClusterConnection:
-    """A client of a Dask scheduler, and the terms that its workers have met."""
+    """A client of a Dask scheduler, whose workers match the driver's environment."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class ClusterConnection:
         """Starts a cluster or connects to one.
 
         Args:
-            options: which cluster, and how to reach it.
+            options: the address of the cluster, and how to connect.
             check_cancelled: raises a `CancelledError` if the computation that waits
-                for the cluster was cancelled; by default none is.
+                for the cluster was cancelled; by default it never does.
 
         Raises:
             ClusterSettingError: the cluster cannot be started or used.
@@ -55,13 +55,13 @@ class ClusterConnection:
         options.check()
         self._check_cancelled = check_cancelled
         self.address, self._timeout = options.address, options.timeout
-        self.terms = tasks.terms_of(options.threads)
-        self._stores: set[tuple[str, str]] = set()  # What the workers see.
+        self.environment = tasks.local_environment(options.threads)
+        self._stores: set[tuple[str, str]] = set()  # Those that all workers see.
         self._cluster: Any = None
         self.client: Any = None
         try:
             self._connect(options)
-            self.ask(tasks.check_versions, self.terms)
+            self.run_on_workers(tasks.check_versions, self.environment)
         except BaseException:
             self.close()
             raise
@@ -72,36 +72,37 @@ class ClusterConnection:
             return sorted(self.call(self.client.scheduler.identity)["workers"])
         except (KeyError, OSError) as error:  # The client is closed.
             self._check_cancelled()
-            raise self.lost("the scheduler is gone") from error
+            raise self.lost_error("the scheduler has ended") from error
 
     def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
-        """Waits until there is a worker, or raises a `ClusterError`."""
-        self.look()
+        """Waits until a worker is connected, or raises a `ClusterError`."""
+        self.check_scheduler()
         try:
             wait = self.client.wait_for_workers
             self.call(wait, 1, timeout=seconds, limit=seconds + self._timeout)
         except (Exception, asyncio.CancelledError) as error:
             self._check_cancelled()
-            raise self.lost(f"no worker is left ({one_line(error)})") from error
+            raise self.lost_error(f"no worker is left ({one_line(error)})") from error
 
-    def lost(self, reason: str) -> ClusterError:
-        """Makes an error of this cluster with the reason."""
+    def lost_error(self, reason: str) -> ClusterError:
+        """Returns a `ClusterError` that names this cluster and the reason."""
         return ClusterError(f"--cluster={self.address}: {reason}")
 
-    def look(self) -> None:
-        """Raises a `ClusterError` where the scheduler does not answer in time.
+    def check_scheduler(self) -> None:
+        """Raises a `ClusterError` if the scheduler does not answer in time.
 
-        One that is stopped keeps its connections: a call without a limit would wait.
+        A stopped scheduler keeps its connections: a call without a limit would wait
+        forever.
         """
         try:
             self.client.sync(
                 self.client.scheduler.identity, callback_timeout=self._timeout
             )
         except TIMEOUTS as error:
-            raise self.lost(
+            raise self.lost_error(
                 f"the scheduler did not answer for {self._timeout:g} seconds"
             ) from error
-        except Exception:  # The connection is closed, which all calls see.
+        except Exception:  # The connection is closed, which all calls detect.
             return
 
     def call(
@@ -112,37 +113,38 @@ class ClusterConnection:
         limit: Optional[float] = None,
         **options: Any,
     ) -> Any:
-        """Calls a method of the client, and gives up where the answer cannot come.
+        """Calls a method of the client, and gives up when no result can come.
 
-        Dask tries to reach a worker that has ended for half a minute, or for ever.
+        Dask itself tries to reach a worker that has ended for half a minute or forever.
 
         Args:
             method: a method of the client.
             *arguments: its arguments.
-            check: is called while the answer is awaited, and raises an error if there
-                will be none.
+            check: a function that is called while the result is awaited, and raises an
+                error if none will come; by default it does nothing.
             limit: how long to wait, in seconds; by default the cluster's timeout.
             **options: its keyword arguments.
 
         Raises:
-            CancelledError: the computation that called was cancelled meanwhile.
-            TimeoutError: the answer took longer than the limit.
-            ClusterError: it did, because the scheduler does not answer.
+            CancelledError: the calling computation was cancelled meanwhile.
+            TimeoutError: the call took longer than the limit.
+            ClusterError: the call took longer than the limit, because the scheduler
+                does not answer.
         """
 
-        async def answer() -> Any:
+        async def call_method() -> Any:
             return await method(*arguments, **options)
 
         limit = self._timeout if limit is None else limit
         deadline = time.monotonic() + limit
         loop = self.client.loop.asyncio_loop
-        future = asyncio.run_coroutine_threadsafe(answer(), loop)
+        future = asyncio.run_coroutine_threadsafe(call_method(), loop)
         try:
             while not concurrent.futures.wait([future], _POLL_SECONDS).done:
                 self._check_cancelled()
                 check()
                 if time.monotonic() > deadline:
-                    self.look()
+                    self.check_scheduler()
                     raise TimeoutError(f"no answer for {limit:g} seconds")
         except BaseException:
             future.cancel()
@@ -150,7 +152,7 @@ class ClusterConnection:
         return future.result()
 
     def send(self, value: Any, worker: str) -> Any:
-        """Sends a value to a worker; returns its future.
+        """Sends a value to a worker; returns the future of the value.
 
         Raises:
             OSError: the worker was lost meanwhile.
@@ -166,7 +168,7 @@ class ClusterConnection:
         return future
 
     def submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Starts a task on a worker, or elsewhere if it is lost; returns its future."""
+        """Starts a task on a worker, or on another if it is lost; returns a future."""
         return self.client.submit(
             function, *arguments, pure=False, workers=[worker], allow_other_workers=True
         )
@@ -177,15 +179,15 @@ class ClusterConnection:
         workers: Sequence[str],
         copies: Mapping[str, Any] = types.MappingProxyType({}),
     ) -> dict[str, Any]:
-        """Gives each worker a copy of a value, which workers hand on in a binary tree.
+        """Copies a value to each worker; workers pass it on in a binary tree.
 
-        A copy is a task: one that is lost is made again from its parent's. (Dask's own
-        broadcast tries for ever to reach a worker that has ended.)
+        A copy is a task: Dask recomputes a lost one from its parent's copy. (Dask's own
+        broadcast tries forever to reach a worker that has ended.)
 
         Args:
-            value: what is sent to the first worker.
-            workers: the addresses of one worker or more.
-            copies: those that there are already, by address.
+            value: the value, which is sent to the first worker.
+            workers: the addresses of one or more workers.
+            copies: the futures of existing copies, by address; by default none.
 
         Returns:
             The futures of all copies by address.
@@ -193,8 +195,10 @@ class ClusterConnection:
         Raises:
             OSError: the first worker was lost meanwhile.
         """
-        there = [w for w in workers if w in copies and copies[w].status == "finished"]
-        futures = {worker: copies[worker] for worker in there}
+        workers_with_copy = [
+            w for w in workers if w in copies and copies[w].status == "finished"
+        ]
+        futures = {worker: copies[worker] for worker in workers_with_copy}
         if not futures:
             futures[workers[0]] = self.send(value, workers[0])
         order = [*futures, *(worker for worker in workers if worker not in futures)]
@@ -204,30 +208,30 @@ class ClusterConnection:
         return futures
 
     def first_done(self, futures: Sequence[Any]) -> list[Any]:
-        """Waits for futures that are done, however that is.
+        """Waits until futures are done, successfully or not, and returns these.
 
         Raises:
-            CancelledError: the computation that called was cancelled meanwhile.
+            CancelledError: the calling computation was cancelled meanwhile.
         """
         import distributed
 
         while not (done := [future for future in futures if future.done()]):
             try:
                 with self.client.as_current(), contextlib.suppress(*CANCELLED):
-                    distributed.wait(futures, _LOOK_SECONDS, "FIRST_COMPLETED")
+                    distributed.wait(futures, _CHECK_SECONDS, "FIRST_COMPLETED")
             except TIMEOUTS:
                 self._check_cancelled()
-                self.look()
+                self.check_scheduler()
         return done
 
     def check_store(self, path: str, digest: str) -> None:
-        """Refuses a worker that sees no such store, once for each store."""
+        """Raises a `ClusterSettingError` if a worker does not see this store."""
         if (path, digest) not in self._stores:
-            self.ask(tasks.check_store, path, digest)
+            self.run_on_workers(tasks.check_store, path, digest)
             self._stores.add((path, digest))
 
     def close(self) -> None:
-        """Leaves the cluster, and ends one that was started here."""
+        """Disconnects from the cluster, and ends it if it was started here."""
         client, cluster = self.client, self._cluster
         self.client = self._cluster = None
         if client is not None:
@@ -239,16 +243,16 @@ class ClusterConnection:
     def _connect(self, options: ClusterOptions) -> None:
         import distributed
 
-        # The loggers below have separate levels.
-        below = ("distributed.client", "distributed.gc", "tornado.application")
-        for name in ("distributed", "tornado", *below):
+        # These loggers have levels of their own.
+        loggers = ("distributed.client", "distributed.gc", "tornado.application")
+        for name in ("distributed", "tornado", *loggers):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        where: Any = options.address
-        if where == LOCAL:
-            where = self._cluster = local_cluster.start(
+        address: Any = options.address
+        if address == LOCAL:
+            address = self._cluster = local_cluster.start(
                 options.workers, timeout=options.timeout
             )
-            security = where.security
+            security = address.security
         else:
             security = distributed.Security(
                 require_encryption=not options.insecure,
@@ -258,45 +262,50 @@ class ClusterConnection:
             )
         try:
             self.client = distributed.Client(
-                where,
+                address,
                 security=security,
                 timeout=_CONNECT_SECONDS,
                 set_as_default=False,
                 direct_to_workers=True,
                 name="tff_pmc",
             )
-        except Exception as error:  # Whatever listens there may send anything.
+        except Exception as error:  # A foreign server may send anything.
             files = ", ".join(f"--{k}={v}" for k, v in options.files.items() if v)
             raise ClusterSettingError(
-                f"--cluster={options.address}: no scheduler answers that is ours"
-                f"{files and f' by {files}'} ({one_line(error)})"
+                f"--cluster={options.address}: no compatible Dask scheduler "
+                f"answered{files and f' with {files}'} ({one_line(error)})"
             ) from error
         try:
             self.client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TIMEOUTS as error:
             raise ClusterSettingError(
-                f"--cluster={options.address}: no worker came to the scheduler in "
-                f"{WORKERS_SECONDS} seconds"
+                f"--cluster={options.address}: no worker connected to the "
+                f"scheduler within {WORKERS_SECONDS} seconds: start workers"
             ) from error
 
-    def ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Calls a function on each worker; returns the results, by its address.
+    def run_on_workers(
+        self, function: Callable[..., Any], *arguments: Any
+    ) -> dict[str, Any]:
+        """Calls a function on each worker; returns the results by the worker's address.
 
-        What the function raises there is wrong with the worker: it is raised here, as
-        a `ClusterSettingError`.
+        An error of the function on a worker is raised here as a `ClusterSettingError`.
         """
         try:
-            found = self.call(self.client.run, function, *arguments, on_error="return")
+            outcomes = self.call(
+                self.client.run, function, *arguments, on_error="return"
+            )
         except TIMEOUTS as error:
             words = f"a worker did not answer for {self._timeout:g} seconds"
-            raise self.lost(words) from error
+            raise self.lost_error(words) from error
         results = {}
-        for worker, result in found.items():
-            if not isinstance(result, Exception):
-                results[worker] = result
-            elif not isinstance(result, OSError):  # It died: its tasks check the next.
+        for worker, outcome in outcomes.items():
+            if not isinstance(outcome, Exception):
+                results[worker] = outcome
+            elif not isinstance(
+                outcome, OSError
+            ):  # It died: tasks check its successor.
                 raise ClusterSettingError(
                     f"--cluster={self.address}: the worker {worker} cannot be used: "
-                    f"{one_line(result)}"
+                    f"{one_line(outcome)}"
                 )
         return results

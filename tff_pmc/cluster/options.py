@@ -1,4 +1,4 @@
-"""The options of a cluster: its address and its safety (no TensorFlow, no Dask)."""
+"""The options of a cluster: address and security (imports no TensorFlow, no Dask)."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from leaf_data.formats.data_files import expand_path
 from tff_pmc.settings import flag_values
 
 LOCAL = "local"
-"""The address that stands for a cluster of this machine alone."""
+"""The address of a cluster that is started on this machine."""
 
 _ADDRESS = re.compile(r"(tls|tcp)://[^/?#@]+:\d+")
 
 
 class ClusterSettingError(SettingError):
-    """A cluster that cannot be used as it is named; the message names the flag."""
+    """Raised if a cluster cannot be used as set up; the message names the flag."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusterOptions(Settings):
-    """The options of the engine `cluster`; a local one ends with the engine."""
+    """The options of the engine `cluster`; a local cluster ends with the engine."""
 
     title: ClassVar[str] = "Clusters (docs/scaling.md)"
 
     address: str = setting(
         LOCAL,
-        "The cluster of --engine=cluster, which need not be given then: local, which "
-        "starts --cluster_workers on this machine, or where a Dask scheduler listens, "
+        "The cluster, which implies --engine=cluster: local, which starts "
+        "--cluster_workers on this machine, or the address of a Dask scheduler, "
         "as tls://HOST:PORT.",
         flag="cluster",
     )
     workers: int = setting(
         None,
-        "With --cluster=local, how many workers are started; by default as many as "
-        "this machine, or its container, has cores.",
+        "With --cluster=local, how many workers are started; by default one per core "
+        "of this machine or container.",
         flag="cluster_workers",
         within=AT_LEAST_1,
     )
@@ -74,33 +74,33 @@ class ClusterOptions(Settings):
     )
     timeout: float = setting(
         60.0,
-        "Seconds without an answer after which a cluster's scheduler is lost, and the "
-        "run ends. With --cluster=local also those of a worker, whose work goes to "
-        "others (elsewhere Dask's worker-ttl).",
+        "Seconds without an answer after which a cluster's scheduler counts as lost, "
+        "and the run ends. With --cluster=local a silent worker is also lost after "
+        "them, and others do its work (elsewhere Dask's worker-ttl).",
         flag="cluster_timeout",
         within=ABOVE_0,
     )
     spread: str = setting(
         "auto",
-        "What a cluster shares out. runs: each run is made by one worker; data and "
-        "--output_dir must be where all machines find them. clients: the packs of each "
-        "round (--num_packs, at least as many as workers). auto: runs, if there are at "
+        "What a cluster distributes. runs: one worker computes each run; all machines "
+        "must see the data and --output_dir. clients: the packs of each round "
+        "(--num_packs, at least as many as workers). auto: runs, if there are at "
         "least two, and as many as workers; else clients.",
         choices=("auto", "runs", "clients"),
     )
 
     @property
     def files(self) -> dict[str, str]:
-        """The three files by flag."""
+        """The paths of the three TLS files, by flag."""
         names = ("tls_ca_file", "tls_cert", "tls_key")
         return {name: expand_path(getattr(self, name)) for name in names}
 
     def check(self) -> None:
-        """Refuses what cannot be used, before anything is started."""
+        """Raises a `ClusterSettingError` if the options cannot be used together."""
         if importlib.util.find_spec("distributed") is None:
             raise ClusterSettingError(
                 "--engine=cluster needs Dask: pip install 'tff-pmc[cluster]' (`make "
-                "venv` has it)"
+                "venv` installs it)"
             )
         if self.address != LOCAL and not _ADDRESS.fullmatch(self.address):
             raise ClusterSettingError(
@@ -108,13 +108,16 @@ class ClusterOptions(Settings):
                 f"{self.address!r}"
             )
         if self.address != LOCAL and self.workers:
-            raise ClusterSettingError("--cluster_workers goes with --cluster=local")
+            raise ClusterSettingError(
+                "--cluster_workers only applies to --cluster=local, not to "
+                f"--cluster={self.address}: leave it out"
+            )
         with_tls = self.address.startswith("tls:")
         for flag, path in self.files.items():
             if path and not with_tls:
                 raise ClusterSettingError(
-                    f"--{flag} goes with --cluster=tls://HOST:PORT, not with "
-                    f"--cluster={self.address}"
+                    f"--{flag} only applies to --cluster=tls://HOST:PORT, not to "
+                    f"--cluster={self.address}: leave it out"
                 )
             if with_tls and not os.path.isfile(path):
                 raise ClusterSettingError(
@@ -125,11 +128,11 @@ class ClusterOptions(Settings):
             raise ClusterSettingError(
                 f"--cluster={self.address}: everybody who reaches a cluster without "
                 "TLS can run code on it: use tls://HOST:PORT with --tls_ca_file, "
-                "--tls_cert and --tls_key, or give --insecure_cluster"
+                "--tls_cert and --tls_key, or set --insecure_cluster"
             )
 
     def spreads_runs(self, num_runs: int, num_workers: int) -> bool:
-        """Returns whether the workers make whole runs and do not share clients."""
+        """Returns whether workers compute whole runs instead of a round's clients."""
         if self.spread != "auto":
             return self.spread == "runs"
         return num_runs >= max(2, num_workers)

@@ -1,7 +1,7 @@
-"""Runs that are made at the same time by the workers of a cluster.
+"""Runs that workers of a cluster compute at the same time.
 
-The scheduler also imports this module: TensorFlow, and what needs it, is imported by
-the functions.
+The scheduler imports this module, too: functions import TensorFlow, and modules that
+need it.
 """
 
 from __future__ import annotations
@@ -27,92 +27,96 @@ from tff_pmc.record.plugin_files import plugin_sha256
 from tff_pmc.record.record_error import InUseError, LostRunError
 from tff_pmc.record.same_run import PLUGINS
 
-_LOOK_SECONDS = 1  # How often to look whether a run is still wanted.
+_CHECK_SECONDS = 1  # How often to check whether a run was cancelled.
 
-_loaded: dict[Any, Any] = {}  # Of a worker: what loads data, the last it was sent.
-_plugins: dict[str, str] = {}  # What a worker has imported, and its sha256.
+_data_by_job: dict[Any, Any] = {}  # In a worker: the data that it loaded last.
+_sha256_by_plugin: dict[str, str] = {}  # The plugins that a worker has imported.
 # A run installs its context for the whole process, which may have several threads.
-_one_at_a_time = threading.Lock()
+_run_lock = threading.Lock()
 
 
 def run_on_worker(
-    terms: tasks.Terms,
+    environment: tasks.WorkerEnvironment,
     plugins: Sequence[tuple[str, str]],
     directory: str,
     load: bytes,
     run_and_job: bytes,
 ) -> None:
-    """Makes a run on a worker, or resumes it: its checkpoints show how far it is.
+    """Computes a run on a worker, or resumes it from its last checkpoint.
 
     `plugins` are the names of modules and their sha256s.
     """
-    tasks.check_versions(terms)
+    tasks.check_versions(environment)
     if plugins and directory not in sys.path:
         sys.path.insert(0, directory)
     for plugin in plugins:
-        _import(*plugin)
+        _import_plugin(*plugin)
     from tff_pmc.runtime import Runtime
 
     run, job = tasks.from_bytes(run_and_job)
-    # A worker before this one may have begun it.
+    # An earlier worker may have started the run.
     job = job._replace(resume=True, title=None)
-    with _one_at_a_time:
+    with _run_lock:
         PLUGINS.clear()
         PLUGINS.update(plugins)
-        data = _data(load, job)
-        with Runtime("local") as running, _ending_if_unwanted():
-            running.context.recorded = tasks.recorded("runs", terms.threads)
+        data = _load_data(load, job)
+        with Runtime("local") as running, _exit_if_cancelled():
+            running.context.recorded = tasks.engine_record("runs", environment.threads)
             run(job, data)
 
 
-def _data(load: bytes, job: Any) -> Any:
-    """Loads the data of a run; a `DataError` where it is not the driver's."""
+def _load_data(load: bytes, job: Any) -> Any:
+    """Loads the data of a run; a `DataError` if it is not the driver's."""
     key = load, job.stored
-    if key not in _loaded:
-        _loaded.clear()
-        _, _loaded[key] = tasks.from_bytes(load)
-    data = _loaded[key](job.settings)
+    if key not in _data_by_job:
+        _data_by_job.clear()
+        _, _data_by_job[key] = tasks.from_bytes(load)
+    data = _data_by_job[key](job.settings)
     if job.stored not in (None, data.train_examples.stored):
-        raise DataError(f"{job.stored.path}: a worker sees another store")
+        raise DataError(
+            f"{job.stored.path}: a worker sees another store than the driver"
+        )
     if job.files not in (None, data.origin.files):
         raise DataError(
-            f"{data.name}: a worker sees other files in {data.origin.folder}"
+            f"{data.name}: a worker sees other files in {data.origin.folder} than the "
+            "driver"
         )
     return data
 
 
-def _import(name: str, sha256: str) -> None:
-    """Imports a plugin; one that was imported for another driver stays what it was."""
-    found = importlib.import_module(name)
-    if _plugins.setdefault(name, plugin_sha256(name)) != sha256:
+def _import_plugin(name: str, sha256: str) -> None:
+    """Imports a plugin; a `ClusterSettingError` if it is not the driver's module."""
+    module = importlib.import_module(name)
+    if _sha256_by_plugin.setdefault(name, plugin_sha256(name)) != sha256:
         raise ClusterSettingError(
             f"--plugin={name}: a worker has imported another module of this name, or "
-            f"an earlier one ({found.__file__}): start the workers anew"
+            f"an earlier version ({module.__file__}): restart the workers"
         )
 
 
 @contextlib.contextmanager
-def _ending_if_unwanted() -> Iterator[None]:
-    """Ends the worker in mid-run if its driver is gone; its nanny starts another.
+def _exit_if_cancelled() -> Iterator[None]:
+    """Ends the worker during the block if its task is cancelled.
 
-    The run would continue to its end, and lock its folder meanwhile.
+    Without it a run whose driver has ended would continue to its end, and lock its
+    folder meanwhile. The worker's nanny starts another worker.
     """
     import distributed
 
     worker = distributed.get_worker()
-    key, over = worker.get_current_task(), threading.Event()
+    key, finished = worker.get_current_task(), threading.Event()
 
-    def look() -> None:
-        while not over.wait(_LOOK_SECONDS):
+    def exit_when_cancelled() -> None:
+        while not finished.wait(_CHECK_SECONDS):
             task = worker.state.tasks.get(key)
             if task is None or task.state == "cancelled":
                 os._exit(1)
 
-    threading.Thread(target=look, daemon=True).start()
+    threading.Thread(target=exit_when_cancelled, daemon=True).start()
     try:
         yield
     finally:
-        over.set()
+        finished.set()
 
 
 def make_runs(
@@ -121,58 +125,66 @@ def make_runs(
     jobs: Iterable[Any],
     load: Callable[..., Any],
 ) -> Iterator[tuple[Any, Optional[LostRunError]]]:
-    """Makes runs as tasks of a cluster, and gives each when it is finished.
+    """Computes runs as tasks of a cluster; yields each job when its run is finished.
 
-    `run` makes a job's run of the data that `load` gives there. A run whose worker dies
-    is begun again by another, which resumes it from its last checkpoint.
+    A worker calls `run` with the job and its data, which `load` loads there. If a
+    worker dies, another one resumes its run from the last checkpoint. Yields the job
+    and, if the run was lost, the error.
     """
-    # A worker keeps what it loads for one call, and not for the next: files change.
-    client, sent = connection.client, tasks.to_bytes((uuid.uuid4().hex, load))
-    same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
+    # The id is new in each call, so that workers load data again: files may change.
+    client, load_bytes = connection.client, tasks.to_bytes((uuid.uuid4().hex, load))
+    fixed_arguments = (
+        connection.environment,
+        tuple(PLUGINS.items()),
+        os.getcwd(),
+        load_bytes,
+    )
     running = {}
     for job in jobs:
-        placed = job._replace(folder=os.path.abspath(job.folder))
-        content = tasks.to_bytes((run, placed))
-        running[client.submit(run_on_worker, *same, content, pure=False)] = job
+        absolute_job = job._replace(folder=os.path.abspath(job.folder))
+        content = tasks.to_bytes((run, absolute_job))
+        running[client.submit(run_on_worker, *fixed_arguments, content, pure=False)] = (
+            job
+        )
     with tqdm(total=len(running), desc="runs", unit="run", mininterval=1) as bar:
         try:
             while running:
                 for future in connection.first_done(list(running)):
-                    lost = _lost(connection, future, running[future])
-                    yield running.pop(future), lost
+                    error = _lost_run_error(connection, future, running[future])
+                    yield running.pop(future), error
                     bar.update()
         except BaseException:
-            # A worker that makes one sees that it is not wanted any more, and ends.
+            # A worker whose run is cancelled detects it, and ends.
             client.cancel(list(running), force=True)
             raise
 
 
-def _lost(connection: ClusterConnection, future: Any, job: Any) -> Any:
-    """Returns why a run was lost, if it was; raises all other errors."""
+def _lost_run_error(connection: ClusterConnection, future: Any, job: Any) -> Any:
+    """Returns the error of a lost run, or None; raises all other errors."""
     from distributed.scheduler import KilledWorker
 
     if future.status == "finished":
         return None
     error = future.exception() if future.status == "error" else None
     if error is None or isinstance(error, KilledWorker):
-        raise connection.lost(
+        raise connection.lost_error(
             f"the run {job.settings.label} ended with the scheduler or its workers "
             f"({one_line(error or future.status)})"
         )
-    if isinstance(error, InUseError):  # It may wake up: no other may write.
+    if isinstance(error, InUseError):  # A stopped worker may continue to write.
         return LostRunError(
-            f"{error}, perhaps a worker that was stopped: end it, and --resume"
+            f"{error}; if it is a stopped worker, kill it and resume with --resume"
         )
     if isinstance(error, LostRunError):
         return error
-    if isinstance(error, tasks.TermsError):
+    if isinstance(error, tasks.EnvironmentMismatchError):
         raise ClusterError(f"a worker cannot be used: {error}") from error
     raise error
 
 
-def leave_a_file(folder: str, data_dir: str) -> tuple[str, str]:
-    """Writes a file from a worker; its path, and what is wrong with folders there."""
-    # Such names are known for leftovers: the folder still counts as empty.
+def write_probe_file(folder: str, data_dir: str) -> tuple[str, str]:
+    """Writes a file on a worker; returns its path, and a problem of its folders."""
+    # Files of such names are leftovers: the folder still counts as empty.
     path = os.path.join(folder, f"{uuid.uuid4().hex}.new")
     try:
         with open(path, "w"):
@@ -180,34 +192,34 @@ def leave_a_file(folder: str, data_dir: str) -> tuple[str, str]:
     except OSError as error:
         return path, f"{folder} cannot be written to ({error.strerror})"
     missing = data_dir and not os.path.isdir(data_dir)
-    return path, f"--data_dir={data_dir} is not there" if missing else ""
+    return path, f"--data_dir={data_dir} does not exist there" if missing else ""
 
 
 def check_folders(
     connection: ClusterConnection, output_dir: str, data_dir: str
 ) -> None:
-    """Asks each worker for a file that has to be seen here."""
+    """Raises a `ClusterSettingError` if this process does not see a worker's file."""
     output_dir = os.path.abspath(output_dir)
     data_dir = data_dir and os.path.abspath(data_dir)
     files.list_folder(output_dir)
-    found = connection.ask(leave_a_file, output_dir, data_dir)
+    probes = connection.run_on_workers(write_probe_file, output_dir, data_dir)
     try:
-        for worker, (path, wrong) in found.items():
-            if not wrong and not _comes(path):
-                wrong = f"what it writes into {output_dir} is not seen here"
-            if wrong:
+        for worker, (path, problem) in probes.items():
+            if not problem and not _wait_for_file(path):
+                problem = f"files that it writes into {output_dir} do not appear here"
+            if problem:
                 raise ClusterSettingError(
                     f"--spread=runs: the worker {worker} does not share the folders: "
-                    f"{wrong}"
+                    f"{problem}"
                 )
     finally:
-        for path, _ in found.values():
+        for path, _ in probes.values():
             with contextlib.suppress(FileNotFoundError):
                 os.remove(path)
 
 
-def _comes(path: str, seconds: float = 5) -> bool:
-    """Waits for a file that a network may show late; returns whether it came."""
+def _wait_for_file(path: str, seconds: float = 5) -> bool:
+    """Waits for a file that a network may show late; returns whether it exists."""
     deadline = time.monotonic() + seconds
     while not os.path.exists(path) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -1,7 +1,7 @@
 """The tasks of a cluster's workers on packs.
 
-The scheduler also imports this module: TensorFlow is imported by the functions that
-need it, and TFF by none.
+The scheduler imports this module, too: functions that need TensorFlow import it, and
+none imports TFF.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from typing import Any, NamedTuple, Optional
 
 from leaf_data.errors import DataError, one_line
 
-KEPT_COMPUTATIONS = 8
-"""The computations whose graphs stay imported in a worker."""
+MAX_CACHED_COMPUTATIONS = 8
+"""The number of computations whose graphs stay imported in a worker."""
 
 _PR_SET_PDEATHSIG = 1
 _importing = threading.Lock()
 
 
-class Terms(NamedTuple):
-    """What a worker must have for the results of the driver."""
+class WorkerEnvironment(NamedTuple):
+    """The versions and threads with which a worker reproduces the driver's results."""
 
     threads: int
     tensorflow: str
     tff_pmc: str
 
 
-class TermsError(RuntimeError):
-    """A worker that cannot give the results of the driver."""
+class EnvironmentMismatchError(RuntimeError):
+    """Raised if a worker cannot reproduce the results of the driver."""
 
 
 def dask_setup(server: Any) -> None:
-    """Prepares a scheduler or worker for which this module is a preload.
+    """Prepares a scheduler or worker that preloads this module.
 
-    The HTTP port that Dask opens in any case, without TLS, is closed. A worker in a
-    process of this kind ends with its parent, even one that is stopped. It imports
-    TensorFlow before it comes to the scheduler, for which it would else be silent.
+    Closes the HTTP port that Dask always opens without TLS. A worker that
+    multiprocessing started ends with its parent, even if it is stopped. It imports
+    TensorFlow before it connects, because it cannot answer the scheduler meanwhile.
     """
     import distributed
 
@@ -50,11 +50,11 @@ def dask_setup(server: Any) -> None:
     if isinstance(server, distributed.Worker):
         if multiprocessing.parent_process():
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        _tensorflow()
+        _import_tensorflow()
 
 
 def to_bytes(value: Any) -> bytes:
-    """Serializes a value for Dask; a scheduler without TensorFlow does not read it."""
+    """Serializes a value, so that a scheduler without TensorFlow need not read it."""
     from distributed.protocol import serialize_bytes
 
     content: bytes = serialize_bytes(value)
@@ -68,54 +68,61 @@ def from_bytes(content: bytes) -> Any:
     return deserialize_bytes(content)
 
 
-def check_versions(terms: Terms) -> None:
-    """Checks versions and sets the threads, before TensorFlow's first use."""
-    tf = _tensorflow()
-    here = Terms(terms.threads, f"tensorflow {tf.__version__}", _version())
-    if here != terms:
-        raise TermsError(
-            f"it has {' and '.join(here[1:])}, and the driver "
-            f"{' and '.join(terms[1:])}: start it anew with the driver's"
+def check_versions(environment: WorkerEnvironment) -> None:
+    """Checks versions and sets the threads, before the first use of TensorFlow.
+
+    Raises:
+        EnvironmentMismatchError: they differ from the driver's, or TensorFlow has
+            started with another number of threads.
+    """
+    tf = _import_tensorflow()
+    local = WorkerEnvironment(
+        environment.threads, f"tensorflow {tf.__version__}", _version()
+    )
+    if local != environment:
+        raise EnvironmentMismatchError(
+            f"it runs {' and '.join(local[1:])}, but the driver runs "
+            f"{' and '.join(environment[1:])}: restart it with the driver's versions"
         )
     threads = tf.config.threading
-    if threads.get_intra_op_parallelism_threads() == terms.threads:
+    if threads.get_intra_op_parallelism_threads() == environment.threads:
         return
     try:
-        threads.set_intra_op_parallelism_threads(terms.threads)
+        threads.set_intra_op_parallelism_threads(environment.threads)
     except RuntimeError as error:
-        raise TermsError(
-            "it has begun TensorFlow with another number of threads than "
-            f"{terms.threads}: start it anew, or give --cluster_threads"
+        raise EnvironmentMismatchError(
+            "it started TensorFlow with another number of threads than "
+            f"{environment.threads}: restart it, or set --cluster_threads"
         ) from error
 
 
 def check_store(path: str, digest: str) -> None:
-    """Opens a store, which stays open, or raises a `TermsError`."""
-    from tff_pmc.cluster import travel
+    """Opens a store, which stays open, or raises an `EnvironmentMismatchError`."""
+    from tff_pmc.cluster import pack_encoding
 
     try:
-        travel.opened(path, digest)
+        pack_encoding.open_cached_store(path, digest)
     except DataError as error:
-        raise TermsError(
+        raise EnvironmentMismatchError(
             f"it needs the driver's store at the same path: {one_line(error)}"
         ) from error
 
 
-def terms_of(threads: Optional[int]) -> Terms:
-    """Returns this process's terms, with so many threads or, by default, all it has."""
+def local_environment(threads: Optional[int]) -> WorkerEnvironment:
+    """Returns this process's environment; `threads` None is all that it uses."""
     import tensorflow as tf
 
-    own = tf.config.threading.get_intra_op_parallelism_threads()
-    found = threads or own or len(os.sched_getaffinity(0))
-    return Terms(found, f"tensorflow {tf.__version__}", _version())
+    configured = tf.config.threading.get_intra_op_parallelism_threads()
+    num_threads = threads or configured or len(os.sched_getaffinity(0))
+    return WorkerEnvironment(num_threads, f"tensorflow {tf.__version__}", _version())
 
 
-def recorded(spread: str, threads: int) -> dict[str, str]:
-    """Returns what `run.json` reports of a run on a cluster."""
+def engine_record(spread: str, threads: int) -> dict[str, str]:
+    """Returns the entries of `run.json` for a run on a cluster."""
     return {"engine": "cluster", "spread": spread, "threads": str(threads)}
 
 
-def _tensorflow() -> Any:
+def _import_tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow
 
@@ -124,9 +131,9 @@ def _tensorflow() -> Any:
 
 @functools.lru_cache(1)
 def _version() -> str:
-    """Returns the version of the package and of the code this process started with.
+    """Returns the version of the package, and of the code that this process runs.
 
-    A worker that waits for the next driver does not have what was edited since.
+    A worker that waits for the next driver does not run code that was edited since.
     """
     import leaf_data
     import tff_pmc
@@ -140,43 +147,47 @@ def _version() -> str:
 
 
 def keep(value: Any) -> Any:
-    """Returns the value, which then is on this worker, too."""
+    """Returns the value, of which this worker then has a copy."""
     return value
 
 
-def sum_of_pack(
-    terms: Terms, graphs: bytes, pack: Any, sent: Any, place: int
+def sum_pack(
+    environment: WorkerEnvironment, graphs: bytes, pack: Any, message: Any, index: int
 ) -> list[Any]:
-    """Computes the sum of one encoded pack as arrays; see `PackSums.of_pack`."""
-    check_versions(terms)
+    """Computes the sum of one encoded pack as arrays; see `PackSums.sum_pack`."""
+    check_versions(environment)
     import tensorflow as tf
 
-    from tff_pmc.cluster import travel
+    from tff_pmc.cluster import pack_encoding
 
-    parts = from_bytes(pack) if isinstance(pack, bytes) else pack  # Of a store.
-    tensors = list(map(travel.decoded, parts))
-    sent = [tf.constant(a) for a in sent]
-    found = _imported(graphs).of_pack(tensors, sent, place)
-    return [tensor.numpy() for tensor in found]
+    parts = (
+        from_bytes(pack) if isinstance(pack, bytes) else pack
+    )  # Bytes refer to a store.
+    tensors = list(map(pack_encoding.decode, parts))
+    message = [tf.constant(a) for a in message]
+    total = _import_sums(graphs).sum_pack(tensors, message, index)
+    return [tensor.numpy() for tensor in total]
 
 
-def merge(terms: Terms, graphs: bytes, first: Any, second: Any) -> list[Any]:
+def merge(
+    environment: WorkerEnvironment, graphs: bytes, first: Any, second: Any
+) -> list[Any]:
     """Merges two sums, arrays; see `PackSums.merge`."""
-    check_versions(terms)
+    check_versions(environment)
     import tensorflow as tf
 
-    both = ([tf.constant(a) for a in part] for part in (first, second))
-    return [tensor.numpy() for tensor in _imported(graphs).merge(*both)]
+    operands = ([tf.constant(a) for a in part] for part in (first, second))
+    return [tensor.numpy() for tensor in _import_sums(graphs).merge(*operands)]
 
 
-def _imported(graphs: bytes) -> Any:
-    """Imports the sums of a computation's `PackGraphs` when they are first needed."""
-    with _importing:  # A worker of several threads would import them in each.
-        return _sums_of(graphs)
+def _import_sums(graphs: bytes) -> Any:
+    """Returns the `PackSums` of a computation's serialized `PackGraphs`."""
+    with _importing:  # A worker with several threads would import them several times.
+        return _cached_sums(graphs)
 
 
-@functools.lru_cache(KEPT_COMPUTATIONS)
-def _sums_of(graphs: bytes) -> Any:
+@functools.lru_cache(MAX_CACHED_COMPUTATIONS)
+def _cached_sums(graphs: bytes) -> Any:
     from tff_pmc.runtime.pack_sums import PackSums
 
     return PackSums(from_bytes(graphs), foreign=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tff_pmc._lazy import tf
 from tff_pmc.criteria.criterion import Criterion, LocalClient, register
-from tff_pmc.models.functional import in_one_type
+from tff_pmc.models.functional import cast_to_common_float
 
 
 def dataset_size(client: LocalClient) -> Any:
@@ -79,7 +79,7 @@ def update_of(client: LocalClient) -> list[Any]:
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
     # With the update's sign TensorFlow computes one difference for both.
-    return in_one_type([b - a for a, b in zip(after, before)])
+    return cast_to_common_float([b - a for a, b in zip(after, before)])
 
 
 _DA_AND_PMC = "DA section 3, PMC section 5.1"

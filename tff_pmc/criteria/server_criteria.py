@@ -21,7 +21,7 @@ import numpy as np
 
 from tff_pmc._lazy import tf
 from tff_pmc.criteria.criterion import Criterion, LocalClient, register
-from tff_pmc.models.functional import over_batches, predicted_labels
+from tff_pmc.models.functional import predicted_labels, reduce_predictions
 
 _MAPE = "1 over the mean absolute percentage error on the server's examples"
 
@@ -155,7 +155,7 @@ def _total(model: Any, weights: Any, x: Any, y: Any, of_example: Any) -> Any:
             values = tf.cast(of_example(output, labels[rows]), "float32")
             return found + tf.reduce_sum(values)
 
-        return over_batches(model, weights, inputs, len(x), tf.constant(0.0), add)
+        return reduce_predictions(model, weights, inputs, len(x), tf.constant(0.0), add)
 
     # Traced here: TensorFlow warns of many first calls of functions of the same code.
     return tf.function(total).get_concrete_function()()

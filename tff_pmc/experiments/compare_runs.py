@@ -20,7 +20,8 @@ from tff_pmc.experiments.flags.command import Command, OfflineOptions
 from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
-from tff_pmc.reports import compare, output, reference_export
+from tff_pmc.reports import output
+from tff_pmc.reports.tables import compare, reference_export
 from tff_pmc.settings import RunSettings
 
 # With `OfflineOptions`, the flags of how runs on disk are read, and where to write.

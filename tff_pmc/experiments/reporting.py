@@ -11,16 +11,10 @@ from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import ClientsLeftOutError
 from tff_pmc.record.results import Results
-from tff_pmc.reports import (
-    BEYOND_PAPERS,
-    FOR_ALL,
-    REPORTS,
-    Report,
-    output,
-    paired,
-    plots,
-    summary,
-)
+from tff_pmc.reports import BEYOND_PAPERS, FOR_ALL, REPORTS, Report, output
+from tff_pmc.reports.figures import plots
+from tff_pmc.reports.statistics import paired
+from tff_pmc.reports.statistics.run_summary import measure_of
 
 RESULTS = "rounds_to_target"
 """The report that writes `results.csv`."""
@@ -82,7 +76,7 @@ def _write(found: Experiment, results: Results, folder: str, page: bool) -> str:
     if RESULTS not in shown:
         output.write(_reports([RESULTS], results)[RESULTS], folder, about)
     if page and output.current().figures != output.NO_FIGURES:
-        from tff_pmc.reports import run_page  # It imports Jinja2.
+        from tff_pmc.reports.tables import run_page  # It imports Jinja2.
 
         text = run_page.html(results, made, about, results.about.get("command", ""))
         path = os.path.join(folder, run_page.FILE)
@@ -105,7 +99,7 @@ def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
 
     The name of such a text is the reason.
     """
-    of_accuracy = summary.measure_of(results) is ACCURACY
+    of_accuracy = measure_of(results) is ACCURACY
     made: dict[str, Report] = {}
     missing: dict[str, list[str]] = {}
     for name in names:

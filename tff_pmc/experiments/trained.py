@@ -10,23 +10,26 @@ import numpy as np
 from declared_settings import UnknownNameError
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc._lazy import tff
+from tff_pmc.algorithms.run_context import build_model
 from tff_pmc.models import MODELS
-from tff_pmc.models.trained_model import (
+from tff_pmc.models.model_folder import (
     BEST_MODEL,
     MODEL,
     WEIGHTS,
-    in_order_of_model,
-    round_of,
+    order_arrays,
+    read_round,
     save_model,
 )
-from tff_pmc.models.weights_file import with_weights
+from tff_pmc.models.weights_file import with_initial_weights
 from tff_pmc.record import checkpoints
 from tff_pmc.record.files import FINISHED, RUN_JSON, make_empty_folder, read_json
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import ROUNDS
 
 
-def load_model(run: Folder, round: Optional[int] = None) -> Any:
+def load_model(
+    run: Folder, round: Optional[int] = None
+) -> tff.learning.models.FunctionalModel:
     """Returns the trained model of a run, a `tff.learning.models.FunctionalModel`.
 
     Its `initial_weights` are the trained ones.
@@ -70,14 +73,14 @@ def about_model(run: str, round_num: int) -> dict[str, Any]:
 def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
     """Returns what `load_model` does, and the model's round."""
     model, best = _model_of(run), os.path.join(run, BEST_MODEL)
-    if round is not None and round == round_of(best):
-        arrays = in_order_of_model(model, _arrays(os.path.join(best, WEIGHTS)))
+    if round is not None and round == read_round(best):
+        arrays = order_arrays(model, _arrays(os.path.join(best, WEIGHTS)))
         return _with_weights(model, arrays, run), round
     path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if ended and os.path.exists(path):
-        rounds, arrays = len(ROUNDS.read(run)), in_order_of_model(model, _arrays(path))
+        rounds, arrays = len(ROUNDS.read(run)), order_arrays(model, _arrays(path))
     else:
         rounds, arrays = _of_checkpoint(run, model)
     if round not in (None, rounds):
@@ -102,8 +105,6 @@ def export_model(run: str, folder: str) -> None:
 
 def _model_of(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
-    from tff_pmc.models.tff_types.keras_models import built
-
     path = os.path.join(run, RUN_JSON)
     found = read_json(path, ("settings",))
     if "label" not in found:
@@ -112,7 +113,7 @@ def _model_of(run: str) -> Any:
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]
-        return built(kind.of_flags(values))
+        return build_model(kind.of_flags(values))
     except UnknownNameError as error:
         flags = [key for key in found.get("versions", {}) if key.startswith("--plugin")]
         made = f"the run was made with {' '.join(flags)}: give" if flags else "give"
@@ -151,4 +152,4 @@ def _with_weights(model: Any, arrays: list[Any], run: str) -> Any:
     like = [np.asarray(one) for one in (*trainable, *others)]
     if [a.shape for a in arrays] != [b.shape for b in like]:
         raise RecordError(f"{run}: the weights are not those of the model it names")
-    return with_weights(model, arrays)
+    return with_initial_weights(model, arrays)

@@ -1,28 +1,26 @@
 """The papers' models as `tff.learning.models.FunctionalModel`s.
 
-Images enter as they are stored (uint8) and are scaled inside the forward pass,
-so that only bytes travel to the worker. Initial weights are NumPy arrays, a
-pure function of the seed.
+Inputs are images as they are stored (uint8); the forward pass scales them, so that
+only bytes are sent to the worker. Initial weights are NumPy arrays, a pure function of
+the seed.
 
-`MODELS` has the models by name, as settings: `MODELS["mnist_cnn"](seed=3).build()` is
-`mnist_cnn(seed=3)`. `PackedModel` is what they are made as, and what makes a model of
-your own say more of its training than TFF's class can; it is imported when it is first
-used, because it imports TensorFlow.
+`MODELS` contains the models by name, as settings: `MODELS["mnist_cnn"](seed=3).build()`
+is `mnist_cnn(seed=3)`. They are `PackedModel`s. Use `PackedModel` for a model of your
+own that needs training hooks which TFF's class lacks; it is imported on first use,
+because it imports TensorFlow.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tff_pmc.models.functional import (
+from tff_pmc.models.functional import check_choice, weights_type
+from tff_pmc.models.model_settings import (
     CONV_ACTIVATIONS,
     INITIALIZERS,
-    check_choice,
-    weights_type,
-)
-from tff_pmc.models.model_settings import (
     MODELS,
+    DropoutModelSettings,
     DroppingModelSettings,
     ModelSettings,
 )
@@ -40,11 +38,15 @@ from tff_pmc.models.small_cnns import (
     obstacle_cnn,
 )
 
+if TYPE_CHECKING:
+    from tff_pmc.models.tff_types.packed_model import PackedModel
+
 __all__ = [
     "BATCH_NORMS",
     "CONV_ACTIVATIONS",
     "INITIALIZERS",
     "MODELS",
+    "DropoutModelSettings",
     "DroppingModelSettings",
     "ModelSettings",
     "PackedModel",

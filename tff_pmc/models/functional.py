@@ -1,4 +1,4 @@
-"""Layers, initial weights, losses and predictions, shared by the papers' models."""
+"""Layers, initial weights, losses and predictions that the papers' models share."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import numpy as np
 
 from tff_pmc._lazy import tf, tff
-
-CONV_ACTIVATIONS = ("relu", "none")
-INITIALIZERS = ("glorot_uniform", "glorot_normal")
+from tff_pmc.models.model_settings import CONV_ACTIVATIONS, INITIALIZERS
 
 BATCH_SIZE = 500
 """The default number of examples in a forward pass."""
@@ -92,13 +90,13 @@ class Cnn(NamedTuple):
     """A CNN: convolutions in stages, each ended by 2x2 max pooling, then dense layers.
 
     Attributes:
-        image: the shape of one image, `(height, width)` or with 3 colors; a square.
-        side: of the convolutions' kernels.
+        image: the shape of one square image, `(height, width)` or with 3 colors.
+        side: the side of the convolutions' kernels, which are squares.
         stages: the channels of each convolution, by stage.
-        units: of each dense layer; all but the last have ReLU. A last one of one
-            unit is a logit z, and the two scores are (0, z).
-        parameters: how many there are.
-        padding: "SAME", or "VALID" for convolutions that make images smaller.
+        units: the units of each dense layer; all but the last have ReLU. If the last
+            layer has one unit, it is a logit z, and the two scores are (0, z).
+        parameters: the number of parameters.
+        padding: "SAME", the default, or "VALID" for convolutions that shrink images.
     """
 
     image: tuple[int, ...]
@@ -110,7 +108,7 @@ class Cnn(NamedTuple):
 
     @property
     def num_classes(self) -> int:
-        """The number of its classes."""
+        """The number of classes."""
         return max(2, self.units[-1])
 
     @property
@@ -122,7 +120,7 @@ class Cnn(NamedTuple):
         return [f"{layer}/{part}" for layer in layers for part in ("kernel", "bias")]
 
     def initial_weights(self, initializer: str, seed: int) -> list[np.ndarray]:
-        """Returns the kernel and the bias of each layer in turn."""
+        """Draws the initial kernel and bias of each layer in turn."""
         size, _, depth = (*self.image, 1)[:3]
         shapes: list[tuple[int, ...]] = []
         for stage in self.stages:
@@ -139,14 +137,14 @@ class Cnn(NamedTuple):
         assert sum(w.size for w in weights) == self.parameters
         return weights
 
-    def outputs(
+    def forward(
         self,
         weights: Sequence[Any],
         x: Any,
         activation: Callable[[Any], Any],
-        before: Callable[[Any, int], Any] = lambda x, place: x,
+        transform_input: Callable[[Any, int], Any] = lambda x, index: x,
     ) -> Any:
-        """Computes the outputs; `before(x, place)` changes a dense layer's inputs."""
+        """Computes scores; `transform_input(x, index)` changes dense layers' inputs."""
         layers = list(zip(weights[::2], weights[1::2]))
         x = x if len(self.image) == 3 else x[..., tf.newaxis]
         x = tf.cast(x, tf.float32) / 255.0
@@ -156,9 +154,9 @@ class Cnn(NamedTuple):
                 x = activation(tf.nn.conv2d(x, kernel, 1, self.padding) + bias)
             x = tf.nn.max_pool2d(x, 2, 2, "VALID")
         x = tf.reshape(x, [-1, layers[0][0].shape[0]])
-        for place, (kernel, bias) in enumerate(layers):
-            x = before(x, place) @ kernel + bias
-            x = tf.nn.relu(x) if place + 1 < len(layers) else x
+        for index, (kernel, bias) in enumerate(layers):
+            x = transform_input(x, index) @ kernel + bias
+            x = tf.nn.relu(x) if index + 1 < len(layers) else x
         return x if self.units[-1] > 1 else tf.concat([tf.zeros_like(x), x], axis=1)
 
     def classifier(
@@ -172,48 +170,50 @@ class Cnn(NamedTuple):
     ) -> Any:
         """Builds the model of the network, with dropout before its first dense layers.
 
-        With any of the `dropouts`, shares by the names that errors call them, the model
-        of this `name` is for packed clients only.
+        `dropouts` are dropout rates by option name, one for each dense layer from the
+        first. With any of them the model trains packed clients only. `name` is its name
+        in errors.
         """
-        activation = activation_of(conv_activation)
-        for option, share in dropouts.items():
-            check_share(option, share)
-        shares = tuple(dropouts.values())
+        activation = get_activation(conv_activation)
+        for option, rate in dropouts.items():
+            check_share(option, rate)
+        rates = tuple(dropouts.values())
 
         @tf.function(autograph=False)
         def predict_on_batch(model_weights, x, training=True):
-            if training and any(shares):
+            if training and any(rates):
                 raise ValueError(
-                    f"{name} trains with dropout, which only packed clients do"
+                    f"{name} trains with dropout, which only packed clients support: "
+                    "train packs of clients, or set its dropout to 0"
                 )
-            return self.outputs(model_weights[0], x, activation)
+            return self.forward(model_weights[0], x, activation)
 
         def forward_in_training(trainable, non_trainable, x, step_seed):
-            def drop(x, place):
-                if place >= len(shares):
+            def drop(x, index):
+                if index >= len(rates):
                     return x
-                key = tf.random.experimental.stateless_fold_in(step_seed, place)
-                return tf.nn.experimental.stateless_dropout(x, shares[place], key)
+                key = tf.random.experimental.stateless_fold_in(step_seed, index)
+                return tf.nn.experimental.stateless_dropout(x, rates[index], key)
 
-            return self.outputs(trainable, x, activation, drop), non_trainable
+            return self.forward(trainable, x, activation, drop), non_trainable
 
         return classifier(
             self.initial_weights(initializer, seed),
             predict_on_batch,
             self.image,
-            forward_in_training=forward_in_training if any(shares) else None,
+            forward_in_training=forward_in_training if any(rates) else None,
             weight_names=self.weight_names,
         )
 
 
-def activation_of(name: str) -> Callable[[Any], Any]:
-    """Returns the activation of convolutions by its name, or raises a `ValueError`."""
+def get_activation(name: str) -> Callable[[Any], Any]:
+    """Returns the activation of convolutions by name, or raises a `ValueError`."""
     check_choice("conv_activation", name, CONV_ACTIVATIONS)
     return tf.nn.relu if name == "relu" else tf.identity
 
 
 def check_share(name: str, share: float) -> None:
-    """Raises a `ValueError` for a share of units to drop that is not in [0, 1)."""
+    """Raises a `ValueError` if a dropout rate is not in [0, 1)."""
     if not 0 <= share < 1:
         raise ValueError(f"{name} must be in [0, 1), got {share}")
 
@@ -239,7 +239,7 @@ def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
 
 
 def _truncated_normal(generator, deviation: float, shape) -> np.ndarray:
-    """Draws from a normal cut at two deviations and rescaled, as Keras does."""
+    """Draws from a normal truncated at two deviations and rescaled, as Keras does."""
     kernel = generator.standard_normal(shape)
     outside = np.abs(kernel) > 2
     while outside.any():
@@ -254,92 +254,95 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     Args:
         name: the name of the option, for the message.
         value: the value.
-        choices: what it may be.
+        choices: the allowed values.
     """
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
 
-def in_one_type(floats: Sequence[Any]) -> list[Any]:
-    """Casts tensors of floats to float64 if one of them is, and else to float32."""
+def cast_to_common_float(floats: Sequence[Any]) -> list[Any]:
+    """Casts float tensors to float64 if one of them is float64, else to float32."""
     dtype = "float64" if any(t.dtype.size > 4 for t in floats) else "float32"
     return [tf.cast(t, dtype) for t in floats]
 
 
-def over_range(
-    size: Any, step: Any, first: Any, body: Callable[[Any, Any], Any]
+def reduce_range(
+    size: Any, step: Any, initial: Any, body: Callable[[Any, Any], Any]
 ) -> Any:
     """Reduces over 0, step, 2 step, ... below the size, in a loop of the graph.
 
-    `body(start, found)` returns what was found with one more start; `first` is the
-    result for none. It is a loop of TensorFlow and no `for`, because converting the
-    source of `for` loops (autograph) takes half of the seconds in which a process is
-    built.
+    `body(start, carry)` returns the next carry; `initial` is the first carry, and the
+    result for a size of 0. It uses `tf.while_loop`, because autograph's conversion of
+    `for` loops takes half of the time to build a process.
     """
     size = tf.convert_to_tensor(size)
     step = tf.cast(step, size.dtype)
-    _, found = tf.while_loop(
+    _, carry = tf.while_loop(
         lambda start, _: start < size,
-        lambda start, found: (start + step, body(start, found)),
-        (tf.zeros_like(size), first),
+        lambda start, carry: (start + step, body(start, carry)),
+        (tf.zeros_like(size), initial),
     )
-    return found
+    return carry
 
 
-def over_batches(
+def reduce_predictions(
     model: Any,
     weights: Any,
     x: Any,
     size: Any,
-    first: Any,
+    initial: Any,
     add: Callable[[Any, slice, Any], Any],
     *,
     batch_size: int = BATCH_SIZE,
 ) -> Any:
     """Predicts batch by batch and reduces the outputs.
 
-    `size` is the number of inputs x, a tensor where it is not known yet; `first` is the
-    result for none; `add(found, rows, output)` adds the output on a batch, `x[rows]`.
+    `size` is the number of inputs x, a tensor if it is unknown while tracing; `initial`
+    is the first carry, and the result for no inputs; `add(carry, rows, output)` returns
+    the next carry with the output on the batch `x[rows]`.
     """
     parameters = (weights.trainable, weights.non_trainable)
 
-    def add_batch(start: Any, found: Any) -> Any:
+    def add_batch(start: Any, carry: Any) -> Any:
         rows = slice(start, start + batch_size)
-        return add(found, rows, model.predict_on_batch(parameters, x[rows], False))
+        return add(carry, rows, model.predict_on_batch(parameters, x[rows], False))
 
-    return over_range(size, batch_size, first, add_batch)
+    return reduce_range(size, batch_size, initial, add_batch)
 
 
 def mean_of_batches(
-    model: Any, weights: Any, x: Any, y: Any, of_batch: Callable[[Any, Any], Any]
+    model: Any, weights: Any, x: Any, y: Any, batch_metric: Callable[[Any, Any], Any]
 ) -> Any:
-    """Averages `of_batch(output, y)`, a mean over each batch, over all examples.
+    """Averages `batch_metric(output, y)`, a mean over each batch, over all examples.
 
-    `output` is the model's `tff.learning.models.BatchOutput`. Of no examples it is 0.
+    `output` is the model's `tff.learning.models.BatchOutput`. Without examples the
+    result is 0.
     """
     size = tf.shape(y)[0]
 
-    def add(found: Any, rows: slice, predictions: Any) -> Any:
+    def add(total: Any, rows: slice, predictions: Any) -> Any:
         labels = y[rows]
         count = tf.shape(labels)[0]
         loss = model.loss(predictions, labels)
         output = tff.learning.models.BatchOutput(loss, predictions, count)
-        mean = tf.cast(of_batch(output, labels), "float32")
-        return found + mean * tf.cast(count, "float32")
+        mean = tf.cast(batch_metric(output, labels), "float32")
+        return total + mean * tf.cast(count, "float32")
 
-    total = over_batches(model, weights, x, size, tf.constant(0.0), add)
+    total = reduce_predictions(model, weights, x, size, tf.constant(0.0), add)
     return tf.math.divide_no_nan(total, tf.cast(size, "float32"))
 
 
 def predicted_labels(output: Any) -> Any:
     """Returns the class of the highest score for each example, int32 [n].
 
-    It is -1, which no label is, where a score is NaN: of these TensorFlow's argmax
-    would make the class 0. An output without a score for each class is a `ValueError`.
+    It is -1, which is not a label, if a score is NaN, because TensorFlow's argmax would
+    return class 0. Raises a `ValueError` if the output has no score for each class.
     """
     shape = tf.convert_to_tensor(output).shape
     if shape.rank in (0, 1) or shape[-1:] == [1]:
-        words = f"a model has to give a score for each class, not {shape}"
-        raise ValueError(f"{words}, also of two classes")
-    found = tf.argmax(output, axis=-1, output_type=tf.int32)
-    return tf.where(tf.reduce_any(tf.math.is_nan(output), axis=-1), -1, found)
+        raise ValueError(
+            f"the model's output has the shape {shape}, but must have a score for each "
+            "class: build a last layer of one unit per class, also for two classes"
+        )
+    labels = tf.argmax(output, axis=-1, output_type=tf.int32)
+    return tf.where(tf.reduce_any(tf.math.is_nan(output), axis=-1), -1, labels)

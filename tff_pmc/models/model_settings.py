@@ -1,4 +1,4 @@
-"""The settings of a model, and the registry of the models that settings can name."""
+"""The settings of models, and the registry of models by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import dataclasses
 from typing import Any, Callable, ClassVar
 
 from declared_settings import A_SEED, BELOW_1, Registry, Settings, setting
-from tff_pmc.models.functional import CONV_ACTIVATIONS, INITIALIZERS
+
+CONV_ACTIVATIONS = ("relu", "none")
+INITIALIZERS = ("glorot_uniform", "glorot_normal")
 
 _ACTIVATION = (
     "The activation of the convolutions. DA's and PMC's models have none by default, "
@@ -16,20 +18,21 @@ _ACTIVATION = (
 
 @dataclasses.dataclass(frozen=True)
 class ModelSettings(Settings):
-    """The settings that every model has; each model is a subclass.
+    """The settings that all models share; each model is a subclass.
 
-    A subclass has a `function` that makes the model, or overrides `build`. The first
-    line of its docstring describes the model in `--help`.
+    A subclass defines a `function` that builds the model, or overrides `build`. The
+    first line of its docstring describes the model in `--help`.
 
     Attributes:
-        function: makes the model of the settings, given by the names of the fields.
-        element_shape: the shape of one image, or other input, that the model takes.
-        element_dtype: its type: uint8 for images, and any of
-            `leaf_data.examples.INPUT_TYPES`.
-        num_classes: the number of its classes; 0 where it is not known. Data
-            with more are refused.
-        scaling: how inputs are scaled, inside the model or by the data set, in words
-            that the record of a run and the exported model have.
+        function: builds the model from the settings, which are keyword arguments named
+            like the fields.
+        element_shape: the shape of one image or other input; by default ().
+        element_dtype: the type of the inputs, one of `leaf_data.examples.INPUT_TYPES`;
+            by default uint8, for images.
+        num_classes: the number of classes; 0, the default, if it is unknown. Data with
+            more classes raise an error.
+        scaling: a description how the model or the data set scales inputs, for the
+            record of a run and the exported model; empty by default.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -54,26 +57,29 @@ class ModelSettings(Settings):
         Raises:
             TypeError: the subclass neither has a `function` nor overrides `build`.
         """
-        own = type(self)
-        if not hasattr(own, "function"):
-            raise TypeError(f"{own.__name__} has no `function` and no `build`")
-        return own.function(**dataclasses.asdict(self))
+        cls = type(self)
+        if not hasattr(cls, "function"):
+            raise TypeError(
+                f"{cls.__name__} has neither a `function` nor a `build`: define one"
+            )
+        return cls.function(**dataclasses.asdict(self))
 
 
 @dataclasses.dataclass(frozen=True)
-class LinearModelSettings(ModelSettings):
-    """The settings of a model whose paper names ReLU for the dense layer alone.
+class LinearConvModelSettings(ModelSettings):
+    """The settings of a model with linear convolutions by default.
 
-    So do DA (section 3, "Convolutional Model") and PMC (5.1 and 5.2), whose published
-    code has linear convolutions. `--conv_activation=relu` is the other reading.
+    DA (section 3, "Convolutional Model") and PMC (5.1 and 5.2) name ReLU for the dense
+    layer only, and PMC's published code has linear convolutions.
+    `--conv_activation=relu` is the other reading.
     """
 
     conv_activation: str = setting("none", _ACTIVATION, choices=CONV_ACTIVATIONS)
 
 
 @dataclasses.dataclass(frozen=True)
-class DroppingModelSettings(ModelSettings):
-    """The settings of a model that drops units in training."""
+class DropoutModelSettings(ModelSettings):
+    """The settings of a model that is trained with dropout."""
 
     dropout: float = setting(
         0.3,
@@ -83,6 +89,9 @@ class DroppingModelSettings(ModelSettings):
     )
 
 
+DroppingModelSettings = DropoutModelSettings
+"""The old name of `DropoutModelSettings`, deprecated: the next release removes it."""
+
 MODELS: Registry[type[ModelSettings]] = Registry("model", "tff_pmc.models")
-"""The models by name. A module of this package, or of a user, adds one by
+"""The models by name. A module of this package, or of a user, adds a model with
 `MODELS.register(name, subclass of ModelSettings)`."""

@@ -1,9 +1,9 @@
 """The CNNs of PMC's and DA's experiments.
 
-Those of CelebA end in one sigmoid unit, whose logit z is given here as the two scores
-(0, z): the same probabilities, the same loss (binary cross-entropy), and smiling is
-predicted where z > 0. (PMC, section 5.2, prints "softmax", which of one unit is always
-1.)
+The CNNs for CelebA end in one sigmoid unit. Here its logit z becomes the two scores
+(0, z), which give the same probabilities and the same loss (binary cross-entropy);
+smiling is predicted if z > 0. (PMC, section 5.2, prints "softmax", which is always 1
+for one unit.)
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from declared_settings import setting
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.functional import (
     Cnn,
-    activation_of,
     check_choice,
     check_share,
     classifier,
+    get_activation,
 )
 from tff_pmc.models.model_settings import (
     MODELS,
-    DroppingModelSettings,
-    LinearModelSettings,
+    DropoutModelSettings,
+    LinearConvModelSettings,
 )
 
 BATCH_NORMS = ("frozen", "aggregated")
@@ -33,7 +33,7 @@ BATCH_NORMS = ("frozen", "aggregated")
 _MNIST = Cnn((28, 28), 5, ((32,), (64,)), (512, 10), 1_663_370)
 _FEMNIST = Cnn((28, 28), 5, ((32,), (64,)), (2048, 62), 6_603_710)
 _CELEBA = Cnn((64, 64, 3), 3, ((32,), (64,)), (512, 1), 8_409_025)
-# With the 4,096 of the batch normalization there are 16,837,057.
+# Batch normalization adds 4,096 parameters: 16,837,057 in total.
 _CELEBA_REFERENCE = Cnn((64, 64, 3), 5, ((32,), (64,)), (1024, 1), 16_832_961)
 
 # Keras's defaults, which the published code uses.
@@ -119,60 +119,61 @@ def celeba_reference_cnn(
         conv_activation: see `mnist_cnn`; the published code has none.
         initializer: see `mnist_cnn`; the published code has `glorot_normal`.
         seed: the seed of the initial weights.
-        batch_norm: the fate of its scale gamma, its offset beta and its moving
-            mean and variance. `frozen` is what the published code does: its server
-            never takes them from the clients, so that every client begins each
-            round with 1, 0, 0, 1 and trains it, and the global model is
-            evaluated with 1, 0, 0, 1. `aggregated` sends them like all weights: gamma
-            and beta are trained, the statistics are averaged with the clients'
-            weights.
+        batch_norm: how its scale gamma, its offset beta and its moving mean and
+            variance are treated. `frozen` is what the published code does: its server
+            never aggregates them, so that each client starts each round with
+            1, 0, 0, 1 and trains them, and the global model is evaluated with
+            1, 0, 0, 1. `aggregated` sends them like all weights: gamma and beta are
+            trained, the statistics are averaged with the clients' weights.
         dropout: the share of the 1024 units dropped in training.
 
     Returns:
-        A `PackedModel` for packed clients only, with a forward pass of training and,
-        where frozen, local weights: input uint8 `[n, 64, 64, 3]`, int32 labels.
+        A `PackedModel` for packed clients only, with a separate forward pass for
+        training and, if frozen, local weights: input uint8 `[n, 64, 64, 3]`, int32
+        labels.
 
     Raises:
         ValueError: an unknown activation, initializer or `batch_norm`; a dropout
             outside [0, 1).
     """
-    activation = activation_of(conv_activation)
+    activation = get_activation(conv_activation)
     check_choice("batch_norm", batch_norm, BATCH_NORMS)
     check_share("dropout", dropout)
     weights = _CELEBA_REFERENCE.initial_weights(initializer, seed)
-    scale = [np.ones(1024, np.float32), np.zeros(1024, np.float32)]  # Gamma, beta.
+    # Gamma and beta.
+    scale_and_offset = [np.ones(1024, np.float32), np.zeros(1024, np.float32)]
     moments = [np.zeros(1024, np.float32), np.ones(1024, np.float32)]
     frozen = batch_norm == "frozen"
 
-    def scores(trainable, x, normalized):
-        def before(x, place):
-            return normalized(x) if place == 1 else x
+    def compute_scores(trainable, x, normalize):
+        def transform_input(x, index):
+            return normalize(x) if index == 1 else x
 
-        return _CELEBA_REFERENCE.outputs(trainable[:8], x, activation, before)
+        return _CELEBA_REFERENCE.forward(trainable[:8], x, activation, transform_input)
 
     @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
         if training:
             raise ValueError(
                 "celeba_reference_cnn trains with batch statistics and dropout, which "
-                "only packed clients do"
+                "only packed clients support: train packs of clients"
             )
         trainable, non_trainable = model_weights
-        gamma, beta = scale if frozen else trainable[8:]
+        gamma, beta = scale_and_offset if frozen else trainable[8:]
         mean, variance = moments if frozen else non_trainable
 
-        def normalized(hidden):
+        def normalize(hidden):
             return tf.nn.batch_normalization(
                 hidden, mean, variance, beta, gamma, _EPSILON
             )
 
-        return scores(trainable, x, normalized)
+        return compute_scores(trainable, x, normalize)
 
     def forward_in_training(trainable, non_trainable, x, step_seed):
         gamma, beta = trainable[8:]
         statistics = []
 
-        def normalized(hidden):
+        def normalize(hidden):
             statistics.extend(tf.nn.moments(hidden, axes=[0]))
             hidden = tf.nn.batch_normalization(
                 hidden, *statistics, beta, gamma, _EPSILON
@@ -181,7 +182,7 @@ def celeba_reference_cnn(
                 return hidden
             return tf.nn.experimental.stateless_dropout(hidden, dropout, step_seed)
 
-        output = scores(trainable, x, normalized)
+        output = compute_scores(trainable, x, normalize)
         if not frozen:
             non_trainable = tuple(
                 old * _MOMENTUM + new * (1 - _MOMENTUM)
@@ -190,18 +191,18 @@ def celeba_reference_cnn(
         return output, non_trainable
 
     return classifier(
-        weights if frozen else [*weights, *scale],
+        weights if frozen else [*weights, *scale_and_offset],
         predict_on_batch,
         _CELEBA_REFERENCE.image,
         non_trainable=() if frozen else moments,
         forward_in_training=forward_in_training,
-        local_weights=scale if frozen else (),
+        local_weights=scale_and_offset if frozen else (),
         weight_names=_CELEBA_REFERENCE.weight_names + ([] if frozen else _NORM_NAMES),
     )
 
 
 @dataclasses.dataclass(frozen=True)
-class MnistCnn(LinearModelSettings):
+class MnistCnn(LinearConvModelSettings):
     """The CNN of PMC's MNIST experiments: 1,663,370 parameters."""
 
     function: ClassVar[Callable[..., Any]] = mnist_cnn
@@ -210,7 +211,7 @@ class MnistCnn(LinearModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FemnistCnn(LinearModelSettings):
+class FemnistCnn(LinearConvModelSettings):
     """The CNN of DA's FEMNIST experiment: 6,603,710 parameters."""
 
     function: ClassVar[Callable[..., Any]] = femnist_cnn
@@ -219,7 +220,7 @@ class FemnistCnn(LinearModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class CelebaCnn(LinearModelSettings):
+class CelebaCnn(LinearConvModelSettings):
     """The CNN that PMC describes for CelebA: 8,409,025 parameters."""
 
     function: ClassVar[Callable[..., Any]] = celeba_cnn
@@ -228,7 +229,7 @@ class CelebaCnn(LinearModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class CelebaReferenceCnn(LinearModelSettings, DroppingModelSettings):
+class CelebaReferenceCnn(LinearConvModelSettings, DropoutModelSettings):
     """The CNN of the authors' published code for CelebA: 16,837,057 parameters."""
 
     function: ClassVar[Callable[..., Any]] = celeba_reference_cnn

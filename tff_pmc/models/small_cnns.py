@@ -1,10 +1,10 @@
 """The CNNs of Dual's and AdaFed's experiments.
 
-Dual ("Dual-Criterion Model Aggregation", Zhang, Yu, Westerlund 2024) prints none: its
-two are our choice, small enough for a CPU. AdaFed ("Performance-based Adaptive
-Federated Learning", Giuseppi et al. 2022, section 4.0.1) takes the one with two
-convolutions and two dense layers that was at keras.io/examples/mnist_cnn. The one with
-one dense layer is at that place's successor, "Simple MNIST convnet".
+Dual ("Dual-Criterion Model Aggregation", Zhang, Yu, Westerlund 2024) describes no CNN:
+the two CNNs here are our choice, small enough for a CPU. AdaFed ("Performance-based
+Adaptive Federated Learning", Giuseppi et al. 2022, section 4.0.1) uses the CNN with two
+convolutions and two dense layers that was at keras.io/examples/mnist_cnn. The CNN with
+one dense layer is from its successor there, "Simple MNIST convnet".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Callable, ClassVar
 from declared_settings import BELOW_1, setting
 from tff_pmc._lazy import tff
 from tff_pmc.models.functional import Cnn
-from tff_pmc.models.model_settings import MODELS, DroppingModelSettings, ModelSettings
+from tff_pmc.models.model_settings import MODELS, DropoutModelSettings, ModelSettings
 
 _CIFAR = Cnn((32, 32, 3), 3, ((32, 32), (64, 64)), (256, 10), 1_116_970)
 _OBSTACLE = Cnn((64, 64, 3), 3, ((32, 32), (64, 64)), (256, 2), 4_260_642)
@@ -76,7 +76,8 @@ def keras_mnist_cnn(
 
     Returns:
         A `PackedModel` whose input is uint8 `[n, 28, 28]` and int32 labels `[n]`. With
-        a dropout it is for packed clients only, and has a forward pass of training.
+        dropout it is for packed clients only, and has a separate forward pass for
+        training.
 
     Raises:
         ValueError: an unknown activation or initializer; a dropout outside [0, 1).
@@ -102,7 +103,8 @@ def keras_simple_convnet(
 
     Two 3x3 convolutions (32, 64 channels, no padding), each followed by 2x2 max
     pooling, dropout (a share of the last layer's 1,600 inputs) and a linear layer of
-    10: a fast one for tests and first looks. Otherwise it is as `keras_mnist_cnn`.
+    10: fast enough for tests and first looks. Arguments, inputs and errors are those of
+    `keras_mnist_cnn`.
     """
     return _KERAS_SIMPLE.classifier(
         conv_activation, initializer, seed, name="keras_simple_convnet", dropout=dropout
@@ -152,7 +154,7 @@ class KerasMnistCnn(ModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class KerasSimpleConvnet(DroppingModelSettings):
+class KerasSimpleConvnet(DropoutModelSettings):
     """The CNN of Keras's example "Simple MNIST convnet": 34,826 parameters."""
 
     function: ClassVar[Callable[..., Any]] = keras_simple_convnet

@@ -4,11 +4,11 @@ The learning process is `build_prioritized_fed_avg`, by a score or around any TF
 aggregation factory, such as the baselines of `tff_pmc.aggregation`. `build_adafed` is
 the same with a server that measures clients' models. Online adjustment is
 `build_online_adjusted_fed_avg`, or as one pure process
-`build_online_adjusted_iterative_process`. `Training` has the arguments that they share.
+`build_online_adjusted_iterative_process`. `TrainingOptions` are those that they share.
 The others evaluate, or make their data.
 """
 
-from tff_pmc.clients.training_options import Training
+from tff_pmc.clients.training_options import Training, TrainingOptions
 from tff_pmc.processes.adafed_process import build_adafed
 from tff_pmc.processes.counterfactuals import counterfactuals
 from tff_pmc.processes.dataset_evaluation import with_client_number
@@ -39,25 +39,27 @@ from tff_pmc.processes.prioritized_fed_avg import (
     with_score,
 )
 from tff_pmc.processes.server_examples import build_server_judge
-from tff_pmc.runtime import tffs_context
+from tff_pmc.runtime import default_context
 
-tffs_context.warn_when_used()
+default_context.warn_when_used()
 
+# In the order of the reference: the builders, and what they take, come first.
 __all__ = [
+    "build_prioritized_fed_avg",
+    "build_online_adjusted_fed_avg",
+    "build_online_adjusted_iterative_process",
+    "build_adafed",
+    "TrainingOptions",
+    "Training",
     "OnlineAdjustedFedAvg",
     "OnlineOutput",
     "OnlineState",
-    "Training",
-    "build_adafed",
     "build_correct_counts",
     "build_metrics",
     "build_federated_evaluation",
     "build_federated_prediction",
     "build_local_tuning_prediction",
     "build_loss_sums",
-    "build_online_adjusted_fed_avg",
-    "build_online_adjusted_iterative_process",
-    "build_prioritized_fed_avg",
     "build_server_judge",
     "counterfactuals",
     "evaluation_packs",

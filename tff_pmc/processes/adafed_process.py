@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 import tensorflow_federated as tff
+from typing_extensions import Unpack
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.clients.training_options import Training, takes_training
+from tff_pmc.clients.training_options import TrainingOptions, takes_training
 from tff_pmc.models import PackedModel
 from tff_pmc.processes.prioritized_fed_avg import build_prioritized_fed_avg
 from tff_pmc.processes.server_examples import build_class_weight_distributor
@@ -42,7 +43,7 @@ def build_adafed(
     adapt_loss: bool = True,
     epsilon: float = 0.1,
     sums: SumOptions = PLAIN_SUMS,
-    training: Training,
+    **training: Unpack[TrainingOptions],
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of AdaFed.
 
@@ -73,8 +74,8 @@ def build_adafed(
         epsilon: what is added to F1 in a class weight, so that it is at most
             1 / epsilon; 0.1 in AdaFed's simulation 2.
         sums: normalization, clipping, secure sums, privacy.
-        training: not given as such: each field of `Training` is an argument. The
-            clients of `keep_own_model` are the adversaries of simulation 3.
+        **training: the clients' training, see `TrainingOptions`. The clients of
+            `keep_own_model` are the adversaries of simulation 3.
 
     Raises:
         ValueError: as `build_prioritized_fed_avg` and `server_accuracy`; the model is
@@ -114,5 +115,5 @@ def build_adafed(
         criteria=criteria_lib.bind_to_server(found, model, x, y),
         sums=sums,
         model_distributor=distributor,
-        **training.arguments,
+        **training,
     )

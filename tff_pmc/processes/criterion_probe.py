@@ -19,8 +19,8 @@ from tff_pmc.criteria import client_criteria
 from tff_pmc.models.tff_types.keras_models import with_penalties
 from tff_pmc.models.tff_types.packed_model import (
     PROBE_EXAMPLES,
-    make_up,
-    output_on,
+    evaluate_initial_model,
+    make_probe_array,
     split_batch,
 )
 
@@ -66,7 +66,7 @@ def probe_criteria(
     found = [one for one in found if one.value not in _WITH_EVERY_MODEL]
     if not found:
         return
-    x, y = (tf.nest.map_structure(make_up, spec) for spec in specs)
+    x, y = (tf.nest.map_structure(make_probe_array, spec) for spec in specs)
     by_example = criteria_lib.example_attributes(found)
     arrays = dict(
         x=x,
@@ -139,9 +139,11 @@ class _Received:
     @functools.cached_property
     def _output(self) -> Any:
         """Its output on the client's examples, in arrays."""
-        batch = tf.nest.map_structure(make_up, self._spec)
+        batch = tf.nest.map_structure(make_probe_array, self._spec)
         if isinstance(self._model_fn, tff.learning.models.FunctionalModel):
-            predictions, loss = output_on(self._model_fn, *split_batch(batch))
+            predictions, loss = evaluate_initial_model(
+                self._model_fn, *split_batch(batch)
+            )
         else:
             batch = tf.nest.map_structure(tf.constant, batch)
             model = with_penalties(self._model_fn())  # Its functions do not keep it.

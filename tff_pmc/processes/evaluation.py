@@ -17,9 +17,9 @@ from tff_pmc.aggregation.building import check_kind, zipped
 from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
-from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions
 from tff_pmc.models.tff_types.keras_checks import check_model
-from tff_pmc.models.tff_types.packed_model import output_on, split_batch
+from tff_pmc.models.tff_types.packed_model import evaluate_initial_model, split_batch
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_components import Model
 
@@ -112,7 +112,7 @@ def num_scores(model: tff.learning.models.FunctionalModel) -> int:
         ),
         split_batch(model.input_spec)[0],
     )
-    (output,) = output_on(model, example)
+    (output,) = evaluate_initial_model(model, example)
     predicted_labels(output)  # Refuses what is no such output.
     return int(output.shape[-1])
 
@@ -169,7 +169,7 @@ def build_correct_counts(
 
         none = tf.zeros([num_clients or 1], tf.int32)
         first = none, model.initialize_metrics_state() if metrics is not None else ()
-        correct, state = over_batches(
+        correct, state = reduce_predictions(
             model, weights, x, tf.shape(y)[0], first, add, batch_size=batch_size
         )
         return correct[0] if num_clients is None else correct, state
@@ -215,7 +215,9 @@ def build_metrics(
 
         first = model.initialize_metrics_state()
         size = tf.shape(y)[0]
-        return over_batches(model, weights, x, size, first, add, batch_size=batch_size)
+        return reduce_predictions(
+            model, weights, x, size, first, add, batch_size=batch_size
+        )
 
     return over_packs(model, type_of_examples(model), measure, aggregate)
 

@@ -14,7 +14,7 @@ from tff_pmc.clients import packing
 from tff_pmc.clients.packed_clients import PackedClients
 from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.models import PackedModel, weights_type
-from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions
 from tff_pmc.models.tff_types.packed_model import split_batch
 from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs
 from tff_pmc.settings.groups import LocalTraining
@@ -71,12 +71,14 @@ def _predicted(model, weights, x, row, num_examples, batch_size):
         f"num_examples={num_examples}", row, num_examples, "the row of an example"
     )
     none = tf.zeros([num_examples], tf.int32)
-    return over_batches(
+    return reduce_predictions(
         model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
     )
 
 
-def prediction_packs(examples: leaf_data.Examples, **options) -> list:
+def prediction_packs(
+    examples: leaf_data.Examples, **options: int
+) -> list[collections.OrderedDict]:
     """Cuts all clients' examples into packs for `build_federated_prediction`.
 
     Args:

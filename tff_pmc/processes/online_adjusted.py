@@ -22,6 +22,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
+from typing_extensions import Unpack
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
@@ -29,7 +30,11 @@ from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions, combine
 from tff_pmc.aggregation.basis_sums import named_coefficients
 from tff_pmc.aggregation.building import zipped
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.clients.training_options import Training, takes_training
+from tff_pmc.clients.training_options import (
+    Training,
+    TrainingOptions,
+    takes_training,
+)
 from tff_pmc.processes import argument_checks
 from tff_pmc.processes.evaluation import build_correct_counts
 from tff_pmc.processes.round_components import (
@@ -279,7 +284,7 @@ def build_online_adjusted_fed_avg(
     judge: Optional[tff.Computation] = None,
     num_clients: Optional[int] = None,
     sums: SumOptions = PLAIN_SUMS,
-    training: Training,
+    **training: Unpack[TrainingOptions],
 ) -> OnlineAdjustedFedAvg:
     """Builds online adjustment as train, judge and a search between them.
 
@@ -317,7 +322,7 @@ def build_online_adjusted_fed_avg(
             `scalar_sum_factory` by a secure sum.
         sums: normalization, clipping, secure sums, privacy. Two stages follow from
             the candidates and the normalization.
-        training: not given as such: each field of `Training` is an argument.
+        **training: the clients' training, see `TrainingOptions`.
 
     Returns:
         An `OnlineAdjustedFedAvg`: `initialize()`, `next(state, clients, judges)`,
@@ -340,6 +345,7 @@ def build_online_adjusted_fed_avg(
         >>> tests = evaluation_packs(data.test_examples)
         >>> output = online.next(online.initialize(), clients, tests)
     """
+    options = Training.from_options(training)
     try:
         search.check_policy(policy)
     except ValueError as error:
@@ -347,7 +353,7 @@ def build_online_adjusted_fed_avg(
     judge = judge or default_judge(model, num_clients, sums, secure=True)
     parts = build_parts(
         model,
-        training,
+        options,
         client_optimizer=client_optimizer_fn,
         server_optimizer=server_optimizer_fn,
         priority=priority,

@@ -9,13 +9,18 @@ from typing import Any, Optional, Union
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
+from typing_extensions import Unpack
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.aggregation.building import zipped
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.clients.training_options import Training, takes_training
+from tff_pmc.clients.training_options import (
+    Training,
+    TrainingOptions,
+    takes_training,
+)
 from tff_pmc.processes.online_adjusted import build_parts, chosen, default_judge
 from tff_pmc.processes.round_components import Model
 from tff_pmc.scores import Score
@@ -34,7 +39,7 @@ def build_online_adjusted_iterative_process(
     policy: str = "backtracking",
     judge: Optional[tff.Computation] = None,
     sums: SumOptions = PLAIN_SUMS,
-    training: Training,
+    **training: Unpack[TrainingOptions],
 ) -> tff.templates.IterativeProcess:
     """Builds online adjustment as one process, which chooses at the server.
 
@@ -59,12 +64,13 @@ def build_online_adjusted_iterative_process(
     Args and errors are those of `build_online_adjusted_fed_avg`, but that the policy
     is no `fixed`, and the judge has to give one integer.
     """
+    options = Training.from_options(training)
     if policy not in (known := search.POLICIES[1:]):
         raise ValueError(f"policy must be one of {', '.join(known)}; got {policy!r}")
     judge = judge or default_judge(model, None, sums)
     parts = build_parts(
         model,
-        training,
+        options,
         client_optimizer=client_optimizer_fn,
         server_optimizer=server_optimizer_fn,
         priority=priority,

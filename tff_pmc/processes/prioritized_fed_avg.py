@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 import tensorflow_federated as tff
+from typing_extensions import Unpack
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions
 from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
 from tff_pmc.aggregation.baselines import ClientStep
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.clients.training_options import Training, takes_training
+from tff_pmc.clients.training_options import (
+    Training,
+    TrainingOptions,
+    takes_training,
+)
 from tff_pmc.processes import argument_checks
 from tff_pmc.processes.round_components import (
     Model,
@@ -45,7 +50,7 @@ def build_prioritized_fed_avg(
     client_step: Optional[ClientStep] = None,
     model_distributor: Optional[tff.learning.templates.DistributionProcess] = None,
     deployable: bool = False,
-    training: Training,
+    **training: Unpack[TrainingOptions],
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of prioritized multi-criteria averaging.
 
@@ -148,7 +153,7 @@ def build_prioritized_fed_avg(
             has packed clients train on the loss so weighted (`build_adafed`).
         deployable: whether to refuse a process that compiles to none of TFF's
             deployment forms.
-        training: not given as such: each field of `Training` is an argument.
+        **training: the clients' training, see `TrainingOptions`.
 
     Returns:
         A `tff.learning.templates.LearningProcess`.
@@ -169,13 +174,14 @@ def build_prioritized_fed_avg(
         ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
         ... )
     """
+    options = Training.from_options(training)
     found = criteria_lib.resolve(criteria)
     codes = [criterion.code for criterion in found]
     if aggregator is not None:
         others = {"priority": priority, "score": score, "basis": basis}
         aggregator = argument_checks.check_aggregator(aggregator, sums, others)
         score = single("DS", codes)
-        training = dataclasses.replace(training, packed=True)
+        options = dataclasses.replace(options, packed=True)
     elif client_step is not None:
         raise ValueError("client_step needs an aggregator, which sees its result")
     score = argument_checks.resolve_score(priority, score, codes)
@@ -192,7 +198,7 @@ def build_prioritized_fed_avg(
         model,
         found,
         mean,
-        training,
+        options,
         client_optimizer=client_optimizer_fn,
         server_optimizer=server_optimizer_fn,
         num_weighted_classes=classes,

@@ -11,7 +11,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import models
 from tff_pmc.aggregation.building import zipped
-from tff_pmc.models.functional import over_batches, predicted_labels
+from tff_pmc.models.functional import predicted_labels, reduce_predictions
 
 
 def build_confusion(
@@ -33,7 +33,7 @@ def build_confusion(
             return counts + tf.math.confusion_matrix(label, answer, num_classes)
 
         none = tf.zeros([num_classes, num_classes], tf.int32)
-        return over_batches(model, weights, inputs, len(x), none, add)
+        return reduce_predictions(model, weights, inputs, len(x), none, add)
 
     # Traced here, because TensorFlow counts the tracings of all functions of the same
     # code together: the first calls of several processes look like one that is traced

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.contributions import update_type
-from tff_pmc.models.functional import in_one_type
+from tff_pmc.models.functional import cast_to_common_float
 
 
 def apply_update(
@@ -30,7 +30,7 @@ def apply_update(
     non_trainable = tf.nest.map_structure(
         lambda w: w - next(means) if w.dtype.is_floating else w, weights.non_trainable
     )
-    norm = tf.linalg.global_norm(in_one_type(tf.nest.flatten(update)))
+    norm = tf.linalg.global_norm(cast_to_common_float(tf.nest.flatten(update)))
     finite = [
         tf.reduce_all(tf.math.is_finite(part))
         for part in (norm, *tf.nest.flatten((trainable, non_trainable)))

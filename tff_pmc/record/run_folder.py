@@ -3,7 +3,7 @@
     run.json         settings, seeds, versions, machine, the data's origin, how it ended
     rounds.csv ...   the six tables: see `tables`
     checkpoint.npz   the process's state after the last round: see `checkpoints`
-    model/           the trained model, when the run is finished: see `trained_model`
+    model/           the trained model, when the run is finished: see `model_folder`
     model_best/      that of the best round, with --keep=best
     predictions/     a file a round: see `predictions`, with --predictions
     tensorboard/     event files of the same rounds, with --tensorboard
@@ -52,8 +52,8 @@ class RunFolder:
 
     Attributes:
         path: the folder.
-        finished: whether the run that was there was finished, and is not to have more
-            rounds now.
+        is_complete: whether the run that was there was finished, and is not to have
+            more rounds now.
         has_ended: whether a callback has ended the run that `load` has read, which was
             then cut off before it was finished.
         new_callbacks: the classes of callbacks that the run that was there did not
@@ -89,15 +89,15 @@ class RunFolder:
         self._held = contextlib.ExitStack()
         self._lock = self._held.enter_context(files.locked(path))
         self.has_ended = False
-        self.finished = self._before.get("status") == FINISHED
-        if self.finished and longer:
+        self.is_complete = self._before.get("status") == FINISHED
+        if self.is_complete and longer:
             # A callback may have ended the run before its last round: it stays so.
             asked = by_flag(self._before["settings"])["rounds"]
-            self.finished = len(ROUNDS.read(path)) < asked
+            self.is_complete = len(ROUNDS.read(path)) < asked
         # As may the rounds, the flags of the callback that ended it may be others.
         by = self._before.get("ended_by", "")
         self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
-        self.finished = self.finished and not self._opened
+        self.is_complete = self.is_complete and not self._opened
         called = {*description.get("callbacks", {})} if self._before else set()
         self.new_callbacks = called - {*self._before.get("callbacks", {})}
         self._description = description

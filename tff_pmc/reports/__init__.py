@@ -7,27 +7,27 @@
 
 A report is a function of `Results` that returns a `Report`: tables, pages, figures and
 a text for a terminal. It writes nothing; `output.write` puts it into a folder. The
-modules of `tff_pmc.reports.papers`, one for each published table or figure, register
-theirs when they are imported; the registry imports them when it is first looked into.
-Until then neither pandas nor matplotlib is imported.
+modules of `tables`, on any runs, and of `papers`, one for each published table or
+figure, register theirs when they are imported; the registry imports them when it is
+first looked into. Until then neither pandas nor matplotlib is imported. What they
+compute is in `statistics`, and what they draw in `figures`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from declared_settings import Registry
+from tff_pmc.reports.pages import Block, Grid, Heading, Items, Page, Table, grid_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from tff_pmc.record.results import Results
-    from tff_pmc.reports.pages import Page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,37 +51,45 @@ class Report:
     figures: Mapping[str, Figure] = dataclasses.field(default_factory=dict)
     digits: int = 0
 
+    @classmethod
+    def from_grids(
+        cls,
+        name: str,
+        title: str,
+        notes: Sequence[str],
+        parts: Mapping[str, Grid],
+        table: pd.DataFrame,
+        digits: int = 10,
+    ) -> Report:
+        """Returns grids and notes as text and as the page NAME, and the table NAME."""
+        blocks: list[Block] = [Items(notes)]
+        for head, grid in parts.items():
+            blocks += [Heading(head), Table(grid, left=2)]
+        texts = [f"{head}\n{grid_text(grid, 2)}" for head, grid in parts.items()]
+        text = "\n\n".join([title, *texts, "\n".join(notes)])
+        return cls(text, {name: table}, {name: Page(title, blocks)}, digits=digits)
+
 
 REPORTS: Registry[Callable[[Results], Report]] = Registry(
-    "report", "tff_pmc.reports.papers"
+    "report", "tff_pmc.reports.tables", "tff_pmc.reports.papers"
 )
 """The reports, by name: each takes the runs of one seed, or of several."""
 
 FOR_ALL = ("summary", "fairness", "counterfactuals", "classes", "weights")
 """The names of the reports that every experiment has with those it names."""
 
-
-def _report_of(place: str, results: Results) -> Report:
-    """Returns the report of a function of a module here, such as `effect.orderings`."""
-    module, name = place.split(".")
-    of_module = importlib.import_module(f"{__name__}.{module}")
-    found: Report = getattr(of_module, name)(results)
-    return found
+BEYOND_PAPERS = (
+    *("rounds_to_target", *FOR_ALL),
+    *("ordering_effect", "algorithm_effect", "spread_effect"),
+)
+"""The names of the reports beyond the papers. They also take losses."""
 
 
-# The registry looks for modules of papers; these belong to none.
-BEYOND_PAPERS = {
-    "rounds_to_target": "results_table.report",
-    "summary": "summary.report",
-    "fairness": "fairness_page.report",
-    "counterfactuals": "one_step_effects.report",
-    "classes": "classes.report",
-    "weights": "client_weights.report",
-    "ordering_effect": "effect.orderings",
-    "algorithm_effect": "effect.algorithms",
-    "spread_effect": "effect.spread",
-}
-"""The reports beyond the papers: name -> `module.function`. They also take losses."""
+def of_one_seed(report: Callable[..., Report]) -> Callable[..., Report]:
+    """Makes a report empty for several seeds: a row of the papers' is one run."""
 
-for _name, _place in BEYOND_PAPERS.items():
-    REPORTS.register(_name, functools.partial(_report_of, _place))
+    @functools.wraps(report)
+    def of_runs(results: Results, **options: Any) -> Report:
+        return Report() if len(results.seeds) > 1 else report(results, **options)
+
+    return of_runs

@@ -34,7 +34,7 @@ from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.catalog import Claim, Headline, answer, claims, headlines
 from tff_pmc.reports.papers.evidence import command, declared, kept_runs, read_kept
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
-from tff_pmc.reports.rounds_to_target import RULES
+from tff_pmc.reports.statistics.rounds_to_target import RULES
 from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.reports import Report
-from tff_pmc.reports.latex import latex
 
 TABLES = ("markdown", "csv", "latex")
 """The forms of tables. The numbers are always written as CSV; `csv` writes no page."""
@@ -66,7 +65,7 @@ def write(report: Report, folder: str, about: str = "") -> str:
     """Writes the files of a report in the forms that are in force; returns its text.
 
     The folder is made if need be, and files of the same names are replaced. `about`
-    is what LaTeX captions name as the report's subject; see `latex.latex`.
+    is what LaTeX captions name as the report's subject; see `pages.Page.latex`.
     """
     folder = expand_path(folder)
     os.makedirs(folder, exist_ok=True)
@@ -79,13 +78,13 @@ def write(report: Report, folder: str, about: str = "") -> str:
         if forms.tables == "markdown":
             _write(os.path.join(folder, f"{name}.md"), page.markdown())
         elif forms.tables == "latex":
-            _write(os.path.join(folder, f"{name}.tex"), latex(page, name, about))
+            _write(os.path.join(folder, f"{name}.tex"), page.latex(name, about))
     if report.figures and forms.figures != NO_FIGURES:
-        from tff_pmc.reports import figures
+        from tff_pmc.reports.figures import figure_layout
 
         for name, figure in report.figures.items():
             stem = os.path.join(folder, name)
-            figures.save(figure, stem, pdf=forms.figures == "pdf")
+            figure_layout.save(figure, stem, pdf=forms.figures == "pdf")
     return report.text
 
 

@@ -6,10 +6,10 @@ page = Page("A table", [Items(["A note."]), Table(grid)])
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
-from tff_pmc.reports import Report
 from tff_pmc.reports.escape import markdown_cell, one_line, printable
 
 if TYPE_CHECKING:
@@ -17,6 +17,22 @@ if TYPE_CHECKING:
 
 Grid = Sequence[Sequence[str]]
 """Lines of equally many cells; the first line is the head."""
+
+
+# What LaTeX obeys, and the signs of our pages that it does not have.
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "[": "{[}",  # Or it could be an option of the line break before it.
+        **{"≻": r"$\succ$", "≤": r"$\le$", "≥": r"$\ge$", "±": r"$\pm$", "−": "$-$"},
+        **{"–": "--", "—": "---", "✓": r"$\checkmark$", "†": r"\dag{}"},
+    }
+)
 
 
 class Heading(NamedTuple):
@@ -59,22 +75,46 @@ class Page(NamedTuple):
         parts = [f"# {self.title}", *map(_markdown, self.blocks)]
         return printable("\n\n".join(filter(None, parts)) + "\n")
 
+    def latex(self, name: str, about: str = "") -> str:
+        r"""Returns the tables of the page NAME as LaTeX, for `\input` in a paper.
 
-def report(
-    name: str,
-    title: str,
-    notes: Sequence[str],
-    parts: Mapping[str, Grid],
-    table: pd.DataFrame,
-    digits: int = 10,
-) -> Report:
-    """Returns grids and notes, as text and as the page NAME, with the table NAME."""
-    blocks: list[Block] = [Items(notes)]
-    for head, grid in parts.items():
-        blocks += [Heading(head), Table(grid, left=2)]
-    texts = [f"{head}\n{grid_text(grid, 2)}" for head, grid in parts.items()]
-    text = "\n\n".join([title, *texts, "\n".join(notes)])
-    return Report(text, {name: table}, {name: Page(title, blocks)}, digits=digits)
+        A caption is the page's title, the heading above the table, the paragraph right
+        before it, and `about`, which names the data and runs. The labels are
+        `tab:ABOUT-NAME-1` and so on, of which ABOUT is what `about` has before its
+        first colon. Other text is in comments.
+        """
+        import pandas as pd  # Only here: --help is quick without it.
+
+        subject, colon, words = about.partition(":")
+        if colon and subject in self.title:
+            about = words.strip()  # Once is enough.
+        stem = re.sub(r"\W+", "-", f"{subject}-{name}" if colon else name, flags=re.A)
+        stem = stem.replace("_", "-")
+        parts = ["% Needs the packages amssymb and booktabs."]
+        heading, before, number_of_table = "", "", 0
+        for block in self.blocks:
+            if isinstance(block, Heading):
+                heading = block.text
+            elif isinstance(block, Table):
+                number_of_table += 1
+                caption_parts = filter(None, (self.title, heading, before, about))
+                caption = ". ".join(
+                    one_line(text).strip(" .:") for text in caption_parts
+                )
+                head, *lines = [[*map(_latex, line)] for line in block.grid]
+                table = pd.DataFrame(lines, columns=head).to_latex(
+                    index=False,
+                    escape=False,
+                    column_format="l" * block.left + "r" * (len(head) - block.left),
+                    caption=_latex(f"{caption}."),
+                    label=f"tab:{stem}-{number_of_table}",
+                )
+                parts.append(table.rstrip())
+            else:
+                texts = block.texts if isinstance(block, Items) else [block]
+                parts += [f"% {one_line(text)}" for text in texts]
+            before = block if isinstance(block, str) else ""
+        return "\n\n".join(parts) + "\n"
 
 
 def grid_text(grid: Grid, left: int = 1) -> str:
@@ -98,6 +138,45 @@ def number(value: float, form: str, missing: str = "") -> str:
     return format(value, form) if math.isfinite(value) else missing
 
 
+def rounds_text(rounds: float) -> str:
+    """Returns a number of rounds with two decimals at most; a dash for NaN."""
+    if math.isnan(rounds):
+        return MISSING
+    return f"{rounds:.2f}".rstrip("0").rstrip(".")
+
+
+def comparison_grid(
+    cells: pd.DataFrame,
+    head: Sequence[str],
+    rows: Sequence[str],
+    column: str,
+    lines: Mapping[str, str],
+) -> Grid:
+    """Returns cells as a grid: for each row a line of ours, of the published, ...
+
+    Args:
+        cells: one row per cell, in the grid's order.
+        head: the head of the two columns before the cells.
+        rows: the columns of `cells` that name a row: both of `head`; or only the first,
+            and the second is the line's title.
+        column: the column of `cells` that names the grid's column.
+        lines: the columns of `cells` with the texts of a line -> the line's title, with
+            the names of `cells` in braces. A line without texts is left out.
+    """
+    columns = list(dict.fromkeys(cells[column]))
+    grid = [[*head, *columns]]
+    for keys, part in cells.groupby([*rows], sort=False):
+        names, first = [*map(str, keys)], part.iloc[0].to_dict()
+        for name, title in lines.items():
+            texts = dict(zip(part[column], part[name].fillna("")))
+            line = [texts.get(of_column, "") for of_column in columns]
+            if any(line):
+                titles = [title.format(**first)] if title else []
+                grid.append([*names, *titles, *line])
+                names = [""] * len(rows)
+    return grid
+
+
 def markdown_table(grid: Grid, left: int = 1) -> str:
     """Returns a grid as a Markdown table; see `Table`."""
     head, *lines = grid
@@ -105,6 +184,11 @@ def markdown_table(grid: Grid, left: int = 1) -> str:
     return "\n".join(
         f"| {' | '.join(map(markdown_cell, line))} |" for line in [head, rule, *lines]
     )
+
+
+def _latex(text: str) -> str:
+    """Returns a text of which no character is a command of LaTeX."""
+    return one_line(text).translate(_LATEX)
 
 
 def _markdown(block: Block) -> str:

@@ -1,7 +1,7 @@
 """The engines that run TFF's computations.
 
-Everything here is imported when it is first used: a process that only sums packs
-imports some of these modules without TFF.
+Modules are imported on first use: a process that only sums packs imports some of them
+without TFF.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ ENGINES = {
     "worker": "tff_pmc.runtime.worker.WorkerEngine",
     "cluster": "tff_pmc.cluster.engine.ClusterEngine",
 }
-"""Where each engine is: this process, TFF's worker, the workers of Dask."""
+"""The class of each engine: in this process, in TFF's worker, on workers of Dask."""
 
 
 class EngineError(RuntimeError):
-    """An engine that could not be started, or ended while a computation needed it."""
+    """Raised if an engine cannot start, or ends while a computation needs it."""
 
 
 def check_installed() -> None:
-    """Checks that TensorFlow and TFF take the NumPy and the protobuf that are here.
+    """Checks that the installed NumPy and protobuf meet the requirements of TF and TFF.
 
-    Another package may have replaced them: then the import ends in a traceback.
+    Another package may have replaced them; then importing TFF would fail with a
+    traceback.
 
     Raises:
-        EngineError: they do not; one line names the release and the remedy.
+        EngineError: one of them does not; the message names the release and the cure.
     """
     for package in ("tensorflow", "tensorflow-cpu", "tensorflow-federated"):
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -51,13 +52,14 @@ def check_installed() -> None:
                 name = requirement.name
                 if name not in ("numpy", "protobuf"):
                     continue
-                found = metadata.version(name)
-                if found not in requirement.specifier:
+                installed = metadata.version(name)
+                if installed not in requirement.specifier:
                     raise EngineError(
-                        f"{name} {found} is installed, which {package} does not take: "
-                        "`make venv`, or pip install --no-deps -r requirements.txt, "
-                        'puts the pinned release back; docs/install.md, "More '
-                        'packages", says how to add others without replacing it'
+                        f"{name} {installed} is installed, which {package} does not "
+                        "support: `make venv`, or pip install --no-deps -r "
+                        "requirements.txt, restores the pinned release; "
+                        'docs/install.md, "More packages", says how to add packages '
+                        "without replacing it"
                     )
 
 

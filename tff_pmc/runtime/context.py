@@ -15,58 +15,61 @@ import tensorflow_federated as tff
 from tff_pmc.criteria import CriterionError
 from tff_pmc.runtime import lost_rounds
 
-# The message of `check_not_negative` as TensorFlow shows it, each part in brackets.
+# The message of `check_not_negative` in TensorFlow's form: each part is in brackets.
 _NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
-# That of `check_room`.
+# The message of `check_room`, in the same form.
 _TOO_SMALL = re.compile(r"\w+=\d+ is too small: [^\]\n]*(\] \[\d+)\]")
 # The message of TensorFlow's sparse cross entropy.
 _LABEL = re.compile(r"label value of (-?\d+) which is outside .*?\[0, (\d+)\)")
 _TFF = "tensorflow_federated"
-_MOST_ELEMENTS = 100_000  # A data set may have no end.
+_MAX_ELEMENTS = 100_000  # A dataset may be infinite.
 _PROGRAMS = "tensorflow_federated.python.learning.programs"
 
 
 class EngineContext(tff.program.FederatedContext):
-    """Gives values to callers of a computation, and references to TFF's programs.
+    """Returns values to callers of a computation, and awaitables to TFF's programs.
 
-    `tff.learning.programs.train_model` awaits what it calls, so that states are saved
-    and models evaluated while the next round is trained. All other callers want the
-    values at once, also in a coroutine, as each cell of a notebook is.
+    `tff.learning.programs.train_model` awaits its calls, so that it saves states and
+    evaluates models while the next round is trained. All other callers need the values
+    at once, also in a coroutine, such as each cell of a notebook.
     """
 
     def __init__(self, **recorded: str) -> None:
-        """Takes what `engine_versions` reports of the engine."""
+        """Creates the context; `engine_versions` reports the items of `recorded`."""
         self.recorded = recorded
-        self._program = tff.program.NativeFederatedContext(_InThreads(self))
+        self._program = tff.program.NativeFederatedContext(_ThreadContext(self))
 
     def invoke(self, comp: tff.Computation, arg: Any) -> Any:
-        """Invokes `comp`, here or for a program of TFF."""
-        called_by_program = _called_by_program()
+        """Invokes `comp`; for a program of TFF it returns an awaitable."""
+        called_by_program = _is_called_by_program()
         return (self._program.invoke if called_by_program else self.call)(comp, arg)
 
     def call(self, comp: tff.Computation, arg: Any) -> Any:
-        """Invokes `comp` and waits.
+        """Invokes `comp` and waits for its value.
 
-        A criterion that is negative is a `CriterionError`, and a label that the model
-        has no class for a `ValueError`; both name the client. More clients than an
-        argument of the computation's builder allows are a `ValueError` that names it. A
-        round that left the model as it was is warned of, once for each reason.
+        Logs a warning if a round left the model unchanged, once for each reason.
+
+        Raises:
+            CriterionError: a criterion is negative; the message names the client.
+            ValueError: a label is not a class of the model (the message names the
+                client), or there are more clients than an argument of the
+                computation's builder allows (the message names the argument).
         """
         try:
             result = self._call(comp, arg)
             lost_rounds.warn(comp, getattr(result, "metrics", None))
             return result
         except Exception as error:
-            if found := _NEGATIVE.search(str(error)):
-                words = found[0].replace("] [", " ").rstrip("]")
+            if match := _NEGATIVE.search(str(error)):
+                words = match[0].replace("] [", " ").rstrip("]")
                 raise CriterionError(words) from error
-            if found := _TOO_SMALL.search(str(error)):
-                raise ValueError(found[0].replace("] [", " ").rstrip("]")) from error
-            if found := _LABEL.search(str(error)):
-                label, classes = map(int, found.groups())
+            if match := _TOO_SMALL.search(str(error)):
+                raise ValueError(match[0].replace("] [", " ").rstrip("]")) from error
+            if match := _LABEL.search(str(error)):
+                label, classes = map(int, match.groups())
                 raise ValueError(
-                    f"{_who_has(label, arg)} has label {label}, but there are "
-                    f"{classes} classes"
+                    f"{_client_with_label(label, arg)} has label {label}, but there "
+                    f"are {classes} classes"
                 ) from error
             raise
 
@@ -75,22 +78,22 @@ class EngineContext(tff.program.FederatedContext):
         """Invokes `comp` and waits for its value."""
 
 
-def _who_has(label: int, arg: Any) -> str:
-    """Names the client of a call's argument by the label, its number or its place."""
+def _client_with_label(label: int, arg: Any) -> str:
+    """Describes the client whose data has this label, by its number or position."""
     parts = tf.nest.flatten(tff.structure.flatten(arg))
-    clients = (part for part in parts if isinstance(part, tf.data.Dataset))
-    for place, dataset in enumerate(clients):
-        for element in dataset.take(_MOST_ELEMENTS):
-            packed = isinstance(element, Mapping)
-            labels = element.get("y", ()) if packed else element[-1]
+    datasets = (part for part in parts if isinstance(part, tf.data.Dataset))
+    for index, dataset in enumerate(datasets):
+        for element in dataset.take(_MAX_ELEMENTS):
+            is_packed = isinstance(element, Mapping)
+            labels = element.get("y", ()) if is_packed else element[-1]
             if any(tf.reduce_any(tf.equal(y, label)) for y in tf.nest.flatten(labels)):
-                if packed and "client" in element:
+                if is_packed and "client" in element:
                     return f"client {element['client']}"
-                return f"the data set at place {place}"
+                return f"the data set at index {index}"
     return "a client"
 
 
-class _InThreads(tff.framework.AsyncContext):
+class _ThreadContext(tff.framework.AsyncContext):
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
@@ -101,7 +104,7 @@ class _InThreads(tff.framework.AsyncContext):
         return await loop.run_in_executor(None, self._context.call, comp, arg)
 
 
-def _called_by_program() -> bool:
+def _is_called_by_program() -> bool:
     """Returns whether the nearest caller outside TFF's contexts is its program."""
     frame = sys._getframe(2)
     while frame is not None:

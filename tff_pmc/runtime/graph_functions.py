@@ -1,7 +1,8 @@
 """The functions of a TensorFlow graph: which are called, and their names.
 
-TensorFlow names functions by numbers that a process counts, so that the same function
-has another name when it is traced again, and another function the name elsewhere.
+TensorFlow numbers the names of functions by a counter of the process. So a function
+gets another name when it is traced again, and in another process the same name may
+belong to another function.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any, Optional
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
-# Of the stateful operations these, in our processes, keep nothing from one call for the
-# next, as random streams do: variables begin anew in each.
+# Stateful operations that keep no state between calls in our processes, where variables
+# are reset in each call. (Random streams do keep state.)
 _WITHOUT_MEMORY = re.compile(
     "Assert|If|While|StatefulPartitionedCall|TensorDataset|DatasetToSingleElement|"
     "PrintV2|VarHandleOp|(Assign|Read)VariableOp|ResourceApply.*"
@@ -24,27 +25,29 @@ _WITHOUT_MEMORY = re.compile(
 
 
 def called_functions(graph: tf.compat.v1.GraphDef) -> dict[str, Any]:
-    """Returns the functions that may run, by name, in the order of their calls."""
-    functions = {one.signature.name: one for one in graph.library.function}
-    found: dict[str, Any] = {}
+    """Returns the functions that the graph may call, by name, in call order."""
+    functions = {
+        function.signature.name: function for function in graph.library.function
+    }
+    called: dict[str, Any] = {}
     bodies = [graph.node]
     for nodes in bodies:
         for node in nodes:
             values = [node.attr[name] for name in sorted(node.attr)]
-            called = [f.name for v in values for f in [v.func, *v.list.func]]
-            for name in [node.op, *called]:
+            names = [f.name for v in values for f in [v.func, *v.list.func]]
+            for name in [node.op, *names]:
                 if name in functions:
-                    found[name] = functions.pop(name)
-                    bodies.append(found[name].node_def)
-    return found
+                    called[name] = functions.pop(name)
+                    bodies.append(called[name].node_def)
+    return called
 
 
 def rename_functions(graph: tf.compat.v1.GraphDef, names: Mapping[str, str]) -> None:
-    """Renames all functions of a graph in place, wherever they are named.
+    """Renames functions of a graph in place, with all references to them.
 
     Args:
         graph: the graph.
-        names: the new name of each function of its library, by the old one.
+        names: the new name of each function of the graph's library, by old name.
     """
 
     def rename(attributes: Any) -> None:
@@ -64,24 +67,31 @@ def rename_functions(graph: tf.compat.v1.GraphDef, names: Mapping[str, str]) -> 
         for field in ("function_name", "gradient_func"):
             name = getattr(gradient, field)
             setattr(gradient, field, names.get(name, name))
-    for node in itertools.chain(graph.node, *(one.node_def for one in functions)):
+    for node in itertools.chain(
+        graph.node, *(function.node_def for function in functions)
+    ):
         node.op = names.get(node.op, node.op)
         rename(node.attr)
 
 
 def digest(serialized: Any) -> Optional[bytes]:
-    """Returns a digest of a TFF computation; None where calls depend on those before.
+    """Returns a digest of a TFF computation; None if a call depends on earlier calls.
 
-    Computations of equal digest differ only in the names of their functions. Those of a
-    process that is built again for the next seed's run are an example.
+    Computations with equal digests differ only in the names of their functions, such as
+    those of a process that is built again for the run with the next seed.
     """
-    found = type(serialized)()
-    found.CopyFrom(serialized)
-    for part in _graphs(found):
+    canonical = type(serialized)()
+    canonical.CopyFrom(serialized)
+    for part in _graphs(canonical):
         graph = tf.compat.v1.GraphDef()
         part.graph_def.Unpack(graph)
         called = called_functions(graph)
-        if any(map(_keeps, (graph.node, *(one.node_def for one in called.values())))):
+        if any(
+            map(
+                _is_stateful,
+                (graph.node, *(function.node_def for function in called.values())),
+            )
+        ):
             return None
         for name, function in called.items():
             for argument in function.signature.input_arg:
@@ -92,7 +102,7 @@ def digest(serialized: Any) -> Optional[bytes]:
         rename_functions(graph, {name: f"{n}" for n, name in enumerate(called)})
         part.graph_def.value = graph.SerializeToString(deterministic=True)
         part.ClearField("cache_key")
-    return hashlib.sha256(found.SerializeToString(deterministic=True)).digest()
+    return hashlib.sha256(canonical.SerializeToString(deterministic=True)).digest()
 
 
 def _graphs(message: Any) -> Iterator[Any]:
@@ -107,8 +117,12 @@ def _graphs(message: Any) -> Iterator[Any]:
                 yield from _graphs(part)
 
 
-def _keeps(nodes: Any) -> bool:
-    """Returns whether an operation of these nodes keeps something between calls."""
-    declared = [op_def_registry.get(node.op) for node in nodes]
-    kept = {one.name for one in declared if one is not None and one.is_stateful}
-    return not all(map(_WITHOUT_MEMORY.fullmatch, kept))
+def _is_stateful(nodes: Any) -> bool:
+    """Returns whether an operation of these nodes keeps state between calls."""
+    definitions = [op_def_registry.get(node.op) for node in nodes]
+    stateful = {
+        definition.name
+        for definition in definitions
+        if definition is not None and definition.is_stateful
+    }
+    return not all(map(_WITHOUT_MEMORY.fullmatch, stateful))

@@ -1,7 +1,7 @@
-"""Random numbers of a graph that follow from a seed, given with each call.
+"""Random numbers of a graph that depend only on a seed, which each call sets.
 
-TensorFlow's random operations keep their streams from one call to the next, so that
-what a client draws would depend on the clients trained before it.
+TensorFlow's random operations continue their streams from one call to the next, so that
+a client's random numbers would depend on the clients trained before it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tensorflow.python.framework.auto_control_deps import LEGACY_RANDOM_OPS
 
 from tff_pmc.runtime.graph_functions import called_functions
 
-# What draws from a stream that TensorFlow keeps, and what draws from a given one.
+# Operations that draw from a stream of TensorFlow, and those that draw from a variable.
 _DRAWS = {
     "RandomUniform": "StatefulUniform",
     "RandomUniformInt": "StatefulUniformInt",
@@ -22,18 +22,21 @@ _DRAWS = {
     "TruncatedNormal": "StatefulTruncatedNormal",
     "NonDeterministicInts": "StatefulUniformFullInt",
 }
-_PHILOX = 1  # Their algorithm, as TensorFlow numbers it.
-_CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
+_PHILOX = 1  # TensorFlow's number of this algorithm.
+_CPU = "/device:CPU:0"  # The device of the streams, so that GPUs draw the same numbers.
 
 
-def give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
-    """Gives each node that draws a stream; returns their names, each with a seed."""
+def add_random_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
+    """Adds a stream to each random node; returns the seed of each stream by name."""
     streams: dict[str, bytes] = {}
     called = called_functions(graph).values()
-    bodies = [graph.node, *(one.node_def for one in called)]
+    bodies = [graph.node, *(function.node_def for function in called)]
     for nodes, node in [(body, node) for body in bodies for node in body]:
         if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:
-            words = "equal settings will not give equal numbers: a client draws by %s"
+            words = (
+                "equal settings will not give equal numbers: a client draws with %s, "
+                "whose random stream cannot be seeded per call"
+            )
             logging.log_first_n(logging.WARNING, words, 1, node.op)
         if node.op not in _DRAWS:
             continue
@@ -41,14 +44,14 @@ def give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
         seeds = [node.attr[seed].i for seed in ("seed", "seed2")]
         streams[name] = f" {len(streams)} {seeds}".encode()
         with tf.Graph().as_default(), tf.device(_CPU):
-            added = _stream(name).op, tf.constant(_PHILOX, tf.int64).op
+            operations = _stream(name).op, tf.constant(_PHILOX, tf.int64).op
         outputs = []
-        for operation in added:
-            one = nodes.add()
-            one.CopyFrom(operation.node_def)
-            one.name = f"{node.name}_{one.name}"
-            in_body = f":{operation.op_def.output_arg[0].name}:0"
-            outputs.append(one.name + ("" if nodes is graph.node else in_body))
+        for operation in operations:
+            function = nodes.add()
+            function.CopyFrom(operation.node_def)
+            function.name = f"{node.name}_{function.name}"
+            suffix = f":{operation.op_def.output_arg[0].name}:0"
+            outputs.append(function.name + ("" if nodes is graph.node else suffix))
         node.op = _DRAWS[node.op]
         node.input[:] = [*outputs, *node.input]
         for old, new in (("Tout", "dtype"), ("T", "shape_dtype")):
@@ -63,8 +66,8 @@ def _stream(name: str) -> tf.Tensor:
     return tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=name)
 
 
-def begin_stream(name: str, seed: bytes) -> None:
-    """Begins a stream anew, with the numbers of this seed."""
+def reset_stream(name: str, seed: bytes) -> None:
+    """Resets a stream to the start of the numbers of this seed."""
     key = hashlib.blake2b(seed, digest_size=8).digest()
     state = [0, 0, int.from_bytes(key, "little", signed=True)]
     with tf.device(_CPU):

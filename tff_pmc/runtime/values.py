@@ -1,4 +1,4 @@
-"""Python's values as the tensors that a TFF type stands for, and back."""
+"""Converts Python values to the tensors of a TFF type, and back."""
 
 from __future__ import annotations
 
@@ -15,69 +15,77 @@ from leaf_data.errors import one_line
 # A packed client, in the form of `clients.packing.element_spec`.
 _PACKED = {"x", "y", "client"}
 
-# The tensors behind the arrays of `to_python` that are still in use, by array.
+# The tensors of the arrays that `to_python` returned and that still exist, by array id.
 _tensors: dict[int, tf.Tensor] = {}
 
 
-def to_tensors(value: Any, type_: tff.Type, place: str) -> list[Any]:
-    """Converts a value to tensors in its type's order; a `TypeError` names the place.
+def to_tensors(value: Any, type_: tff.Type, path: str) -> list[Any]:
+    """Converts a value to tensors in its type's order; a `TypeError` names the path.
 
-    Where the type has a sequence, the value has a `tf.data.Dataset` or a list, and a
-    dataset is given: the graph that takes it reads it.
+    `path` is the value's name in messages, such as `clients[3].x`. For a sequence type
+    the value is a `tf.data.Dataset` or a list, and the result is a dataset, which the
+    graph reads.
     """
     return [
-        (_dataset if isinstance(kind, tff.SequenceType) else _tensor)(leaf, kind, where)
-        for leaf, kind, where in _leaves(value, type_, place)
+        (_to_dataset if isinstance(leaf_type, tff.SequenceType) else _to_tensor)(
+            leaf, leaf_type, leaf_path
+        )
+        for leaf, leaf_type, leaf_path in _leaves(value, type_, path)
     ]
 
 
 def _leaves(
-    value: Any, type_: tff.Type, place: str
+    value: Any, type_: tff.Type, path: str
 ) -> Iterator[tuple[Any, tff.Type, str]]:
-    """Yields the values that are no structures, each with its type and place."""
+    """Yields the values that are not structures, each with its type and path."""
     if isinstance(type_, tff.FederatedType):
         if type_.placement is tff.SERVER or type_.all_equal:
-            yield from _leaves(value, type_.member, place)
+            yield from _leaves(value, type_.member, path)
             return
-        _check_clients(value, place or "the argument")
+        _check_clients(value, path or "the argument")
         for number, item in enumerate(value):
-            own = f"{place or 'the argument'}[{number}]"
-            yield from _leaves(item, type_.member, own)
+            item_path = f"{path or 'the argument'}[{number}]"
+            yield from _leaves(item, type_.member, item_path)
     elif isinstance(type_, tff.StructType):
         members = list(tff.structure.to_elements(type_))
-        items = members_of(value, [name for name, _ in members], place or "the call")
+        items = get_members(value, [name for name, _ in members], path or "the call")
         for number, ((name, member), item) in enumerate(zip(members, items)):
-            own = str(name or number)
-            yield from _leaves(item, member, f"{place}.{own}" if place else own)
+            item_path = str(name or number)
+            yield from _leaves(
+                item, member, f"{path}.{item_path}" if path else item_path
+            )
     else:
-        yield value, type_, place or "the argument"
+        yield value, type_, path or "the argument"
 
 
 def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
     """Converts tensors to the containers of the type, as NumPy arrays.
 
-    The arrays are views of the tensors: given back, as a process's state is, they cost
-    no copy. They are read-only, because TensorFlow takes a tensor not to change.
+    The arrays are views of the tensors: passed in again, like a process's state, they
+    are not copied. They are read-only, because TensorFlow relies on tensors not to
+    change.
     """
-    return _nested(map(_array, tensors), type_)
+    return _to_containers(map(_to_array, tensors), type_)
 
 
-def specs_of(type_: tff.Type) -> Any:
+def tensor_specs(type_: tff.Type) -> Any:
     """Returns the `TensorSpec`s of a type, in its containers or TFF's usual ones.
 
     TFF's `type_to_tf_tensor_specs` fails on a struct that names no container, such as
     the clients' data of its computation that evaluates personalization.
     """
     flat = tff.structure.flatten(type_)
-    return _nested((tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in flat), type_)
+    return _to_containers(
+        (tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in flat), type_
+    )
 
 
-def _nested(leaves: Iterable[Any], type_: tff.Type) -> Any:
-    found = tff.structure.pack_sequence_as(type_, list(leaves))
-    return tff.types.type_to_py_container(found, type_)
+def _to_containers(leaves: Iterable[Any], type_: tff.Type) -> Any:
+    structure = tff.structure.pack_sequence_as(type_, list(leaves))
+    return tff.types.type_to_py_container(structure, type_)
 
 
-def _array(tensor: tf.Tensor) -> Any:
+def _to_array(tensor: tf.Tensor) -> Any:
     is_text = tensor.dtype == tf.string
     if not tensor.shape.rank or is_text or "CPU" not in tensor.device:
         return tensor.numpy()
@@ -87,127 +95,126 @@ def _array(tensor: tf.Tensor) -> Any:
     return array
 
 
-def _tensor(value: Any, type_: tff.TensorType, place: str) -> tf.Tensor:
+def _to_tensor(value: Any, type_: tff.TensorType, path: str) -> tf.Tensor:
     value = _tensors.get(id(value), value)
     if not tf.is_tensor(value):
         value = np.asarray(value)
         is_text = np.dtype(type_.dtype).kind in "SUO"
         if value.dtype.kind in "biuf" and value.dtype != type_.dtype and not is_text:
-            value = _cast_numbers(value, type_, place)
+            value = _cast_numbers(value, type_, path)
     try:
         tensor = tf.convert_to_tensor(value, type_.dtype)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{place} is no {type_}: {one_line(error)}") from error
+        raise TypeError(f"{path} is not of type {type_}: {one_line(error)}") from error
     if not tf.TensorShape(type_.shape).is_compatible_with(tensor.shape):
-        raise TypeError(f"{place} is no {type_}: its shape is {tensor.shape}")
+        raise TypeError(f"{path} is not of type {type_}: its shape is {tensor.shape}")
     return tensor
 
 
-def _cast_numbers(value: np.ndarray, type_: tff.TensorType, place: str) -> np.ndarray:
+def _cast_numbers(value: np.ndarray, type_: tff.TensorType, path: str) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         cast = value.astype(type_.dtype)
-    # Numbers may change their kind where nothing of them is lost: 1 is also 1.0.
+    # Numbers may change their type if no value changes: 1 is also 1.0.
     if cast.dtype.kind in "biu" and (lost := cast != value).any():
-        raise TypeError(f"{place} is no {type_}: {value[lost][0]}")
+        raise TypeError(f"{path} is not of type {type_}: {value[lost][0]}")
     return cast
 
 
-def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequence[Any]:
+def get_members(value: Any, names: Sequence[Optional[str]], path: str) -> Sequence[Any]:
     """Returns the members of a mapping, a sequence or an object in this order."""
     if isinstance(value, tff.structure.Struct):
         value = tff.structure.to_odict_or_tuple(value, recursive=False)
     if isinstance(value, Mapping):
         if set(value) == set(names):
             return [value[name] for name in names]
-        found = "those of " + ", ".join(map(str, value))
+        actual = "has the members " + ", ".join(map(str, value))
     elif isinstance(value, (list, tuple)):
         if len(value) == len(names):
             return list(value)
-        found = f"{len(value)}"
+        actual = f"has {len(value)} members"
     elif names and all(name and hasattr(value, name) for name in names):
         return [getattr(value, name) for name in names]
     else:
-        found = f"a {type(value).__name__}"
-    wanted = ", ".join(name or "one without a name" for name in names) or "none"
+        actual = f"is a {type(value).__name__}"
+    expected = ", ".join(name or "one without a name" for name in names) or "none"
     if "state" not in names and hasattr(value, "state"):
-        found += "; a round gives two values: state, metrics = process.next(...)"
-    raise TypeError(f"{place} must have the members {wanted}; it has {found}")
+        actual += "; a round returns two values: state, metrics = process.next(...)"
+    raise TypeError(f"{path} must have the members {expected}; it {actual}")
 
 
-def _check_clients(value: Any, place: str) -> None:
-    """Refuses what is no list with a value for each client."""
+def _check_clients(value: Any, path: str) -> None:
+    """Raises a `TypeError` if the value is not a list with an item per client."""
     if isinstance(value, (list, tuple)):
         return
-    listed = ": put it into a list" if isinstance(value, tf.data.Dataset) else ""
+    hint = ": put it into a list" if isinstance(value, tf.data.Dataset) else ""
     raise TypeError(
-        f"{place} must be a list with the value of each client, and is a "
-        f"{type(value).__name__}{listed}"
+        f"{path} must be a list with the value of each client; got "
+        f"{type(value).__name__}{hint}"
     )
 
 
-def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
-    """Refuses what is no dataset of elements of the type."""
+def check_dataset(value: Any, type_: tff.SequenceType, path: str) -> None:
+    """Raises a `TypeError` if the value is not a dataset of elements of the type."""
     if not isinstance(value, tf.data.Dataset):
         raise TypeError(
-            f"{place} must be a tf.data.Dataset or a list of its elements, and is "
-            f"a {type(value).__name__}{_how_to_make(value, type_)}"
+            f"{path} must be a tf.data.Dataset or a list of its elements; got "
+            f"{type(value).__name__}{_hint(value, type_)}"
         )
-    if not fits(value, type_):
-        specs = specs_of(type_.element)
+    if not has_elements_of(value, type_):
+        specs = tensor_specs(type_.element)
         raise TypeError(
-            f"{place} is a dataset of {_short(value.element_spec)}, and must be one of "
-            f"{_short(specs)}{_how_to_make(value, type_)}"
+            f"{path} is a dataset of {_format_specs(value.element_spec)}; it must be "
+            f"one of {_format_specs(specs)}{_hint(value, type_)}"
         )
 
 
-def fits(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
-    """Returns whether the dataset's elements are of the type."""
-    specs = specs_of(type_.element)
+def has_elements_of(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
+    """Returns whether the elements of a dataset have the type of the sequence."""
+    specs = tensor_specs(type_.element)
     try:
         tf.nest.assert_same_structure(specs, dataset.element_spec, check_types=False)
     except (TypeError, ValueError):
         return False
     pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(dataset.element_spec))
-    return all(wanted.is_compatible_with(spec) for wanted, spec in pairs)
+    return all(expected.is_compatible_with(spec) for expected, spec in pairs)
 
 
-def _short(specs: Any) -> str:
+def _format_specs(specs: Any) -> str:
     """Describes an element as TFF does: <x=uint8[?,28,28],y=int32[?]>."""
     try:
         return str(tff.types.tensorflow_to_type(specs))
     except (KeyError, TypeError, NotImplementedError):
-        # What TFF raises of what its types have not: of variants, of ragged tensors,
-        # and of quantized numbers.
+        # TFF raises these for values without a TFF type: variants, ragged tensors and
+        # quantized numbers.
         return one_line(specs)
 
 
-def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
-    """Returns the dataset, or one made of a list of its elements."""
+def _to_dataset(value: Any, type_: tff.SequenceType, path: str) -> tf.data.Dataset:
+    """Returns the dataset, or builds it from a list of its elements."""
     if isinstance(value, (list, tuple)):
         element = type_.element
         rows = [
-            _nested(to_tensors(row, element, f"{place}[{number}]"), element)
+            _to_containers(to_tensors(row, element, f"{path}[{number}]"), element)
             for number, row in enumerate(value)
         ]
         value = tf.data.Dataset.from_generator(
-            lambda: iter(rows), output_signature=specs_of(element)
+            lambda: iter(rows), output_signature=tensor_specs(element)
         )
     else:
-        check_dataset(value, type_, place)
+        check_dataset(value, type_, path)
     return value
 
 
 class WrongDataError(TypeError):
-    """A computation is called with another kind of data than it takes."""
+    """Raised if a computation is called with data of the wrong kind."""
 
 
-def check(computation: tff.Computation, argument: Any) -> None:
-    """Refuses an argument of another kind than the computation's parameter.
+def check_argument(computation: tff.Computation, argument: Any) -> None:
+    """Raises a `WrongDataError` if the argument's kind differs from the parameter's.
 
-    TFF itself reports it by printing both types whole, and after clients have trained.
-    The `WrongDataError` names the value in one line. Looked at are containers, the
-    number of arguments and the kinds of datasets; single tensors are when they are
-    used.
+    TFF itself would print both types in full, and only after clients have trained; the
+    message names the value in one line. It checks containers, the number of arguments
+    and the types of datasets; tensors are checked when they are converted.
     """
     parameter = computation.type_signature.parameter
     if parameter is None or not tff.types.contains(
@@ -215,33 +222,33 @@ def check(computation: tff.Computation, argument: Any) -> None:
     ):
         return
     try:
-        for value, type_, place in _leaves(argument, parameter, ""):
+        for value, type_, path in _leaves(argument, parameter, ""):
             is_sequence = isinstance(type_, tff.SequenceType)
-            # The elements of a list are looked at when they are read.
+            # The elements of a list are checked when they are read.
             if is_sequence and not isinstance(value, (list, tuple)):
-                check_dataset(value, type_, place)
+                check_dataset(value, type_, path)
     except TypeError as error:
-        # Without the frames below, which do not help the reader of a notebook.
+        # Without the inner frames, which do not help the reader of a notebook.
         raise WrongDataError(str(error)) from None
 
 
-def _how_to_make(value: Any, type_: tff.SequenceType) -> str:
-    """Returns a hint at what makes the data that is wanted, where that is known."""
-    wanted = _names(specs_of(type_.element))
-    found = _names(getattr(value, "element_spec", None))
-    if wanted >= _PACKED:
-        if found >= _PACKED:
+def _hint(value: Any, type_: tff.SequenceType) -> str:
+    """Returns a hint how to build the expected data, or an empty text."""
+    expected = _member_names(tensor_specs(type_.element))
+    actual = _member_names(getattr(value, "element_spec", None))
+    if expected >= _PACKED:
+        if actual >= _PACKED:
             return ""
-        return "; tff_pmc.pack and tff_pmc.pack_client_data make packs of whole clients"
-    if found >= _PACKED:
+        return "; tff_pmc.pack and tff_pmc.pack_client_data build packs of clients"
+    if actual >= _PACKED:
         return (
-            "; packs are for processes of a functional model, and this one takes each "
-            "client's dataset of batches"
+            "; packs are for processes of a functional model, but this process needs "
+            "each client's dataset of batches"
         )
-    if isinstance(value, tf.data.Dataset) and fits(value.batch(1), type_):
+    if isinstance(value, tf.data.Dataset) and has_elements_of(value.batch(1), type_):
         return "; is a .batch(...) missing?"
     return ""
 
 
-def _names(spec: Any) -> set[str]:
+def _member_names(spec: Any) -> set[str]:
     return set(spec) if isinstance(spec, dict) else set()

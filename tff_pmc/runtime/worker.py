@@ -1,14 +1,14 @@
-"""The TFF worker process and the execution context that talks to it.
+"""The TFF worker process and the execution context that calls it.
 
-TFF's native context starts a `worker_binary` that listens on every interface, is left
-behind by a crash, and, when it dies, makes the call that waits for it hang.
-`WorkerEngine` starts it otherwise:
+TFF's native context starts a `worker_binary` that listens on every interface and
+survives a crash of its parent; if it dies, the call that waits for it hangs.
+`WorkerEngine` starts it differently:
 
-- the worker is private: it lives in a separate network namespace, behind a
-  unix socket in a folder only the user can open (`worker_host.py`); where the
-  machine forbids namespaces the log warns in one line that a port is open;
-- worker, socket and folder are gone when the parent is, however it ended;
-- a worker that dies ends the running call with `WorkerDiedError`.
+- the worker is private: it runs in a separate network namespace, behind a unix socket
+  in a folder that only the user can open (`worker_host.py`); if the machine forbids
+  namespaces, a warning says that a port is open;
+- worker, socket and folder end with the parent, however it ends;
+- if the worker dies, the running call raises a `WorkerDiedError`.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", _MESSAGE_LIMIT),
     ("grpc.max_send_message_length", _MESSAGE_LIMIT),
 ]
-# glibc's per-thread arenas let the worker's memory climb from round to round; one
-# arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
-# next model the page faults of fresh memory (docs/performance.md).
+# With glibc's per-thread arenas the worker's memory grows from round to round. One
+# arena, which keeps the freed memory of models of some 25 MB, keeps it constant and
+# saves the next model the page faults of new memory (docs/performance.md).
 _WORKER_ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(2**25),  # The most glibc takes.
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),  # glibc's maximum.
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
     "TF_CPP_MIN_LOG_LEVEL": "1",
 }
 
 
 class WorkerContext(EngineContext):
-    """Runs computations on a worker, and notices when it is gone."""
+    """Runs computations on a worker, and detects its death."""
 
     def __init__(self, target: str, death: Future[str]) -> None:
         super().__init__(engine="worker")
@@ -60,7 +60,7 @@ class WorkerContext(EngineContext):
 
         def executor(cardinalities):
             executor = tff.framework.RemoteExecutor(stub)
-            # The worker wants an entry for clients even when there is none.
+            # The worker needs an entry for clients even if there are none.
             executor.set_cardinalities({tff.CLIENTS: 0, **cardinalities})
             return executor
 
@@ -78,8 +78,8 @@ class WorkerContext(EngineContext):
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _call(self, comp, arg):
-        """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
-        values.check(comp, arg)
+        """Invokes `comp`; TFF itself would retry forever on a dead worker."""
+        values.check_argument(comp, arg)
         call = asyncio.run_coroutine_threadsafe(
             self._inner.invoke(comp, arg), self._loop
         )
@@ -93,26 +93,28 @@ class WorkerContext(EngineContext):
 
 
 class WorkerDiedError(EngineError):
-    """The worker process ended while a computation needed it."""
+    """Raised if the worker process ends while a computation needs it."""
 
 
 class WorkerStartError(EngineError):
-    """The worker process could not be started."""
+    """Raised if the worker process cannot be started."""
 
 
 class WorkerEngine:
     """One worker process and the TFF context that runs computations on it.
 
     Attributes:
-        private: whether the worker is out of reach of everybody else.
-        context: what is installed in TFF.
+        private: whether other users of the machine cannot reach the worker.
+        context: the context to install in TFF.
     """
 
     def __init__(self, *, private: bool = True) -> None:
-        """Starts the worker; a `WorkerStartError` quotes the log of one that fails."""
-        # Not the user's: a unix socket's path has at most 107 characters.
+        """Starts the worker, or raises a `WorkerStartError` that quotes its log."""
+        # Not in TMPDIR: the path of a unix socket has at most 107 characters.
         self._folder = tempfile.mkdtemp(prefix="tff_worker-", dir="/tmp")
-        self._death: Future[str] = Future()  # How it ended, in words.
+        self._death: Future[str] = (
+            Future()
+        )  # Its result describes how the worker ended.
         self.context: Any = None
         self._host = subprocess.Popen(
             [
@@ -127,21 +129,21 @@ class WorkerEngine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            # A Ctrl-C at the terminal is for the parent alone.
+            # Ctrl-C at the terminal must reach only the parent.
             start_new_session=True,
             env={**os.environ, **_WORKER_ENVIRONMENT},
         )
-        word, _, exposed = self._host.stdout.readline().strip().partition(" ")
+        word, _, exposure = self._host.stdout.readline().strip().partition(" ")
         if word != "ready":
             message = f"the TFF worker did not start: {self._last_words()}"
             self.close()
             raise WorkerStartError(message)
-        self.private = not exposed
-        if exposed:
+        self.private = not exposure
+        if exposure:
             logging.warning(
                 "The TFF worker listens on a port of this machine, open to its other "
                 "users, because there is no private network namespace (%s).",
-                exposed,
+                exposure,
             )
         threading.Thread(target=self._wait_for_death, daemon=True).start()
         target = f"unix:{self._folder}/worker.sock"

@@ -2,16 +2,15 @@
 
     python -I -S worker_host.py FOLDER PRIVATE WORKER [ARGUMENT ...]
 
-TFF's `worker_binary` listens on every interface, without authentication, and
-runs any TensorFlow graph it is sent. This process moves into a user and network
-private namespace (no root needed), starts the worker there, and relays its
-port to the unix socket FOLDER/worker.sock, which only the user can open. With
-PRIVATE = 0, or where the machine forbids namespaces, the relay is the same and
-only the namespace is missing.
+TFF's `worker_binary` listens on every interface, without authentication, and runs any
+TensorFlow graph that it receives. This process enters a private user and network
+namespace (without root), starts the worker there, and relays its port to the unix
+socket FOLDER/worker.sock, which only the user can open. With PRIVATE = 0, or if the
+machine forbids namespaces, it does the same without the namespace.
 
-It speaks on stdout, one line each: `ready`, with the reason where the namespace is
-missing, and `died EXIT_CODE`. The end of stdin means that the parent is gone, however
-it went, and then worker, socket and folder go too. The worker in turn dies with this
+It prints one line each: `ready`, with the reason if there is no namespace, and
+`died EXIT_CODE`. The end of stdin means that the parent has ended; then this process
+ends the worker and removes socket and folder. The worker in turn dies with this
 process.
 """
 
@@ -41,7 +40,7 @@ def _report(line):
 
 
 def enter_private_namespace():
-    """Moves this process into a private network, with only a loopback."""
+    """Moves this process into a private network namespace with only a loopback."""
     uid, gid = os.geteuid(), os.getegid()
     if _LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         error = ctypes.get_errno()
@@ -60,11 +59,11 @@ def enter_private_namespace():
         fcntl.ioctl(sock, _SIOCSIFFLAGS, name + struct.pack("h", flags) + bytes(22))
 
 
-def refused_namespace():
-    """Returns why this machine gives no private namespace; "" when it does.
+def namespace_error():
+    """Returns why this machine forbids private namespaces; "" if it allows them.
 
-    Tried in a child: a machine may grant the namespace and then refuse its
-    loopback, and there is no way back out of a namespace.
+    Tries it in a child process: a machine may grant the namespace and then refuse its
+    loopback, and a process cannot leave a namespace.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -82,7 +81,7 @@ def refused_namespace():
 
 
 def pump(source, sink):
-    """Copies bytes one way until either side is closed."""
+    """Copies bytes from one socket to another until either is closed."""
     buffer = memoryview(bytearray(_CHUNK))
     with contextlib.suppress(OSError):
         while count := source.recv_into(buffer):
@@ -93,12 +92,12 @@ def pump(source, sink):
 
 
 def relay(listener, port):
-    """Joins every connection on the unix socket to the worker's port."""
+    """Connects every client of the unix socket to the worker's port."""
     while True:
         client, _ = listener.accept()
         try:
             worker = socket.create_connection(("127.0.0.1", port))
-        except OSError:  # It has ended, which the parent notices.
+        except OSError:  # The worker has ended, which the parent detects.
             client.close()
             continue
         worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -107,7 +106,7 @@ def relay(listener, port):
 
 
 def serve(folder, worker, port, exposed):
-    """Opens the socket when the worker accepts connections, and reports its end."""
+    """Opens the socket once the worker accepts connections, and reports its end."""
     while worker.poll() is None:
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port)).close()
@@ -123,8 +122,8 @@ def serve(folder, worker, port, exposed):
 
 
 def main(folder, private, *command):
-    """Runs until the parent is gone; see the module's docstring."""
-    exposed = refused_namespace() if private == "1" else "private=False"
+    """Runs until the parent ends; see the module's docstring."""
+    exposed = namespace_error() if private == "1" else "private=False"
     if not exposed:
         enter_private_namespace()
     with socket.socket() as free:

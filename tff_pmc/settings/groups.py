@@ -23,6 +23,7 @@ from declared_settings import (
     setting,
 )
 from tff_pmc import search
+from tff_pmc.optimizers import CLIENT_OPTIMIZERS
 from tff_pmc.settings import flag_values
 
 _A_COHORT = Range(
@@ -108,7 +109,7 @@ class TrainingSettings(LocalTraining):
     client_optimizer: str = setting(
         "sgd",
         "The clients' optimizer, whose state begins anew in every round.",
-        choices=("sgd", "adam", "adadelta"),
+        choices=lambda: tuple(CLIENT_OPTIMIZERS),
     )
     initial_weights: tuple[str, ...] = setting(
         (),

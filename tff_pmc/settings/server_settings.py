@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 from declared_settings import Range, SettingError, Settings, setting
+from tff_pmc.optimizers import SERVER_OPTIMIZERS
 
 # Above 0.9999 a float32 may be 1, by which Adam and Yogi would divide by 0.
 _A_DECAY = Range(lambda x: 0 <= x <= 0.9999, "from 0 to 0.9999")
 # Its square is also a float32.
 _A_FLOOR = Range(lambda x: 1e-15 <= x <= 1e15, "from 1e-15 to 1e15")
-
-_USES = {
-    "sgd": (),
-    "momentum": ("momentum",),
-    "adam": ("beta1", "beta2", "epsilon"),
-    "yogi": ("beta1", "beta2", "epsilon"),
-    "adagrad": ("epsilon",),
-}
-_DEFAULTS = {"momentum": 0.9, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-3}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +47,7 @@ class ServerSettings(Settings):
         "about --server_learning_rate, whatever the update's size: they want a rate "
         "far below 1.",
         flag="server_optimizer",
-        choices=tuple(_USES),
+        choices=lambda: tuple(SERVER_OPTIMIZERS),
         omit_default=True,
     )
     momentum: float = setting(
@@ -93,8 +86,8 @@ class ServerSettings(Settings):
         super().__post_init__()
         for declared in self.declared():
             name = declared.name
-            given = name in _DEFAULTS and getattr(self, name) is not None
-            if given and name not in _USES[self.optimizer]:
+            given = declared.default is None and getattr(self, name) is not None
+            if given and name not in self._defaults:
                 raise SettingError(
                     f"--{declared.flag} is of no use with "
                     f"--server_optimizer={self.optimizer}"
@@ -106,10 +99,14 @@ class ServerSettings(Settings):
         return "" if self.optimizer == "sgd" else f"server {self.optimizer}"
 
     @property
+    def _defaults(self) -> Mapping[str, float]:
+        return SERVER_OPTIMIZERS[self.optimizer].parameters
+
+    @property
     def parameters(self) -> dict[str, float]:
         """The parameters of the optimizer by name, defaults where none is given."""
-        given = {name: getattr(self, name) for name in _USES[self.optimizer]}
+        given = {name: getattr(self, name) for name in self._defaults}
         return {
-            name: _DEFAULTS[name] if value is None else value
-            for name, value in given.items()
+            name: default if given[name] is None else given[name]
+            for name, default in self._defaults.items()
         }

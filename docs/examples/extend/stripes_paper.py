@@ -9,10 +9,10 @@ import stripes  # noqa: F401
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.reports import REPORTS, Report
-from tff_pmc.reports.measures import last_round
-from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.catalog import claim
 from tff_pmc.reports.papers.comparisons import LAST_ROUND, compare
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.measures import last_round
 from tff_pmc.settings.papers import PAPERS, Paper
 
 PAPERS.register(
@@ -27,7 +27,9 @@ def table1(results):
         return Report()
     ours = last_round(results).rename("value").rename_axis(["seed", "ordering"])
     theirs = published.table("stripes_table1")
-    table = published.joined(pd.DataFrame(ours).reset_index(), theirs, ["ordering"])
+    table = published.join_published(
+        pd.DataFrame(ours).reset_index(), theirs, ["ordering"]
+    )
     return Report(f"Table 1\n{table}", tables={"stripes_table1": table})
 
 

@@ -4,8 +4,9 @@ import pathlib
 
 import mlflow
 
-import tff_pmc.reports.plots
+import tff_pmc
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
+from tff_pmc.reports.figures import plots
 
 
 class MLflow(Callback):
@@ -22,7 +23,7 @@ class MLflow(Callback):
     def on_end(self, status):
         if status == "finished":
             results = tff_pmc.read_results(self._folder)
-            for name, figure in tff_pmc.reports.plots.report(results).figures.items():
+            for name, figure in plots.report(results).figures.items():
                 mlflow.log_figure(figure, f"{name}.png")
         mlflow.end_run("FINISHED" if status == "finished" else "KILLED")
 

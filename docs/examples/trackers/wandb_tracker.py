@@ -5,8 +5,9 @@ import pathlib
 import matplotlib.pyplot  # noqa: F401  `wandb.Image` looks for it.
 import wandb
 
-import tff_pmc.reports.plots
+import tff_pmc
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
+from tff_pmc.reports.figures import plots
 
 
 class WeightsAndBiases(Callback):
@@ -22,7 +23,7 @@ class WeightsAndBiases(Callback):
 
     def on_end(self, status):
         if status == "finished":
-            found = tff_pmc.reports.plots.report(tff_pmc.read_results(self._folder))
+            found = plots.report(tff_pmc.read_results(self._folder))
             wandb.log({name: wandb.Image(plot) for name, plot in found.figures.items()})
         wandb.finish(exit_code=int(status != "finished"))
 

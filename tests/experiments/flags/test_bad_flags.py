@@ -193,7 +193,7 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --engine=worker --cluster=local | not with --engine=worker
 --spread=runs | --spread goes with --engine=cluster
 --tls_cert=x | --tls_cert goes with --engine=cluster
---engine=cluster --tls_cert=x | --tls_cert goes with --cluster=tls
+--engine=cluster --tls_cert=x | --tls_cert only applies to --cluster=tls
 --cluster=tls://192.0.2.1:8786 | --tls_ca_file= is not a file
 --cluster=local --cluster_threads=0 | --cluster_threads
 --cluster=local --cluster_timeout=0 | --cluster_timeout

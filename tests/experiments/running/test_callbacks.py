@@ -19,9 +19,8 @@ import leaf_data
 from declared_settings import AT_LEAST_1, setting
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.experiments.running.lost_runs import LostRounds
 from tff_pmc.experiments.running.progress import Progress
-from tff_pmc.experiments.running.recording import PredictionRecorder
+from tff_pmc.experiments.running.recording import LostRounds, PredictionRecorder
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import LostRunError
 

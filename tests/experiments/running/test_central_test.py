@@ -11,7 +11,7 @@ import leaf_data
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 from tff_pmc.models import MODELS
 from tff_pmc.record.results import read_results
-from tff_pmc.reports import plots
+from tff_pmc.reports.figures import plots
 
 CHOSEN = (3, 7)  # Clients, of whose test examples the central test set is made.
 

@@ -89,5 +89,5 @@ def test_killed_in_a_save_and_at_random_a_run_ends_as_if_it_had_not_been():
         timeout=900,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "kill 1: in a save" in done.stdout and "kill 2: at random" in done.stdout
-    assert done.stdout.endswith("2 kills, every run as without them\n")
+    assert "kill 1: during a save" in done.stdout and "kill 2: at random" in done.stdout
+    assert done.stdout.endswith("2 kills, every run equal to the uninterrupted run\n")

@@ -197,22 +197,12 @@ def test_several_seeds_end_in_a_page_of_effects(seeded):
     assert "seeds: [3, 5] there" in refused(*again, "--seeds=3,6")
 
 
-def test_a_run_without_seeds_becomes_its_seeds(seeded, tmp_path):
-    """As if the seeds had been asked for at once; killed in its middle it goes on."""
-    (whole, _), folder = seeded, tmp_path / "out"
-    flags = [*SEEDED, f"--output_dir={folder}"]
+def test_runs_without_seeds_are_not_resumed_with_seeds(tmp_path):
+    flags = [*SEEDED, f"--output_dir={tmp_path / 'out'}"]
     run(*flags, "--seed=3")
-    assert "seeds: None there" in refused(*flags, "--seeds=4,5", "--resume")
-    (folder / "seed_3").mkdir()
-    (folder / "DS").rename(folder / "seed_3" / "DS")  # Killed between two moves.
-    run(*flags, "--seeds=3,5", "--resume")
-    assert records(folder) == records(whole)
-    names = [sorted(path.name for path in where.iterdir()) for where in (whole, folder)]
-    assert names[0] == names[1]
-    plans = [
-        json.loads((where / "seed_3" / "run.json").read_text())
-        for where in (folder, whole)
-    ]
-    # They are of different commands.
-    assert plans[0].pop("command") != plans[1].pop("command")
-    assert plans[0] == plans[1]
+    before = records(tmp_path / "out")
+    error = refused(*flags, "--seeds=3,5", "--resume")
+    assert "cannot be resumed with --seeds: its runs were begun without it" in error
+    assert "leave --seeds out, or name another folder" in error
+    assert records(tmp_path / "out") == before
+    assert not (tmp_path / "out" / "seed_3").exists()

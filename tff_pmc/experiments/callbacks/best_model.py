@@ -17,7 +17,7 @@ from tff_pmc.experiments.callbacks.callback import (
     FinishedRound,
     Run,
 )
-from tff_pmc.models.trained_model import BEST_MODEL, round_of, save_model
+from tff_pmc.models.model_folder import BEST_MODEL, read_round, save_model
 from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 
@@ -48,7 +48,7 @@ class BestModel(Callback):
             return
         best, kept = best_round(run.folder)[0], self._kept()[0]
         # After a kill it may be of the round that is now made again.
-        if best not in (kept, round_of(self._saved)) and kept <= run.rounds_before:
+        if best not in (kept, read_round(self._saved)) and kept <= run.rounds_before:
             raise RecordError(
                 f"--keep=best: the model of round {best}, the best up to now, was not "
                 f"kept in {run.folder}: leave the flag out, or run into another folder"
@@ -80,7 +80,7 @@ class BestModel(Callback):
             save_model(self._run.context.model, weights, self._saved, best, about)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path)
-        if not best or round_of(self._saved) != best:  # No round had a value.
+        if not best or read_round(self._saved) != best:  # No round had a value.
             return
         judged = name == "judged accuracy"
         judge = self._run.settings.adjustment.judge_on

@@ -80,7 +80,10 @@ class Until(Callback):
     def on_start(self, run: Run) -> None:
         """Finds what the rounds before a resume have reached."""
         from tff_pmc.record.results import read_results
-        from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
+        from tff_pmc.reports.statistics.rounds_to_target import (
+            DEVICES,
+            rounds_to_target,
+        )
 
         record, sizes = run.settings.record, run.test_examples.sizes
         self._needed = -(-max(DEVICES) * len(sizes) // 100)
@@ -97,7 +100,7 @@ class Until(Callback):
 
     def after_round(self, round: FinishedRound) -> Optional[str]:
         """Counts the devices that reach each target, in a round that was tested."""
-        from tff_pmc.reports.rounds_to_target import count_devices
+        from tff_pmc.reports.statistics.rounds_to_target import count_devices
 
         correct, sizes = round.record.measured, round.record.sizes
         if not self.until or correct is None:

@@ -72,7 +72,7 @@ def values(round: FinishedRound) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
-    from tff_pmc.reports.derived import FIGURES, figures_of_round
+    from tff_pmc.reports.statistics.derived import FIGURES, figures_of_round
 
     record = round.record
     aggregation = record.settings.aggregation
@@ -102,7 +102,7 @@ def values(round: FinishedRound) -> dict[str, Any]:
 
 def _of_clients(record: RoundRecord) -> dict[str, Any]:
     from tff_pmc.record.metrics import client_means
-    from tff_pmc.reports.summary import SPREAD
+    from tff_pmc.reports.statistics.run_summary import SPREAD
 
     if not record.client_totals:  # Not tested, or not recorded.
         return {}

@@ -99,10 +99,10 @@ def execute(
             )
         else:
             elsewhere, number = None, len(runs) * (len(command.seeds) or 1)
-            if cluster is not None and running.engine.shares_runs(number):
+            if cluster is not None and running.engine.spreads_runs(number):
                 stored = data.train_examples.stored
                 running.engine.check_folders(output_dir, load.data_dir, stored)
-                elsewhere = running.engine.runs_elsewhere(sweep.run_job)
+                elsewhere = running.engine.remote_runner(sweep.run_job)
             text = sweep.run_all(
                 runs,
                 load,

@@ -19,7 +19,7 @@ from tff_pmc.clients.client_work import raw_value
 from tff_pmc.processes.argument_checks import initial_weights
 from tff_pmc.processes.criterion_probe import failure_named, probe_criteria
 from tff_pmc.record.round_record import shares_in_force, without
-from tff_pmc.reports.derived import figures_of_round
+from tff_pmc.reports.statistics.derived import figures_of_round
 from tff_pmc.runtime import Runtime
 from tff_pmc.scores import participant_weights
 from tff_pmc.selections import LOSS

@@ -19,10 +19,10 @@ from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.experiments.running.evaluator import TestEvaluator
-from tff_pmc.experiments.running.lost_runs import LostRounds
 from tff_pmc.experiments.running.progress import Progress
 from tff_pmc.experiments.running.recording import (
     Checkpoint,
+    LostRounds,
     PredictionRecorder,
     Record,
     TrainedModel,
@@ -58,20 +58,33 @@ def run(
         title: the name of the progress bar, by default the label; None for no bar.
         callbacks: what else is called after each round.
     """
-    context = RunContext.of(settings, data)  # Refused before a folder is made.
+    # Check, before the folder is made.
+    context = RunContext.of(settings, data)
     for callback in callbacks:
         callback.check(settings, data)
     description = describe(settings, data, callbacks)
     with RunFolder(folder_path, description, resume=resume) as folder:
-        if folder.finished:
+        if folder.is_complete:
             _warn_of_new_callbacks(folder, callbacks, "is finished")
             return
+        # Load the state after the last round on disk, or the initial one.
         trainer = algorithm_of(settings).build(context)
         evaluator = TestEvaluator(context)
         state, rounds_before = folder.load(trainer.initialize())
+        last_round = rounds_before if folder.has_ended else settings.training.rounds
         if rounds_before:
             words = f"is resumed after round {rounds_before}"
             _warn_of_new_callbacks(folder, callbacks, words)
+        # Start what records the run, then the callbacks; the checkpoint comes last.
+        before_checkpoint = [
+            Record(folder),
+            LostRounds(),
+            PredictionRecorder(),
+            TrainedModel(),
+            *callbacks,
+            *([] if title is None else [Progress(title)]),
+        ]
+        checkpoint = Checkpoint(folder)
         started = Run(
             settings=settings,
             context=context,
@@ -81,30 +94,22 @@ def run(
             rounds_before=rounds_before,
             test_examples=evaluator.examples,
         )
-        every = [
-            Record(folder),
-            LostRounds(),
-            PredictionRecorder(),
-            TrainedModel(),
-            *callbacks,
-            *([] if title is None else [Progress(title)]),
-        ]
-        checkpoint = Checkpoint(folder)
-        with contextlib.ExitStack() as at_the_end:
-            for callback in (*every, checkpoint):
+        with contextlib.ExitStack() as ends_of_callbacks:
+            for callback in (*before_checkpoint, checkpoint):
                 callback.on_start(started)
-                at_the_end.push(functools.partial(_end, callback))
-            last = rounds_before if folder.has_ended else settings.training.rounds
-            for round_num in range(rounds_before + 1, last + 1):
-                finished = train_round(context, trainer, evaluator, state, round_num)
-                state = finished.state
-                # All are called, also those after the one that ends the run.
-                answers = [(c.after_round(finished), c) for c in every]
-                ends = [answer for answer in answers if answer[0]]
-                if ends and round_num < last:
-                    _end_early(folder, settings.label, round_num, *ends[0])
-                checkpoint.after_round(finished)  # A resume then finds the end.
-                if ends:
+                ends_of_callbacks.push(functools.partial(_end, callback))
+            for round_num in range(rounds_before + 1, last_round + 1):
+                # Run the round, and evaluate its model.
+                trained = train_round(context, trainer, evaluator, state, round_num)
+                state = trained.state
+                # Record it. All are called, also those after the one that ends the run.
+                answers = [(c.after_round(trained), c) for c in before_checkpoint]
+                # The reason and callback of each that ends the run.
+                reasons = [(why, callback) for why, callback in answers if why]
+                if reasons and round_num < last_round:
+                    _end_early(folder, settings.label, round_num, *reasons[0])
+                checkpoint.after_round(trained)  # A resume then finds the end.
+                if reasons:
                     break
 
 
@@ -155,17 +160,20 @@ def train_round(
     round_num: int,
 ) -> FinishedRound:
     """Trains and tests one round."""
+    # Select the cohort.
     start = time.perf_counter()
     chosen, num_loss_reports = context.cohorts.draw(
         round_num, context.cohort_size, lambda: trainer.get_model_weights(state)
     )
     packs = context.pack(chosen)
     prepared = time.perf_counter() - start
+    # Run the round.
     outcome = trainer.next(state, packs)
     weights = trainer.get_model_weights(outcome.state)
     train_seconds = time.perf_counter() - start
     if outcome.train_seconds:  # What follows in a search tests candidates.
         train_seconds = prepared + outcome.train_seconds
+    # Evaluate its model.
     measured = predicted = central = None
     tested = context.settings.record.tests(round_num)
     model_metrics = evaluator.metrics_of_model(weights, tested)
@@ -177,6 +185,7 @@ def train_round(
         "test": time.perf_counter() - start - train_seconds,
     }
     f1, validation_correct = evaluator.at_server(weights)
+    # Record it.
     num_tests = len(outcome.tested) * trainer.num_judges + num_loss_reports
     record = RoundRecord(
         round_num=round_num,

@@ -22,7 +22,7 @@ from tff_pmc.record.results import Results, read_results
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output
 from tff_pmc.reports.pages import MISSING
-from tff_pmc.reports.rounds_to_target import count_devices
+from tff_pmc.reports.statistics.rounds_to_target import count_devices
 from tff_pmc.settings import RunSettings, SettingError
 
 _SHARE = 50  # Of the devices, percent.

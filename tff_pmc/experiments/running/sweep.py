@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 import leaf_data
@@ -19,7 +19,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.record import files
 from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.same_run import EXAMPLES, check_same, folder_of_runs
+from tff_pmc.record.same_run import EXAMPLES, folder_of_runs
 from tff_pmc.settings import RunSettings
 
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]
@@ -76,7 +76,7 @@ def sweep(
         jobs: the runs; the next is taken when those before are made, or handed over.
         load: returns the federation of a run's settings.
         run: hands jobs over, with `load`, to be made elsewhere, and yields
-            each when it is finished, as an engine's `runs_elsewhere`; by default they
+            each when it is finished, as an engine's `remote_runner`; by default they
             are made here, one after another.
         callbacks: what is called after each round of all runs, before the callbacks of
             the job.
@@ -155,7 +155,7 @@ def run_all(
             plan = {**_plan(runs, data, seeds), "command": command}
             plan["settings"].update({"baseline": baseline} if baseline else {})
             if resume:
-                _into_its_seed(output_dir, plan, by_folder, load)
+                _check_has_seeds(output_dir)
             held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text, lost = "", []
@@ -192,34 +192,15 @@ def report(
     return reporting.write(experiment, results.only(made), output_dir, alone=alone)
 
 
-def _into_its_seed(
-    output_dir: str,
-    plan: Mapping[str, Any],
-    by_folder: Mapping[str, Sequence[RunSettings]],
-    load: Load,
-) -> None:
-    """Moves runs that were begun without seeds into the folder of their seed.
-
-    What was killed in its middle resumes: `run.json` is the last that changes.
-    """
+def _check_has_seeds(output_dir: str) -> None:
+    """Raises a `RecordError` if the runs of a folder were begun without `--seeds`."""
     before = files.read_plan(output_dir)
-    if not before or "seeds" in files.by_flag(before.get("settings", {})):
-        return
-    folder = ""
-    for place, runs in by_folder.items():
-        with contextlib.suppress(RecordError):  # They are another seed's.
-            check_same(output_dir, before, _plan(runs, load(runs[0])))
-            folder = place
-            break
-    if not folder:
-        return
-    with files.locked(output_dir):
-        os.makedirs(folder, exist_ok=True)
-        stay = {files.RUN_JSON, files.LOCK, os.path.basename(folder)}
-        for name in set(os.listdir(output_dir)) - stay:
-            os.rename(os.path.join(output_dir, name), os.path.join(folder, name))
-        files.write_json(folder, before)
-        files.write_json(output_dir, plan)
+    if before and "seeds" not in files.by_flag(before.get("settings", {})):
+        raise RecordError(
+            f"{output_dir} cannot be resumed with --seeds: its runs were begun without "
+            "it, under one seed: leave --seeds out, or name another folder, in which "
+            "all seeds are run"
+        )
 
 
 def _plan(

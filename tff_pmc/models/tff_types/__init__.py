@@ -1,1 +1,1 @@
-"""Classes derived from TFF's; importing one of these modules imports TFF."""
+"""Models as subclasses of TFF's classes; importing these modules imports TFF."""

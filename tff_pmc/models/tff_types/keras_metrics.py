@@ -1,4 +1,4 @@
-"""The metrics of TFF models of Keras: their names, and their constructors."""
+"""Names and constructors of the metrics of TFF's Keras models."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any, Callable
 
 from leaf_data.errors import one_line
 
-_OF_TFF = ("loss", "num_examples", "num_batches")
-"""The metrics that TFF adds to those that `from_keras_model` is given."""
+_TFF_METRICS = ("loss", "num_examples", "num_batches")
+"""The metrics that TFF adds to those passed to `from_keras_model`."""
 
 
 _METRIC_NAME = re.compile(r"(?=.{1,250}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
 def check_metric_names(names: Iterable[Any]) -> None:
-    """Refuses names of a model's metrics that a graph or a tracker cannot hold.
+    """Raises a `ValueError` if a graph or a tracker cannot use a metric's name.
 
-    TensorFlow names scopes after them, MLflow also files and rows, which some file
-    systems and databases find whatever their case. The names of tuples' members, which
-    are numbers, are not to be given.
+    TensorFlow names scopes after metrics, and MLflow files and rows, whose names some
+    file systems and databases compare without case. Do not pass the numbers that name
+    the members of tuples.
 
     Raises:
-        ValueError: a name has other characters than those of a path, or two are equal
-            but for their case; the message names it, and one that it could have.
+        ValueError: a name has other characters than those of a path, or two names
+            differ only in case; the message suggests a name.
     """
     checked: dict[str, str] = {}
     for name in names:
@@ -41,21 +41,21 @@ def check_metric_names(names: Iterable[Any]) -> None:
         other = checked.setdefault(name.lower(), name)
         if other != name:
             raise ValueError(
-                f"the model's metrics {other!r} and {name!r} differ in the case of "
-                "letters alone, which trackers may ignore: rename one"
+                f"the model's metrics {other!r} and {name!r} differ only in case, "
+                "which trackers may ignore: rename one"
             )
 
 
 def check_keras_metrics(model: Any) -> None:
-    """Refuses metrics of a Keras model of TFF's that have the same name.
+    """Raises a `ValueError` if metrics of a TFF model of Keras share a name.
 
     Raises:
-        ValueError: TFF would report one of the two alone; the message has the name.
+        ValueError: two do, of which TFF would report only one; the message names it.
     """
     names = [metric.name for metric in getattr(model, "get_metrics", list)()]
     for name in names:
         if names.count(name) > 1:
-            added = ", and TFF adds one of this name" if name in _OF_TFF else ""
+            added = ", and TFF adds one of this name" if name in _TFF_METRICS else ""
             raise ValueError(
                 f"the model has two metrics named {name!r}{added}: rename one"
             )
@@ -64,29 +64,35 @@ def check_keras_metrics(model: Any) -> None:
 def metric_constructors(model: Any) -> Any:
     """Returns the constructors of the metrics of a TFF model of Keras, by name.
 
-    Those that TFF adds to what `from_keras_model` is given are not among them; None
-    where there are no others.
+    Excludes the metrics that TFF adds; None if there are no others.
     """
     check_keras_metrics(model)
-    known = model._metric_constructors
-    makers = collections.OrderedDict(
-        (one.name, known.get(one.name) or _constructor_of(one))
-        for one in model.get_metrics()
-        if one.name not in _OF_TFF
-    )
-    return makers or None
-
-
-def _constructor_of(metric: Any) -> Callable[[], Any]:
-    """Returns what makes a metric anew, or raises a `ValueError`."""
-    kind, config = type(metric), metric.get_config()
-    takes = inspect.signature(kind.__init__).parameters.values()
-    # Keras leaves out some that are None by default.
-    named = {one.name for one in takes if one.default not in (None, one.empty)}
-    if lacking := named - {*config}:
-        raise ValueError(
-            f"the metric {metric.name!r} cannot be made again, as its get_config lacks "
-            f"{', '.join(sorted(lacking))}: give from_keras_model functions that make "
-            "its metrics, metrics=[lambda: ...]"
+    known_constructors = model._metric_constructors
+    constructors = collections.OrderedDict(
+        (
+            metric.name,
+            known_constructors.get(metric.name) or _metric_constructor(metric),
         )
-    return functools.partial(kind.from_config, config)
+        for metric in model.get_metrics()
+        if metric.name not in _TFF_METRICS
+    )
+    return constructors or None
+
+
+def _metric_constructor(metric: Any) -> Callable[[], Any]:
+    """Returns a constructor of a metric's copies, or raises a `ValueError`."""
+    metric_class, config = type(metric), metric.get_config()
+    parameters = inspect.signature(metric_class.__init__).parameters.values()
+    # Keras omits some parameters that are None by default.
+    needed = {
+        parameter.name
+        for parameter in parameters
+        if parameter.default not in (None, parameter.empty)
+    }
+    if missing := needed - {*config}:
+        raise ValueError(
+            f"the metric {metric.name!r} cannot be copied, because its get_config "
+            f"lacks {', '.join(sorted(missing))}: pass functions that create the "
+            "metrics to from_keras_model, metrics=[lambda: ...]"
+        )
+    return functools.partial(metric_class.from_config, config)

@@ -1,14 +1,14 @@
-"""Keras models, as they are trained: functional by `--model`, or as a `model_fn`.
+"""Keras models in training: functional with `--model`, or from a `model_fn`.
 
-By `--model` a Keras model becomes a `PackedModel`; in a program, `KerasWithPenalties`
-trains what a `model_fn` returns. `keras_checks` has what is refused before.
+With `--model` a Keras model becomes a `PackedModel`; in a program, `KerasWithPenalties`
+trains the model of a `model_fn`. `keras_checks` checks both before.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy as np
 import tensorflow as tf
@@ -27,35 +27,21 @@ from tff_pmc.models.tff_types.keras_checks import (
 from tff_pmc.models.tff_types.keras_metrics import metric_constructors
 from tff_pmc.models.tff_types.packed_model import (
     PackedModel,
-    make_up,
-    output_on,
+    evaluate_initial_model,
+    make_probe_array,
     split_batch,
 )
 
-if TYPE_CHECKING:
-    from tff_pmc.models.model_settings import ModelSettings
-
-
-def built(settings: ModelSettings) -> tff.learning.models.FunctionalModel:
-    """Returns the model of settings, with the same names whenever it is made.
-
-    Keras would name the layers and metrics of a process's second model `dense_1` and
-    `auc_1`.
-    """
-    tf.keras.backend.reset_uids()
-    return as_functional(settings.build())
-
 
 def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
-    """Returns a functional model, also of a `model_fn` of a Keras model.
+    """Returns a functional model as it is, or converts the Keras model of a `model_fn`.
 
     Raises:
-        ValueError: it is neither, no functional model can be made of it, or it has what
-            `check_model` refuses.
+        ValueError: the model is neither, cannot be converted, or fails `check_model`.
     """
     if callable(model) and not isinstance(model, tf.keras.Model):
         with warnings.catch_warnings():
-            # TFF's is of its own training; here such layers are refused, or frozen.
+            # TFF warns for its own training; here such layers are an error or frozen.
             warnings.filterwarnings("ignore", "Batch Normalization contains")
             model = model()
     if isinstance(model, tff.learning.models.FunctionalModel):
@@ -63,8 +49,8 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
         return model
     if not is_keras(model) or len(model._loss_fns) != 1:
         raise ValueError(
-            "build must return a FunctionalModel, or a function that returns one or "
-            "what from_keras_model gives for one loss, and gives a "
+            "build must return a FunctionalModel, or a function that returns either "
+            "one or a from_keras_model(...) with a single loss; it returned a "
             f"{type(model).__name__}"
         )
     check_model(model)
@@ -72,16 +58,16 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
 
 
 class KerasWithPenalties(tff.learning.models.VariableModel):
-    """A Keras model of TFF's whose penalties act in training, whatever they depend on.
+    """A TFF model of Keras in whose training all penalties act.
 
-    TFF's `forward_pass` calls the model in an inner graph, where penalties that depend
-    on activities cannot be reached. As in Keras, training minimizes the loss with the
-    penalties. Out of training the loss is that of the examples alone, which is what
-    evaluations and criteria are about.
+    TFF's `forward_pass` calls the model in an inner graph, from which penalties that
+    depend on activities cannot be read. As in Keras, training minimizes the loss plus
+    the penalties. Outside of training the loss is that of the examples alone, which
+    evaluations and criteria need.
     """
 
     def __init__(self, model: Any) -> None:
-        """Wraps what `from_keras_model` returned."""
+        """Wraps the result of `from_keras_model`."""
         self._model = model
 
     trainable_variables = property(lambda self: self._model.trainable_variables)
@@ -115,16 +101,16 @@ class KerasWithPenalties(tff.learning.models.VariableModel):
         return self._model.report_local_unfinalized_metrics()
 
     def metric_finalizers(self) -> Any:
-        """Returns the functions that make metrics of their sums, by name."""
+        """Returns the functions that compute metrics from their sums, by name."""
         return self._model.metric_finalizers()
 
     def reset_metrics(self) -> None:
-        """Sets the metrics to those of no examples."""
+        """Resets the metrics."""
         self._model.reset_metrics()
 
 
 def with_penalties(model: Any) -> Any:
-    """Returns a model whose penalties act; models that are not Keras's as they are."""
+    """Wraps a Keras model so that its penalties act; returns other models unchanged."""
     return KerasWithPenalties(model) if is_keras(model) else model
 
 
@@ -141,11 +127,11 @@ def _keras_loss(model: Any, output: Any, y: Any) -> tf.Tensor:
 
 
 def _make_functional(model: Any) -> PackedModel:
-    """Makes a functional model of what `from_keras_model` returned for one loss.
+    """Converts a `from_keras_model(...)` with a single loss to a functional model.
 
-    Where a weight is needed, a copy of the Keras model gets a tensor instead of a
-    variable, as in TFF's `functional_model_from_keras`. Unlike there, layers may be
-    frozen, nested or in any order, and their penalties act.
+    A copy of the Keras model reads each weight from a tensor instead of a variable, as
+    in TFF's `functional_model_from_keras`. Unlike there, layers may be frozen, nested
+    or in any order, and their penalties act.
     """
     keras_model, loss_fn = model._keras_model, model._loss_fns[0]
     spec = split_batch(model.input_spec)
@@ -157,47 +143,47 @@ def _make_functional(model: Any) -> PackedModel:
     if trial.changed:
         raise ValueError(
             f"training changes {', '.join(trial.changed)} without a gradient, which "
-            "--model does not do: freeze the layer (trainable=False), use another, as "
-            f"GroupNormalization, or train {MODEL_FN} in a program"
+            "--model does not support: freeze the layer (trainable=False), use "
+            f"another, such as GroupNormalization, or train {MODEL_FN} in a program"
         )
     variables = keras_model.variables
-    places = {id(variable): place for place, variable in enumerate(variables)}
+    indices = {id(variable): index for index, variable in enumerate(variables)}
     split = (keras_model.trainable_variables, keras_model.non_trainable_variables)
     flat = [variable for part in split for variable in part]
-    # Where the weights in TFF's order, trainable ones first, are in that of Keras.
-    order = [places[id(variable)] for variable in flat]
-    created = _order_of_creation(keras_model)
-    file_order = tuple(int(place) for place in np.argsort(order))
+    # The index in Keras's order of each weight in TFF's order, trainable ones first.
+    order = [indices[id(variable)] for variable in flat]
+    creation_order = _creation_order(keras_model)
+    file_order = tuple(int(index) for index in np.argsort(order))
 
     @tf.function
     def forward(model_weights, x, training):
         with tf.init_scope():
             if tf.executing_eagerly():
                 raise ValueError(
-                    "a model that was made from Keras predicts within TFF's "
-                    "computations only: elsewhere use its saved_model"
+                    "a model that was converted from Keras predicts only within TFF's "
+                    "computations: elsewhere use its saved_model"
                 )
         weights = tf.nest.flatten(model_weights)
-        by_place = [weights[position] for position in file_order]
-        tensors = iter([by_place[place] for place in created])
+        in_keras_order = [weights[position] for position in file_order]
+        tensors = iter([in_keras_order[index] for index in creation_order])
         with tf.variable_creator_scope(lambda _, **__: next(tensors)):
             copy = tf.keras.models.clone_model(keras_model)
         output, penalties = call_with_penalties(copy, x, training)
         if training and len(penalties) != trial.num_penalties:
             raise ValueError(
                 f"the model has {trial.num_penalties} penalties ({trial.penalized}), "
-                f"and a copy of its layers {len(penalties)}: give each to a layer, as "
-                "a regularizer or by add_loss in its call"
+                f"but a copy of its layers has {len(penalties)}: add each to a layer, "
+                "as a regularizer or by add_loss in its call"
             )
-        total = [tf.cast(penalty, tf.float32) for penalty in penalties]
-        return output, tf.add_n(total) if total else tf.constant(0.0)
+        penalty_terms = [tf.cast(penalty, tf.float32) for penalty in penalties]
+        return output, tf.add_n(penalty_terms) if penalty_terms else tf.constant(0.0)
 
     @tf.function
     def predict_on_batch(model_weights, x, training=True):
         if training and trial.num_penalties:
             raise ValueError(
-                f"the penalties of {trial.penalized} act for packed clients only: do "
-                "not give packed=False"
+                f"the penalties of {trial.penalized} act only for packed clients: do "
+                "not set packed=False"
             )
         return forward(model_weights, x, training)[0]
 
@@ -217,7 +203,7 @@ def _make_functional(model: Any) -> PackedModel:
         input_spec=spec,
         forward_in_training=forward_in_training if trial.num_penalties else None,
         metrics_fns=metrics and create_metric_fns(metrics),
-        weight_names=_different(map(short_name, flat)),
+        weight_names=_make_unique(map(short_name, flat)),
         file_order=file_order,
     )
     _check_equal(functional, forward, trial)
@@ -225,26 +211,26 @@ def _make_functional(model: Any) -> PackedModel:
 
 
 def _check_copied(keras_model: tf.keras.Model) -> None:
-    """Refuses a Keras model whose weights cannot be tensors."""
+    """Raises a `ValueError` if a copy of a Keras model cannot read tensors."""
     for layer in keras_model._flatten_layers():
         is_model = isinstance(layer, tf.keras.Model)
         if type(layer).__name__ == "AddLoss" or (is_model and layer._callable_losses):
             raise ValueError(
                 f"{keras_model.name}.add_loss(...) is not part of a layer, so that "
-                "--model cannot copy it: give the penalty to a layer, as a regularizer "
+                "--model cannot copy it: add the penalty to a layer, as a regularizer "
                 f"or by add_loss in its call, or train {MODEL_FN} in a program"
             )
         has_weights = layer.weights and not is_model
         if has_weights and layer.compute_dtype != layer.variable_dtype:
             raise ValueError(
                 f"the layer {layer.name} computes in {layer.compute_dtype} and has "
-                f"weights in {layer.variable_dtype}, which --model does not take: give "
-                f"it dtype='float32', or train {MODEL_FN} in a program"
+                f"weights in {layer.variable_dtype}, which --model does not support: "
+                f"set dtype='float32', or train {MODEL_FN} in a program"
             )
 
 
-def _order_of_creation(keras_model: tf.keras.Model) -> list[int]:
-    """Returns the places in Keras's order of the weights that a copy makes in turn."""
+def _creation_order(keras_model: tf.keras.Model) -> list[int]:
+    """Returns the indices in Keras's order of the weights that a copy creates."""
     created: list[Any] = []
 
     def record(create: Callable[..., Any], **options: Any) -> Any:
@@ -254,55 +240,56 @@ def _order_of_creation(keras_model: tf.keras.Model) -> list[int]:
     with tf.Graph().as_default(), tf.variable_creator_scope(record):
         try:
             copy = tf.keras.models.clone_model(keras_model)
-        except Exception as error:  # Keras's of layers that it cannot copy.
+        except Exception as error:  # Keras cannot copy all layers.
             words = f"Keras cannot copy the model: {one_line(error)}"
             raise ValueError(words) from error
-        places = {id(variable): place for place, variable in enumerate(copy.variables)}
+        indices = {id(variable): index for index, variable in enumerate(copy.variables)}
         shapes = [variable.shape for variable in copy.variables]
-    unlike = shapes != [variable.shape for variable in keras_model.variables]
-    if unlike or places.keys() != {id(variable) for variable in created}:
+    shapes_differ = shapes != [variable.shape for variable in keras_model.variables]
+    if shapes_differ or indices.keys() != {id(variable) for variable in created}:
         raise ValueError(
-            "a copy of the Keras model has other weights than the model: does the "
-            "get_config of each layer have all its arguments, and does no layer use "
-            "weights of another?"
+            "a copy of the Keras model has other weights than the model: check that "
+            "the get_config of each layer has all its arguments, and that no layer "
+            "uses weights of another"
         )
-    return [places[id(variable)] for variable in created]
+    return [indices[id(variable)] for variable in created]
 
 
 def _check_equal(model: PackedModel, forward: Callable[..., Any], trial: Trial) -> None:
-    """Refuses a functional model that gives other outputs than its Keras model."""
-    x = tf.nest.map_structure(make_up, split_batch(model.input_spec)[0])
+    """Raises a `ValueError` if the outputs differ from those of the Keras model."""
+    x = tf.nest.map_structure(make_probe_array, split_batch(model.input_spec)[0])
     try:
-        (output,) = output_on(model, x)
+        (output,) = evaluate_initial_model(model, x)
         if trial.num_penalties:
             with tf.Graph().as_default():
                 arrays = (model.initial_weights, x)
                 forward(*tf.nest.map_structure(tf.constant, arrays), True)
     except Exception as error:
         words = str(getattr(error, "message", error)).strip()
-        if words.startswith("in user code"):  # And the calls, before what was raised.
+        if words.startswith("in user code"):  # The error follows a list of calls.
             words = words.splitlines()[-1]
         words = f"a copy of the Keras model fails: {one_line(words)}"
         raise ValueError(words) from error
     if trial.output is None:
         return
     pairs = zip(tf.nest.flatten(output), tf.nest.flatten(trial.output))
-    if not all(_close(a, np.asarray(b)) for a, b in pairs):
+    if not all(_is_close(a, np.asarray(b)) for a, b in pairs):
         raise ValueError(
-            "a copy of the Keras model gives other outputs than the model: does each "
-            "layer's get_config have all its arguments, and what it was adapted to?"
+            "a copy of the Keras model returns other outputs than the model: check "
+            "that each layer's get_config has all its arguments, and what it was "
+            "adapted to"
         )
 
 
-def _close(a: np.ndarray, b: np.ndarray) -> bool:
+def _is_close(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype.kind not in "fc":
         return np.array_equal(a, b)
     scale = np.abs(b[np.isfinite(b)]).max(initial=0.0)
     return np.allclose(a, b, rtol=1e-3, atol=1e-3 * scale, equal_nan=True)
 
 
-def _different(names: Iterable[str]) -> list[str]:
-    """Returns names of which no two are equal: `dense/kernel`, `dense/kernel_1`."""
+def _make_unique(names: Iterable[str]) -> list[str]:
+    """Numbers repeated names: `dense/kernel`, `dense/kernel_1`."""
     different: list[str] = []
     for name in names:
         number, unique = 0, name

@@ -1,4 +1,4 @@
-"""A functional model with the further functions that packed clients' training uses."""
+"""A functional model with the additional hooks of packed clients' training."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import tensorflow_federated as tff
 
 
 class PackedModel(tff.learning.models.FunctionalModel):
-    """A functional model that defines its training beyond what TFF's class allows.
+    """A functional model with training hooks that TFF's class lacks.
 
-    TFF's algorithms take it as the `tff.learning.models.FunctionalModel` that it is.
-    The training of packed clients uses the rest: the losses of single examples, a
-    separate forward pass for training, and weights that never leave a client.
+    TFF's algorithms use it as a `tff.learning.models.FunctionalModel`. The training of
+    packed clients also uses the losses of single examples, a separate forward pass for
+    training, and weights that never leave a client.
     """
 
     def __init__(
@@ -33,31 +33,32 @@ class PackedModel(tff.learning.models.FunctionalModel):
         weight_names: Sequence[str] = (),
         file_order: Sequence[int] = (),
     ) -> None:
-        """Makes the model.
+        """Creates the model.
 
         Args:
-            initial_weights: as of TFF's class: (trainable, non_trainable), arrays.
-            predict_on_batch_fn: as of TFF's class.
-            loss_fn: as of TFF's class.
-            input_spec: as of TFF's class.
-            example_losses: `(output, y) -> float32[n]`, the loss of each example;
-                it is needed where the loss is weighted by class.
+            initial_weights: as in TFF's class: (trainable, non_trainable), arrays.
+            predict_on_batch_fn: as in TFF's class.
+            loss_fn: as in TFF's class.
+            input_spec: as in TFF's class.
+            example_losses: `(output, y) -> float32[n]`, the loss of each example, which
+                a loss weighted by class needs; by default there is none.
             forward_in_training: `(trainable, non_trainable, x, seed) -> (output,
-                non_trainable)`. It may drop units by the seed, int32 [2], and change
-                the weights that are not trained. It may also return a third value, a
-                scalar penalty (of a regularizer, for example), which is added to the
-                loss of the batch. By default the forward pass of training is
+                non_trainable)`, the forward pass of training. It may drop units by the
+                seed, int32 [2], and change the non-trainable weights. It may also
+                return a third value, a scalar penalty (of a regularizer, for example),
+                which is added to the loss of the batch. By default
                 `predict_on_batch_fn`, which can do none of these.
-            local_weights: the initial values of trainable weights that begin anew in
-                every client's training and are never sent. They follow the trainable
-                weights in what `forward_in_training` is given.
-            metrics_fns: as of TFF's class, for example
+            local_weights: the initial values of trainable weights that are reset at the
+                start of each client's training and never sent. They follow the
+                trainable weights in the first argument of `forward_in_training`. By
+                default there are none.
+            metrics_fns: as in TFF's class, for example
                 `tff.learning.metrics.create_functional_metric_fns(...)`; by default
                 the model has no metrics.
             weight_names: the names of the weights in files, trainable ones first; by
                 default they are numbered.
-            file_order: the positions of the weights in the order in which files have
-                them; by default trainable ones are first.
+            file_order: the order of the weights in files, as indices of the weights; by
+                default trainable ones are first.
         """
         super().__init__(
             initial_weights=initial_weights,
@@ -75,7 +76,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
 
     @classmethod
     def of(cls, model: tff.learning.models.FunctionalModel) -> PackedModel:
-        """Returns the model if it is a `PackedModel`, or else wraps it as one."""
+        """Returns the model if it is a `PackedModel`, otherwise wraps it as one."""
         if isinstance(model, cls):
             return model
         return cls(
@@ -91,7 +92,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
             weight_names=getattr(model, "weight_names", ()),
         )
 
-    # TFF has the next two convert their source (autograph) whenever a process is built.
+    # TFF converts the source of the next two (autograph) whenever a process is built.
 
     def predict_on_batch(
         self, model_weights: Any, x: Any, training: bool = True
@@ -122,11 +123,14 @@ class PackedModel(tff.learning.models.FunctionalModel):
             ValueError: the model does not define them.
         """
         if self._example_losses is None:
-            raise ValueError("this model does not give the losses of single examples")
+            raise ValueError(
+                "this model does not define the losses of single examples: build a "
+                "PackedModel with example_losses"
+            )
         return self._example_losses(output, y)
 
     def weighted_loss(self, output: Any, y: Any, class_weights: tf.Tensor) -> tf.Tensor:
-        """Returns the mean of the examples' losses, each times its class's weight."""
+        """Returns the mean of the examples' losses times their classes' weights."""
         return tf.reduce_mean(
             self.example_losses(output, y) * tf.gather(class_weights, y)
         )
@@ -134,17 +138,17 @@ class PackedModel(tff.learning.models.FunctionalModel):
     def forward_in_training(
         self, trainable: Any, non_trainable: Any, x: Any, seed: Any
     ) -> tuple[Any, Any, Optional[tf.Tensor]]:
-        """Runs the forward pass of a step of training.
+        """Runs the forward pass of a training step.
 
         Args:
             trainable: the trainable weights, followed by the local ones.
             non_trainable: the other weights.
             x: the inputs of a batch.
-            seed: int32 [2], of the units that are dropped in this step.
+            seed: int32 [2], the seed of dropout in this step.
 
         Returns:
-            The output; the weights that are not trained, as they are afterwards; and a
-            scalar to add to the loss, or None.
+            The output; the non-trainable weights after the step; and a scalar to add to
+            the loss, or None.
         """
         if self._forward_in_training is not None:
             result = self._forward_in_training(trainable, non_trainable, x, seed)
@@ -160,34 +164,34 @@ def split_batch(batch: Any) -> tuple[Any, Any]:
     return batch[0], batch[1]
 
 
-def output_on(
-    model: Any, x: Any, *y: Any, of: Optional[Callable[[Any, Any], Any]] = None
+def evaluate_initial_model(
+    model: Any, x: Any, *y: Any, output_fn: Optional[Callable[[Any, Any], Any]] = None
 ) -> list[Any]:
     """Returns the initial model's output on a batch, and its loss if y is given.
 
-    With `of`, a function of output and labels, its result is the only one. It is run in
-    a graph, because TFF's functional models of Keras run nowhere else.
+    With `output_fn(output, labels)`, only its result is returned. The model runs in a
+    graph, because TFF's functional models of Keras need one.
     """
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        # Fed, and no constants, as a graph takes seconds to hold a large model's.
+        # Fed, because a graph needs seconds to store the constants of a large model.
         arrays = tf.nest.map_structure(np.asarray, (model.initial_weights, x, y))
-        fed = tf.nest.map_structure(
+        placeholders = tf.nest.map_structure(
             lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
         )
-        output = model.predict_on_batch(*fed[:2], False)
-        found = [output, *(model.loss(output, labels) for labels in fed[2])]
-        if of is not None:
-            found = [of(output, *fed[2])]
-        feeds = zip(tf.nest.flatten(fed), tf.nest.flatten(arrays))
-        return session.run(found, dict(feeds))
+        output = model.predict_on_batch(*placeholders[:2], False)
+        results = [output, *(model.loss(output, labels) for labels in placeholders[2])]
+        if output_fn is not None:
+            results = [output_fn(output, *placeholders[2])]
+        feeds = zip(tf.nest.flatten(placeholders), tf.nest.flatten(arrays))
+        return session.run(results, dict(feeds))
 
 
 PROBE_EXAMPLES = 3
-"""The number of examples that are made up to try something."""
+"""The number of made-up examples in a trial of a model."""
 
 
-def make_up(spec: tf.TensorSpec) -> np.ndarray:
-    """Returns ones and zeros in turn, valid for any type of input or label."""
+def make_probe_array(spec: tf.TensorSpec) -> np.ndarray:
+    """Returns alternating zeros and ones, valid for any type of input or label."""
     shape = [PROBE_EXAMPLES if size is None else size for size in spec.shape]
     values = (np.arange(int(np.prod(shape))) % 2).reshape(shape)
     return values.astype("S1" if spec.dtype == tf.string else spec.dtype.as_numpy_dtype)

@@ -15,12 +15,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import REPORTS, Report, figures, pages, styles
-from tff_pmc.reports.conditions import conditions
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports.figures import figure_layout, styles
 from tff_pmc.reports.papers.catalog import answer, claims
 from tff_pmc.reports.papers.evidence import kept_runs
-from tff_pmc.reports.papers.published import of_one_seed
-from tff_pmc.reports.rounds_to_target import early_ends
+from tff_pmc.reports.statistics.conditions import conditions
+from tff_pmc.reports.statistics.rounds_to_target import early_ends
 
 FEDAVG = "FedAvg"
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
@@ -61,7 +61,7 @@ def report(results: Results, *, number: int) -> Report:
     return Report(figures={f"figure{number}": figure})
 
 
-@figures.styled
+@figure_layout.styled
 def draw(results: Results, number: int) -> Optional[Figure]:
     """Returns a figure; None where the runs recorded no F1."""
     published = FIGURES[number]
@@ -70,27 +70,27 @@ def draw(results: Results, number: int) -> Optional[Figure]:
         return None
     of_classes = not published.column
     if of_classes:
-        figure, grid = figures.panels(len(panels), columns=5)
-        figures.label_axes(figure, grid, "F1")
+        figure, grid = figure_layout.panels(len(panels), columns=5)
+        figure_layout.label_axes(figure, grid, "F1")
     else:
-        figure, axes = figures.single(height=3.1, width=5.2)
+        figure, axes = figure_layout.single(height=3.1, width=5.2)
         grid = [axes]
-        axes.set(xlabel=figures.ROUNDS, ylabel=published.shows)
+        axes.set(xlabel=figure_layout.ROUNDS, ylabel=published.shows)
     for axes, (name, curves) in zip(grid, panels.items()):
         for label, seeds in curves.items():
             style = styles.style_of(label)
             look: dict[str, Any] = {"marker": "o", "markersize": 2.5}
             if of_classes and label in styles.BASELINES:
                 look = dict(styles.BEHIND)  # Others lie on it in some panels.
-            figures.curve(axes, seeds, style, **look)
+            figure_layout.curve(axes, seeds, style, **look)
         axes.set_title(name)
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
-    figures.close_around(grid[0], every)
+    figure_layout.close_around(grid[0], every)
     count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
     columns, letters = (len(labels), 125) if of_classes else (3, 92)
     place = {"loc": "outside lower center", "ncols": columns}
-    band = figures.band_words(count) or None
+    band = figure_layout.band_words(count) or None
     figure.legend(handles, labels, title=band, **place)
     says = [
         claim.says.partition(" (Here")[0]
@@ -164,7 +164,7 @@ def page(results: Results) -> Report:
     judged = _claims(results, experiment)
     if len(judged) > 1:
         parts["What the paper claims of this simulation"] = judged
-    return pages.report("adafed", title, notes, parts, table, digits=0)
+    return Report.from_grids("adafed", title, notes, parts, table, digits=0)
 
 
 def _claims(results: Results, experiment: str) -> list[list[str]]:

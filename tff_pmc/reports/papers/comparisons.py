@@ -19,11 +19,10 @@ import pandas as pd
 
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.record.results import BASELINE, KEY, Results
-from tff_pmc.reports import measures
-from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.evidence import Runs
 from tff_pmc.reports.papers.judging import Difference, Differences
-from tff_pmc.reports.rounds_to_target import DEVICES, HALF, rounds_to_target
+from tff_pmc.reports.statistics import measures, published
+from tff_pmc.reports.statistics.rounds_to_target import DEVICES, HALF, rounds_to_target
 
 Cells = tuple[tuple[int, int], ...]
 """Columns of a published table: (target accuracy, share of the devices), percent."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, pages
-from tff_pmc.reports.papers import published
-from tff_pmc.reports.papers.published import DA_STUDIES
-from tff_pmc.reports.rounds_to_target import caveats, rounds_to_target
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.published import DA_STUDIES
+from tff_pmc.reports.statistics.rounds_table import rounds_cells
+from tff_pmc.reports.statistics.rounds_to_target import caveats
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
 
@@ -32,8 +34,6 @@ KEYS = ("target_accuracy_pct", "study", "row", "column")
 BEST, MEAN = "Best", "Mean"
 PUBLISHED_BEST = "Md≻Ds≻Ld"
 """The initial ordering of the one row that the paper shows of Final, its best."""
-
-_SHARES = sorted({share for part in COLUMNS.values() for share in part})
 
 
 def tidy_rows(results: Results) -> pd.DataFrame:
@@ -63,7 +63,7 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     return tidy.sort_values(KEYS[0], kind="stable", ignore_index=True)
 
 
-@published.of_one_seed
+@of_one_seed
 def report(results: Results) -> Report:
     """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
 
@@ -76,28 +76,22 @@ def report(results: Results) -> Report:
     # The one row that the paper shows of Final is its best: it is compared with ours.
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     theirs = pd.concat([theirs, best.assign(row=BEST)])
-    cells = published.joined(ours, theirs, KEYS).fillna({"printed": ""})
+    cells = published.join_published(ours, theirs, KEYS).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
-    return pages.report("table1", head, _notes(results), _grids(cells), cells)
+    return Report.from_grids("table1", head, _notes(results), _grids(cells), cells)
 
 
 def _rounds(results: Results) -> pd.DataFrame:
     """Returns the rounds of each run that is a row, by (target, column)."""
     runs = results.only(label=[label for rows in DA_STUDIES.values() for label in rows])
-    columns = pd.MultiIndex.from_product([TARGETS, COLUMNS], names=[KEYS[0], "column"])
-    if not runs.labels:
-        return pd.DataFrame(columns=columns, dtype=float)
     published.check_clients(runs)
-    reached = rounds_to_target(runs, TARGETS, _SHARES, reach="at_least").pivot(
-        index="label", columns=["target", "devices"], values="rounds"
+    names = [KEYS[0], "column"]
+    columns = pd.MultiIndex.from_product([TARGETS, COLUMNS], names=names)
+    cells = rounds_cells(runs, TARGETS, COLUMNS, reach="at_least")
+    cells = cells.rename(columns={"target": KEYS[0]}).astype({"value": float})
+    return cells.pivot(index="label", columns=names, values="value").reindex(
+        columns=columns
     )
-    means = {
-        (target, column): reached[[(target, share) for share in COLUMNS[column]]].mean(
-            axis=1, skipna=False
-        )
-        for target, column in columns
-    }
-    return pd.DataFrame(means).set_axis(columns, axis=1)
 
 
 def _rows_of(study: str, rounds: pd.DataFrame) -> pd.DataFrame:
@@ -139,14 +133,13 @@ def _notes(results: Results) -> list[str]:
 
 def _grids(cells: pd.DataFrame) -> dict[str, pages.Grid]:
     """Returns the page's tables by their headings, each cell ours and published."""
-    parts: dict[str, pages.Grid] = {}
-    for target, at_target in cells.groupby(KEYS[0]):
-        table = [["study", "row", *COLUMNS]]
-        for (study, row), part in at_target.groupby(["study", "row"], sort=False):
-            pairs = zip(map(published.rounds_text, part.ours), part.printed)
-            table.append([study, row, *(f"{o} ({t})" if t else o for o, t in pairs)])
-        parts[f"{target} %"] = table
-    return parts
+    theirs = cells["printed"].map(lambda text: text and f" ({text})")
+    cells = cells.assign(text=cells["ours"].map(rounds_text) + theirs)
+    head = ["study", "row"]
+    return {
+        f"{target} %": comparison_grid(part, head, head, "column", {"text": ""})
+        for target, part in cells.groupby(KEYS[0])
+    }
 
 
 REPORTS.register("da_table1", report)

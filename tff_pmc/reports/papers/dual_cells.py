@@ -28,7 +28,8 @@ import pandas as pd
 from tff_pmc.record.predictions import NO_CLASS
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.papers import published
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.confusion import confusion_matrix
 
 ALGORITHMS = {
     "dual": "Dual-Criterion Weighted",
@@ -171,20 +172,22 @@ def measures(
     correlation coefficient, of many classes Gorodkin's `R_K` (2004); 0 where all
     labels, or all answers, are of one class.
     """
+    classes = max(
+        2, 1 + int(max(y.max(), predicted[predicted < NO_CLASS].max(initial=0)))
+    )
     # Whole numbers of Python's, because products of four counts may not fit 64 bits.
-    classes = max(2, 1 + int(max(y.max(), predicted.max())))
-    places = y.astype(np.int64) * classes + predicted
-    counts = np.bincount(places, minlength=classes**2)
-    confusion = counts.reshape(classes, classes).astype(object)  # [true, answered]
-    right, total = np.diag(confusion), len(y)
-    labels, answers = confusion.sum(axis=1), confusion.sum(axis=0)
+    counts = confusion_matrix(y, predicted, classes).astype(object)
+    right, total = np.diag(counts), len(y)
+    labels, answers = counts.sum(axis=1), counts.sum(axis=0)
+    other_answers, answers = answers[-1], answers[:-1]
     # Every right answer is among the answers, so 0 / 1 stands for 0 / 0.
     precision = right / np.maximum(answers, 1)
     f1 = 2 * right / np.maximum(labels + answers, 1)
-    occurring = np.flatnonzero((labels + answers)[:NO_CLASS] > 0)
+    occurring = np.flatnonzero(labels + answers > 0)
     chosen = occurring if positive is None else [positive]
     covariance = right.sum() * total - labels @ answers
-    spread = (total**2 - labels @ labels) * (total**2 - answers @ answers)
+    squares = answers @ answers + other_answers**2
+    spread = (total**2 - labels @ labels) * (total**2 - squares)
     values = (
         right.sum() / total,
         precision[chosen].astype(float).mean(),

@@ -13,9 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, figures, pages
-from tff_pmc.reports.conditions import conditions, data_caveat
-from tff_pmc.reports.papers import published
+from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports.figures import figure_layout
 from tff_pmc.reports.papers.dual_cells import (
     ALGORITHMS,
     CHOICES,
@@ -26,6 +25,8 @@ from tff_pmc.reports.papers.dual_cells import (
     rows_of,
     tidy_rows,
 )
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.conditions import conditions, data_caveat
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 INCOMPLETE = "Incomplete data: a difference from the paper would mean nothing."
@@ -109,7 +110,7 @@ def _of_one_seed(
         for _, epoch, value, equal, *accuracies in epochs.itertuples(index=False):
             texts = [pages.number(one, ".4f") for one in accuracies]
             grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
-    made = pages.report(name, TITLES[table], notes, parts, shown)
+    made = Report.from_grids(name, TITLES[table], notes, parts, shown)
     if lambdas.empty:
         return made
     tables = {**made.tables, f"{name}_lambda": _of_six_digits(lambdas)}
@@ -141,7 +142,7 @@ def _of_seeds(
     ]
     parts = _grids(lines, [name for name in lines if name not in KEYS])
     title, lines = f"{TITLES[table]}, seeds", _of_six_digits(lines)
-    made = pages.report(name, title, notes, parts, lines)
+    made = Report.from_grids(name, title, notes, parts, lines)
     return dataclasses.replace(made, tables={**made.tables, f"{name}_seeds": cells})
 
 
@@ -197,10 +198,10 @@ def _lambda_notes(rows: Results, lambdas: pd.DataFrame) -> list[str]:
     return found
 
 
-@figures.styled
+@figure_layout.styled
 def _plot(table: pd.DataFrame, title: str) -> Figure:
     """Returns a plot of the lambda chosen in each epoch, a line a set of clients."""
-    figure, axes = figures.single(height=2.4)
+    figure, axes = figure_layout.single(height=2.4)
     look = {"markersize": 4, "linewidth": 1, "alpha": 0.8}
     groups = table.groupby("clients", sort=False)
     for (clients, rows), (color, marker) in zip(groups, _STYLES):
@@ -209,8 +210,8 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
     axes.set_ylim(-0.05, 1.05)  # All of the range that is searched.
     axes.set_xlabel("epoch")
     axes.set_ylabel("lambda (1: quality alone)")
-    figures.number_rounds(axes, int(table["epoch"].max()))
-    figures.head(axes, title)
+    figure_layout.number_rounds(axes, int(table["epoch"].max()))
+    figure_layout.head(axes, title)
     figure.legend(loc="outside right center")
     return figure
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import paired
+from tff_pmc.reports.statistics import paired
 
 VERDICTS = REPRODUCED, NOT_REPRODUCED, OPEN, TOO_SHORT, UNTESTABLE = (
     *("reproduced", "not reproduced", "open"),

@@ -16,16 +16,19 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, figures, styles, summary
-from tff_pmc.reports.accuracy_plot import mark_handles, mark_rounds
-from tff_pmc.reports.conditions import data_caveat
+from tff_pmc.reports import Report, of_one_seed
+from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures.accuracy_plot import mark_handles, mark_rounds
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER
+from tff_pmc.reports.statistics import run_summary
+from tff_pmc.reports.statistics.conditions import data_caveat
 
 _MEAN_OF = 5
 
 
+@of_one_seed
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `figureN.png`, and the best rounds as text.
 
@@ -62,7 +65,7 @@ def report(results: Results, *, experiment: str) -> Report:
     return Report(text, figures={f"figure{paper.figure}": draw(rows, caption)})
 
 
-@figures.styled
+@figure_layout.styled
 def draw(results: Results, title: str) -> Figure:
     """Returns the figure, a panel for each run but that of DS, which is behind them.
 
@@ -78,7 +81,7 @@ def draw(results: Results, title: str) -> Figure:
     shown = [label for label in labels if label != BASELINE] or labels
     behind = BASELINE if BASELINE in labels and BASELINE not in shown else ""
     base_color = styles.style_of(BASELINE).color
-    figure, every = figures.panels(len(shown), columns=4)
+    figure, every = figure_layout.panels(len(shown), columns=4)
     for axes, label in zip(every, shown):
         style = styles.style_of(label)
         if behind:
@@ -86,26 +89,28 @@ def draw(results: Results, title: str) -> Figure:
         axes.plot(curves[label], color=style.color, linewidth=0.5, alpha=0.6)
         axes.plot(smooth[label], color=style.color, linewidth=1.4)
         axes.set_title(style.label)
-    figures.close_around(every[0], [*curves.values()])
+    figure_layout.close_around(every[0], [*curves.values()])
     marked: set[int] = set()
     for axes, label in zip(every, shown):
         run, style = results.only(label=label), styles.style_of(label)
         marked |= mark_rounds(axes, run, style, smooth[label])
     handles = [
-        figures.handle("each round", lw=0.5, alpha=0.6),
-        figures.handle(f"mean of {_MEAN_OF} rounds"),
+        figure_layout.handle("each round", lw=0.5, alpha=0.6),
+        figure_layout.handle(f"mean of {_MEAN_OF} rounds"),
     ]
     if behind:
-        handles.append(figures.handle(BASELINE, base_color, **styles.BEHIND))
+        handles.append(figure_layout.handle(BASELINE, base_color, **styles.BEHIND))
     handles += mark_handles(marked)
-    figures.label_axes(figure, every, figures.ACCURACY, handles)
-    figures.entitle(figure, title)
+    figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
+    figure_layout.entitle(figure, title)
     return figure
 
 
 def _curves(results: Results) -> dict[str, pd.Series[float]]:
     """Returns the accuracy by round of each run, by its label."""
-    rounds = summary.unrounded(results).rounds.set_index(["label", "round"])["accuracy"]
+    rounds = run_summary.unrounded(results).rounds.set_index(["label", "round"])[
+        "accuracy"
+    ]
     return {label: rounds[label] for label in results.labels}
 
 

@@ -30,10 +30,11 @@ from tff_pmc.record import reference_code
 from tff_pmc.record.predictions import Predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, pages
-from tff_pmc.reports.conditions import with_caveat
-from tff_pmc.reports.papers import pmc_paper, published
+from tff_pmc.reports import Report, of_one_seed, pages
+from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.conditions import with_caveat
 
 PAIRINGS = ("aligned", "shuffled")
 WRONG, RIGHT = "X", "✓"
@@ -57,6 +58,7 @@ _NOTES = (
 )
 
 
+@of_one_seed
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7.
 
@@ -86,7 +88,7 @@ def report(results: Results, *, experiment: str) -> Report:
         f"{cells['ds_round'].iloc[0]}, and by the ordering"
     )
     table, parts = with_caveat(cells, rows), {"Examples": _grid(cells)}
-    return pages.report(f"table{number}", title, notes, parts, table)
+    return Report.from_grids(f"table{number}", title, notes, parts, table)
 
 
 def _cells(results: Results, number: int) -> pd.DataFrame:
@@ -110,7 +112,7 @@ def compare(results: Results, theirs: pd.DataFrame) -> pd.DataFrame:
     for pairing in PAIRINGS:
         rows = joint_rows(results, pairing)
         rows["experiment"] = rows["experiment"].map(published.pmc_experiment)
-        cells = published.joined(rows, theirs, KEYS).fillna({"printed": ""})
+        cells = published.join_published(rows, theirs, KEYS).fillna({"printed": ""})
         cells["independent"] = independent(cells["ours"])
         cells["published_independent"] = independent(cells["published"])
         parts.append(cells.join(rows[list(_OF_RUNS)])[list(_COLUMNS)])

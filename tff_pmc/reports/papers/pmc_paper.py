@@ -18,13 +18,11 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.reference_code import TARGETS, orderings
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report
-from tff_pmc.reports.papers import published
-from tff_pmc.reports.rounds_to_target import reach_of, rounds_to_target
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.rounds_table import AVERAGE
+from tff_pmc.reports.statistics.rounds_to_target import reach_of, rounds_to_target
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
-AVERAGE = "Avg."
-"""The average over nine columns, where a dash counts as 0."""
-
 TEXT_AVERAGE = "Avg. (text)"
 """The average over the columns with a gain, which the paper's text has in places."""
 
@@ -162,7 +160,7 @@ def register(name: str, report: Callable[..., Report]) -> None:
     for experiment, paper in PAPER.items():
         REPORTS.register(
             name.format(**vars(paper)),
-            functools.partial(published.of_one_seed(report), experiment=experiment),
+            functools.partial(report, experiment=experiment),
         )
 
 
@@ -197,7 +195,7 @@ def exchanged_labels(
     other = names.replace("IS|CB", lambda found: exchange[found[0]], regex=True)
     shares = ours.query("quantity == 'gain' and devices.str.endswith('%')")
     misfits = [
-        published.joined(shares, rows, KEYS)["difference"].abs().mean()
+        published.join_published(shares, rows, KEYS)["difference"].abs().mean()
         for rows in (theirs, theirs.assign(experiment=other))
     ]
     if np.isnan(misfits).any():

@@ -18,16 +18,11 @@ import pandas as pd
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, derived, pages
-from tff_pmc.reports.conditions import conditions, with_caveat
-from tff_pmc.reports.papers.published import of_one_seed
-from tff_pmc.reports.rounds_to_target import (
-    average,
-    caveats,
-    gains_over,
-    rounds_to_target,
-    targets_of,
-)
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports.statistics import derived
+from tff_pmc.reports.statistics.conditions import conditions, with_caveat
+from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
+from tff_pmc.reports.statistics.rounds_to_target import caveats, pmc_average, targets_of
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
@@ -59,7 +54,7 @@ def report(results: Results) -> Report:
         values += [pages.number(row[name], ".4g") for name in found]
         grid.append([str(label), *values])
     parts, marked = {"Orderings": grid}, with_caveat(table, results)
-    return pages.report("variance", TITLE, notes, parts, marked, digits=6)
+    return Report.from_grids("variance", TITLE, notes, parts, marked, digits=6)
 
 
 def orderings(results: Results) -> pd.DataFrame:
@@ -121,23 +116,25 @@ def _variations(results: Results) -> dict[str, float]:
 
 
 def _gains(results: Results) -> pd.DataFrame:
-    """Returns the mean gain over DS of each run, a column a target that DS reaches."""
-    if BASELINE not in results.labels:
+    """Returns the mean gains over DS, a column per target that DS reaches."""
+    targets = targets_of(results)
+    if BASELINE not in results.labels or not targets:
         return pd.DataFrame(index=results.labels)
-    reached = rounds_to_target(results, targets_of(results)).pivot(
-        index=["target", "label"], columns="devices", values="rounds"
+    cells = rounds_cells(
+        results,
+        targets,
+        baseline=dict.fromkeys(results.labels, BASELINE),
+        averages={AVERAGE: pmc_average},
     )
-    last = results.length.droplevel("seed")
-    found = {}
-    for target in targets_of(results):
-        rounds = reached.loc[target]
-        base = rounds.loc[BASELINE]
-        if base.notna().all():
-            found[f"gain at {target} %"] = {
-                label: average(gains_over(base, own, last[label]))
-                for label, own in rounds.iterrows()
-            }
-    return pd.DataFrame(found, index=results.labels)
+    of_ds = cells[(cells["label"] == BASELINE) & (cells["quantity"] == "rounds")]
+    is_reached = of_ds.groupby("target", sort=False)["value"].agg(
+        lambda rounds: rounds.notna().all()
+    )
+    gains = cells[cells["column"] == AVERAGE].pivot(
+        index="label", columns="target", values="value"
+    )
+    found = gains.loc[results.labels, is_reached.index[is_reached]]
+    return found.rename_axis(None, axis=1).rename(columns="gain at {} %".format)
 
 
 REPORTS.register("pmc_variance", report)

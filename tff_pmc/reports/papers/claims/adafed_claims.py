@@ -16,7 +16,6 @@ import pandas as pd
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import measures
 from tff_pmc.reports.papers.catalog import claim, headline
 from tff_pmc.reports.papers.comparisons import (
     Labels,
@@ -26,6 +25,7 @@ from tff_pmc.reports.papers.comparisons import (
 )
 from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Differences
+from tff_pmc.reports.statistics import measures
 
 for _number, _hours in ((1, 50), (2, 0), (3, 0)):
     # Hours for both algorithms, five seeds and twenty rounds.

@@ -27,6 +27,7 @@ from tff_pmc.reports.papers.comparisons import (
 )
 from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Difference, Differences
+from tff_pmc.reports.statistics.published import DA_STUDIES
 
 FEMNIST = {"dataset": "femnist", "model": "femnist_cnn", "clients_per_round": 0.1}
 
@@ -39,8 +40,7 @@ declare(
     hours=540,
 )
 
-SIX = ["DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD", "MD,LD,DS"]
-SIX_ADJUSTED = [f"{ordering} (backtracking)" for ordering in SIX]
+SIX, SIX_ADJUSTED = ([*DA_STUDIES[study]] for study in ("MCA", "Final"))
 FROM_MD = "MD,DS,LD (backtracking)"
 
 # Columns of Table 1: the target accuracy, and the shares of the devices that have to

@@ -18,8 +18,7 @@ from typing import Any
 import pandas as pd
 
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import measures
-from tff_pmc.reports.papers import dual_cells, published
+from tff_pmc.reports.papers import dual_cells
 from tff_pmc.reports.papers.catalog import claim, headline
 from tff_pmc.reports.papers.comparisons import (
     BEST_ROUND,
@@ -31,6 +30,7 @@ from tff_pmc.reports.papers.comparisons import (
 from tff_pmc.reports.papers.dual_cells import ALGORITHMS, METRICS
 from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Differences
+from tff_pmc.reports.statistics import measures, published
 
 # Hours for the sixteen rows, five seeds and thirty epochs.
 declare(

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import measures
 from tff_pmc.reports.papers import pmc_variance
 from tff_pmc.reports.papers.catalog import claim, headline
 from tff_pmc.reports.papers.comparisons import (
@@ -33,7 +32,8 @@ from tff_pmc.reports.papers.comparisons import (
 )
 from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Differences
-from tff_pmc.reports.rounds_to_target import DEVICES
+from tff_pmc.reports.statistics import measures, published
+from tff_pmc.reports.statistics.rounds_to_target import DEVICES
 
 _TRAINING = {"clients_per_round": 0.1, "local_epochs": 5, "batch_size": 0}
 _MNIST = {
@@ -54,7 +54,7 @@ declare(
     needs="CelebA's photographs, which we could not obtain",
 )
 
-SIX = ["DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD", "MD,LD,DS"]
+SIX = [*published.DA_STUDIES["MCA"]]
 EIGHT = ["LD", "MD", *SIX]
 
 # Columns of Tables 2, 4 and 6: the target accuracy, and the shares of the devices that

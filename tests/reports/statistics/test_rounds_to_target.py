@@ -1,0 +1,163 @@
+"""Rounds to target, on numbers worked by hand, and the rule that runs have for them."""
+
+import math
+
+import pandas as pd
+import pytest
+from made import join_results, made, with_losses
+
+from tff_pmc.reports import REPORTS
+from tff_pmc.reports.statistics.rounds_to_target import (
+    pmc_average,
+    reach_of,
+    rounds_to_target,
+    targets_of,
+)
+from tff_pmc.reports.tables import compare, summary
+
+# Three rounds of four devices with 10 test examples each.
+CORRECT, TEN, AT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]], [10] * 4, "at_least"
+
+
+@pytest.mark.parametrize(
+    ("correct", "examples", "target", "reach", "reached"),
+    [
+        # 70 %: one device in round 1, two in round 2, all four in round 3.
+        (CORRECT, TEN, 70, AT, {10: 1, 25: 1, 30: 2, 50: 2, 60: 3, 75: 3, 90: 3}),
+        # Above it, as the published script has it, is one in round 2.
+        (CORRECT, TEN, 70, "above", {10: 2, 25: 2, 30: 3, 75: 3, 80: math.nan}),
+        # ceil(2.8) = 3 of the 4 devices have 90 %, and ceil(3.2) = 4 have not.
+        (CORRECT, TEN, 90, AT, {70: 3, 80: math.nan}),
+        # 0.29 * 100 is 28.999999999999996.
+        ([[29]], [100], 29, AT, {50: 1}),
+        # A device without test examples never reaches a target.
+        ([[0, 5]], [0, 5], 70, AT, {50: 1, 90: math.nan}),
+    ],
+)
+def test_the_first_round_in_which_enough_devices_are_there(
+    correct, examples, target, reach, reached
+):
+    results = made({"DS": correct}, examples, reach="of the runs")
+    found = rounds_to_target(results, [target], list(reached), reach)
+    assert found["devices"].tolist() == list(reached)
+    assert found["rounds"].tolist() == pytest.approx(
+        list(reached.values()), nan_ok=True
+    )
+
+
+def test_several_runs_and_targets_are_rows_and_a_dash_counts_as_none():
+    results = made({"DS": CORRECT, "LD": CORRECT[1:]}, TEN, targets=(70, 90))
+    found = rounds_to_target(results, [70, 90]).set_index(
+        ["label", "target", "devices"]
+    )
+    assert len(found) == 2 * 2 * 9
+    gains = found.loc["DS", "rounds"] - found.loc["LD", "rounds"]
+    # LD is at 70 % one round sooner, but for the first two shares; at 90 % three
+    # quarters of the devices are.
+    assert gains[70].tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 1]
+    assert pmc_average(gains[70]) == 7 / 9 and pmc_average(gains[90]) == 7 / 9
+
+
+def runs(*settings):
+    """A run a seed; None for settings that a run did not record."""
+    return join_results(
+        made({"DS": [[1]]}, [1], seed=seed, **(own or {}))
+        for seed, own in enumerate(settings)
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "settings", "found"),
+    [
+        (reach_of, [{"reach": "above"}, {"reach": "above"}], "above"),
+        (reach_of, [{"reach": "at_least"}], "at_least"),
+        (reach_of, [{"reach": "above"}, None], "above"),
+        (reach_of, [None], "at_least"),
+        (targets_of, [{"targets": (60, 65)}, {"targets": (60, 65)}], (60, 65)),
+        (targets_of, [{"targets": (60,)}, None], (60,)),
+        (targets_of, [None], ()),
+    ],
+)
+def test_the_rule_and_the_targets_are_those_of_the_runs(of, settings, found):
+    assert of(runs(*settings)) == found
+
+
+@pytest.mark.parametrize(
+    ("of", "settings", "words"),
+    [
+        (reach_of, [{"reach": "above"}, {"reach": "at_least"}],
+         "DS, seed 0, has reach above and DS, seed 1, has at_least"),
+        (targets_of, [{"targets": (70, 80)}, {"targets": (75,)}],
+         "DS, seed 0, has targets 70,80 and DS, seed 1, has 75"),
+    ],
+)  # fmt: skip
+def test_runs_that_differ_are_refused_in_one_line(fails, of, settings, words):
+    fails(lambda: of(runs(*settings)), words)
+
+
+def test_runs_with_losses_are_refused(fails):
+    results = with_losses({"DS": [[1]]}, [2])
+    fails(lambda: rounds_to_target(results, [70]), "there is no accuracy, which this")
+    assert targets_of(results) == ()
+
+
+@pytest.mark.parametrize("none", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "seeds"),
+    [
+        *(("rounds_to_target", 1), ("pmc_table2", 1), ("pmc_variance", 1)),
+        *(("da_table1", 1), ("summary", 2), ("ordering_effect", 2)),
+        *(("spread_effect", 2), ("compare", 1)),
+    ],
+)
+def test_tables_that_count_devices_say_how_many_have_no_tests(
+    monkeypatch, name, seeds, none
+):
+    sizes = [10, 10, 10, 10 * (not none)]
+    counts = [[9, 1, 1, 0], [9, 9, 1, 0], [9, 9, 9, 0]]
+    settings = dict(experiment="mnist_iid", targets=(80,), criteria=("DS", "LD", "MD"))
+    settings["partition"] = "iid"
+    cohort = pd.DataFrame(
+        [
+            (seed, label, 1, client, 9.0, 2.0, 1.0, 0, 0.5)
+            for seed in range(seeds)
+            for label in ("DS", "LD", "MD")
+            for client in ("a", "b")
+        ],
+        columns=[
+            *("seed", "label", "round", "client", "DS", "LD", "MD", "excluded"),
+            "weight",
+        ],
+    )
+    labels = dict.fromkeys(("DS", "LD", "MD"), counts)
+    results = join_results(
+        made(
+            labels,
+            # Whose clients differ: of the first of two seeds all have tests.
+            sizes if seed == seeds - 1 else [10] * 4,
+            seed=seed,
+            runs={"title": [*labels], "data_name": "mnist"},
+            tables={"cohort": cohort[cohort["seed"] == seed]},
+            **settings,
+        )
+        for seed in range(seeds)
+    )
+    if name == "compare":
+        monkeypatch.setattr(compare, "read_results", lambda path: results)
+        whole = compare.comparison_text(compare.compare("a", "b"))
+    else:
+        report = REPORTS[name](results)
+        pages = [page.markdown() for page in report.pages.values()]
+        whole = "".join([report.text, *pages])
+    assert "Data: mnist ()" not in whole  # It has no options.
+    number = "0 or 1" if seeds > 1 else "1"
+    words = f"Clients without test examples: {number}. They count among the devices"
+    assert (words in whole) == bool(none)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"), [([10, 10], "(2)"), ([10, 0], "(1 of 2, who have tests)")]
+)
+def test_the_spread_over_clients_is_of_those_that_have_tests(sizes, words):
+    results = made({"DS": [[9, 0]]}, sizes)
+    assert summary.text(results).splitlines()[0].endswith(f"over the clients {words}")

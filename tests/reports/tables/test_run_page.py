@@ -1,0 +1,115 @@
+"""The page of a run: one file, readable without scripts, on narrow screens, too."""
+
+import html.parser
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+from made import made
+
+from tff_pmc.reports import Report, pages
+from tff_pmc.reports.figures import figure_layout
+from tff_pmc.reports.statistics import derived
+from tff_pmc.reports.tables import client_weights, run_page
+
+
+class _Read(html.parser.HTMLParser):
+    """Collects the tags with their attributes, and the classes of the cells by text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.cells, self._cell = [], {}, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._cell = dict(attrs).get("class", "") if tag == "td" else None
+
+    def handle_data(self, data):
+        if self._cell is not None:
+            self.cells[data] = self._cell.split()
+
+
+def page_of(grid, label="DS", left=1):
+    """Returns the page of a run with a table."""
+    results = made({label: [[1, 2], [2, 2]]}, [3, 3])
+    page = pages.Page("A table", ["<b>words</b>", pages.Table(grid, left=left)])
+    figure, _ = figure_layout.single()
+    report = Report(pages={"a": page}, figures={"a_curve": figure})
+    return run_page.html(results, {"a": report}, "A run", "make it & again")
+
+
+def test_it_is_one_file_without_scripts_and_names_are_no_markup():
+    text = page_of([["x", "y"], ["<i>", "1"]], label="<script>alert(1)</script>")
+    read = _Read(text)
+    assert "script" not in {tag for tag, _ in read.tags}
+    assert {"b", "i"}.isdisjoint({tag for tag, _ in read.tags})
+    assert "make it &amp; again" in text
+    links = [a.get(name, "#") for _, a in read.tags for name in ("src", "href")]
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+    places = {attrs.get("id") for _, attrs in read.tags}
+    assert {link[1:] for link in links if len(link) > 1 and link[0] == "#"} <= places
+    assert read.cells["0.6667"] == []  # The accuracy of the last round.
+
+
+@pytest.mark.parametrize(
+    ("cell", "color"),
+    [
+        *[("12 (12)", "near"), ("13 (12)", "near"), ("14 (12)", "above")],
+        *[("9 (12)", "below"), ("105 (100)", "near"), ("≤3 (-1.5)", "above")],
+        *[("— (12)", ""), ("12", "")],
+    ],
+)
+def test_a_cell_is_colored_by_its_difference_from_the_published_number(cell, color):
+    assert _Read(page_of([["x", "y"], ["a", cell]])).cells[cell] == color.split()
+
+
+def test_a_line_of_differences_is_colored():
+    grid = [["x", "", "1", "2", "3"], ["DS", "difference", "+1", "-2", ""]]
+    cells = _Read(page_of(grid, left=2)).cells
+    assert cells["+1"] == ["near"] and cells["-2"] == ["below"]
+
+
+def test_the_clients_of_the_largest_weights_are_named():
+    cohort = pd.DataFrame(
+        {
+            "round": [1, 1, 1, 2, 2],
+            "client": ["a", "b", "c", "a", "b"],
+            "relative": [0.1, 0.2, 0.3, 0.1, 0.2],  # A criterion; it is not read.
+            "excluded": [0, 0, 1, 0, 0],
+            "weight": [0.25, 0.75, 0.0, 0.5, 0.5],
+        }
+    )
+    results = made({"DS": [[1, 2], [2, 2]]}, [3, 3], tables={"cohort": cohort})
+    columns = ["seed", "label", "round", "client", "weight", "relative"]
+    assert [*derived.relative_weights(results)] == columns
+    (page,) = client_weights.report(results).pages.values()
+    assert page.blocks[1].grid[1:] == [
+        ["DS", "b", "2", "1.25"],  # (2 * .75 + 2 * .5) / 2: two clients count.
+        ["DS", "a", "2", "0.75"],
+    ]
+
+
+@pytest.mark.parametrize("width", [375, 1200])
+def test_it_does_not_overflow_a_screen(tmp_path, width):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if not browser:
+        pytest.skip("there is no Chromium")
+    grid = [["x", *map(str, range(60))], ["a" * 40, *["1000000"] * 60]]
+    path = tmp_path / "page.html"
+    # Headless windows are at least 500 pixels wide; a frame may be narrower.
+    inner = tmp_path / "inner.html"
+    inner.write_text(page_of(grid, label="LD," * 40))
+    path.write_text(
+        f'<iframe id="f" src="inner.html" width="{width}" height="900"></iframe>'
+        "<script>f.onload = () => {"
+        "document.title = f.contentDocument.documentElement.scrollWidth}</script>"
+    )
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    options += ["--allow-file-access-from-files", "--virtual-time-budget=3000"]
+    done = subprocess.run(
+        [browser, *options, path.as_uri()], capture_output=True, text=True, timeout=60
+    )
+    found = done.stdout.partition("<title>")[2].partition("</title>")[0]
+    assert 0 < int(found) <= width

@@ -1,0 +1,39 @@
+"""A figure of the accuracy of two folders' runs over the rounds."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tff_pmc.reports.figures import figure_layout, styles
+
+_LINES = {"a": styles.SOLID, "b": styles.DASHED}
+
+
+@figure_layout.styled
+def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
+    """Returns a panel for each ordering that both a and b have; None of none."""
+    accuracy = table[table["quantity"] == "accuracy"]
+    parts = {
+        str(label): part.set_index("round")
+        for label, part in accuracy.groupby("experiment", sort=False)
+        if part["a"].notna().any() and part["b"].notna().any()
+    }
+    if not parts:
+        return None
+    figure, every = figure_layout.panels(len(parts), height=2.2)
+    for axes, (label, part) in zip(every, parts.items()):
+        style = styles.style_of(label)
+        for side, line in _LINES.items():
+            figure_layout.curve(axes, [part[side]], style, linestyle=line)
+        figure_layout.name_panel(axes, style.label)
+    shown = [part[side] for part in parts.values() for side in _LINES]
+    figure_layout.close_around(every[0], shown)
+    handles = [
+        figure_layout.handle(styles.figure_text(name), linestyle=line)
+        for line, name in zip(_LINES.values(), (a, b))
+    ]
+    figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
+    return figure

@@ -1,0 +1,42 @@
+"""A figure of the clients' weights in each round."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tff_pmc.reports.figures import figure_layout, styles
+
+
+@figure_layout.styled
+def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
+    """Draws the largest, the median and the smallest weight of each round.
+
+    Args:
+        relative: what `derived.relative_weights` returns for the runs of one seed.
+        title: the figure's title.
+    """
+    runs = list(relative.groupby("label", sort=False))
+    figure, every = figure_layout.panels(len(runs))
+    for axes, (label, own) in zip(every, runs):
+        by_round = own.groupby("round")["relative"]
+        color = styles.style_of(str(label)).color
+        axes.fill_between(
+            by_round.min().index,
+            by_round.min(),
+            by_round.max(),
+            color=color,
+            alpha=0.25,
+            linewidth=0,
+        )
+        axes.plot(by_round.median(), color=color)
+        axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
+        figure_layout.name_panel(axes, str(label))
+    figure_layout.round_axis(every[0], int(relative["round"].max()))
+    handles = [
+        figure_layout.handle("median of the cohort; band: smallest to largest"),
+        figure_layout.handle("equal weight", linestyle=":", linewidth=0.6),
+    ]
+    figure_layout.label_axes(figure, every, "weight times clients", handles)
+    figure_layout.entitle(figure, f"Weights of the clients\n{title}")
+    return figure

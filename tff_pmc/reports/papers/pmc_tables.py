@@ -1,0 +1,296 @@
+"""PMC's Tables 2, 4 and 6 from runs, ours with the published numbers.
+
+They have the rounds DS needs until a share of the devices reaches a target accuracy,
+and the rounds every other ordering gains over DS. Tables 3, 5 and 7 come from the same
+runs, in `pmc_joint`. Two rules of the paper, recomputed from its cells:
+
+* A run that does not arrive counts as arriving in its last round (Table 6: 100), so
+  its gain is a bound. Where DS does not arrive either, the cell is a dash.
+* "Avg." of the tables is the sum of the gains / 9, a dash counting as 0. The paper's
+  text has means of these (7.5 and 7.6) and averages over the columns that have a gain
+  (8.6, 11.5 and 13).
+
+The paper ran once. From runs under several seeds each cell is the median, with the
+lowest and the highest: where the published number lies between these two, another seed
+would do as much as what differs between the paper and us. The rounds of DS are then
+counted by both rules of reaching a target: the tables do not say whether they follow
+the paper's text or the evaluation script of its published code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.record.results import BASELINE, Results
+from tff_pmc.reports import Report, of_one_seed, pages
+from tff_pmc.reports.figures import devices_plot
+from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports.papers import pmc_paper
+from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
+from tff_pmc.reports.statistics import published
+from tff_pmc.reports.statistics.conditions import conditions, data_caveat, with_caveat
+from tff_pmc.reports.statistics.rounds_table import (
+    AT_LEAST,
+    AT_MOST,
+    AVERAGE,
+    rounds_cells,
+    seed_range,
+)
+from tff_pmc.reports.statistics.rounds_to_target import (
+    DEVICES,
+    RULES,
+    caveats,
+    reach_of,
+    reach_rule,
+)
+
+_AVERAGES = {
+    AVERAGE: lambda gains: gains.sum(min_count=1) / len(DEVICES),
+    TEXT_AVERAGE: pd.Series.mean,
+}
+
+_WRONG = "†"
+_TEXT_TITLE = "Averages that the paper's text names"
+_MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
+_RULES = (
+    "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
+    "minus the published.",
+    "≤ and ≥: the ordering, or DS, did not arrive and counts as arriving in the last "
+    f"round, as in the paper. {pages.MISSING}: neither arrived.",
+    f"{AVERAGE}: the sum of the gains / 9, a dash as 0 (the paper's tables). "
+    f"{TEXT_AVERAGE}: divided by the columns that have a gain, as some averages of the "
+    "paper's text are.",
+)
+_LINES = {
+    "ours_text": "{quantity}, ours",
+    "published_text": "published",
+    "difference_text": "difference",
+}
+_SEEDS_NOTES = (
+    "Ours: the median over the seeds, and in brackets the lowest and the highest.",
+    "Gain: rounds of DS minus rounds of the ordering under the same seed; more is "
+    f"better. {AVERAGE}: the sum of the gains / 9.",
+    "The paper's text says that devices reach a target (at_least); the evaluation "
+    "script of its published code counts the devices above it (above).",
+    f"{pages.MISSING}: not reached; of ours, the ordering or DS did not arrive under "
+    "one seed at least. Of DS, a run that did not arrive is later than its last round, "
+    "and a median or lowest after that round is not known.",
+)
+
+
+@of_one_seed
+def report(results: Results, *, experiment: str) -> Report:
+    """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
+
+    Without a run of DS the table is left out, and the text reports it. Rows without a
+    run, and runs without a row, are named in the notes. Runs of different rules are a
+    `RecordError`.
+    """
+    paper = PAPER[experiment]
+    rows, number = paper.rows(results), paper.rounds_table
+    if BASELINE not in rows.labels:
+        why = f"no run of {BASELINE}, its baseline"
+        return Report(f"PMC Table {number} is left out: {why}.")
+    ours = rounds_and_gains(rows, paper.targets)
+    theirs = pmc_paper.published_rows(number)
+    notes = [
+        *paper.notes(results),
+        reach_rule(reach_of(rows)),
+        *caveats(rows),
+        *_RULES,
+    ]
+    length, caveat = rows.length.max(), data_caveat(rows)
+    other_length = paper.rounds is not None and length != paper.rounds
+    if other_length:
+        notes.append(
+            f"Ours end in round {length}, the paper's in round {paper.rounds}: gains "
+            "censored in ours (≤, ≥) are not comparable with gains censored there."
+        )
+    notes += paper.prose
+    if paper.labels_in_doubt:
+        comparable = not (caveat or other_length)
+        notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
+    cells = published.join_published(ours, theirs, KEYS).fillna({"printed": ""})
+    cells["bound"] = ours["bound"]
+    keys = list(zip(*(cells[key] for key in KEYS)))
+    cells["impossible"] = [int(key in pmc_paper.IMPOSSIBLE) for key in keys]
+    cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
+    # The targets that DS reaches in fewer columns here than in the paper.
+    missing_here = cells["ours"].isna() & cells["published"].notna()
+    of_ds = missing_here & (cells["quantity"] == "rounds")
+    short = sorted(map(int, set(cells.loc[of_ds, KEYS[2]])))
+    early = cells[KEYS[2]].isin(short) & cells["devices"].isin(_AVERAGES)
+    cells.loc[early, "difference"] = np.nan
+    if short:
+        notes.append(
+            f"At {', '.join(map(str, short))} % our run of DS is too short for columns "
+            "that the paper has: our averages are of fewer columns there, and are not "
+            "compared."
+        )
+    if cells["impossible"].any():
+        notes.append(
+            f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
+        )
+    title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
+    texts = [*zip(*map(_texts, cells.to_dict("records")))]
+    parts = _grids(cells.assign(**dict(zip(_LINES, texts))), _LINES)
+    if cells["text"].notna().any():
+        parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
+    table = with_caveat(cells, rows)
+    return Report.from_grids(f"table{number}", title, notes, parts, table)
+
+
+def rounds_and_gains(results: Results, targets: Sequence[int]) -> pd.DataFrame:
+    """Returns the cells of equally long runs under one seed, that of DS among them.
+
+    The columns are `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
+    and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached), and
+    `bound`: `at most` where the run did not arrive, `at least` where DS did not.
+    """
+    baseline = {label: BASELINE for label in results.labels if label != BASELINE}
+    cells = rounds_cells(
+        results, targets, baseline=baseline, averages=_AVERAGES
+    ).sort_values("target", kind="stable")
+    cells = cells[(cells["label"] == BASELINE) | (cells["quantity"] == "gain")]
+    cells["experiment"] = cells["label"].map(published.pmc_experiment)
+    cells = cells.rename(columns={"target": KEYS[2], "column": KEYS[3]})
+    return cells[[*KEYS, "value", "bound"]].reset_index(drop=True)
+
+
+def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, pages.Grid]:
+    """Returns a table for each target, with the lines of each experiment."""
+    head = ["experiment", ""]
+    return {
+        f"{target} %": comparison_grid(part, head, KEYS[:1], KEYS[3], lines)
+        for target, part in cells.groupby(KEYS[2])
+    }
+
+
+def _text_grid(cells: pd.DataFrame) -> pages.Grid:
+    """Returns a line for each number of the paper's text: it, its cell, ours."""
+    grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
+    for cell in cells.to_dict("records"):
+        where = f"{cell['target_accuracy_pct']} %, {cell['devices']}"
+        known = not np.isnan(cell["difference"])
+        beyond = _signed(cell["ours"] - cell["text"]) if known else ""
+        ours, theirs, _ = _texts(cell)
+        own = [f"{cell['text']:.1f}", theirs, ours, beyond]
+        grid.append([str(cell["experiment"]), where, *own])
+    return grid
+
+
+def _texts(cell: Mapping[Hashable, Any]) -> tuple[str, str, str]:
+    """Returns ours, the published number with a decimal point, and the difference."""
+    theirs = ""
+    if cell["printed"] or not np.isnan(cell["published"]):
+        wrong = _WRONG if cell["impossible"] else ""
+        theirs = f"{rounds_text(cell['published'])}{wrong}"
+    ours = f"{_MARKS[cell['bound']]}{rounds_text(cell['ours'])}"
+    return ours, theirs, _signed(cell["difference"])
+
+
+def _signed(difference: float) -> str:
+    if np.isnan(difference):
+        return ""
+    return f"{'+' if difference > 0 else ''}{rounds_text(difference)}"
+
+
+def seeds_report(results: Results, *, experiment: str) -> Report:
+    """Returns `tableN_seeds.csv`, `.md` and `.png`, N as in `report`.
+
+    It is empty for one seed, and for runs without DS. The figure has the rows of DS.
+    They are there twice, by both rules of `--reach`: the runs' own first.
+    """
+    paper = PAPER[experiment]
+    rows = results.only(label=paper.labels)
+    if len(results.seeds) < 2 or BASELINE not in rows.labels:
+        return Report()
+    (other_rule,) = {*RULES} - {reach_of(rows)}
+    recounted = rows.only(label=BASELINE)
+    recounted.runs = recounted.runs.assign(reach=other_rule)
+    cells = pd.concat([spread_over_seeds(of, experiment) for of in (rows, recounted)])
+    number, seeds = paper.rounds_table, ", ".join(map(str, results.seeds))
+    title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
+    notes = [
+        f"Seeds: {seeds}; under the first:",
+        *conditions(rows.only(seed=results.seeds[0])),
+        reach_rule(reach_of(rows)),
+        *caveats(rows),
+        *_SEEDS_NOTES,
+    ]
+    notes += published.rows_notes(results, paper.labels)
+    parts = _grids(*_seeds_lines(cells))
+    name = f"table{number}_seeds"
+    found = Report.from_grids(name, title, notes, parts, with_caveat(cells, rows))
+    head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
+    if caveat := data_caveat(rows):
+        head = f"{head}\n({caveat})"
+    of_ds = cells[cells["quantity"] == "rounds"]
+    figure = devices_plot.draw(of_ds, head, len(results.seeds))
+    # A terminal has no room for the table: its text is left to the page.
+    return dataclasses.replace(found, text="", figures={name: figure})
+
+
+def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
+    """Returns a row a cell, with its median, lowest and highest, and the published.
+
+    The columns are `KEYS`, `reach` (the rule by which a target is reached), `median`,
+    `lowest`, `highest` and `published`.
+    A gain is known where both runs arrive; under one seed unknown it is so in its row.
+    A run of DS that does not arrive arrives later than its last round, `inf` here: what
+    of the median or the lowest is after that round is not known (NaN).
+
+    Raises:
+        RecordError: the runs of a seed are neither equally long nor have reached all
+            targets, or were tested on other clients.
+    """
+    paper = PAPER[experiment]
+    of_seeds = {}
+    for seed in results.seeds:
+        rows = paper.rows(results.only(seed=seed))
+        cells = rounds_and_gains(rows, paper.targets)
+        cells = cells[cells["devices"] != TEXT_AVERAGE].set_index([*KEYS])
+        of_seeds[seed] = cells["value"].where(cells["bound"] == "")
+    wide = pd.DataFrame(of_seeds)
+    averages = wide.index.get_level_values("devices") == AVERAGE
+    rows_of_cells = wide.index.droplevel("devices")
+    incomplete = wide.isna().any(axis=1).groupby(rows_of_cells).transform("any")
+    wide[incomplete & averages] = np.nan
+    is_rounds = pd.Series(
+        wide.index.get_level_values("quantity") == "rounds", wide.index
+    )
+    lengths = results.only(label=BASELINE).length.droplevel("label")
+    found = seed_range(wide, lengths, is_rounds)
+    found.insert(0, "reach", reach_of(results))
+    theirs = pmc_paper.published_rows(paper.rounds_table).set_index([*KEYS])["value"]
+    return found.assign(published=theirs.reindex(found.index)).reset_index()
+
+
+def _seeds_lines(cells: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Returns the cells with their lines: ours by each rule, and the published one."""
+    own, other = dict.fromkeys(cells["reach"])
+    texts = cells.assign(text=cells.apply(_range_text, axis=1))
+    wide = texts.pivot(index=[*KEYS], columns="reach", values="text")
+    found = texts[texts["reach"] == own].join(wide, on=[*KEYS])
+    found["published"] = found["published"].map(rounds_text)
+    ours = {own: "{quantity}, ours", other: f"{{quantity}}, ours ({other})"}
+    return found, {**ours, "published": "published"}
+
+
+def _range_text(row: pd.Series[float]) -> str:
+    """Returns `18 (17 to 20)`, with one decimal where it is no whole number."""
+    median, *ends = (
+        pages.number(row[name], ".1f", pages.MISSING).removesuffix(".0")
+        for name in ("median", "lowest", "highest")
+    )
+    same = len({median, *ends}) == 1
+    return median if same else f"{median} ({' to '.join(ends)})"
+
+
+pmc_paper.register("pmc_table{rounds_table}", report)
+pmc_paper.register("pmc_table{rounds_table}_seeds", seeds_report)

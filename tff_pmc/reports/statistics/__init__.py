@@ -1,0 +1,1 @@
+"""What is computed from runs: data frames in, data frames and sentences out."""

@@ -1,0 +1,89 @@
+"""Measures of runs: a number for each, as a series by seed and label.
+
+They are what reports and claims compare: rounds until devices reach a target, and
+accuracies in shares from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+from pandas import Series
+
+from tff_pmc.record.metrics import LOSS
+from tff_pmc.record.results import KEY, Results
+from tff_pmc.reports.statistics.rounds_to_target import DEVICES, HALF, rounds_to_target
+
+
+def last_round(results: Results, column: str = "accuracy") -> Series[float]:
+    """Returns a column of `rounds` in the last round."""
+    found: Series[float] = results.rounds.groupby(KEY, sort=False)[column].last()
+    return found
+
+
+def best_round(results: Results, column: str = "accuracy") -> Series[float]:
+    """Returns a column of `rounds` in the round in which it is best.
+
+    That is the highest accuracy, and the lowest loss.
+    """
+    by_run = results.rounds.groupby(KEY, sort=False)[column]
+    found: Series[float] = by_run.min() if column == LOSS.mean else by_run.max()
+    return found
+
+
+def second_half(results: Results, column: str = "accuracy") -> Series[float]:
+    """Returns the mean of a column of `rounds` over the second half of the rounds.
+
+    Of an odd number of rounds the middle one counts.
+    """
+    half = results.rounds.groupby(KEY, sort=False)["round"].transform("max") // 2
+    late = results.rounds[results.rounds["round"] > half]
+    found: Series[float] = late.groupby(KEY, sort=False)[column].mean()
+    return found
+
+
+def mean_of_rounds(
+    results: Results, first: int, last: float = math.inf, column: str = "accuracy"
+) -> Series[float]:
+    """Returns the mean of a column of `rounds` from one round to another."""
+    within = results.rounds["round"].between(first, last)
+    found: Series[float] = (
+        results.rounds[within].groupby(KEY, sort=False)[column].mean()
+    )
+    return found
+
+
+def round_of(
+    results: Results, level: Series[float], column: str = "accuracy"
+) -> Series[float]:
+    """Returns the first round in which a column of `rounds` is at its level or above.
+
+    `level` is also by seed and label; NaN where it is never reached.
+    """
+    keys = pd.MultiIndex.from_frame(results.rounds[KEY])
+    reached = results.rounds[column].to_numpy() >= level.reindex(keys).to_numpy()
+    first = results.rounds[reached].groupby(KEY, sort=False)["round"].min()
+    return first.reindex(pd.MultiIndex.from_frame(results.runs[KEY]))
+
+
+def mean_rounds_to(
+    results: Results, target: int, devices: Sequence[int] = DEVICES
+) -> Series[float]:
+    """Returns the mean of the rounds until shares of the devices reach a target.
+
+    Infinite where a share does not reach it. All are percent.
+    """
+    found = rounds_to_target(results, [target], devices)
+    return found.fillna(math.inf).groupby(KEY, sort=False)["rounds"].mean()
+
+
+def rounds_of_half(
+    results: Results, targets: Sequence[int]
+) -> dict[str, Series[float]]:
+    """Returns the rounds until half of the devices reach each target, or infinity."""
+    return {
+        f"rounds to {target} %": mean_rounds_to(results, target, [HALF])
+        for target in targets
+    }

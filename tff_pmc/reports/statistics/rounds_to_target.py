@@ -1,0 +1,191 @@
+"""Rounds until a share of the devices reaches a target (PMC Tables 2, 4, 6).
+
+The targets, and the rule by which one is reached, are settings of the runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
+from tff_pmc.record.results import KEY, Results
+
+DEVICES = tuple(range(10, 100, 10))
+"""The shares of the devices in the papers' columns, percent."""
+
+HALF = 50
+"""The share whose rounds are compared, and marked in plots, percent."""
+
+RULES = {"at_least": "of at least the target", "above": "above the target"}
+"""The values of `--reach`: the accuracy that reaches a target, in words."""
+
+COLUMNS = (*KEY, "target", "devices", "rounds")
+
+
+def rounds_to_target(
+    results: Results,
+    targets: Sequence[int],
+    devices: Sequence[int] = DEVICES,
+    reach: str = "",
+) -> pd.DataFrame:
+    """Returns the first round in which enough devices reach each target.
+
+    A device reaches a target of t % when its local test accuracy is at least t %, or
+    above it, by the rule; a share p is reached at `ceil(p * K)` of the K devices.
+
+    Args:
+        results: the runs. Devices without test examples never reach a target.
+        targets: target accuracies, percent.
+        devices: shares of the devices, percent.
+        reach: `at_least`, or `above` for devices that reach a target only above it, as
+            the published code's evaluation script has it; by default the rule of the
+            runs.
+
+    Returns:
+        A row for each run, target and share, in this order, with the columns `COLUMNS`:
+        `rounds` from 1, NaN where the run did not reach it.
+
+    Raises:
+        ClientsLeftOutError: a run recorded no clients.
+        RecordError: the runs have different rules, and `reach` names none; or they
+            have losses in the place of accuracy.
+    """
+    rule = reach or reach_of(results)
+    clients = results.clients
+    if not results.has_clients:
+        raise ClientsLeftOutError
+    if "correct" not in clients:
+        raise RecordError(
+            f"{results.path or 'the runs'}: there is no accuracy, which this needs: "
+            "labels are numbers, and the record has losses"
+        )
+    runs = [tuple(row) for row in results.runs[KEY].itertuples(index=False)]
+    by_run = clients.groupby(KEY, sort=False)
+    number = by_run["client"].nunique()
+    found: dict[tuple[Any, ...], float] = {}
+    for target in targets:
+        # The count of the devices that reach the target, by run and round.
+        counts = (
+            reaches(clients["correct"], clients["examples"], target, rule)
+            .mul(clients["examples"] > 0)
+            .groupby([clients[name] for name in (*KEY, "round")], sort=False)
+            .sum()
+            .groupby(level=KEY, sort=False)
+        )
+        for run, count in counts:
+            rounds = count.index.get_level_values("round").to_numpy()
+            for share in devices:
+                enough = count.to_numpy() >= math.ceil(share * number[run] / 100)
+                first = rounds[enough.argmax()] if enough.any() else math.nan
+                found[(*run, target, share)] = first
+    rows = [
+        (*run, target, share, found.get((*run, target, share), math.nan))
+        for run in runs
+        for target in targets
+        for share in devices
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def reaches(correct: Any, examples: Any, target: int, reach: str) -> Any:
+    """Returns a mask of the correct counts that reach a target, percent."""
+    # In integers: 7 of 10 is 70 %, whatever a float division makes of it.
+    hundredths, needed = correct * 100, target * examples
+    return hundredths > needed if reach == "above" else hundredths >= needed
+
+
+def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
+    """Returns how many devices, on the last axis, reach a target, percent.
+
+    A device without test examples never does.
+    """
+    reached = reaches(correct, examples, target, reach) & (examples > 0)
+    return np.sum(reached, axis=-1)
+
+
+def gains_over(base: pd.DataFrame, own: pd.DataFrame, last: int) -> pd.DataFrame:
+    """Returns the rounds of DS minus those of a run, as PMC's tables count them.
+
+    `base` and `own` have the rounds in which DS and the run reach each column, a row
+    per target, NaN where they do not, and `last` is the runs' last round.
+    One that does not arrive counts as arriving in the last round, so that among runs of
+    this length its gain is a bound; where neither arrives, there is none.
+    """
+    return (base.fillna(last) - own.fillna(last)).where(base.notna() | own.notna())
+
+
+def pmc_average(gains: pd.Series[float]) -> float:
+    """Returns PMC's "Avg." of a row, as its tables compute it: the sum / 9.
+
+    Columns without a gain (NaN) count as 0, and the divisor stays the number of
+    columns.
+    """
+    return float(np.nansum(gains.to_numpy(float))) / len(DEVICES)
+
+
+def reach_of(results: Results) -> str:
+    """Returns the rule by which all runs reach a target; `at_least` if none has one."""
+    return str(results.setting("reach", "at_least"))
+
+
+def reach_rule(reach: str) -> str:
+    """Returns a rule by which a target is reached, as a sentence for a reader."""
+    return f"A target is reached by an accuracy {RULES[reach]} (--reach={reach})."
+
+
+def early_ends(results: Results) -> list[str]:
+    """Returns which runs a callback ended, after which rounds, a line for each reason.
+
+    For example "DS, MD: ended after 146 to 158 rounds: all targets are reached".
+    """
+    ended: dict[str, list[tuple[str, int]]] = {}
+    for run in results.runs.to_dict("records"):
+        words = run.get("ended_early")
+        if isinstance(words, str) and words:
+            length = int(results.length[run["seed"], run["label"]])
+            reason = words.partition(": ")[2]
+            ended.setdefault(reason, []).append((run["label"], length))
+    notes = []
+    for reason, runs in ended.items():
+        labels = ", ".join(dict.fromkeys(label for label, _ in runs))
+        lengths = sorted({length for _, length in runs})
+        span = " to ".join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))
+        notes.append(f"{labels}: ended after {span} rounds{reason and f': {reason}'}.")
+    return notes
+
+
+def caveats(results: Results) -> list[str]:
+    """Returns, in words, which runs ended early, and how many devices have no tests.
+
+    Where a run recorded no clients, it is said what is missing by that.
+    """
+    notes = early_ends(results)
+    if not results.has_clients:
+        return [*notes, f"There are no rounds to target: {ClientsLeftOutError()}."]
+    sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
+    counts = sizes.eq(0).groupby(level=KEY, sort=False).sum()
+    if not counts.any():
+        return notes
+    return [
+        *notes,
+        f"Clients without test examples: {' or '.join(map(str, counts.unique()))}. "
+        "They count among the devices and never reach a target.",
+    ]
+
+
+def targets_of(results: Results) -> tuple[int, ...]:
+    """Returns the target accuracies of all runs, percent; none of losses."""
+    if ACCURACY.mean not in results.rounds:
+        return ()
+    return tuple(results.setting("targets", ()))
+
+
+def recorded_targets(results: Results) -> tuple[int, ...]:
+    """Returns the targets for which the record has rounds; none without clients."""
+    return targets_of(results) if results.has_clients else ()

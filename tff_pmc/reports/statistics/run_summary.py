@@ -1,0 +1,272 @@
+"""The last and the best round of runs, and how accuracy is spread over the clients.
+
+They are the accuracy over all clients' test examples (PMC eq. 10), and `SPREAD`, how it
+is spread over the clients. The best round is the first with the highest accuracy: it is
+chosen on the test examples that it is reported on. A regression has the test loss in
+the place of accuracy, and the lowest is the best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc.record.metrics import (
+    ACCURACY,
+    LOSS,
+    Floats,
+    Metric,
+    client_means,
+    jain_index,
+    percentile,
+    worst_tenth,
+)
+from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
+from tff_pmc.record.results import KEY, Results
+from tff_pmc.reports.statistics import measures, paired
+from tff_pmc.reports.statistics.rounds_to_target import (
+    HALF,
+    recorded_targets,
+    rounds_to_target,
+)
+
+
+class Spread(NamedTuple):
+    """A figure of how accuracy is spread over clients, and its name for a reader.
+
+    `of` takes the means of clients, [..., clients], and returns [...].
+    """
+
+    title: str
+    of: Callable[[Floats], Floats]
+
+
+_DEVIATION = Spread("standard deviation", lambda found: found.std(axis=-1))
+
+SPREAD: Mapping[str, Spread] = {
+    "p10": Spread("10th percentile", lambda found: percentile(found, 10)),
+    "worst_tenth": Spread("mean of worst tenth", worst_tenth),
+    # The clients are all, and no sample.
+    "standard_deviation": _DEVIATION,
+    "jain_index": Spread("Jain's index", jain_index),
+}
+"""The figures by their names in files, of the clients that have test examples.
+
+Each client counts alike, however many it has. Li, Sanjabi, Beirami and Smith, "Fair
+Resource Allocation in Federated Learning" (ICLR 2020), compare the worst tenth of the
+devices and the variance; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 1984).
+"""
+
+LOSS_SPREAD: Mapping[str, Spread] = {
+    "p90": Spread("90th percentile", lambda found: percentile(found, 90)),
+    "worst_tenth": Spread("mean of worst tenth", lambda found: -worst_tenth(-found)),
+    "standard_deviation": _DEVIATION,
+}
+"""The same of losses, of which the highest are the worst."""
+
+COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
+"""The columns of `results.csv`."""
+
+_WORDS = {ACCURACY.mean: "accuracy", LOSS.mean: "loss"}
+
+
+def measure_of(results: Results) -> Metric:
+    """Returns what the models of runs are measured by: accuracy, or the loss.
+
+    Raises:
+        RecordError: it is the one of some runs, and the other of others.
+    """
+    found = [one for one in (ACCURACY, LOSS) if one.mean in results.rounds]
+    if len(found) != 1:
+        raise RecordError(
+            "some runs have accuracies and others losses"
+            if found
+            else "the runs have neither accuracies nor losses"
+        )
+    return found[0]
+
+
+def word_of(results: Results) -> str:
+    """Returns the word for what the models are measured by: accuracy, or loss."""
+    return _WORDS[measure_of(results).mean]
+
+
+def spread_of(measure: Metric) -> Mapping[str, Spread]:
+    """Returns `SPREAD`, or that of losses."""
+    return SPREAD if measure is ACCURACY else LOSS_SPREAD
+
+
+def with_rounds(results: Results, rounds: pd.DataFrame) -> Results:
+    """Returns the same runs with another table of rounds."""
+
+    def read(name: str) -> pd.DataFrame:
+        table: pd.DataFrame = rounds if name == "rounds" else getattr(results, name)
+        return table
+
+    return Results(results.runs, read, path=results.path, about=results.about)
+
+
+def unrounded(results: Results) -> Results:
+    """Returns runs whose means over all test examples are not rounded.
+
+    They are the sums over the examples; a record has six decimals of the means.
+    """
+    measure = measure_of(results)
+    mean = results.rounds[measure.total] / results.rounds["examples"]
+    return with_rounds(results, results.rounds.assign(**{measure.mean: mean}))
+
+
+def measured(
+    sums: npt.NDArray[Any],
+    examples: npt.NDArray[np.int64],
+    spread: Mapping[str, Spread] = SPREAD,
+) -> dict[str, Floats]:
+    """Returns the figures of `SPREAD`, [...], of correct examples, int [..., K]."""
+    found = client_means(sums, examples)
+    return {name: one.of(found) for name, one in spread.items()}
+
+
+def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
+    """Returns the figures of `SPREAD` by seed, label and round.
+
+    Rounds without a test have the values of the last one that was tested.
+
+    Args:
+        results: the runs.
+        rounds: an index of the seeds, labels and tested rounds that are wanted; by
+            default all rounds.
+
+    Raises:
+        ClientsLeftOutError: a run recorded no clients.
+    """
+    measure, clients = measure_of(results), results.clients
+    if not results.has_clients:
+        raise ClientsLeftOutError
+    if rounds is not None:
+        clients = clients[
+            pd.MultiIndex.from_frame(clients[[*KEY, "round"]]).isin(rounds)
+        ]
+    found = {}
+    for key, part in clients.groupby(KEY, sort=False):
+        wide = part.pivot(index="round", columns="client")
+        sums, examples = wide[measure.total].to_numpy(), wide["examples"].to_numpy()
+        figures = measured(sums, examples[0], spread_of(measure))
+        found[key] = pd.DataFrame(figures, index=wide.index)
+    table = pd.concat(found, names=KEY)
+    if rounds is not None:
+        return table.reindex(rounds)
+    every = pd.MultiIndex.from_frame(results.rounds[[*KEY, "round"]])
+    filled: pd.DataFrame = table.reindex(every).groupby(level=KEY, sort=False).ffill()
+    return filled
+
+
+def spread_measures(results: Results, column: str) -> dict[str, pd.Series[float]]:
+    """Returns measures of how accuracy is spread, by name, each by seed and label.
+
+    They are means over the second half of the rounds: of a `column` of `rounds`, of the
+    worst tenth of the clients, and of Jain's index; and the rounds to the first target.
+    Of runs without clients there is the first alone.
+    """
+    if not results.has_clients:
+        return {column: measures.second_half(results, column)}
+    shown = {"worst_tenth": "worst tenth", "jain_index": "Jain's index"}
+    spread = spread_by_round(results).rename(columns=shown)
+    names = [name for name in shown.values() if name in spread]
+    rounds = results.rounds.join(spread[names], on=[*KEY, "round"])
+    with_spread = with_rounds(results, rounds)
+    return {
+        name: measures.second_half(with_spread, name) for name in (column, *names)
+    } | measures.rounds_of_half(results, recorded_targets(results)[:1])
+
+
+def last_and_best(results: Results) -> pd.DataFrame:
+    """Returns the figures of the `last` and the `best` round of each run.
+
+    The index is the seed, the label, and which of the two it is. The columns are the
+    `round`, from 1, its `accuracy` (or `test_loss`), and those of `SPREAD`, if all runs
+    recorded their clients. The last round is the last that was tested.
+    """
+    measure, places = measure_of(results), {}
+    groups = dict(list(unrounded(results).rounds.groupby(KEY, sort=False)))
+    for _, run in results.runs.iterrows():
+        means = groups[run["seed"], run["label"]].set_index("round")[measure.mean]
+        every = run.get("evaluate_every", 1)
+        every = 1 if every != every else int(every)
+        last = max(len(means) // every * every, 1)
+        # Losses that are not finite are no best ones.
+        best = means.idxmax() if measure is ACCURACY else _lowest(means)
+        for which, number_of_round in (("last", last), ("best", int(best))):
+            key = (run["seed"], run["label"], which)
+            places[key] = number_of_round, means[number_of_round]
+    table = pd.DataFrame.from_dict(
+        places, orient="index", columns=["round", measure.mean]
+    )
+    table.index = pd.MultiIndex.from_tuples(table.index, names=[*KEY, "which"])
+    if not results.has_clients:
+        return table
+    rounds = pd.MultiIndex.from_arrays(
+        [table.index.get_level_values(name) for name in KEY] + [table["round"]]
+    )
+    spread = spread_by_round(results, rounds)
+    return pd.concat([table, spread.set_index(table.index)], axis=1)
+
+
+def _lowest(means: pd.Series[float]) -> int:
+    finite = means.where(np.isfinite(means), math.inf).to_numpy()
+    return int(means.index[finite.argmin()])
+
+
+def tidy_rows(results: Results) -> pd.DataFrame:
+    """Returns the figures of `last_and_best` in the form of `results.csv`.
+
+    The quantities are `last_round`, `last_accuracy`, `last_p10`, `last_worst_tenth`,
+    `last_standard_deviation` and `last_jain_index`, and the same of the `best`; they
+    have no target, and `all` as their devices. Values have six decimals.
+    """
+    return table_of(
+        [
+            (label, f"{which}_{name}", None, "all", round(float(value), 6))
+            for (_, label, which), figures in last_and_best(results).iterrows()
+            for name, value in figures.items()
+        ]
+    )
+
+
+def table_of(rows: Sequence[Any]) -> pd.DataFrame:
+    """Returns rows of `results.csv` as a table with its types, also without rows."""
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    # Nullable integers: a summary has no target.
+    return table.astype({"target_accuracy_pct": "Int64", "value": float})
+
+
+def over_seeds(results: Results) -> pd.DataFrame:
+    """Returns the figures of runs over the seeds, as `seeds.csv` has them.
+
+    They are those of `tidy_rows`, and the rounds until half of the devices reach each
+    target. The index is the `experiment` and the `quantity`. The columns are `seeds`
+    (of those that have the figure), `mean`, `standard_deviation` (of a sample: divided
+    by the number of seeds less one; empty for one seed), `interval` (half the 95 % one
+    of the mean, by Student's t; empty below `paired.MIN_SEEDS`), `lowest` and
+    `highest`. Where some seeds do not have a figure, as a target that they do not
+    reach, there is no mean.
+    """
+    count, targets = len(results.seeds), recorded_targets(results)
+    figures = tidy_rows(results)
+    if targets:
+        rounds = [
+            (row.label, f"rounds_to_{row.target}", row.target, f"{HALF}%", row.rounds)
+            for row in rounds_to_target(results, targets, [HALF]).itertuples()
+        ]
+        figures = pd.concat([figures, table_of(rounds)])
+    values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
+    spread = {"standard_deviation": "std", "lowest": "min", "highest": "max"}
+    table = values.agg(seeds="count", mean="mean", **spread)
+    table.loc[table["seeds"] < count, ["mean", "standard_deviation"]] = math.nan
+    interval = paired.half_interval(table["standard_deviation"], count)
+    table.insert(3, "interval", interval)
+    return table

@@ -1,0 +1,1 @@
+"""Tables and pages of runs: each module registers its report."""

@@ -1,0 +1,133 @@
+"""Confusion matrices, recall and F1 of each class, by scikit-learn's conventions.
+
+They follow from the recorded predictions (`--predictions`), for the last and the best
+round, on the examples of all clients and of the tenth of the clients with the lowest
+accuracy in that round.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc.record.metrics import ACCURACY, client_means
+from tff_pmc.record.predictions import NO_CLASS, Predictions
+from tff_pmc.record.record_error import RecordMissingError
+from tff_pmc.record.results import Results
+from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports.figures import plots
+from tff_pmc.reports.figures.confusion_plot import ConfusionPart, confusion_plot
+from tff_pmc.reports.statistics.confusion import class_metrics, confusion_matrix
+from tff_pmc.reports.statistics.run_summary import measure_of
+
+ALL, WORST = "all clients", "worst tenth"
+
+
+@of_one_seed
+def report(results: Results) -> Report:
+    """Returns `classes.csv`, `classes.md` and `confusion.png` of one seed's runs.
+
+    It is empty for several seeds, and where no run has recorded its predictions.
+    """
+    if measure_of(results) is not ACCURACY:
+        return Report()
+    tables, grid = [], [["run", "clients", "round", "class", *_HEAD]]
+    parts = [part for label in results.labels for part in _parts(results, label)]
+    for part in parts:
+        table = class_metrics(part.counts)
+        place = {"label": part.label, "round": part.rounds, "clients": part.clients}
+        tables.append(table.assign(**place))
+        worst = table[table["examples"] > 0].nsmallest(5, "f1")
+        grid += [
+            [part.label, part.clients, part.rounds, str(number), *_cells(row)]
+            for number, row in worst.iterrows()
+        ]
+    if not tables:
+        return Report()
+    every = pd.concat(tables).rename_axis("class").reset_index()
+    first = ["label", "round", "clients", "class"]
+    page = pages.Page(
+        "Classes",
+        [
+            pages.Items(
+                [
+                    "Recall: the share of a class's examples that are recognized. "
+                    "Precision: the share of right ones among the predictions of a "
+                    "class. F1: their harmonic mean.",
+                    "Best round: that of the highest accuracy on these examples, so "
+                    "its numbers are optimistic. Worst tenth: the tenth of the "
+                    "clients with the lowest accuracy in the round.",
+                    "All classes are in classes.csv; below are the five with the "
+                    "lowest F1.",
+                ]
+            ),
+            pages.Table(grid, left=4),
+        ],
+    )
+    return Report(
+        tables={"classes": every[[*first, *_COLUMNS]]},
+        pages={"classes": page},
+        figures={"confusion": confusion_plot(parts, plots.title_of(results))},
+        digits=6,
+    )
+
+
+_COLUMNS = ("examples", "recall", "precision", "f1")
+_HEAD = ("examples", "recall", "precision", "F1")
+
+
+def _parts(results: Results, label: str) -> Iterator[ConfusionPart]:
+    """Returns the matrices of a run; none where it has recorded no predictions."""
+    (seed,) = results.seeds
+    own = results.rounds[results.rounds["label"] == label].set_index("round")
+    last, best = int(own.index[-1]), int(own["accuracy"].idxmax())
+    if not (tested := _last_predicted(results, seed, label)):
+        return
+    # The last round is without a test where --evaluate_every does not divide it.
+    which, of = ("last", "") if tested == last else ("last tested", f" of {last}")
+    both = " and best" if tested == best else ""
+    rounds = {tested: f"{which}{both} round, {tested}{of}"}
+    rounds.setdefault(best, f"best round, {best}")
+    for round_num, words in rounds.items():
+        try:
+            found = results.predictions(seed, label, round_num)
+        except RecordMissingError:
+            continue
+        recognized = found.predicted[found.predicted < NO_CLASS]
+        num_classes = int(max(found.y.max(), recognized.max(initial=0))) + 1
+        everyone = np.ones(len(found.y), bool)
+        for clients, chosen in ((ALL, everyone), (WORST, _of_worst(found))):
+            answers = found.y[chosen], found.predicted[chosen]
+            counts = confusion_matrix(*answers, num_classes)
+            yield ConfusionPart(label, words, clients, counts)
+
+
+def _last_predicted(results: Results, seed: int, label: str) -> int:
+    """Returns the last round whose predictions a run has recorded; 0 if none."""
+    rounds = results.rounds
+    for round_num in reversed(rounds.loc[rounds["label"] == label, "round"].tolist()):
+        with contextlib.suppress(RecordMissingError):
+            results.predictions(seed, label, int(round_num))
+            return int(round_num)
+    return 0
+
+
+def _of_worst(found: Predictions) -> npt.NDArray[np.bool_]:
+    """Returns whether each example is of a client of the worst tenth, [N]."""
+    sizes = np.diff(found.row_splits)
+    tested = np.flatnonzero(sizes)
+    shares = client_means(found.correct, sizes)
+    worst = tested[np.argsort(shares, kind="stable")[: -(-len(tested) // 10)]]
+    return np.isin(np.repeat(np.arange(len(sizes)), sizes), worst)
+
+
+def _cells(row: pd.Series[float]) -> list[str]:
+    shares = [pages.number(row[name], ".3f") for name in _COLUMNS[1:]]
+    return [f"{row['examples']:.0f}", *shares]
+
+
+REPORTS.register("classes", report)

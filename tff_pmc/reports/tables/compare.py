@@ -1,0 +1,174 @@
+"""Two runs, or two folders of runs, compared row by row.
+
+Each side is ours or the authors' published code's; the folder shows which.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+import pandas as pd
+
+from tff_pmc.record import reference_code
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.results import Results, read_results
+from tff_pmc.reports import Report
+from tff_pmc.reports.figures.comparison_plot import comparison_plot
+from tff_pmc.reports.pages import MISSING, grid_text, number
+from tff_pmc.reports.statistics.rounds_to_target import (
+    DEVICES,
+    caveats,
+    reach_rule,
+    rounds_to_target,
+)
+
+_KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
+_NAMES = {"a": "A", "b": "B", "difference": "B-A"}
+Pair = tuple[Optional[Results], Optional[Results]]
+"""The runs of one label on both sides, of each one or none."""
+
+
+def compare(
+    path_a: str,
+    path_b: str,
+    targets: Optional[Sequence[int]] = None,
+    *,
+    reach: str = "",
+) -> pd.DataFrame:
+    """Compares the runs of two folders, ordering by ordering.
+
+    Two single runs are compared whatever their orderings are, as `DS / LD`. A folder
+    without runs, or with two of one ordering, is a `RecordError`.
+
+    The `targets`, percent, and the rule to `reach` one on both sides (`above`, as the
+    published evaluation script has it, or `at_least`) are by default the runs', and
+    where none has targets, those of the published tables on their data set.
+
+    The columns are experiment, quantity, target_accuracy_pct, devices, round, a, b,
+    difference (b minus a) and reach (of rounds). The quantity is `rounds` (until the
+    share `devices` reached the target; empty: not reached) or `accuracy` (of each
+    round, on all clients' test examples). A row is there if either side has it.
+    """
+    sides = [read_results(path) for path in (path_a, path_b)]
+    rule = reach or _common(sides, "reach", "at_least")
+    if targets is None:
+        targets = _common(sides, "targets", ()) or _published_targets(sides)
+    published = any(map(_is_published, sides))
+    a, b = (_by_label(side, published) for side in sides)
+    if len(a) == len(b) == 1 and a.keys() != b.keys():
+        label = " / ".join([*a, *b])
+        a, b = ({label: run} for side in (a, b) for run in side.values())
+    rows = [
+        row
+        for label in dict.fromkeys([*a, *b])
+        for row in _rows(label, (a.get(label), b.get(label)), targets, rule)
+    ]
+    types = {"a": float, "b": float, "target_accuracy_pct": "Int64", "round": "Int64"}
+    table: pd.DataFrame = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(types)
+    table["difference"] = table["b"] - table["a"]
+    table["reach"] = table["quantity"].map({"rounds": rule}).fillna("")
+    notes = dict.fromkeys(note for side in sides for note in caveats(side))
+    table.attrs["untested"] = list(notes)
+    return table
+
+
+def report(table: pd.DataFrame, a: str, b: str) -> Report:
+    """Returns `comparison.csv` and `.png` of what `compare` returned of a and b."""
+    figure = comparison_plot(table, a, b)
+    drawn = {"comparison": figure} if figure else {}
+    return Report(comparison_text(table), {"comparison": table}, figures=drawn)
+
+
+def comparison_text(table: pd.DataFrame) -> str:
+    """Returns the rows of `compare` as text; `+` is later, or more accurate."""
+    rounds = table.query("quantity == 'rounds'")
+    accuracy = table.query("quantity == 'accuracy'")
+    rule = reach_rule(next(iter(rounds["reach"]), "at_least"))
+    notes = "\n".join([rule, *table.attrs.get("untested", ())])
+    return f"{_rounds_text(rounds)}\n{notes}\n\n{_accuracy_text(accuracy)}"
+
+
+def _is_published(results: Results) -> bool:
+    """Returns whether the runs are the published code's, which has no settings."""
+    return "experiment" not in results.runs
+
+
+def _common(sides: Sequence[Results], name: str, default: Any) -> Any:
+    """Returns a setting of all runs of both sides; two values are a `RecordError`."""
+    found = {side.path: side.setting(name) for side in sides}
+    known = {path: value for path, value in found.items() if value is not None}
+    if len(set(known.values())) > 1:
+        words = " and ".join(f"{path} has {name} {v}" for path, v in known.items())
+        flag = "--reach" if name == "reach" else "--experiment"
+        raise RecordError(f"{words}: choose by {flag}")
+    return next(iter(known.values()), default)
+
+
+def _published_targets(sides: Sequence[Results]) -> Sequence[int]:
+    """Returns the published tables' targets: MNIST's unless all runs are of CelebA."""
+    names = {name for side in sides for name in side.runs["data_name"]}
+    return reference_code.TARGETS["celeba" if names == {"celeba"} else "mnist"]
+
+
+def _by_label(results: Results, published: bool) -> dict[str, Results]:
+    """Returns the runs by their labels, or by the labels of the published code."""
+    found: dict[str, Results] = {}
+    for seed, label in results.runs[["seed", "label"]].itertuples(index=False):
+        name = reference_code.by_meaning(label) if published else label
+        if name in found:
+            raise RecordError(
+                f"{results.path} has two runs of {name}: name the folder of one seed"
+            )
+        found[name] = results.only(seed=seed, label=label)
+    return found
+
+
+def _rows(
+    label: str, pair: Pair, targets: Sequence[int], reach: str
+) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows of a label, without the difference."""
+    cells = [(target, share) for target in targets for share in DEVICES]
+    rounds = [
+        [None] * len(cells)
+        if one is None
+        else rounds_to_target(one, targets, reach=reach)["rounds"]
+        for one in pair
+    ]
+    for (target, share), *both in zip(cells, *rounds):
+        yield (label, "rounds", target, f"{share}%", None, *both)
+    lines = [[] if one is None else one.rounds["accuracy"].tolist() for one in pair]
+    for place, values in enumerate(itertools.zip_longest(*lines), start=1):
+        yield (label, "accuracy", None, None, place, *values)
+
+
+def _rounds_text(rows: pd.DataFrame) -> str:
+    grid = [["target", "", "", *dict.fromkeys(rows["devices"])]]
+    keys = ["experiment", "target_accuracy_pct"]
+    for (label, target), part in rows.groupby(keys, sort=False):
+        for place, (name, words) in enumerate(_NAMES.items()):
+            form = "+.0f" if name == "difference" else ".0f"
+            start = ["", ""] if place else [f"{target} %", str(label)]
+            cells = [number(one, form, MISSING) for one in part[name]]
+            grid.append([*start, words, *cells])
+    title = "Rounds until a share of the devices reaches the target accuracy"
+    return f"{title}\n{grid_text(grid, 3)}"
+
+
+def _accuracy_text(rows: pd.DataFrame) -> str:
+    grid = [["", "round", "A", "B", "B-A", "mean B-A", "largest |B-A|"]]
+    for label, part in rows.groupby("experiment", sort=False):
+        common = part.dropna(subset=["difference"])
+        if common.empty:
+            side = "A" if part["b"].isna().all() else "B"
+            grid.append([str(label), *5 * [""], f"only in {side}"])
+            continue
+        last, differences = common.iloc[-1], common["difference"]
+        largest = common.loc[differences.abs().idxmax()]
+        cells = [f"{last['round']}", f"{last['a']:.3f}", f"{last['b']:.3f}"]
+        cells += [f"{last['difference']:+.3f}", f"{differences.mean():+.3f}"]
+        cells += [f"{abs(largest['difference']):.3f} in round {largest['round']}"]
+        grid.append([str(label), *cells])
+    title = "Accuracy on all clients' test examples, at the last round of both"
+    return f"{title}\n{grid_text(grid)}"

@@ -1,0 +1,144 @@
+"""The report on single steps with other weightings (`--counterfactuals`)."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tff_pmc.record.results import Results
+from tff_pmc.reports import REPORTS, Report, of_one_seed
+from tff_pmc.reports.figures import plots, styles
+from tff_pmc.reports.figures.effects_plot import effects_plot
+from tff_pmc.reports.pages import (
+    MISSING,
+    Block,
+    Heading,
+    Items,
+    Page,
+    Table,
+    grid_text,
+    number,
+)
+from tff_pmc.reports.statistics.conditions import conditions
+from tff_pmc.reports.statistics.one_step_effects import (
+    ALPHA,
+    FEWEST,
+    JUDGED,
+    MEASURES,
+    effects,
+)
+from tff_pmc.reports.statistics.rounds_to_target import early_ends
+
+_MOST_SHOWN = 12  # Weightings in a terminal.
+_LIMITS = (
+    "Each row is one step: the model that a round's sums give with this weighting, "
+    "minus that of the baseline, in points; then the run went on with its own. The "
+    "weight moved is counted from the run's own weighting. A step is no trajectory: "
+    "what a weighting would do over many rounds, a run with it shows (`--seeds`, "
+    "`effect.md`).",
+    "± is half of the 95 % interval of the mean over the judged rounds, by moving "
+    "blocks; of few rounds that follow closely on one another it covers somewhat less. "
+    "It is of this run's rounds and not of other seeds. A weighting differs where p, "
+    "corrected for the number of weightings (Holm), is below .05. The means of the "
+    "early and the late rounds have no interval.",
+)
+
+
+@of_one_seed
+def report(results: Results) -> Report:
+    """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any.
+
+    Nothing of several seeds.
+    """
+    candidates = results.candidates
+    labels = dict.fromkeys(candidates[candidates["kind"] == JUDGED]["label"])
+    if not labels:
+        return Report()
+    judged = results.only(label=[*labels])
+    blocks: list[Block] = [
+        Items([*_LIMITS, _judges(judged), *conditions(judged), *early_ends(judged)])
+    ]
+    texts, tables = [], []
+    drawn: dict[str, Figure] = {}
+    for label in labels:
+        run = judged.only(label=label)
+        table = effects(run)
+        tables.append(table.assign(run=label))
+        sentence, grid = headline(table), _grid(table)
+        blocks += [Heading(f"The run {label}"), sentence, Table(grid)]
+        short = len(grid) <= _MOST_SHOWN  # For a terminal.
+        more = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
+        texts.append(f"{label}: {sentence}{more}")
+        name = styles.label_of(run.runs.iloc[0])
+        title = f"One step with another weighting, in the run {name}"
+        drawn[f"counterfactuals{f'_{len(drawn) + 1}' if drawn else ''}"] = effects_plot(
+            table, title=f"{title}\n{plots.title_of(run)}"
+        )
+    page = Page("Would another weighting have helped, for one step?", blocks)
+    return Report(
+        "\n\n".join(texts),
+        {"counterfactuals": pd.concat(tables)},
+        {"counterfactuals": page},
+        drawn,
+        digits=6,
+    )
+
+
+def _judges(results: Results) -> str:
+    """Returns the sentence on the judges, their examples and rounds."""
+    count = results.setting("counterfactual_clients", 0)
+    every = results.setting("counterfactual_every", 1)
+    who = f"{count:.0f} clients" if count else "all clients"
+    examples = {"test": "their test examples", "server": "the server's examples"}
+    on = results.setting("judge_on", "test")
+    what = examples.get(on, "training examples that were held out")
+    when = f"every {every:.0f} rounds" if every > 1 else "every round"
+    return f"Judged by {who} on {what}, after {when}."
+
+
+def headline(table: pd.DataFrame) -> str:
+    """Returns the sentence of what differs from the baseline in accuracy, if any."""
+    if table.empty:
+        return "Only one weighting was judged: there is nothing to compare."
+    baseline, rounds = table["baseline"].iloc[0], table["rounds"].iloc[0]
+    if table["accuracy_interval"].isna().any():
+        return f"{rounds} judged rounds are too few for an interval: {FEWEST} or more."
+    differs = table[table["accuracy_p"] < ALPHA]
+    if differs.empty:
+        reach = table["accuracy_mean"].abs() + table["accuracy_interval"]
+        return (
+            f"Nothing here differs from {baseline} by more than {reach.max():.2f} "
+            "points of accuracy a step."
+        )
+    order = differs["accuracy_mean"].abs().sort_values(ascending=False).index
+    words = [
+        f"{row.weighting} ({row.accuracy_mean:+.2f} ± {row.accuracy_interval:.2f})"
+        for row in differs.loc[order[:5]].itertuples()
+    ]
+    more = f" and {len(differs) - 5} more" if len(differs) > 5 else ""
+    return (
+        f"{len(differs)} of {len(table)} differ from {baseline}, in points of accuracy "
+        f"a step: {', '.join(words)}{more}."
+    )
+
+
+def _grid(table: pd.DataFrame) -> list[list[str]]:
+    head = ["weighting", "weight moved"]
+    for words in MEASURES.values():
+        head += [f"{words}, points", "p", "early", "late"]
+    lines = [head]
+    for row in table.to_dict("records"):
+        cells = [str(row["weighting"]), f"{row['total_variation']:.4f}"]
+        for measure in MEASURES:
+            half = number(row[f"{measure}_interval"], ".2f")
+            forms = {"mean": "+.2f", "p": ".3f", "early": "+.2f", "late": "+.2f"}
+            mean, *others = (
+                number(row[f"{measure}_{part}"], form, MISSING)
+                for part, form in forms.items()
+            )
+            cells += [f"{mean} ± {half}" if half else mean, *others]
+        lines.append(cells)
+    return lines
+
+
+REPORTS.register("counterfactuals", report)

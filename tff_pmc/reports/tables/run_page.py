@@ -1,0 +1,203 @@
+"""The page of a run: `report.html`, one file that opens in any browser.
+
+It has the same tables and figures as the folder, from the same `Report`s: pictures are
+inside the file, and it needs neither a network nor JavaScript.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jinja2
+
+from tff_pmc.record.results import Results
+from tff_pmc.reports import Report, pages
+from tff_pmc.reports.escape import printable
+from tff_pmc.reports.figures import figure_layout
+
+FILE = "report.html"
+"""The name of the page in a run's folder."""
+
+_SETTINGS = {
+    "Experiment": "experiment",
+    "Model": "model",
+    "Rounds": "rounds",
+    "Clients in a round (below 1: a share; 0: all)": "clients_per_round",
+    "Local epochs": "local_epochs",
+    "Batch size (0: all examples)": "batch_size",
+    "Client optimizer": "client_optimizer",
+    "Client learning rate": "learning_rate",
+    "Server learning rate": "server_learning_rate",
+    "Criteria": "criteria",
+    "Normalization": "normalization",
+}
+"""The rows of "What was run": words -> the name of the flag."""
+
+# "12 (9)" and "≤3 (-1.5)": ours, and the published number in parentheses.
+_OURS_AND_PUBLISHED = re.compile(r"[≤≥]?([-+]?[\d.]+) %? ?\(([-+]?[\d.]+)\)")
+
+
+def html(
+    results: Results, reports: Mapping[str, Report], title: str, command: str = ""
+) -> str:
+    """Returns the page of runs of one experiment, as HTML.
+
+    Args:
+        results: the runs.
+        reports: the reports on them, in the order in which the page shows them. Their
+            figures stand above their tables.
+        title: the title, such as the experiment's name and data.
+        command: the command that makes the runs again; empty if it is not known.
+    """
+    sections = []
+    for name, report in reports.items():
+        found = list(report.pages.values())
+        if found or report.figures:
+            sections.append(
+                {
+                    "id": name,
+                    "title": found[0].title
+                    if found
+                    else _words(next(iter(report.figures))),
+                    "pictures": {
+                        _words(stem): _data_uri(figure)
+                        for stem, figure in report.figures.items()
+                    },
+                    "pages": [(page.title, _blocks(page)) for page in found],
+                }
+            )
+    return _template().render(
+        title=printable(title),
+        facts=_facts(results),
+        runs=_table(pages.Table(_runs(results), left=1)),
+        sections=sections,
+        command=printable(command),
+    )
+
+
+def _facts(results: Results) -> dict[str, str]:
+    """Returns what all the runs share, in words."""
+    first = results.runs.iloc[0]
+    facts = {
+        "Data": f"{first['data_name']}, {first['data_clients']} clients",
+        "Source": str(first["data_source"]),
+        "Seeds": ", ".join(map(str, results.seeds)),
+    }
+    for words, name in _SETTINGS.items():
+        values = results.runs[name].dropna() if name in results.runs else ()
+        facts[words] = " or ".join(dict.fromkeys(map(_text, values)))
+    if isinstance(first.get("versions"), Mapping):
+        facts["Versions"] = ", ".join(f"{k} {v}" for k, v in first["versions"].items())
+    return {words: printable(text) for words, text in facts.items() if text}
+
+
+def _runs(results: Results) -> pages.Grid:
+    """Returns a line a run: its label, seed, rounds, how it ended, its last value."""
+    value = "accuracy" if "accuracy" in results.rounds else "test_loss"
+    head = ["run", "seed", "rounds", "status", value.replace("_", " ")]
+    grid = [head]
+    last = results.rounds.groupby(["seed", "label"], sort=False).last()
+    for run in results.runs.to_dict("records"):
+        row = last.loc[(run["seed"], run["label"])]
+        early = run.get("ended_early")
+        status = early if isinstance(early, str) and early else run.get("status") or ""
+        grid.append(
+            [
+                str(run["label"]),
+                str(run["seed"]),
+                str(int(row["round"])),
+                str(status),
+                f"{row[value]:.4f}",
+            ]
+        )
+    return grid
+
+
+def _blocks(page: pages.Page) -> list[dict[str, Any]]:
+    """Returns the parts of a page as the template takes them."""
+    found: list[dict[str, Any]] = []
+    for block in page.blocks:
+        if isinstance(block, pages.Heading):
+            found.append({"kind": "heading", "text": printable(block.text)})
+        elif isinstance(block, pages.Items):
+            found.append({"kind": "items", "texts": [*map(printable, block.texts)]})
+        elif isinstance(block, pages.Table):
+            found.append({"kind": "table", **_table(block)})
+        else:
+            found.append({"kind": "paragraph", "text": printable(block)})
+    return found
+
+
+def _table(table: pages.Table) -> dict[str, Any]:
+    head, *lines = table.grid
+    rows = []
+    for line in lines:
+        is_difference = "difference" in line[: table.left]
+        rows.append(
+            [
+                {
+                    "text": printable(cell),
+                    "left": place < table.left,
+                    "color": _color(cell, is_difference),
+                }
+                for place, cell in enumerate(line)
+            ]
+        )
+    cells = [
+        {"text": printable(cell), "left": place < table.left}
+        for place, cell in enumerate(head)
+    ]
+    colored = any(cell["color"] for row in rows for cell in row)
+    return {"head": cells, "rows": rows, "colored": colored}
+
+
+def _color(cell: str, is_difference: bool) -> str:
+    """Returns the CSS class of a cell: by how far ours is from the published number.
+
+    A cell has a difference if its line is one of differences, or if the published
+    number follows ours in parentheses. `near` is within a tenth of the published
+    number, or within 1 of it, as rounds and points are; else `above` or `below`.
+    """
+    match = _OURS_AND_PUBLISHED.fullmatch(cell)
+    if match:
+        ours, published = map(float, match.groups())
+        difference, near = ours - published, max(1.0, abs(published) / 10)
+    elif is_difference:
+        try:
+            difference, near = float(cell), 1.0
+        except ValueError:
+            return ""
+    else:
+        return ""
+    if abs(difference) <= near:
+        return "near"
+    return "above" if difference > 0 else "below"
+
+
+def _data_uri(figure: Any) -> str:
+    encoded = base64.b64encode(figure_layout.png(figure)).decode()
+    return f"data:image/png;base64,{encoded}"
+
+
+def _words(name: str) -> str:
+    words = re.sub(r"(?<=[a-z])(?=\d)", " ", name.replace("_", " "))
+    return words[:1].upper() + words[1:]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@functools.lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    loader = jinja2.PackageLoader("tff_pmc.reports.tables", ".")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("run_page.html.jinja")
