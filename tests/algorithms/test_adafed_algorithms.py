@@ -67,7 +67,7 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
     monkeypatch.setattr(processes, "build_adafed", build)
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
     for module in (adafed, prioritized):
-        monkeypatch.setattr(module, "Trainer", lambda *a: None, raising=False)
+        monkeypatch.setattr(module, "FixedTrainer", lambda *a: None, raising=False)
     (fedavg,) = runs_of("adafed_3", "fedavg")
     own = {"adafed_accuracy_power": 2.5, "adafed_epsilon": 0.3}
     (ours,) = runs_of("adafed_3", "adafed", **own)

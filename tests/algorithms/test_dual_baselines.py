@@ -52,7 +52,7 @@ def test_the_client_step_of_a_algorithm_reaches_its_process(federation, monkeypa
         given.update(options)
 
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
-    monkeypatch.setattr(baseline_algorithms, "Trainer", lambda *a: None)
+    monkeypatch.setattr(baseline_algorithms, "FixedTrainer", lambda *a: None)
     small = {"model": "keras_mnist_cnn", "num_clients": 4}
     for name, steps in (("quantized", True), ("simple_average", False)):
         one, _ = runs_of("dual_criterion", name, **small)

@@ -2,13 +2,13 @@
 
 import copy
 import dataclasses
-import types
 
 import numpy as np
 import pytest
 
 import tff_pmc
 from tff_pmc._lazy import tf, tff
+from tff_pmc.selections import SELECTIONS, CohortSampler
 
 
 @pytest.fixture
@@ -29,26 +29,20 @@ def sizes_of(datasets):
 
 def test_the_cohorts_are_those_of_the_command(toy_examples):
     """Of clients that have examples; with as many in a pack as is asked."""
-    from tff_pmc.algorithms.cohorts import CohortSampler
-    from tff_pmc.selections.random_draws import Uniform
-
     nobody = np.insert(toy_examples.row_splits, 3, toy_examples.row_splits[3])
     examples = dataclasses.replace(
         toy_examples, row_splits=nobody, client_ids=(*toy_examples.client_ids, "last")
     )
-    training = types.SimpleNamespace(cohort_size=lambda *_: 4, cohort_seed=5)
-    settings = types.SimpleNamespace(
-        training=training, dataset=None, selection=Uniform()
-    )
-    table = types.SimpleNamespace(values={})
-    data = types.SimpleNamespace(train_examples=examples, client_table=table)
-    command = CohortSampler(settings, data, losses=None)
+    command = CohortSampler(examples.sizes, seed=5, selection=SELECTIONS["uniform"]())
+    trainable = np.array([0, 1, 2, 4, 5, 6])
     drawn = tff_pmc.data_source(examples, seed=5, num_packs=3).iterator()
     for round_num in range(1, 6):
         packs = drawn.select(4)
         assert len(packs) == 3
-        assert numbers_of(packs) == command.choose(round_num).clients
-    assert numbers_of(drawn.select()) == [0, 1, 2, 4, 5, 6]
+        expected = np.random.default_rng([5, round_num]).choice(6, 4, replace=False)
+        assert numbers_of(packs) == [*trainable[np.sort(expected)]]
+        assert numbers_of(packs) == command.draw(round_num, 4).clients
+    assert numbers_of(drawn.select()) == [*trainable]
 
 
 def test_a_copy_and_what_was_saved_go_on(client_data, toy_examples):

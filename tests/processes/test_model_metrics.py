@@ -226,21 +226,3 @@ def test_a_functional_model_has_no_further_metrics(toy_model, name):
     )
     result = build_aggregation(model).type_signature.result.member
     assert tff.structure.name_list(result) == [name]
-
-
-def test_traffic_counts_what_clients_send_of_them(metric_model, build_prioritized):
-    """Two float32 of each of the two metrics, whose finalized values are one each."""
-    from tff_pmc.clients.model_metrics import OwnMetrics
-    from tff_pmc.processes.communication import traffic
-
-    process = build_prioritized(metric_model, criteria=("DS",))
-    signature = process.next.type_signature
-    state = signature.parameter[0].member
-    found = traffic(
-        state.global_model_weights,
-        state.client_work,
-        signature.result.metrics.member,
-        own_metrics=OwnMetrics.of(metric_model).specs,
-    )
-    model, ours, theirs = 51 * 4, 4 * 4 + 2 * 4 + 2 * 4, 4 * 4
-    assert found.per_client_training == 2 * model + ours + theirs

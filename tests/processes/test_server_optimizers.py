@@ -71,7 +71,7 @@ class ByHand:
 @pytest.mark.parametrize("name", CASES)
 def test_rounds_of_given_updates_equal_numpy(runtime, name):
     """Between them two rounds in which no client counts: they leave no trace."""
-    from tff_pmc.processes.round_parts import build_finalizer
+    from tff_pmc.processes.server_step import build_finalizer
 
     generator = np.random.default_rng(3)
     first = [
@@ -102,7 +102,7 @@ def test_rounds_of_given_updates_equal_numpy(runtime, name):
 
 
 def test_a_step_to_no_model_is_not_taken(runtime):
-    from tff_pmc.processes.round_parts import build_finalizer
+    from tff_pmc.processes.server_step import build_finalizer
 
     weights = tff.learning.models.ModelWeights((np.ones(2, np.float32),), ())
     kind = tff.learning.models.ModelWeights((tff.TensorType(np.float32, [2]),), ())

@@ -207,6 +207,21 @@ def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
         assert names_here, path
 
 
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("What is sent from a client?", 1),
+        ("Where does a criterion become a client's weight?", 2),
+        ("Where is a cohort drawn?", 2),
+        ("Where are the bytes of a round counted?", 1),
+        ("Where does the server take its step?", 1),
+    ],
+)
+def test_a_question_takes_so_many_files(question, files):
+    (row,) = re.findall(rf"^\| {re.escape(question)} \|(.*?)\|", PAGE, re.M)
+    assert len(re.findall(r"`[\w/.]+\.py`", row)) == files
+
+
 def test_the_page_answers_all_its_questions():
     table = PAGE.partition("## Where is it?")[2].partition("\n## ")[0]
     assert len(list(places())) == table.count("\n|") - 2 + 12

@@ -178,9 +178,9 @@ class TestBasis:
         np.testing.assert_array_equal(basis.coefficients(scores.owa("all")), [0, 0, 1])
 
     def test_its_values_are_products_and_minima(self):
-        from tff_pmc.aggregation.contributions import basis_values
+        from tff_pmc.aggregation.contributions import client_weights
 
         basis = scores.Basis(3, ((0,), (0, 2)), ((0, 1), (0, 1, 2)))
-        found = basis_values(basis, np.array([C, (0.2, 0.1, 0)], np.float32))
+        found = client_weights(basis, np.array([C, (0.2, 0.1, 0)], np.float32))
         expected = [[0.5, 0.45, 0.5, 0.5], [0.2, 0, 0.1, 0]]
         np.testing.assert_allclose(found, expected, rtol=1e-6)

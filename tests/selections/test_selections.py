@@ -1,6 +1,5 @@
 """The choice of a round's clients, by each rule and by one's own."""
 
-import collections
 import dataclasses
 import itertools
 import re
@@ -9,9 +8,7 @@ import numpy as np
 import pytest
 
 from declared_settings import SettingError
-from tff_pmc.algorithms.cohorts import CohortSampler
-from tff_pmc.experiments.experiment import settings
-from tff_pmc.selections import SELECTIONS, Clients, Selection
+from tff_pmc.selections import SELECTIONS, Clients, CohortSampler, Selection
 
 SIZES = np.array([1, 7, 3, 9, 4, 2])
 
@@ -33,36 +30,26 @@ def chosen(name, generator, count=2, *, given=None, **own):
     return [int(place) for place in found]
 
 
-def made(sizes, seed=0, **changes):
-    """A run's sampler, for clients of these sizes whose attribute is their number."""
-
-    class Federation:
-        train_examples = collections.namedtuple("Sized", "sizes")(np.array(sizes))
-        client_table = collections.namedtuple("Table", "values")(
-            {"battery": np.arange(len(sizes))}
-        )
-
+def sampler(sizes, seed=0, name="uniform", **options):
+    """A sampler of clients of these sizes, whose attribute is their number."""
+    table = {"battery": np.arange(len(sizes))}
     return CohortSampler(
-        settings_of(cohort_seed=seed, **changes), Federation, losses=None
+        sizes, seed, SELECTIONS[name](**options), name=name, attributes=table
     )
-
-
-def settings_of(**changes):
-    return settings("quickstart", changes)
 
 
 def test_uniform_is_a_pure_function_of_seed_and_round():
     """The numbers are those of the first version: a run of then is one of now."""
-    full = made([5] * 100, seed=3, clients_per_round=10.0)
-    first, second = (full.choose(round_num).clients for round_num in (1, 2))
+    full = sampler([5] * 100, seed=3)
+    first, second = (full.draw(round_num, 10).clients for round_num in (1, 2))
     assert first == [14, 23, 32, 38, 41, 53, 73, 83, 89, 99]
     assert second == [0, 2, 10, 12, 23, 52, 65, 69, 76, 78]
-    assert full.choose(1) == (first, 0)  # Whatever came before.
-    other = made([5] * 100, seed=4, clients_per_round=10.0)
-    assert other.choose(1).clients != first
+    assert full.draw(1, 10) == (first, 0)  # Whatever came before.
+    other = sampler([5] * 100, seed=4)
+    assert other.draw(1, 10).clients != first
     # Who has no examples is nobody: the same places, among the others.
-    gaps = made([5, 0] * 100, seed=3, clients_per_round=10.0)
-    assert gaps.choose(1).clients == [2 * k for k in first]
+    gaps = sampler([5, 0] * 100, seed=3)
+    assert gaps.draw(1, 10).clients == [2 * k for k in first]
 
 
 def by_hand(sizes, count):
@@ -148,7 +135,7 @@ def own(monkeypatch):
 
     def with_answer(answer, sizes=(4, 0, 4, 4)):
         monkeypatch.setitem(globals(), "ANSWER", answer)
-        return made(sizes, clients_per_round=2.0, selection="own").choose(1)
+        return sampler(sizes, name="own").draw(1, 2)
 
     return with_answer
 
@@ -177,3 +164,27 @@ def test_one_of_ones_own_sees_the_client_table(own):
 def test_one_that_chooses_what_is_not_there_is_named(own, answer, says):
     with pytest.raises(SettingError, match=f"^--selection=own: .*{re.escape(says)}$"):
         own(answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "size", "says"),
+    [
+        ("uniform", {}, 2, None),
+        ("power_of_choice", {"candidates": 3}, 2, None),
+        ("power_of_choice", {"candidates": 4}, 2, "from 2, .* to 3, the clients that"),
+        ("power_of_choice", {"candidates": 1}, 2, "--choice_candidates=1 must be"),
+    ],
+)
+def test_settings_that_do_not_fit_the_clients_are_refused(name, options, size, says):
+    found = sampler([4, 0, 4, 4], name=name, **options)
+    if says is None:
+        found.check(size)
+    else:
+        with pytest.raises(SettingError, match=says):
+            found.check(size)
+
+
+def test_an_attribute_that_no_client_has_is_refused(own, monkeypatch):
+    monkeypatch.setattr(Own, "needs", ("battery", "distance"))
+    with pytest.raises(SettingError, match="needs 'distance' .*: there are loss, batt"):
+        sampler([4, 4], name="own").check(1)

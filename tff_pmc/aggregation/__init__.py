@@ -22,6 +22,7 @@ from tff_pmc.aggregation.basis_sums import (
     combine,
     with_score_in_force,
 )
+from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.prioritized_mean import PrioritizedMeanFactory
 from tff_pmc.aggregation.privacy import GaussianSums
 from tff_pmc.aggregation.sum_options import DeclaredSumFactory, SumOptions, SumPlan
@@ -29,6 +30,7 @@ from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 
 __all__ = [
     "BASELINES",
+    "ClientMessage",
     "DeclaredSumFactory",
     "GaussianSums",
     "PrioritizedMeanFactory",

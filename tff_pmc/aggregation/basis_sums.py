@@ -12,6 +12,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
+from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Normalization, Score
 
@@ -21,8 +22,8 @@ def build_basis_sums(
 ) -> tff.templates.AggregationProcess:
     """Builds the aggregation whose result is the sums themselves.
 
-    With `U` the update's type and `U*B` a tuple of B of them, the `next` of the
-    result has the type
+    Clients send a `ClientMessage`. With `U` the update's type and `U*B` a tuple of B of
+    them, the `next` of the result has the type
 
         (<state=<model_sums=..., scalar_sums=...>@SERVER,
           U*B@CLIENTS, <criteria=float32[m], monomials=float32[B]>@CLIENTS>
@@ -45,18 +46,12 @@ def build_basis_sums(
     """
     basis, normalization = plan.basis, plan.normalization
     basis.check_computable(normalization)
-    columns = basis.num_criteria
-    sums_type = tff.to_type((update_type,) * len(basis))
-    per_criterion = tff.TensorType(np.float32, [columns])
-    per_monomial = tff.TensorType(np.float32, [len(basis)])
-    scalars = collections.OrderedDict(criteria=per_criterion, monomials=per_monomial)
-    scalars_type = tff.to_type(scalars)
-    has_maxima = normalization.method == "max"
-    if has_maxima:
-        scalars["maxima"] = per_criterion
-    weights_type = tff.to_type(scalars)
+    message = ClientMessage.of_sums(
+        update_type, basis.num_criteria, len(basis), normalization.method
+    )
+    scalars_type = tff.to_type(message._replace(maxima=()).update_weight)
     plain = tff.aggregators.SumFactory()
-    model_sums = (plan.model_sum_factory or plain).create(sums_type)
+    model_sums = (plan.model_sum_factory or plain).create(message.updates)
     scalar_sums = (plan.scalar_sum_factory or plain).create(scalars_type)
 
     @tff.federated_computation
@@ -70,7 +65,7 @@ def build_basis_sums(
         to_sum = zipped(criteria=weights.criteria, monomials=weights.monomials)
         scalars = scalar_sums.next(state.scalar_sums, to_sum)
         totals, monomials = scalars.result.criteria, scalars.result.monomials
-        largest = weights.maxima if has_maxima else None
+        largest = weights.maxima if message.maxima else None
         scales = scales_of(normalization.method, totals, largest)
         return tff.templates.MeasuredProcessOutput(
             zipped(model_sums=models.state, scalar_sums=scalars.state),
@@ -84,7 +79,8 @@ def build_basis_sums(
             ),
         )
 
-    return aggregation_process(initialize, next_fn, sums_type, weights_type)
+    weights_type = tff.to_type(message.update_weight)
+    return aggregation_process(initialize, next_fn, message.updates, weights_type)
 
 
 def scales_of(method: str, totals: tff.Value, largest: Optional[tff.Value]) -> Any:
@@ -213,25 +209,37 @@ def combine(
     )
     powers = coefficients[len(basis) :]
     coefficients = coefficients[: len(basis)]
-    members = tf.constant(basis.membership())
-    ones = tf.ones_like(scales)
-    products = tf.reduce_prod(tf.where(members, scales, ones), axis=1)
-    of_raw = tf.math.divide_no_nan(coefficients, products)
-    score = tf.maximum(tf.reduce_sum(of_raw * monomials), 0.0)
-    factors = tf.math.divide_no_nan(of_raw, score)
+    weights, score = weights_of_sums(basis, coefficients, scales, monomials)
     mean = tf.nest.map_structure(tf.zeros_like, sums[0])
     # One after another, and only those that count: an ordering of 3 criteria needs 3
     # of 7 sums, and each product is a model of fresh memory.
-    for factor, total in zip(tf.unstack(factors, num=len(sums)), sums):
+    for weight, total in zip(tf.unstack(weights, num=len(sums)), sums):
         mean = tf.cond(
-            tf.not_equal(factor, 0.0),
-            functools.partial(_add_scaled, mean, factor, total),
+            tf.not_equal(weight, 0.0),
+            functools.partial(_add_scaled, mean, weight, total),
             functools.partial(tf.nest.map_structure, tf.identity, mean),
         )
     if basis.steps:
+        ones = tf.ones_like(scales)
         raised = tf.where(tf.equal(powers, 0.0), ones, tf.pow(scales, powers))
         mean = _times(mean, tf.reduce_prod(raised))
     return mean, tf.cast(score, tf.float32)
+
+
+def weights_of_sums(
+    basis: Basis, coefficients: tf.Tensor, scales: tf.Tensor, monomials: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Computes the weight of each sum in the mean update, and the sum of the scores.
+
+    The weight of the sum S is `f_S = a_S / T_S / sum_k s_k`, [B], where `T_S` is the
+    product of the scales in S. So a client with the weights `r_S[k]` has the weight
+    `p_k = sum_S f_S r_S[k]` of PMC's equation 5. The arguments are those of `combine`.
+    """
+    members = tf.constant(basis.membership())
+    products = tf.reduce_prod(tf.where(members, scales, tf.ones_like(scales)), axis=1)
+    of_raw = tf.math.divide_no_nan(coefficients, products)
+    score = tf.maximum(tf.reduce_sum(of_raw * monomials), 0.0)
+    return tf.math.divide_no_nan(of_raw, score), score
 
 
 def _times(mean: Any, length: tf.Tensor) -> Any:

@@ -11,9 +11,10 @@ import tensorflow_federated as tff
 from tensorflow.python.eager import context
 
 from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.aggregation.client_message import MEASUREMENTS, ClientMessage
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.models.functional import cast_to_common_float
-from tff_pmc.scores import Basis, Normalization
+from tff_pmc.scores import Basis
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """The range of a monomial that is not 0, and the top of its product with an update's
@@ -47,7 +48,7 @@ def contribution_of(
             tf.constant(x, tf.float32) for x in zip(*plan.normalization.ranges)
         )
         values = tf.clip_by_value((raw - low) / (high - low), 0.0, 1.0)
-    monomials = basis_values(plan.basis, values)
+    monomials = client_weights(plan.basis, values)
     if plan.clip_norm is not None:
         update = _clip(update, plan.clip_norm)
     # One pass over the update: the norm is not finite where one of its numbers is not.
@@ -91,8 +92,12 @@ def update_type(weights_type: tff.Type) -> tff.Type:
 
 
 @without_autograph
-def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
-    """Computes the basis's products and minima of criteria [..., m] as [..., B]."""
+def client_weights(basis: Basis, values: tf.Tensor) -> tf.Tensor:
+    """Computes a client's weight in each sum of the basis from its criteria.
+
+    The weight in the sum S is `r_S`, the product or minimum of the criteria in S:
+    criteria [..., m], weights [..., B].
+    """
     members = tf.constant(basis.membership())
     values = values[..., tf.newaxis, :]
     products = tf.reduce_prod(tf.where(members, values, 1.0), axis=-1)
@@ -145,10 +150,6 @@ def _clip(update: Any, clip_norm: float) -> Any:
     return tf.nest.map_structure(lambda t: t * tf.cast(scale, t.dtype), update)
 
 
-MEASUREMENTS = ("clients", "excluded", "examples", "loss_sum")
-"""The names of what a pack measures with its sums."""
-
-
 class RunningSums(NamedTuple):
     """The sums of scalars over the clients of a pack so far."""
 
@@ -184,27 +185,31 @@ class RunningSums(NamedTuple):
         )
 
     @without_autograph
-    def result(
-        self, models: tuple[Any, ...], normalization: Normalization
-    ) -> tff.learning.templates.ClientResult:
-        """Returns what leaves the pack: sums of models and scalars; maxima if `max`."""
-        scalars = collections.OrderedDict(
-            criteria=self.criteria, monomials=self.monomials
+    def message(
+        self, plan: SumPlan, updates: tuple[Any, ...], metrics: Any = ()
+    ) -> ClientMessage:
+        """Returns the message of a pack with these sums of updates and metrics."""
+        return ClientMessage(
+            updates=updates,
+            criteria=self.criteria,
+            monomials=self.monomials,
+            maxima=self.maxima if plan.normalization.method == "max" else (),
+            measurements=self.measurements(plan),
+            metrics=metrics,
         )
-        if normalization.method == "max":
-            scalars["maxima"] = self.maxima
-        return tff.learning.templates.ClientResult(models, scalars)
 
     @without_autograph
-    def measurements(self, only_counts: bool) -> collections.OrderedDict:
+    def measurements(self, plan: SumPlan) -> collections.OrderedDict:
         """Returns the measurements of a pack with its sums, for the record.
 
-        With `only_counts` they are the number of clients alone: whatever else is
-        released without noise would break differential privacy.
+        With the plan's `only_counts` they are the number of clients alone: whatever
+        else is released without noise would break differential privacy.
         """
         values = self.clients, self.excluded, self.examples, self.loss
         measured = zip(MEASUREMENTS, values)
-        return collections.OrderedDict([next(measured)] if only_counts else measured)
+        return collections.OrderedDict(
+            [next(measured)] if plan.only_counts else measured
+        )
 
 
 class ModelSums:

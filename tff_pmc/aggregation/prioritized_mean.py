@@ -137,8 +137,8 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 sent = tf.nest.map_structure(lambda t: t[tf.newaxis], sent)
                 return *sent, left_out
             sums_of_one = RunningSums.of_nobody(plan.basis).plus(own, 0, 0.0)
-            result = sums_of_one.result(weighted_updates(own), plan.normalization)
-            return result.update, result.update_weight, left_out
+            message = sums_of_one.message(plan, weighted_updates(own))
+            return message.updates, message.update_weight, left_out
 
         def next_fn(state, updates, criteria):
             prepared = tff.federated_map(prepare, (updates, criteria))

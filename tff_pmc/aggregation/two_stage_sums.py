@@ -16,7 +16,8 @@ from tff_pmc.aggregation.basis_sums import (
     scales_of,
 )
 from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
-from tff_pmc.aggregation.contributions import Contribution, basis_values
+from tff_pmc.aggregation.client_message import ClientMessage
+from tff_pmc.aggregation.contributions import Contribution, client_weights
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Normalization
 
@@ -75,7 +76,8 @@ def build_two_stage_sums(
 
     @tff.tensorflow.computation(scales_type, stacked_type, criteria_type)
     def weighted_sums(scales, updates, criteria):
-        return sum_of_stacked_updates(plan.basis, scales, updates, criteria)
+        message = sum_of_stacked_updates(plan.basis, scales, updates, criteria)
+        return message.client_result
 
     def next_fn(state, updates, criteria):
         totals = tff.federated_sum(tff.federated_map(total, criteria))
@@ -127,21 +129,22 @@ def stack_updates(
 
 def sum_of_stacked_updates(
     basis: Basis, scales: tf.Tensor, updates: Any, criteria: tf.Tensor
-) -> tff.learning.templates.ClientResult:
-    """Sums the weighted updates of a pack, once the scales are known, float32 [m].
+) -> ClientMessage:
+    """Computes a pack's second message, once the scales are known, float32 [m].
 
-    Updates and criteria are of `stack_updates`, the result is as of `RunningSums`. A
-    criterion whose scale is 0 is 0.
+    Updates and criteria are those of `stack_updates`. A criterion whose scale is 0
+    becomes 0.
     """
     normalized = tf.math.divide_no_nan(criteria, scales)
-    weights = basis_values(basis, normalized)
-    models = tuple(
+    weights = client_weights(basis, normalized)
+    weighted_updates = tuple(
         tf.nest.map_structure(
             lambda u, w=w: tf.tensordot(tf.cast(w, u.dtype), u, 1), updates
         )
         for w in tf.unstack(weights, num=len(basis), axis=1)
     )
-    scalars = collections.OrderedDict(
-        criteria=tf.reduce_sum(normalized, 0), monomials=tf.reduce_sum(weights, 0)
+    return ClientMessage(
+        updates=weighted_updates,
+        criteria=tf.reduce_sum(normalized, 0),
+        monomials=tf.reduce_sum(weights, 0),
     )
-    return tff.learning.templates.ClientResult(models, scalars)

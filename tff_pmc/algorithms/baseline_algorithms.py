@@ -24,7 +24,7 @@ from leaf_data.client_ids import ClientNumber
 from tff_pmc import scores
 from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm
 from tff_pmc.algorithms.run_context import RunContext
-from tff_pmc.algorithms.trainer import Trainer
+from tff_pmc.algorithms.trainer import FixedTrainer, Trainer
 from tff_pmc.settings import AggregationSettings
 from tff_pmc.settings.run_settings import RunSettings, slug
 
@@ -80,7 +80,7 @@ class FactoryAlgorithm(Algorithm):
             sums=context.sums,
             **self.training(context).arguments,
         )
-        return Trainer(context, process, self.score(settings))
+        return FixedTrainer(context, process, self.score(settings))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tff_pmc import scores, search
 from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm
 from tff_pmc.algorithms.counterfactual_scores import scores_of
 from tff_pmc.algorithms.run_context import RunContext
-from tff_pmc.algorithms.trainer import Trainer
+from tff_pmc.algorithms.trainer import FixedTrainer, SearchTrainer, Trainer
 from tff_pmc.settings.run_settings import RunSettings, slug
 
 
@@ -29,7 +29,7 @@ class ScoredAlgorithm(Algorithm):
         settings = context.settings
         if settings.adjustment.searches or settings.counterfactual.kinds:
             return self._build_search(context)
-        return Trainer(context, self.build_process(context), self.score(settings))
+        return FixedTrainer(context, self.build_process(context), self.score(settings))
 
     def build_process(
         self, context: RunContext, basis: scores.Basis | None = None
@@ -52,7 +52,7 @@ class ScoredAlgorithm(Algorithm):
         """Returns the scores that `--counterfactuals` names, after that in force."""
         return scores_of(settings, self.score(settings))
 
-    def _build_search(self, context: RunContext) -> Trainer:
+    def _build_search(self, context: RunContext) -> SearchTrainer:
         """Builds the trainer of a search, of counterfactuals, or of both."""
         from tff_pmc import processes
 
@@ -81,7 +81,7 @@ class ScoredAlgorithm(Algorithm):
             sums=context.sums,
             **self.training(context).arguments,
         )
-        return Trainer(context, online, score, others)
+        return SearchTrainer(context, online, others)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import leaf_data
 from declared_settings import SettingError
 from leaf_data.errors import one_line
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.algorithms import cohorts
+from tff_pmc.selections import CohortSampler, LossFn
 from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.run_settings import RunSettings
 
@@ -33,7 +33,8 @@ def check_run(
     from tff_pmc.processes.evaluation import num_scores
     from tff_pmc.record.tables import COHORT
 
-    cohorts.check(settings, data)
+    sampler = cohort_sampler(settings, data)
+    sampler.check(cohort_size(settings, sampler))
     parts = {"train": data.train_examples, "test": data.test_examples}
     for part, examples in parts.items():
         if not examples.num_examples:
@@ -180,3 +181,24 @@ def _check_without_classes(settings: RunSettings, name: str) -> None:
             f"--algorithms={settings.names['algorithm']} compares labels of classes, "
             f"{why}"
         )
+
+
+def cohort_sampler(
+    settings: RunSettings,
+    data: leaf_data.FederatedDataset,
+    loss_fn: LossFn | None = None,
+) -> CohortSampler:
+    """Returns the sampler of a run's cohorts, by its selection and `cohort_seed`."""
+    return CohortSampler(
+        data.train_examples.sizes,
+        settings.training.cohort_seed,
+        settings.selection,
+        name=settings.names["selection"],
+        attributes=data.client_table.values,
+        loss_fn=loss_fn,
+    )
+
+
+def cohort_size(settings: RunSettings, sampler: CohortSampler) -> int:
+    """Returns the number of clients in a round."""
+    return settings.training.cohort_size(len(sampler.trainable), settings.dataset)

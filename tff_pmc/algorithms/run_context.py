@@ -15,11 +15,11 @@ from declared_settings import SettingError
 from leaf_data.client_ids import ClientNumber
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf
-from tff_pmc.algorithms import cohorts
-from tff_pmc.algorithms.run_checks import check_run
+from tff_pmc.algorithms.run_checks import check_run, cohort_sampler, cohort_size
 from tff_pmc.models import ModelSettings
 from tff_pmc.models.weights_file import load_initial_weights
 from tff_pmc.optimizers import CLIENT_OPTIMIZERS, SERVER_OPTIMIZERS
+from tff_pmc.selections import CohortSampler
 from tff_pmc.settings.aggregation_settings import SumSettings
 from tff_pmc.settings.flag_values import prefix_errors
 from tff_pmc.settings.groups import LocalTraining
@@ -61,9 +61,14 @@ class RunContext:
         return cls(settings, data, judged)
 
     @functools.cached_property
-    def cohorts(self) -> cohorts.CohortSampler:
-        """What chooses the clients of each round."""
-        return cohorts.CohortSampler(self.settings, self.data, self.losses)
+    def cohorts(self) -> CohortSampler:
+        """The sampler of each round's clients."""
+        return cohort_sampler(self.settings, self.data, self.losses)
+
+    @functools.cached_property
+    def cohort_size(self) -> int:
+        """The number of clients in a round."""
+        return cohort_size(self.settings, self.cohorts)
 
     def losses(
         self, clients: npt.NDArray[np.int64], weights: Any
@@ -149,7 +154,7 @@ class RunContext:
             **training.values_of(LocalTraining),
             client_learning_rate_fn=self.client_rate if decays else None,
             client_attributes=self.settings.aggregation.client_attributes,
-            report_cohort=self.cohorts.size,
+            report_cohort=self.cohort_size,
             keep_own_model=[int(client) for client in np.flatnonzero(adversaries)],
         )
 

@@ -1,126 +1,126 @@
-"""The trainer of a run: rounds by a fixed score, a search, with counterfactuals."""
+"""The trainers of a run: by a fixed score, or with a search and counterfactuals."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
+import leaf_data
 from leaf_data.client_ids import ClientNumber
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients
 from tff_pmc.record.round_record import RoundResult, TriedCandidate
 from tff_pmc.scores import Basis, Score
+from tff_pmc.search import Trial
+from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
+    from tff_pmc.processes import OnlineAdjustedFedAvg
     from tff_pmc.processes.counterfactuals import Counterfactual
 
 
-class Trainer:
+class Trainer(abc.ABC):
     """Trains an algorithm's rounds, one after another, from packs of clients.
 
-    The process is a `tff.learning.templates.LearningProcess`, which runs a round in
-    one call, or a `processes.OnlineAdjustedFedAvg`, whose rounds are trained first:
-    then models of the sums are judged, those of a search to choose one, and those of
-    `--counterfactuals` for the record.
+    Attributes:
+        initialize: returns the state before the first round.
+        get_model_weights: returns the model of a state.
+        traffic: the bytes that a client sends and receives in a round.
+        num_judges: the number of clients that judge each candidate of a search.
     """
 
     def __init__(
         self,
         context: RunContext,
         process: Any,
-        score: Score,
-        counterfactuals: Sequence[Score] = (),
+        train: Any,
+        num_sums: Optional[int] = None,
     ) -> None:
-        """Takes a process, the score it begins with, and others that are judged."""
+        """Takes a process, its computation that trains, and how many sums count."""
         from tff_pmc.clients.model_metrics import OwnMetrics
-        from tff_pmc.processes import OnlineAdjustedFedAvg
         from tff_pmc.processes.communication import traffic
         from tff_pmc.runtime import lost_rounds
 
-        self._process, self._context = process, context
-        self._score = score.over(context.settings.columns)
-        self._online = isinstance(process, OnlineAdjustedFedAvg)
-        self._searches = context.settings.adjustment.searches
-        self._counterfactuals = counterfactuals
-        train, num_sums = process.next, None
-        if self._online:
-            train = process.parts.train
-            # The sums that counterfactuals alone need do not count.
-            num_sums = len(Basis.of(len(context.criteria), process.candidates))
-            self._prepare_judges()
         lost_rounds.leave_to_caller(train)
         self.initialize = process.initialize
         self.get_model_weights = process.get_model_weights
-        signature = train.type_signature
-        state = signature.parameter[0].member
+        self.num_judges = 0
         self.traffic = traffic(
-            state.global_model_weights,
-            state.client_work,
-            signature.result.metrics.member,
+            train,
             normalization=context.settings.aggregation.normalization,
             two_stage=context.settings.two_stage,
-            own_metrics=OwnMetrics.of(context.model).specs,
+            model_metrics=OwnMetrics.of(context.model).specs,
             num_sums=num_sums,
         )
 
-    @property
-    def num_judges(self) -> int:
-        """The number of clients that judge each candidate of a search."""
-        at_server = self._context.settings.adjustment.judge_on == "server"
-        if not self._searches or at_server:
-            return 0
-        return int((self._context.judged.sizes > 0).sum())
-
+    @abc.abstractmethod
     def next(self, state: Any, packs: Any) -> RoundResult:
         """Runs one round with a cohort's packs."""
-        process = self._process
-        if not self._online:
-            output = process.next(state, packs)
-            return RoundResult(output.state, output.metrics, self._score)
-        output, trained = process.next_with_sums(state, packs, self._judged_packs)
-        chosen, counts = int(output.state.index), output.counts
-        tested = tuple(
-            TriedCandidate(
-                process.candidates[trial.index].label,
-                trial.correct,
-                self._context.judged.num_examples,
-                trial.index == chosen,
-            )
-            for trial in output.trials
-        )
-        in_force = process.candidates[chosen]
-        others = self._judge_counterfactuals(state, trained, in_force)
-        if others and self._sampled_packs is self._judged_packs:
-            counts = others[0].correct
-        judged_on_tests = self._context.settings.adjustment.judge_on == "test"
+
+
+class FixedTrainer(Trainer):
+    """Trains by one score, with a `tff.learning.templates.LearningProcess`."""
+
+    def __init__(self, context: RunContext, process: Any, score: Score) -> None:
+        """Takes a process and its score."""
+        super().__init__(context, process, process.next)
+        self._process = process
+        self._score = score.over(context.settings.columns)
+
+    def next(self, state: Any, packs: Any) -> RoundResult:
+        """Runs one round, which one call makes."""
+        output = self._process.next(state, packs)
+        return RoundResult(output.state, output.metrics, self._score)
+
+
+class SearchTrainer(Trainer):
+    """Trains first, and then judges models that follow from the round's sums.
+
+    Those of a search are judged to choose one, those of `--counterfactuals` for the
+    record. A run may have either or both.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        online: OnlineAdjustedFedAvg,
+        counterfactuals: Sequence[Score] = (),
+    ) -> None:
+        """Takes an online adjustment, and scores that are judged and never chosen."""
+        # The sums that counterfactuals alone need do not count.
+        num_sums = len(Basis.of(len(context.criteria), online.candidates))
+        super().__init__(context, online, online.parts.train, num_sums)
+        settings, examples = context.settings, context.judged
+        self._online, self._settings = online, settings
+        self._counterfactuals = counterfactuals
+        self._judges = Judges.pack(settings, examples)
+        self._counterfactual_judges = self._judges
+        if self._judges.at_server:
+            return
+        if settings.adjustment.searches:
+            self.num_judges = int((examples.sizes > 0).sum())
+        drawn = drawn_clients(examples, settings.counterfactual.clients)
+        if len(drawn) < examples.num_clients:
+            sample = examples.subset(map(ClientNumber, drawn))
+            self._counterfactual_judges = Judges.pack(settings, sample)
+
+    def next(self, state: Any, packs: Any) -> RoundResult:
+        """Runs one round: trains, searches, and judges the counterfactuals."""
+        online = self._online
+        output, trained = online.next_with_sums(state, packs, self._judges.packs)
+        chosen = int(output.state.index)
+        in_force = online.candidates[chosen]
+        counterfactuals = self._judge_counterfactuals(state, trained, in_force)
         return RoundResult(
             state=output.state,
             metrics=output.metrics,
             in_force=in_force,
-            tested=tested,
-            counts=counts if judged_on_tests else None,
+            tested=self._tested(output.trials, chosen),
+            counts=self._counts(output.counts, counterfactuals),
             train_seconds=output.train_seconds,
-            counterfactuals=others,
-            judged=self._sampled,
+            counterfactuals=counterfactuals,
+            judged=self._counterfactual_judges.examples,
         )
-
-    def _prepare_judges(self) -> None:
-        """Packs the examples on which a search, and counterfactuals, are judged."""
-        from tff_pmc.processes import evaluation_packs
-
-        settings, judged = self._context.settings, self._context.judged
-        self._sampled = judged
-        self._judged_packs: list[Any] = []
-        if settings.adjustment.judge_on != "server":
-            num_packs = settings.training.num_packs
-            self._judged_packs = evaluation_packs(judged, num_packs=num_packs)
-            drawn = drawn_clients(judged, settings.counterfactual.clients)
-            if len(drawn) < judged.num_clients:
-                self._sampled = judged.subset(map(ClientNumber, drawn))
-                self._sampled_packs = evaluation_packs(
-                    self._sampled, num_packs=num_packs
-                )
-                return
-        self._sampled_packs = self._judged_packs
 
     def _judge_counterfactuals(
         self, state: Any, trained: Any, in_force: Score
@@ -128,21 +128,64 @@ class Trainer:
         """Judges the models of other weightings, that in force the first of them."""
         from tff_pmc.processes.counterfactuals import judge_all
 
-        settings = self._context.settings
+        settings = self._settings
         round_num = int(state.learning.client_work["round"]) + 1
         if not settings.counterfactual.judges(round_num):
             return []
         # A search's candidates are judged also in rounds that did not test them.
-        scores = [in_force, *self._process.candidates, *self._counterfactuals]
-        every = {score.label: score for score in scores}
+        scores = [in_force, *self._online.candidates, *self._counterfactuals]
+        scores_by_label = {score.label: score for score in scores}
         # None is the run's rate, with which the others are compared.
         rate_in_force = settings.training.server_learning_rate
         rates = settings.counterfactual.rates
         return judge_all(
-            self._process,
+            self._online,
             state,
             trained,
-            self._sampled_packs,
-            every.values(),
+            self._counterfactual_judges.packs,
+            scores_by_label.values(),
             [None, *(rate for rate in rates if rate != rate_in_force)],
         )
+
+    def _tested(
+        self, trials: Sequence[Trial], chosen: int
+    ) -> tuple[TriedCandidate, ...]:
+        """Returns the record of the candidates that a search tested."""
+        return tuple(
+            TriedCandidate(
+                self._online.candidates[trial.index].label,
+                trial.correct,
+                self._judges.examples.num_examples,
+                trial.index == chosen,
+            )
+            for trial in trials
+        )
+
+    def _counts(self, searched: Any, counterfactuals: Sequence[Counterfactual]) -> Any:
+        """Returns the clients' correct test examples, if all clients counted them.
+
+        They spare the test of the round's model. `searched` are those of a search.
+        """
+        if self._settings.adjustment.judge_on != "test":
+            return None
+        if counterfactuals and self._counterfactual_judges is self._judges:
+            return counterfactuals[0].correct  # Of the score in force.
+        return searched
+
+
+class Judges(NamedTuple):
+    """The examples that models are judged on, packed where clients have them."""
+
+    examples: leaf_data.Examples
+    packs: list[Any]
+    at_server: bool  # Where the judge itself holds them, and no client has any.
+
+    @classmethod
+    def pack(cls, settings: RunSettings, examples: leaf_data.Examples) -> Judges:
+        """Packs the examples, unless they are the server's."""
+        from tff_pmc.processes import evaluation_packs
+
+        if settings.adjustment.judge_on == "server":
+            return cls(examples, [], True)
+        num_packs = settings.training.num_packs
+        return cls(examples, evaluation_packs(examples, num_packs=num_packs), False)

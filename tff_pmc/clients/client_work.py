@@ -12,8 +12,8 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
+from tff_pmc.aggregation.client_message import MEASUREMENTS
 from tff_pmc.aggregation.contributions import (
-    MEASUREMENTS,
     Contribution,
     averaged,
     check_not_negative,
@@ -64,8 +64,8 @@ def build_client_work(
                                   loss_sum=float32, M>>@SERVER>)
 
     with M the model's metrics by name, and after `train` the `client_learning_rate`
-    where `client_rate` gives the rate of a round. `train_pack` gives the `result`, the
-    `measurements`, which are summed, and the `metrics` that `metrics` aggregates.
+    where `client_rate` gives the rate of a round. `train_pack` returns the `outputs` of
+    a `ClientMessage`, whose `metrics` are aggregated by `metrics`.
     Loss and metrics of a round in which no client counts are NaN. For simulation,
     `memory` has arrays `[A, ...]`, one row for each client that remembers. The state
     then also has them, and `train_pack` gives `memory`, `<rows=like memory,

@@ -1,4 +1,4 @@
-"""The source of each round's clients for a program of TFF: seeded, and resumable."""
+"""The cohorts of the command as a data source for a program of TFF, resumable."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing_extensions import Unpack
 import leaf_data
 from leaf_data.client_ids import ClientNumber
 from tff_pmc.clients.packing import PackingOptions, pack
+from tff_pmc.selections import CohortSampler
 
 
 def data_source(
@@ -49,12 +50,11 @@ def data_source(
         >>> source.iterator().select(10)  # As tff_pmc.pack makes them.
     """
     if isinstance(clients, leaf_data.Examples):
-        trained = np.flatnonzero(clients.sizes)
 
         def pack_cohort(places: Any) -> list[Any]:
             return pack(clients, [ClientNumber(k) for k in places], **packing)
 
-        return _Source(clients.client_ids, trained, seed, pack_cohort)
+        return _Source(clients.client_ids, clients.sizes, seed, pack_cohort)
     if not isinstance(clients, tff.simulation.datasets.ClientData):
         raise TypeError(
             "clients must be leaf_data.Examples or a ClientData, got a "
@@ -66,26 +66,26 @@ def data_source(
             "leaf_data.Examples are"
         )
     ids, create = clients.client_ids, clients.create_tf_dataset_for_client
-    everyone = range(len(ids))
-    return _Source(ids, everyone, seed, lambda places: [create(ids[k]) for k in places])
+    sizes = np.ones(len(ids), np.int64)  # Not known: whoever is there takes part.
+    return _Source(ids, sizes, seed, lambda places: [create(ids[k]) for k in places])
 
 
 class _Source(tff.program.FederatedDataSource):
     """The clients of a federation, by their places in it, of which `data` is made."""
 
     def __init__(
-        self, ids: Any, places: Any, seed: int, data: Callable[[Any], list[Any]]
+        self, ids: Any, sizes: Any, seed: int, data: Callable[[Any], list[Any]]
     ) -> None:
         if seed < 0:
             raise ValueError(f"seed must be 0 or more, got {seed}")
-        if not len(places):
+        self._sampler, self._data = CohortSampler(sizes, seed), data
+        if not len(self._sampler.trainable):
             raise ValueError("clients: no client has examples")
-        self._places, self._seed, self._data = np.asarray(places), seed, data
         names = hashlib.sha256("\n".join(ids).encode()).hexdigest()
         self.origin = {"seed": seed, "clients": len(ids), "sha256": names}
         # TFF makes a saved iterator again with nothing but its class.
         self._iterators = type("Cohorts", (_Cohorts,), {"source": self})
-        (first,) = data(self._places[:1])
+        (first,) = data(self._sampler.trainable[:1])
         element = tff.types.tensorflow_to_type(first.element_spec)
         self._type = tff.FederatedType(tff.SequenceType(element), tff.CLIENTS)
 
@@ -100,15 +100,11 @@ class _Source(tff.program.FederatedDataSource):
 
     def cohort(self, round_num: int, size: Optional[int]) -> Any:
         """Returns the data of a round's clients."""
-        if size is None:
-            return self._data(self._places)
-        if not 1 <= size <= len(self._places):
-            raise ValueError(
-                f"a cohort has 1 to {len(self._places)} clients here, not {size}"
-            )
-        generator = np.random.default_rng([self._seed, round_num])
-        chosen = generator.choice(len(self._places), size, replace=False)
-        return self._data(self._places[np.sort(chosen)])
+        most = len(self._sampler.trainable)
+        size = most if size is None else size
+        if not 1 <= size <= most:
+            raise ValueError(f"a cohort has 1 to {most} clients here, not {size}")
+        return self._data(self._sampler.draw(round_num, size).clients)
 
 
 class _Cohorts(tff.program.FederatedDataSourceIterator):

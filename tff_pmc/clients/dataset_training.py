@@ -182,6 +182,7 @@ def build_dataset_client_work(
                 loss = tf.cast(output.loss, tf.float32)
                 loss_sum += loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
+        own_metrics = ()
         if metrics is not None:  # Before a criterion runs the model again.
             reported = model.report_local_unfinalized_metrics()
             found = tf.nest.map_structure(tf.identity, reported)
@@ -189,15 +190,14 @@ def build_dataset_client_work(
         client = _DatasetClient(*ran, received, trained, attributes)
         own = measure_contribution(criteria, plan, client, examples)
         sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
-        result = sums.result(weighted_updates(own), plan.normalization)
-        measured = sums.measurements(plan.only_counts)
-        output = collections.OrderedDict(result=result, measurements=measured)
-        if training.report_cohort is not None:
-            output["row"] = row_of(own)
         if metrics is not None:
             model.reset_metrics()
             none = model.report_local_unfinalized_metrics()
-            output["metrics"] = metrics_of_included(own, found, none)
+            own_metrics = metrics_of_included(own, found, none)
+        message = sums.message(plan, weighted_updates(own), own_metrics)
+        output = message.outputs()
+        if training.report_cohort is not None:
+            output["row"] = row_of(own)
         return output
 
     def train_pack(state, received, dataset):

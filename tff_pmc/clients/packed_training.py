@@ -157,19 +157,15 @@ def build_packed_client_work(
         memory, sums, waiting, own_metrics, by_client = reduce_range(
             clients.count, 1, carried, train_client
         )
-        measured = sums.measurements(plan.only_counts)
+        message = sums.message(plan, models.read(), own_metrics)
+        output = message.outputs()
+        if updates_wait:  # The message is computed when the totals are known.
+            output["result"] = stack_updates(waiting, like)
         if training.report_cohort is not None:
-            measured["criteria_by_client"] = by_client[:, :-1]
-            measured["excluded_by_client"] = by_client[:, -1]
-        if updates_wait:
-            result = stack_updates(waiting, like)
-        else:
-            result = sums.result(models.read(), plan.normalization)
-        output = collections.OrderedDict(result=result, measurements=measured)
+            output["measurements"]["criteria_by_client"] = by_client[:, :-1]
+            output["measurements"]["excluded_by_client"] = by_client[:, -1]
         if kept.size:
             output["memory"] = memory
-        if metrics is not None:
-            output["metrics"] = own_metrics
         return output
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)

@@ -1,4 +1,4 @@
-"""The bytes that a round sends, computed from the types (DA, footnote 1).
+"""The messages of a round and their bytes, computed from the types (DA, footnote 1).
 
 They are counted as in a deployment, in which a pack is one client: payload only, no
 framing or compression.
@@ -6,67 +6,101 @@ framing or compression.
 
 from __future__ import annotations
 
+import collections
 from typing import Any, NamedTuple, Optional
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.contributions import MEASUREMENTS, update_type
+from tff_pmc.aggregation.client_message import MEASUREMENTS, ClientMessage
+from tff_pmc.aggregation.contributions import update_type
 
-_COUNT_BYTES = 4  # A judge's answer is one int32.
+_COUNT = tf.TensorSpec([], tf.int32)  # What a judge sends.
 
 
 class Traffic(NamedTuple):
     """The bytes that a client sends and receives when it trains, and when it judges.
 
-    Training: the model and the round's number to it, its weighted updates, criteria and
-    measurements back. Judging one candidate: the model to it, an integer back.
+    Training: the model and the round's number to it, its messages back. Judging one
+    candidate: the model to it, an integer back.
     """
 
     per_client_training: int
     per_client_testing: int
 
 
-def traffic(
-    weights_type: tff.Type,
-    work_state_type: tff.Type,
-    metrics_type: tff.Type,
+def client_messages(
+    train: tff.Computation,
     *,
     normalization: str = "sum",
     two_stage: bool = False,
-    own_metrics: Any = (),
+    model_metrics: Any = (),
     num_sums: Optional[int] = None,
-) -> Traffic:
-    """Computes the traffic of a process from the types in its `next`.
+) -> tuple[ClientMessage, ...]:
+    """Returns the messages that a client sends in a round, in order, in TFF's types.
 
-    What a simulation reports of each client, or remembers for it, is left out.
-    `own_metrics` are the `tf.TensorSpec`s of what a client reports of the model's
-    metrics, whose finalized values are other numbers. `num_sums` are the sums that the
-    round needs, where it makes more for a look at what else it could have been.
+    Args:
+        train: the `next` of a process, or the `parts.train` of an online adjustment.
+        normalization: the method that normalizes criteria.
+        two_stage: whether the criteria are sent before the updates.
+        model_metrics: the `tf.TensorSpec`s of the model's metrics as a client reports
+            them (`ModelMetrics.specs`); by default none.
+        num_sums: the number of sums that the round needs if it makes more for
+            counterfactuals; by default all.
+
+    Returns:
+        One message; two with `two_stage`.
+
+    Examples:
+        >>> for message in client_messages(process.next):
+        ...     print(message.describe())
     """
-    specs = tff.types.type_to_tf_tensor_specs
-    model, state = size(specs(weights_type)), dict(specs(work_state_type))
-    update = size(specs(update_type(weights_type)))
-    state.pop("memory", None)
-    metrics = specs(metrics_type)
-    made, scalars = 1, [tf.TensorSpec([], tf.float32)]  # A baseline's one weight.
-    if "monomials" in metrics["aggregator"]:
-        totals, monomials = (metrics["aggregator"][k] for k in ("totals", "monomials"))
-        made = num_sums or monomials.shape[0]
-        scalars = [totals, tf.TensorSpec([made], monomials.dtype)]
-        scalars += [totals] if normalization == "max" else []
-        # They come back, and the sums of normalized criteria go to the server.
-        scalars += 2 * [totals] if two_stage else []
-    f1 = metrics["distributor"] if "distributor" in metrics else ()
-    measured = [
-        spec
-        for name, spec in metrics["client_work"]["train"].items()
-        if name in MEASUREMENTS
-    ]
-    sent = model + size(state) + size(f1)
-    training = sent + made * update + size(scalars)
-    training += size(measured) + size(own_metrics)
-    return Traffic(training, model + _COUNT_BYTES)
+    state, metrics = _state_and_metrics(train)
+    update = update_type(state.global_model_weights)
+    train_metrics = metrics.client_work.train
+    measurements = collections.OrderedDict(
+        (name, dtype)
+        for name, dtype in MEASUREMENTS.items()
+        if tff.structure.has_field(train_metrics, name)
+    )
+    beside = {
+        "measurements": tff.to_type(measurements),
+        "metrics": tff.types.tensorflow_to_type(model_metrics) if model_metrics else (),
+    }
+    if not tff.structure.has_field(metrics.aggregator, "monomials"):
+        size = tff.TensorType(np.float32)  # With an aggregator.
+        return (ClientMessage((update,), (), size, **beside),)
+    num_criteria, num_monomials = (
+        metrics.aggregator[name].shape[0] for name in ("totals", "monomials")
+    )
+    sizes = update, num_criteria, num_sums or num_monomials
+    if not two_stage:
+        return (ClientMessage.of_sums(*sizes, normalization)._replace(**beside),)
+    # To the second stage the criteria are as those of declared ranges.
+    last = ClientMessage.of_sums(*sizes, "range")._replace(**beside)
+    first = ClientMessage.of_sums(*sizes, normalization)
+    return first._replace(updates=(), monomials=()), last
+
+
+def traffic(train: tff.Computation, **options: Any) -> Traffic:
+    """Computes the traffic of a process; the options are those of `client_messages`.
+
+    What a simulation reports of each client, or remembers for it, does not count.
+    """
+    state, metrics = _state_and_metrics(train)
+    model = _specs(state.global_model_weights)
+    work_state = dict(_specs(state.client_work))
+    work_state.pop("memory", None)
+    received = [model, work_state]
+    if tff.structure.has_field(metrics, "distributor"):
+        received.append(_specs(metrics.distributor))  # The class weights.
+    sent = client_messages(train, **options)
+    if len(sent) > 1:  # The totals are broadcast.
+        received.append(_specs(sent[0].criteria))
+    training = sum(map(size, received))
+    training += sum(size(_specs(part)) for message in sent for part in message)
+    return Traffic(training, size([model, _COUNT]))
 
 
 def size(specs: Any) -> int:
@@ -74,3 +108,13 @@ def size(specs: Any) -> int:
     return sum(
         spec.shape.num_elements() * spec.dtype.size for spec in tf.nest.flatten(specs)
     )
+
+
+def _state_and_metrics(train: tff.Computation) -> tuple[Any, Any]:
+    """Returns the types of the state before a round and of its metrics."""
+    signature = train.type_signature
+    return signature.parameter[0].member, signature.result.metrics.member
+
+
+def _specs(type_: Any) -> Any:
+    return tff.types.type_to_tf_tensor_specs(tff.to_type(type_))

@@ -21,7 +21,7 @@ from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predi
 from tff_pmc.models.tff_types.keras_checks import check_model
 from tff_pmc.models.tff_types.packed_model import evaluate_initial_model, split_batch
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
-from tff_pmc.processes.round_parts import Model
+from tff_pmc.processes.round_components import Model
 
 _COUNT_BITS = 31  # Of a client's correct examples, an int32.
 

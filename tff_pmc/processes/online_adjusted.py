@@ -35,15 +35,14 @@ from tff_pmc.clients.training_options import (
     TrainingOptions,
     takes_training,
 )
-from tff_pmc.processes import arguments
+from tff_pmc.processes import argument_checks
 from tff_pmc.processes.evaluation import build_correct_counts
-from tff_pmc.processes.round_parts import (
+from tff_pmc.processes.round_components import (
     Model,
-    RoundParts,
-    apply_update,
-    build_optimizer_initializer,
-    build_round_parts,
+    RoundComponents,
+    build_round_components,
 )
+from tff_pmc.processes.server_step import apply_update, build_optimizer_initializer
 from tff_pmc.runtime import lost_rounds
 from tff_pmc.scores import Basis, Score, prioritized
 
@@ -89,7 +88,7 @@ class OnlineParts(NamedTuple):
 
     candidates: tuple[Score, ...]  # In the order of testing.
     first: int  # The index of the candidate in force in the first round.
-    round_parts: RoundParts
+    components: RoundComponents
     initialize: tff.Computation  # ( -> OnlineState@SERVER)
     train: tff.Computation  # See `_build_train`.
     step: Callable[..., collections.OrderedDict]  # See `_build_step`.
@@ -97,7 +96,7 @@ class OnlineParts(NamedTuple):
     @property
     def basis(self) -> Basis:
         """The basis of the sums."""
-        return self.round_parts.mean.plan.basis
+        return self.components.mean.plan.basis
 
 
 def chosen(
@@ -221,7 +220,7 @@ class OnlineAdjustedFedAvg:
         How many examples the new model classifies correctly is not known: the next
         round searches as the first one does, from the candidate in force.
         """
-        type_ = self.parts.round_parts.weights_type
+        type_ = self.parts.components.weights_type
         made = tff.tensorflow.computation(lambda given: given, type_)(weights)
         learning = state.learning._replace(global_model_weights=made)
         return state._replace(learning=learning, correct=np.int32(-1))
@@ -248,7 +247,7 @@ class OnlineAdjustedFedAvg:
         server. A `ValueError` reports that the sums do not cover the score, or that the
         server's optimizer has no learning rate.
         """
-        optimizer = self.parts.round_parts.server_optimizer
+        optimizer = self.parts.components.server_optimizer
         optimizer_state = state.learning.finalizer
         if rate is not None:
             settings = optimizer.get_hparams(optimizer_state)
@@ -387,21 +386,21 @@ def build_parts(
         if priority is not None and value is not None:
             raise ValueError(f"give either priority or {name}, not both")
     if candidates is not None:
-        candidates = arguments.scores_over("candidates", candidates, codes)
+        candidates = argument_checks.scores_over("candidates", candidates, codes)
         if not candidates:
             raise ValueError("there are no candidates to search")
         in_force = candidates[0]
     else:
-        in_force = arguments.resolve_score(priority, None, codes)
+        in_force = argument_checks.resolve_score(priority, None, codes)
         names = [codes[column] for column in sorted(in_force.columns)]
         candidates = [prioritized(order, codes) for order in search.orderings(names)]
     if first is not None:
-        (in_force,) = arguments.scores_over("first", [first], codes)
+        (in_force,) = argument_checks.scores_over("first", [first], codes)
     index = _index_of(in_force, candidates)
-    others = arguments.scores_over("others", others, codes)
+    others = argument_checks.scores_over("others", others, codes)
     basis = Basis.of(codes, [*candidates, *others])
     mean = PrioritizedMeanFactory(codes, candidates[index], basis=basis, sums=sums)
-    parts = build_round_parts(
+    components = build_round_components(
         model,
         measured,
         mean,
@@ -409,12 +408,12 @@ def build_parts(
         client_optimizer=client_optimizer,
         server_optimizer=server_optimizer,
     )
-    summed = mean.create_sums(parts.update_type)
-    initialize = _build_initialize(parts, summed, index)
+    summed = mean.create_sums(components.update_type)
+    initialize = _build_initialize(components, summed, index)
     state_type = initialize.type_signature.result.member
-    train = _build_train(parts, summed, state_type)
+    train = _build_train(components, summed, state_type)
     return OnlineParts(
-        tuple(candidates), index, parts, initialize, train, _build_step(parts)
+        tuple(candidates), index, components, initialize, train, _build_step(components)
     )
 
 
@@ -435,17 +434,21 @@ def _index_of(in_force: Score, candidates: Sequence[Score]) -> int:
 
 
 def _build_initialize(
-    parts: RoundParts, sums: tff.templates.AggregationProcess, first: int
+    components: RoundComponents, sums: tff.templates.AggregationProcess, first: int
 ) -> tff.Computation:
     """Builds `( -> OnlineState@SERVER)`."""
-    optimizer = build_optimizer_initializer(parts.server_optimizer, parts.weights_type)
+    optimizer = build_optimizer_initializer(
+        components.server_optimizer, components.weights_type
+    )
 
     @tff.federated_computation
     def initialize():
         learning = tff.learning.templates.LearningAlgorithmState(
-            global_model_weights=tff.federated_eval(parts.initial_weights, tff.SERVER),
+            global_model_weights=tff.federated_eval(
+                components.initial_weights, tff.SERVER
+            ),
             distributor=tff.federated_value((), tff.SERVER),
-            client_work=parts.client_work.initialize(),
+            client_work=components.client_work.initialize(),
             aggregator=sums.initialize(),
             finalizer=tff.federated_eval(optimizer, tff.SERVER),
         )
@@ -460,7 +463,9 @@ def _build_initialize(
 
 
 def _build_train(
-    parts: RoundParts, sums: tff.templates.AggregationProcess, state_type: tff.Type
+    components: RoundComponents,
+    sums: tff.templates.AggregationProcess,
+    state_type: tff.Type,
 ) -> tff.Computation:
     """Builds the training of one cohort, whose result is the sums.
 
@@ -469,14 +474,14 @@ def _build_train(
          sums=<models=W*B, scales=float32[m], monomials=float32[B]>,
          metrics=<client_work=..., aggregator=...>>@SERVER)
     """
-    data_type = parts.client_work.next.type_signature.parameter[2]
+    data_type = components.client_work.next.type_signature.parameter[2]
 
     @tff.federated_computation(
         tff.FederatedType(state_type.learning, tff.SERVER), data_type
     )
     def train(state, clients):
         received = tff.federated_broadcast(state.global_model_weights)
-        work = parts.client_work.next(state.client_work, received, clients)
+        work = components.client_work.next(state.client_work, received, clients)
         found = sums.next(
             state.aggregator, work.result.update, work.result.update_weight
         )
@@ -492,7 +497,7 @@ def _build_train(
     return train
 
 
-def _build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
+def _build_step(components: RoundComponents) -> Callable[..., collections.OrderedDict]:
     """Builds the server's step to one candidate's model, a `tf.function`.
 
     Its arguments are the candidate's coefficients `a_S`, float32 [B], the sums, the
@@ -500,7 +505,7 @@ def _build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
     step, `update_rejected`, `score`, the sum of the clients' scores, and the
     `coefficients` by the names of their sums.
     """
-    basis = parts.mean.plan.basis
+    basis = components.mean.plan.basis
 
     @tf.function
     def step(coefficients, sums, optimizer_state, weights):
@@ -508,7 +513,7 @@ def _build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
             basis, coefficients, sums["scales"], sums["monomials"], sums["models"]
         )
         optimizer_state, weights, rejected = apply_update(
-            parts.server_optimizer, optimizer_state, weights, update
+            components.server_optimizer, optimizer_state, weights, update
         )
         return collections.OrderedDict(
             weights=weights,

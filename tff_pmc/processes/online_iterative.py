@@ -22,7 +22,7 @@ from tff_pmc.clients.training_options import (
     takes_training,
 )
 from tff_pmc.processes.online_adjusted import build_parts, chosen, default_judge
-from tff_pmc.processes.round_parts import Model
+from tff_pmc.processes.round_components import Model
 from tff_pmc.scores import Score
 
 

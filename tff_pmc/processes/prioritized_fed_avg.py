@@ -19,14 +19,14 @@ from tff_pmc.clients.training_options import (
     TrainingOptions,
     takes_training,
 )
-from tff_pmc.processes import arguments
-from tff_pmc.processes.round_parts import (
+from tff_pmc.processes import argument_checks
+from tff_pmc.processes.round_components import (
     Model,
-    build_finalizer,
-    build_round_parts,
+    build_round_components,
     one_client_each,
 )
 from tff_pmc.processes.server_examples import num_weighted_classes
+from tff_pmc.processes.server_step import build_finalizer
 from tff_pmc.scores import Basis, Score, single
 
 Factory = Union[
@@ -179,12 +179,12 @@ def build_prioritized_fed_avg(
     codes = [criterion.code for criterion in found]
     if aggregator is not None:
         others = {"priority": priority, "score": score, "basis": basis}
-        aggregator = arguments.check_aggregator(aggregator, sums, others)
+        aggregator = argument_checks.check_aggregator(aggregator, sums, others)
         score = single("DS", codes)
         options = dataclasses.replace(options, packed=True)
     elif client_step is not None:
         raise ValueError("client_step needs an aggregator, which sees its result")
-    score = arguments.resolve_score(priority, score, codes)
+    score = argument_checks.resolve_score(priority, score, codes)
     mean = PrioritizedMeanFactory(codes, score, basis=basis, sums=sums)
     if deployable and mean.plan.two_stage:
         raise ValueError(
@@ -193,8 +193,8 @@ def build_prioritized_fed_avg(
             "(sums=SumOptions('range', ...))"
         )
     classes = num_weighted_classes(model_distributor) if model_distributor else 0
-    # The parts are built here, and run in the order of steps 1 to 6. Clients: 2 and 3.
-    parts = build_round_parts(
+    # Built here, the components run in the order of steps 1 to 6. Clients: 2 and 3.
+    components = build_round_components(
         model,
         found,
         mean,
@@ -203,25 +203,25 @@ def build_prioritized_fed_avg(
         server_optimizer=server_optimizer_fn,
         num_weighted_classes=classes,
     )
-    client_work = parts.client_work
+    client_work = components.client_work
     # The sums, and the score that combines them: 4 and 5.
     if aggregator is None:
-        aggregation = mean.create_for_packs(parts.update_type)
+        aggregation = mean.create_for_packs(components.update_type)
     else:
         client_work = one_client_each(client_work, client_step)
-        aggregation = aggregator.create(parts.update_type, WEIGHT_TYPE)
+        aggregation = aggregator.create(components.update_type, WEIGHT_TYPE)
     # The model is sent: 1.
     distributor = model_distributor
     if distributor is None:
         build_broadcast = tff.learning.templates.build_broadcast_process
-        distributor = build_broadcast(parts.weights_type)
+        distributor = build_broadcast(components.weights_type)
     return tff.learning.templates.compose_learning_process(
-        parts.initial_weights,
+        components.initial_weights,
         distributor,
         client_work,
         aggregation,
         # The server's optimizer: 6.
-        build_finalizer(parts.server_optimizer, parts.weights_type),
+        build_finalizer(components.server_optimizer, components.weights_type),
     )
 
 

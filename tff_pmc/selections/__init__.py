@@ -1,8 +1,18 @@
-"""Selections of a round's clients, a module for each kind (no TensorFlow).
+"""Who takes part in a round: the one place where cohorts are drawn (no TensorFlow).
 
-A rule is a `Selection` that registers itself in `SELECTIONS`, also from outside.
+A `CohortSampler` draws cohorts by a rule. A rule is a `Selection` that registers itself
+in `SELECTIONS`, also from outside.
 """
 
+from tff_pmc.selections.cohorts import Cohort, CohortSampler, LossFn
 from tff_pmc.selections.selection import LOSS, SELECTIONS, Clients, Selection
 
-__all__ = ["LOSS", "SELECTIONS", "Clients", "Selection"]
+__all__ = [
+    "LOSS",
+    "SELECTIONS",
+    "Clients",
+    "Cohort",
+    "CohortSampler",
+    "LossFn",
+    "Selection",
+]

@@ -16,7 +16,8 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.clients.client_work import raw_value
-from tff_pmc.processes.arguments import failure_named, initial_weights, probe_criteria
+from tff_pmc.processes.argument_checks import initial_weights
+from tff_pmc.processes.criterion_probe import failure_named, probe_criteria
 from tff_pmc.record.round_record import shares_in_force, without
 from tff_pmc.reports.statistics.derived import figures_of_round
 from tff_pmc.runtime import Runtime
@@ -60,7 +61,7 @@ def inspect(
         )
     data, in_force = context.data, settings.algorithm.score(settings)
     chosen = [
-        context.cohorts.choose(round_num).clients
+        context.cohorts.draw(round_num, context.cohort_size).clients
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
     measured = _measure(context, chosen, engine)

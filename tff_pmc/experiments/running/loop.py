@@ -162,8 +162,8 @@ def train_round(
     """Trains and tests one round."""
     # Select the cohort.
     start = time.perf_counter()
-    chosen, num_asked = context.cohorts.choose(
-        round_num, lambda: trainer.get_model_weights(state)
+    chosen, num_loss_reports = context.cohorts.draw(
+        round_num, context.cohort_size, lambda: trainer.get_model_weights(state)
     )
     packs = context.pack(chosen)
     prepared = time.perf_counter() - start
@@ -186,7 +186,7 @@ def train_round(
     }
     f1, validation_correct = evaluator.at_server(weights)
     # Record it.
-    num_tests = len(outcome.tested) * trainer.num_judges + num_asked
+    num_tests = len(outcome.tested) * trainer.num_judges + num_loss_reports
     record = RoundRecord(
         round_num=round_num,
         settings=context.settings,
