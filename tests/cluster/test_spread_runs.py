@@ -232,7 +232,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
             )
 
     monkeypatch.setattr(Settings, "__repr__", lambda _: "the same")
-    monkeypatch.setattr(spread_runs, "_loaded", {})
+    monkeypatch.setattr(spread_runs, "_data_by_job", {})
     for content in ("old", "new"):
         path.write_text(content)
         driver = execution.Federations("", "", leaf_data.ClientTable())
@@ -254,7 +254,7 @@ def test_a_worker_imports_the_drivers_plugin_or_raises(tmp_path, monkeypatch):
     from tff_pmc.record.plugin_files import plugin_sha256
 
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(spread_runs, "_plugins", {})
+    monkeypatch.setattr(spread_runs, "_sha256_by_plugin", {})
     package = tmp_path / "of_two_files"
     package.mkdir()
     (package / "__init__.py").write_text("")

@@ -156,9 +156,9 @@ def comparison_grid(
 
     Args:
         cells: one row per cell, in the grid's order.
-        head: the head of the two columns before the cells.
-        rows: the columns of `cells` that name a row: both of `head`; or only the first,
-            and the second is the line's title.
+        head: the head of the columns before the cells.
+        rows: the columns of `cells` that name a row; the line's title, if it has one,
+            comes after them.
         column: the column of `cells` that names the grid's column.
         lines: the columns of `cells` with the texts of a line -> the line's title, with
             the names of `cells` in braces. A line without texts is left out.

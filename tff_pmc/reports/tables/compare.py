@@ -16,7 +16,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import Report
 from tff_pmc.reports.figures.comparison_plot import comparison_plot
-from tff_pmc.reports.pages import MISSING, grid_text, number
+from tff_pmc.reports.pages import MISSING, comparison_grid, grid_text, number
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
     caveats,
@@ -144,14 +144,12 @@ def _rows(
 
 
 def _rounds_text(rows: pd.DataFrame) -> str:
-    grid = [["target", "", "", *dict.fromkeys(rows["devices"])]]
-    keys = ["experiment", "target_accuracy_pct"]
-    for (label, target), part in rows.groupby(keys, sort=False):
-        for place, (name, words) in enumerate(_NAMES.items()):
-            form = "+.0f" if name == "difference" else ".0f"
-            start = ["", ""] if place else [f"{target} %", str(label)]
-            cells = [number(one, form, MISSING) for one in part[name]]
-            grid.append([*start, words, *cells])
+    texts = rows.assign(target=rows["target_accuracy_pct"].map("{} %".format))
+    for name in _NAMES:
+        form = "+.0f" if name == "difference" else ".0f"
+        texts[name] = [number(rounds, form, MISSING) for rounds in rows[name]]
+    keys = ["target", "experiment"]
+    grid = comparison_grid(texts, ["target", "", ""], keys, "devices", _NAMES)
     title = "Rounds until a share of the devices reaches the target accuracy"
     return f"{title}\n{grid_text(grid, 3)}"
 
