@@ -22,10 +22,10 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
+from tff_pmc.escape import message, printable
 from tff_pmc.experiments.flags import command_line, flag_definitions, flag_help, plugins
 from tff_pmc.record import files
 from tff_pmc.reports import output
-from tff_pmc.reports.escape import message, printable
 from tff_pmc.runtime import EngineError, check_installed
 from tff_pmc.settings import SettingError
 

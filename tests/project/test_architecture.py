@@ -29,7 +29,7 @@ LAYERS = [
     ["tff_pmc.criteria"],
     ["tff_pmc.models"],
     ["tff_pmc.search", "tff_pmc.scores", "tff_pmc.selections", "tff_pmc.optimizers"],
-    ["tff_pmc._lazy", "tff_pmc.project_files", "tff_pmc.__init__"],
+    ["tff_pmc._lazy", "tff_pmc.escape", "tff_pmc.project_files", "tff_pmc.__init__"],
     ["leaf_data"],
     ["declared_settings"],
 ]

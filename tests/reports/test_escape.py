@@ -8,7 +8,8 @@ from folders import write_ours
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import Report, escape, output, pages
+from tff_pmc import escape
+from tff_pmc.reports import Report, output, pages
 from tff_pmc.reports.figures import styles
 
 RED = "\x1b[31mred"

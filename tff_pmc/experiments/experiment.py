@@ -8,9 +8,9 @@ from typing import Any
 
 import tff_pmc.algorithms  # noqa: F401 - `RunSettings` takes one by name.
 from declared_settings import Registry
+from tff_pmc.reports.paper import PAPERS
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.flag_values import prefix_errors
-from tff_pmc.settings.papers import PAPERS
 
 
 @dataclasses.dataclass(frozen=True)

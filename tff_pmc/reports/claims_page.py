@@ -27,15 +27,15 @@ import pandas as pd
 from leaf_data.errors import one_line
 from leaf_data.formats.data_files import expand_path
 from tff_pmc import project_files
+from tff_pmc.escape import markdown_cell, printable
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
-from tff_pmc.reports.escape import markdown_cell, printable
 from tff_pmc.reports.pages import markdown_table
+from tff_pmc.reports.paper import PAPERS
 from tff_pmc.reports.papers.catalog import Claim, Headline, answer, claims, headlines
 from tff_pmc.reports.papers.evidence import command, declared, kept_runs, read_kept
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
 from tff_pmc.reports.statistics.rounds_to_target import RULES
-from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))
 

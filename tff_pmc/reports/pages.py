@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
-from tff_pmc.reports.escape import markdown_cell, one_line, printable
+from tff_pmc.escape import markdown_cell, one_line, printable
 
 if TYPE_CHECKING:
     import pandas as pd

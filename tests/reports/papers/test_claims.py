@@ -13,6 +13,7 @@ from recomputing import printed_rounds
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, values_of
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports.paper import PAPERS
 from tff_pmc.reports.papers.catalog import claims, headlines
 from tff_pmc.reports.papers.claims.da_claims import soonest_epochs
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70, EIGHT
@@ -21,7 +22,6 @@ from tff_pmc.reports.papers.evidence import Runs, declared
 from tff_pmc.reports.papers.judging import judged
 from tff_pmc.reports.statistics import published
 from tff_pmc.settings import RunSettings
-from tff_pmc.settings.papers import PAPERS
 
 
 def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():

@@ -19,9 +19,9 @@ from tff_pmc.experiments.callbacks import CALLBACKS
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import ModelSettings
+from tff_pmc.reports.paper import PAPERS
 from tff_pmc.selections import Selection
 from tff_pmc.settings.flag_values import check_digits, prefix_errors
-from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import CHOSEN, GROUPS
 
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beyond the papers"

@@ -20,8 +20,8 @@ from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.experiments.flags.flag_definitions import Section
+from tff_pmc.reports.paper import PAPERS
 from tff_pmc.settings.aggregation_settings import AggregationSettings
-from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import CHOSEN
 
 _WIDTH = 88

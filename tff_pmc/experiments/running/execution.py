@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import leaf_data
+from tff_pmc.escape import printable
 from tff_pmc.experiments.callbacks import Callback
 from tff_pmc.experiments.callbacks.tensorboard_events import TensorBoard, how_to_open
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import inspection, rate_search, sweep
-from tff_pmc.reports.escape import printable
 from tff_pmc.runtime import Runtime, unused_gpu
 from tff_pmc.settings import RunSettings
 

@@ -17,6 +17,7 @@ from leaf_data.pixels import NO_PIXELS
 from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
+from tff_pmc.escape import printable
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.experiments.running.progress import Progress
@@ -31,7 +32,6 @@ from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
 from tff_pmc.record.same_run import EXAMPLES
-from tff_pmc.reports.escape import printable
 from tff_pmc.settings import RunSettings
 
 

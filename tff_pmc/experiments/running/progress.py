@@ -8,9 +8,9 @@ from typing import Any
 
 from tqdm import tqdm
 
+from tff_pmc import escape
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.record.metrics import PERCENTILES, Metric
-from tff_pmc.reports import escape
 
 
 class Progress(Callback):

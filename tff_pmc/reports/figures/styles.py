@@ -19,8 +19,8 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
+from tff_pmc.escape import one_line
 from tff_pmc.record.results import BASELINE
-from tff_pmc.reports.escape import one_line
 
 BASELINES = (BASELINE, "FedAvg", "Weighted mean")
 """The baselines: averaging by size, under its three names."""

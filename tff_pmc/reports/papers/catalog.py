@@ -21,6 +21,7 @@ import pandas as pd
 
 from declared_settings import Registry
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports.paper import PAPERS
 from tff_pmc.reports.papers.comparisons import Measure, values
 from tff_pmc.reports.papers.evidence import Runs, declared
 from tff_pmc.reports.papers.judging import (
@@ -30,7 +31,6 @@ from tff_pmc.reports.papers.judging import (
     Differences,
     judged,
 )
-from tff_pmc.settings.papers import PAPERS
 
 
 class Claim(NamedTuple):

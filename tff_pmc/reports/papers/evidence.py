@@ -20,9 +20,9 @@ from tff_pmc import project_files
 from tff_pmc.models import MODELS
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import EXPERIMENT, KEY, Results, read_results
+from tff_pmc.reports.paper import folders
 from tff_pmc.reports.statistics import paired
 from tff_pmc.reports.statistics.conditions import data_caveat
-from tff_pmc.settings.papers import folders
 
 _ARRIVED = "--until=targets"  # In what a run records of its early end.
 _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}

@@ -17,8 +17,8 @@ import pandas as pd
 from tff_pmc import project_files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
+from tff_pmc.reports.paper import folders
 from tff_pmc.reports.statistics.rounds_to_target import HALF
-from tff_pmc.settings.papers import folders
 
 FOLDER = project_files.folder("results/paper")
 """The folder of the published tables."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import jinja2
 
+from tff_pmc.escape import printable
 from tff_pmc.record.results import Results
 from tff_pmc.reports import Report, pages
-from tff_pmc.reports.escape import printable
 from tff_pmc.reports.figures import figure_layout
 
 FILE = "report.html"
