@@ -55,10 +55,10 @@ AT_LEAST_0 = Range(lambda n: n >= 0, "0 or more")
 AT_LEAST_1 = Range(lambda n: n >= 1, "at least 1")
 # As a float32, in which numbers are computed with, neither 0 nor infinite.
 ABOVE_0 = Range(lambda x: 2.0**-126 <= x < 2.0**128, "above 0, as a float32")
-A_SHARE = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
+ABOVE_0_TO_1 = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
 FROM_0_TO_1 = Range(lambda x: 0 <= x <= 1, "from 0 to 1")
 BELOW_1 = Range(lambda x: 0 <= x < 1, "at least 0, below 1")
-A_SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
+SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
 
 
 def check_value(name: str, value: Any, kind: type, within: Range | None = None) -> None:
@@ -130,13 +130,13 @@ class Setting(NamedTuple):
             return
         if self.choices:
             if value not in self.choices:
-                known: list[str] = [c for c in self.choices if c]  # "" is a default.
-                words = f"{'one of ' * (len(known) > 1)}{', '.join(known)}"
+                choices: list[str] = [c for c in self.choices if c]  # "" is a default.
+                words = f"{'one of ' * (len(choices) > 1)}{', '.join(choices)}"
                 raise SettingError(f"{name} must be {words}; got {value!r}")
             return
         check_value(name, value, self.kind, self.within)
 
-    def takes_as(self, other: Setting) -> bool:
+    def accepts_same_values(self, other: Setting) -> bool:
         """Checks whether it takes the values that another setting takes."""
         mine, theirs = ((s.kind, s.within, s.choices) for s in (self, other))
         return mine == theirs
@@ -186,15 +186,15 @@ class Declared:
     """A dataclass whose fields are declared by `setting`.
 
     Attributes:
-        of_arguments: whether its values are arguments of Python, so that errors name
-            fields and not flags.
+        errors_name_fields: whether errors name fields, not flags, because the values
+            are arguments of Python.
     """
 
-    of_arguments: ClassVar[bool] = False
+    errors_name_fields: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for declared in self.declared():
-            name = declared.name if self.of_arguments else ""
+            name = declared.name if self.errors_name_fields else ""
             declared.check(getattr(self, declared.name), name)
 
     def check_given(self, flags: Collection[str]) -> None:
@@ -218,25 +218,25 @@ class Declared:
     def declared(cls) -> tuple[Setting, ...]:
         """Returns the settings of the group, those of its bases first."""
         kinds = _type_hints(cls)
-        found = []
+        settings = []
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             if _KEY in field.metadata:
-                own: Setting = field.metadata[_KEY]
-                kind, choices = kinds[field.name], own.choices
+                setting_: Setting = field.metadata[_KEY]
+                kind, choices = kinds[field.name], setting_.choices
                 owner = next(  # The class in whose body the field stands.
                     base
                     for base in reversed(cls.__mro__)
                     if field.name in vars(base).get("__annotations__", {})
                 )
-                made = own._replace(
+                placed = setting_._replace(
                     name=field.name,
-                    flag=own.flag or field.name,
+                    flag=setting_.flag or field.name,
                     kind=typing.get_origin(kind) or kind,
                     choices=tuple(choices() if callable(choices) else choices),
                     owner=owner,
                 )
-                found.append(made)
-        return tuple(found)
+                settings.append(placed)
+        return tuple(settings)
 
     @classmethod
     def flags(cls) -> tuple[str, ...]:
@@ -244,10 +244,10 @@ class Declared:
         return tuple(declared.flag for declared in cls.declared())
 
     @classmethod
-    def of_flags(cls: type[Group], values: Mapping[str, Any]) -> Group:
+    def from_flag_values(cls: type[Group], values: Mapping[str, Any]) -> Group:
         """Returns the group with values by flag; those of other groups are ignored."""
-        own = cls.declared()
-        return cls(**{s.name: values[s.flag] for s in own if s.flag in values})
+        settings = cls.declared()
+        return cls(**{s.name: values[s.flag] for s in settings if s.flag in values})
 
     def values_of(self, base: type[Declared]) -> dict[str, Any]:
         """Returns the values, by field, of the settings that a base of it declares."""
@@ -257,7 +257,7 @@ class Declared:
         """Returns the values by flag."""
         return {s.flag: getattr(self, s.name) for s in self.declared()}
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Returns the values by flag that a record has; see `omit_default`."""
         omitted = {s.flag: s.default for s in self.declared() if s.omit_default}
         return {

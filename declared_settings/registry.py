@@ -12,11 +12,15 @@ Thing = TypeVar("Thing")
 Names = Collection[str]
 
 
-def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:
+def unknown_name_message(
+    what: str, name: str, known: Names, candidates: Names | None = None
+) -> str:
     """Builds the error of an unknown name, with the nearest name and all names."""
-    near = difflib.get_close_matches(str(name), known if meant is None else meant, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
+    closest = difflib.get_close_matches(
+        str(name), known if candidates is None else candidates, 1
+    )
+    hint = f" (did you mean {closest[0]}?)" if closest else ""
+    return f"unknown {what} {name!r}{hint}; known: {', '.join(known)}"
 
 
 class UnknownNameError(ValueError):
@@ -55,7 +59,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         self._search()
         if name in self._things:
             return self._things[name]
-        raise UnknownNameError(unknown(self._what, name, self._things))
+        raise UnknownNameError(unknown_name_message(self._what, name, self._things))
 
     def __contains__(self, name: object) -> bool:
         self._search()

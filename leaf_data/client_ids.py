@@ -72,7 +72,7 @@ class ClientIds(Sequence[str]):
             raise DataError("a client id appears twice: ids must be unique")
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> ClientIds:
+    def from_names(cls, names: Sequence[str]) -> ClientIds:
         """Returns the same names as an array."""
         if isinstance(names, ClientIds):
             return names
@@ -83,11 +83,11 @@ class ClientIds(Sequence[str]):
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return tuple(map(_decoded, self.encoded[place]))
-        return _decoded(self.encoded[place])
+            return tuple(map(_decode, self.encoded[place]))
+        return _decode(self.encoded[place])
 
     def __iter__(self) -> Iterator[str]:
-        return map(_decoded, self.encoded)
+        return map(_decode, self.encoded)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ClientIds):
@@ -97,7 +97,7 @@ class ClientIds(Sequence[str]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _decoded(name: bytes) -> str:
+def _decode(name: bytes) -> str:
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -134,16 +134,16 @@ def values_by_client(column: Any, client_ids: Sequence[str], name: str) -> Any:
             array a value is masked.
     """
     if isinstance(column, Mapping):
-        keys, given = list(column), list(column.values())
+        keys, entries = list(column), list(column.values())
     elif hasattr(column, "iloc"):
-        keys, given = list(column.index), list(column.to_numpy())
+        keys, entries = list(column.index), list(column.to_numpy())
     elif isinstance(column, np.ma.MaskedArray) and np.any(column.mask):
         raise DataError(f"{name} has masked values: fill them")
     else:
         return column
     by_name = {client: number for number, client in enumerate(client_ids)}
     values: dict[int, Any] = {}
-    for key, value in zip(keys, given):
+    for key, value in zip(keys, entries):
         try:
             number = number_of(key, client_ids, by_name)
         except DataError as error:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import tqdm
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, error_summary, shorten
 from leaf_data.formats import (
     csv_fields,
     csv_folder,
@@ -71,7 +71,7 @@ def clients_of_leaf(folder: str, label_type: str = "class") -> Iterator[Client]:
         DataError: the files are not LEAF's, do not belong together, or have labels of
             another type; the message names file and user.
     """
-    files = leaf_json.find("LEAF", [data_files.checked_folder(folder)])
+    files = leaf_json.find("LEAF", [data_files.check_folder(folder)])
     tests = (file for file in files if file.part == "test")
     read: list[leaf_json.LeafFile] = []
     digests: list[str] = []
@@ -166,7 +166,7 @@ def classes_of_csvs(folder: str, label: str, client: str = "") -> dict[str, int]
                 "%s: %s classes, 0 to the largest label, but only %s different labels: "
                 "--label_type=number takes labels as the values of a regression; write "
                 "codes as words, or number them from 0",
-                one_line(label, 40),
+                shorten(label, 40),
                 f"{num_classes:,}",
                 f"{num_labels:,}",
             )
@@ -177,7 +177,7 @@ def classes_of_csvs(folder: str, label: str, client: str = "") -> dict[str, int]
                 "%s: %s is %r, which becomes a class (%s of %s rows): is it a missing "
                 "value? Then remove these rows",
                 places[text],
-                one_line(label, 40),
+                shorten(label, 40),
                 text,
                 f"{counts[text]:,}",
                 f"{sum(counts.values()):,}",
@@ -218,7 +218,7 @@ def _check_labels(
         ]
     if wrong:
         raise DataError(
-            f"{places[wrong[0]]}: {one_line(label, 40)} is {wrong[0]!r:.40}: {why}"
+            f"{places[wrong[0]]}: {shorten(label, 40)} is {wrong[0]!r:.40}: {why}"
             "labels must be whole numbers, 0 or more, or words; --label_type=number "
             "takes the values of a regression"
         )
@@ -278,7 +278,7 @@ def clients_of_csvs(
             path, first = places.setdefault((key, part), (file.path, where))
             if path != file.path and not join:
                 raise DataError(
-                    f"{where}: {one_line(client, 40)} is {name!r:.40}, who is also in "
+                    f"{where}: {shorten(client, 40)} is {name!r:.40}, who is also in "
                     f"{first}: --join puts the rows of both files together"
                 )
         if key not in held:
@@ -298,14 +298,14 @@ def clients_of_csvs(
         )
     if client:
         first_places = {key: where for (key, _), (_, where) in places.items()}
-        csv_folder.check_spellings(first_places, one_line(client, 40))
+        csv_folder.check_spellings(first_places, shorten(client, 40))
         for key, where in first_places.items():
             if key.lower() in _DOUBTFUL_LABELS or key.lower() in _NO_LABELS:
                 _LOG.warning(
                     "%s: %s is %r, which becomes a client: is it a missing value? Then "
                     "remove these rows",
                     where,
-                    one_line(client, 40),
+                    shorten(client, 40),
                     names[key],
                 )
         if not csv_folder.has_decimals(held):
@@ -318,7 +318,7 @@ def _needed(label: str, client: str) -> list[str]:
     """Returns the columns that are not inputs."""
     if label == client:
         raise DataError(
-            f"the column {one_line(label, 40)} cannot have both the labels and the "
+            f"the column {shorten(label, 40)} cannot have both the labels and the "
             "clients' names: --label and --client must name two columns"
         )
     return [label, client] if client else [label]
@@ -332,7 +332,7 @@ def _inputs(row: Mapping[str, str], where: str, client: str) -> list[float]:
         words = [name for name in row if csv_fields.parse_number(row[name]) is None]
         if client or not words or not any(map(str.isalpha, row[words[0]])):
             raise
-        column = one_line(words[0], 40)
+        column = shorten(words[0], 40)
         raise DataError(
             f"{error}; if the column names the clients: --client={column}"
         ) from error
@@ -388,7 +388,7 @@ class _RowNumbers:
                 _LOG.warning(
                     "the input %s %s: where rows are sorted it alone tells the label; "
                     "remove the column from the CSVs, unless it is a measurement",
-                    one_line(name, 40),
+                    shorten(name, 40),
                     "numbers the rows" if numbers_rows else "seems to name the rows",
                 )
 
@@ -426,7 +426,7 @@ def _rows(
                     first = os.path.basename(files[0].path)
                     raise DataError(
                         f"{path}: its columns differ from those of {first}: "
-                        f"{one_line(odd)}"
+                        f"{shorten(odd)}"
                     )
                 is_ordered = [*row] == columns
             yield file, where, row if is_ordered else {c: row[c] for c in columns}
@@ -439,7 +439,7 @@ def _check_columns(path: str, columns: list[str], needed: Sequence[str]) -> None
     inputs = [column for column in columns if column not in needed]
     if not inputs:
         raise DataError(
-            f"{path}: line 1 has no column besides {one_line(', '.join(needed), 80)}: "
+            f"{path}: line 1 has no column besides {shorten(', '.join(needed), 80)}: "
             "the inputs are missing"
         )
     csv_fields.check_column_names(inputs, path)
@@ -447,7 +447,7 @@ def _check_columns(path: str, columns: list[str], needed: Sequence[str]) -> None
         # pandas names columns 0, 1, 2; decimals are a row.
         if not all(map(str.isdigit, columns)):
             raise DataError(
-                f"{path}: line 1 has numbers alone, {one_line(columns, 80)}: it must "
+                f"{path}: line 1 has numbers alone, {shorten(columns, 80)}: it must "
                 "have the names of the columns: write them above the rows"
             )
 
@@ -457,21 +457,21 @@ def _arrays(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Returns the examples of a user: float32 inputs, int64 or float64 labels."""
     try:
-        read, labels = np.array(x), np.array(y)
-        if read.dtype.kind not in "iuf":
-            raise ValueError(f"they are {read.dtype}")
+        numbers, labels = np.array(x), np.array(y)
+        if numbers.dtype.kind not in "iuf":
+            raise ValueError(f"they are {numbers.dtype}")
         with np.errstate(over="ignore"):
-            found = read.astype(np.float32)
-        if not np.isfinite(found).all():
+            inputs = numbers.astype(np.float32)
+        if not np.isfinite(inputs).all():
             raise ValueError("a number is no float32")
     except ValueError as error:
         raise DataError("its examples are not float32 numbers of one shape") from error
-    lost = found != read
-    if read.dtype.kind == "f":  # Beyond 2^53 they are whole, whatever they are.
-        lost = (abs(read) < 2.0**53) & (abs(found - read) > 0.5)
+    lost = inputs != numbers
+    if numbers.dtype.kind == "f":  # Beyond 2^53 they are whole, whatever they are.
+        lost = (abs(numbers) < 2.0**53) & (abs(inputs - numbers) > 0.5)
     if lost.any():
-        why = csv_fields.NOT_HELD.format(found[lost][0])
-        raise DataError(f"its examples have {read[lost][0]}: {why}")
+        why = csv_fields.PRECISION_LOSS.format(inputs[lost][0])
+        raise DataError(f"its examples have {numbers[lost][0]}: {why}")
     if label_type == "number" and labels.dtype.kind in "iu":
         labels = labels.astype(np.float64)
     elif label_type == "class" and labels.dtype.kind == "f":  # FedProx's are 3.0, say.
@@ -482,13 +482,13 @@ def _arrays(
                 "--label_type=number takes the values of a regression"
             )
         labels = labels.astype(np.int64)
-    return found, labels
+    return inputs, labels
 
 
 def _notes(folder: str, files: Sequence[NamedFile]) -> Iterator[str]:
     """Yields what users need to know of a folder of CSVs before it is read."""
     if unread := csv_folder.list_unread(folder, files):
-        names = one_line(", ".join(unread), 300)
+        names = shorten(", ".join(unread), 300)
         yield f"{folder}: only its CSVs are read; these are not: {names}"
     tests = [file.path for file in files if file.part == "test"]
     if tests:
@@ -530,7 +530,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--keep_equal_together", action="store_true", help=words)
     given = parser.parse_args(arguments)
     try:
-        folder, label = data_files.checked_folder(given.folder), given.label
+        folder, label = data_files.check_folder(given.folder), given.label
         input_names: Sequence[str] = ()
         class_names: Sequence[str] = ()
         options: dict[str, Any] = {}
@@ -597,7 +597,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                 file=sys.stderr,
             )
     except (DataError, OSError) as error:
-        print(f"{parser.prog}: {one_line(error, 900)}", file=sys.stderr)
+        print(f"{parser.prog}: {error_summary(error, 900)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{parser.prog}: interrupted, and nothing was made", file=sys.stderr)

@@ -8,12 +8,12 @@ import re
 from typing import Any, ClassVar, TypeVar
 
 from declared_settings import (
-    A_SEED,
+    SEED,
     Registry,
     SettingError,
     Settings,
     setting,
-    unknown,
+    unknown_name_message,
 )
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
@@ -45,7 +45,7 @@ class Dataset(Settings, abc.ABC):
         "The seed of the partition into clients, and of all else that is drawn when "
         "the data is loaded.",
         flag="partition_seed",
-        within=A_SEED,
+        within=SEED,
     )
 
     @abc.abstractmethod
@@ -74,7 +74,7 @@ class Dataset(Settings, abc.ABC):
         return values
 
     @classmethod
-    def of_options(cls: type[Kind], **options: Any) -> Kind:
+    def from_options(cls: type[Kind], **options: Any) -> Kind:
         """Returns the data set with these settings, by name, and defaults elsewhere.
 
         Raises:
@@ -85,10 +85,22 @@ class Dataset(Settings, abc.ABC):
         for name in options:
             if name not in names.values():
                 # An option of another data set is no slip of the pen for any other.
-                every = (one for kind in DATASETS.values() for one in kind.declared())
-                same = [one for one in every if one.name == name]
-                meant = [s.name for s in cls.declared() if all(map(s.takes_as, same))]
-                raise DataError(unknown("option", name, names.values(), meant))
+                declarations = (
+                    declared
+                    for kind in DATASETS.values()
+                    for declared in kind.declared()
+                )
+                namesakes = [
+                    declared for declared in declarations if declared.name == name
+                ]
+                similar = [
+                    s.name
+                    for s in cls.declared()
+                    if all(map(s.accepts_same_values, namesakes))
+                ]
+                raise DataError(
+                    unknown_name_message("option", name, names.values(), similar)
+                )
         try:
             dataset = cls(**options)
             dataset.check_given([f for f, name in names.items() if name in options])
@@ -159,10 +171,10 @@ def load(
         (100, (28, 28))
     """
     if not isinstance(name, str) or name not in DATASETS:
-        raise DataError(unknown("data set", name, DATASETS))
+        raise DataError(unknown_name_message("data set", name, DATASETS))
     kind = DATASETS[name]
     try:
-        dataset = kind.of_options(**options)
+        dataset = kind.from_options(**options)
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
     if cache_dir is not None and not kind.cached:

@@ -20,20 +20,25 @@ class DataError(ValueError):
     """
 
 
-def one_line(error: object, most: int = 200) -> str:
-    """Returns an exception's message, for one line of another error.
+def shorten(text: object, most: int = 200) -> str:
+    """Returns the beginning of a text, or of an object's, for one line of a message.
 
-    What is damaged can be quoted in it: ends of lines become spaces, other control
-    characters are escaped, and 200 characters, or `most`, are enough.
+    Damaged data can be quoted in it: ends of lines become spaces, other control
+    characters are escaped, and `most` characters are kept.
     """
     # Megabytes of text would be as many words, each with a separate allocation.
-    words = " ".join(str(error)[: 10 * most].split())[:most] or type(error).__name__
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    line = " ".join(str(text)[: 10 * most].split())[:most]
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def error_summary(error: object, most: int = 200) -> str:
+    """Returns an exception's message as `shorten` does, or its type if it has none."""
+    return shorten(error, most) or type(error).__name__
 
 
 @contextlib.contextmanager
-def reading(
-    path: str, words: str = "cannot be read", *kinds: type[Exception]
+def raising_data_error(
+    path: str, problem: str = "cannot be read", *kinds: type[Exception]
 ) -> Iterator[None]:
     """Makes an `OSError`, or one of other kinds, a `DataError` that names the file."""
     caught: tuple[type[Exception], ...] = (OSError, *kinds)
@@ -42,8 +47,8 @@ def reading(
     except DataError:
         raise
     except caught as error:
-        reason = getattr(error, "strerror", None) or one_line(error)
-        raise DataError(f"{path}: {words} ({reason})") from error
+        reason = getattr(error, "strerror", None) or error_summary(error)
+        raise DataError(f"{path}: {problem} ({reason})") from error
 
 
 def check_name(name: str, what: str = "the name") -> str:

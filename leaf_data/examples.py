@@ -48,7 +48,8 @@ class Examples:
             or `ClientIds`.
         attributes: by name, arrays [N, ...] of what else is known of each example (a
             photograph's sharpness, say). They are not part of TFF's view.
-        stored: the part of a store that these are; None of all else, copies included.
+        store_part: the part of a store that these are; None for all others, copies
+            of a part included.
 
     Raises:
         DataError: (constructor) the arrays do not fit together.
@@ -59,21 +60,21 @@ class Examples:
     row_splits: npt.NDArray[np.int64]
     client_ids: Sequence[str]
     attributes: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
-    stored: StorePart | None = dataclasses.field(default=None, init=False)
+    store_part: StorePart | None = dataclasses.field(default=None, init=False)
 
     def __post_init__(self) -> None:
         types = {"x": INPUT_TYPES, "y": LABEL_TYPES, "row_splits": ("int64",)}
         for name, allowed in types.items():
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype not in allowed:
-                found = getattr(array, "dtype", type(array).__name__)
+                dtype = getattr(array, "dtype", type(array).__name__)
                 words = " or ".join(allowed)
-                raise DataError(f"{name} must be an array of {words}, got {found}")
-            object.__setattr__(self, name, _read_only(unmasked(array, name)))
+                raise DataError(f"{name} must be an array of {words}, got {dtype}")
+            object.__setattr__(self, name, _read_only(check_unmasked(array, name)))
         if not isinstance(self.client_ids, ClientIds):
             object.__setattr__(self, "client_ids", _ordered_ids(self.client_ids))
         attributes = {
-            name: _read_only(unmasked(values, name))
+            name: _read_only(check_unmasked(values, name))
             for name, values in self.attributes.items()
         }
         object.__setattr__(self, "attributes", attributes)
@@ -117,7 +118,7 @@ class Examples:
                 f"goes from {splits[0]} to {splits[-1]}{falls}"
             )
         if self.has_classes and len(self.y) and self.y.min() < 0:
-            owner = self.owner(int(self.y.argmin()))
+            owner = self.describe_owner(int(self.y.argmin()))
             raise DataError(f"y has a negative label, {self.y.min()}: {owner} has it")
         for name, values in self.attributes.items():
             if name in ("x", "y", "row_splits"):  # Also the files of a store.
@@ -157,14 +158,14 @@ class Examples:
         columns = (x, y, *(attributes or {}).values())
         masks = {f"parts[{k}]": part for k, part in enumerate(parts)}
         check_same_order({**dict(zip(names, columns)), **masks})
-        pool = [unmasked(column, name) for name, column in zip(names, columns)]
+        pool = [check_unmasked(column, name) for name, column in zip(names, columns)]
         if 0 in [a.ndim for a in pool] or len({len(a) for a in pool}) > 1:
-            found = ", ".join(f"{name} is {a.shape}" for name, a in zip(names, pool))
-            raise DataError(f"a pool has to hold one row an example: {found}")
+            shapes = ", ".join(f"{name} is {a.shape}" for name, a in zip(names, pool))
+            raise DataError(f"a pool has to hold one row an example: {shapes}")
         size = len(pool[0])
-        own = [_rows(part, size, f"parts[{k}]") for k, part in enumerate(parts)]
-        splits = np.cumsum([0, *map(len, own)], dtype=np.int64)
-        rows = np.concatenate([np.zeros(0, np.int64), *own])
+        part_rows = [_rows(part, size, f"parts[{k}]") for k, part in enumerate(parts)]
+        splits = np.cumsum([0, *map(len, part_rows)], dtype=np.int64)
+        rows = np.concatenate([np.zeros(0, np.int64), *part_rows])
         if len(rows) and not 0 <= rows.min() <= rows.max() < size:
             wrong = int(np.argmax((rows < 0) | (rows >= size)))
             k = int(np.searchsorted(splits, wrong, side="right")) - 1
@@ -174,27 +175,31 @@ class Examples:
         x, y, *others = (array[rows] for array in pool)
         return cls(
             x=x,
-            y=labels_of(y),
+            y=as_labels(y),
             row_splits=splits,
             client_ids=client_ids,
             attributes=dict(zip(names[2:], others)),
         )
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], part: str) -> Examples:
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], part: str) -> Examples:
         """Returns a part of arrays as caches keep them, without a copy.
 
         They are `client_ids` [K] and, for each part, `sizes_PART` [K] and `x_PART`,
         `y_PART` and attributes [N, ...], the clients' examples one after the other.
         """
-        end = f"_{part}"
-        own = {k[: -len(end)]: array for k, array in arrays.items() if k.endswith(end)}
+        suffix = f"_{part}"
+        columns = {
+            k[: -len(suffix)]: array
+            for k, array in arrays.items()
+            if k.endswith(suffix)
+        }
         return cls(
-            x=own.pop("x"),
-            y=own.pop("y"),
-            row_splits=np.cumsum([0, *own.pop("sizes")], dtype=np.int64),
+            x=columns.pop("x"),
+            y=columns.pop("y"),
+            row_splits=np.cumsum([0, *columns.pop("sizes")], dtype=np.int64),
             client_ids=tuple(arrays["client_ids"].tolist()),
-            attributes=own,
+            attributes=columns,
         )
 
     @property
@@ -235,12 +240,12 @@ class Examples:
         if number is not None:
             return number
         raise DataError(
-            f"no client {client!r}: there are {self.num_clients}, "
+            f"unknown client {client!r}: the {self.num_clients} clients are "
             f"{self.client_ids[0]!r} to {self.client_ids[-1]!r}, or 0 to "
             f"{self.num_clients - 1} by number"
         )
 
-    def owner(self, row: int) -> str:
+    def describe_owner(self, row: int) -> str:
         """Returns the client of an example, as messages name it."""
         k = int(np.searchsorted(self.row_splits, row, side="right")) - 1
         return f"client {self.client_ids[k]!r}"
@@ -299,18 +304,22 @@ class Examples:
         return self._gather(rows, range(self.num_clients))
 
     def release(self) -> None:
-        """Gives back the memory of what was read of mapped arrays: all labels, say."""
+        """Frees the pages that were read from memory-mapped arrays."""
         for array in (self.x, self.y, self.row_splits, *self.attributes.values()):
             if isinstance(array, np.memmap):
                 mapped: Any = array
                 mapped._mmap.madvise(mmap.MADV_DONTNEED)
+
+    # Earlier names, for one more release.
+    of_arrays, owner = from_arrays, describe_owner
+    stored = property(lambda self: self.store_part)
 
     def _gather(self, rows: list[npt.NDArray[Any]], clients: Iterable[int]) -> Examples:
         ids = [self.client_ids[k] for k in clients]
         return Examples.from_parts(self.x, self.y, rows, ids, self.attributes)
 
 
-def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def as_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Returns labels as int32, values as float32; a `DataError` if they do not fit."""
     if y.dtype.kind not in "biuf":
         raise DataError(f"y must be integers or floats, got {y.dtype}")
@@ -340,16 +349,18 @@ def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
             f"{name} is an index of pandas, whose labels are no places of rows: give "
             "indices, as table.groupby(column).indices has them, or a mask"
         )
-    rows = unmasked(part, name)
+    rows = check_unmasked(part, name)
     if rows.dtype == bool and rows.shape == (size,):
         return np.flatnonzero(rows)
     if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
-        found = f"{rows.dtype} {list(rows.shape)}"
-        raise DataError(f"{name} must be indices, or a mask of {size}, got {found}")
+        description = f"{rows.dtype} {list(rows.shape)}"
+        raise DataError(
+            f"{name} must be indices, or a mask of {size}, got {description}"
+        )
     return rows.astype(np.int64, copy=False)
 
 
-def unmasked(values: Any, name: str) -> npt.NDArray[Any]:
+def check_unmasked(values: Any, name: str) -> npt.NDArray[Any]:
     """Returns an array; a `DataError` if values of it are masked, which it has not."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
         raise DataError(f"{name} has masked values: fill them, or leave the rows out")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from declared_settings import SettingError, ordered
+from leaf_data import equal_examples, partition
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.splits import equal_examples, partition
 
 if TYPE_CHECKING:
     import tensorflow_federated as tff
@@ -55,12 +55,14 @@ class Origin:
     folder: str
 
     @classmethod
-    def of_files(cls, source: str, paths: Sequence[str]) -> Origin:
+    def from_files(cls, source: str, paths: Sequence[str]) -> Origin:
         """Returns the origin in these files of one folder, which are read once more."""
         files = tuple(
             (os.path.basename(path), data_files.sha256(path)) for path in paths
         )
         return cls(source, files, os.path.dirname(paths[0]))
+
+    of_files = from_files  # Its earlier name, for one more release.
 
     def __str__(self) -> str:
         """Lists the files with checksums; of many, the number and one checksum."""
@@ -128,16 +130,16 @@ class FederatedDataset:
                 f"{self.name}: train and test have different clients: both need the "
                 "same client_ids"
             )
-        for part, client, alone in (
+        for part, client, single in (
             ("server", SERVER, self.server_examples),
             ("central_test", CENTRAL, self.central_test),
         ):
-            if alone is not None:
-                parts[part] = alone
-                if alone.client_ids != (client,):
+            if single is not None:
+                parts[part] = single
+                if single.client_ids != (client,):
                     raise DataError(
                         f"{self.name}: the one client of {part} is {client!r}, not "
-                        f"{alone.client_ids}"
+                        f"{single.client_ids}"
                     )
         if self.central_test is not None and not self.central_test.num_examples:
             raise DataError(f"{self.name}: central_test has no examples")
@@ -148,15 +150,16 @@ class FederatedDataset:
             )
         for part, examples in parts.items():
             for what in ("x", "y"):
-                own, other = (getattr(e, what) for e in (train, examples))
-                if (own.dtype, own.shape[1:]) != (other.dtype, other.shape[1:]):
+                in_train, in_part = (getattr(e, what) for e in (train, examples))
+                forms = [f"{a.dtype} {a.shape[1:]}" for a in (in_train, in_part)]
+                if forms[0] != forms[1]:
                     raise DataError(
-                        f"{self.name}: one {what} of train is {own.dtype} "
-                        f"{own.shape[1:]}, of {part} {other.dtype} {other.shape[1:]}"
+                        f"{self.name}: one {what} of train is {forms[0]}, of {part} "
+                        f"{forms[1]}: both must have the same type and shape"
                     )
             highest = examples.y.max(initial=-1)
             if train.has_classes and highest >= self.num_classes:
-                owner = examples.owner(int(examples.y.argmax()))
+                owner = examples.describe_owner(int(examples.y.argmax()))
                 raise DataError(
                     f"{self.name}: {part} has label {highest}, but there are "
                     f"{self.num_classes} classes: {owner} has it"
@@ -321,14 +324,17 @@ class FederatedDataset:
             if names:
                 lines.append(f"{what}: {_listed(names)}")
         lines += self._uneven_scales()
-        for part, other, words, so in (
-            (train, self.test_examples, "only tested", "count in all test results"),
-            (self.test_examples, train, "never tested", "reach no target"),
+        for what, part, other, effect in (
+            ("training", train, self.test_examples, "count in all test results"),
+            ("test", self.test_examples, train, "reach no target"),
         ):
-            of = np.flatnonzero((part.sizes == 0) & (other.sizes > 0))
-            if len(of):
-                first = f"{len(of)} of {clients} ({self.client_ids[of[0]]} first)"
-                lines.append(f"{words}: {first}, which {so}")
+            without = np.flatnonzero((part.sizes == 0) & (other.sizes > 0))
+            if len(without):
+                first = self.client_ids[without[0]]
+                lines.append(
+                    f"clients without {what} examples: {len(without)} of {clients} "
+                    f"({first} first); they {effect}"
+                )
         for words, tested in (
             ("test example", self.test_examples),
             ("central test example", self.central_test),
@@ -416,7 +422,7 @@ def _count_equal(train: Examples, test: Examples) -> int:
 
     0 for a store, which is not read for it: its options have the number.
     """
-    if train.stored or test.stored:
+    if train.store_part or test.store_part:
         return 0
     keys = (equal_examples.example_keys(part.x, part.y) for part in (train, test))
     return equal_examples.count_shared(*keys)
@@ -424,8 +430,9 @@ def _count_equal(train: Examples, test: Examples) -> int:
 
 def _update(digest: hashlib._Hash, examples: Examples) -> None:
     """Adds examples to a checksum."""
-    if examples.stored is not None:
-        digest.update(f"{examples.stored.digest} {examples.stored.part}".encode())
+    part = examples.store_part
+    if part is not None:
+        digest.update(f"{part.digest} {part.part}".encode())
         return
     ids = np.array(list(examples.client_ids), str)
     arrays = {"x": examples.x, "y": examples.y, **examples.attributes}
@@ -442,15 +449,15 @@ def _update(digest: hashlib._Hash, examples: Examples) -> None:
 
 def _labels_a_client(examples: Examples) -> list[int]:
     """Returns the fewest and the most labels that a client has."""
-    found: list[int] = []
+    extremes: list[int] = []
     for start in range(0, examples.num_clients, _AT_ONCE):
         splits = examples.row_splits[start : start + _AT_ONCE + 1]
         owner = np.repeat(np.arange(len(splits) - 1), np.diff(splits))
         pairs = np.unique(owner << 32 | examples.y[splits[0] : splits[-1]])
         counts = np.bincount(pairs >> 32, minlength=len(splits) - 1)
-        found += [int(counts.min()), int(counts.max())]
+        extremes += [int(counts.min()), int(counts.max())]
     examples.release()
-    return found
+    return extremes
 
 
 def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:

@@ -27,16 +27,17 @@ import numpy as np
 import numpy.typing as npt
 
 from declared_settings import setting
+from leaf_data import equal_examples, partition
 from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
-from leaf_data.errors import DataError, check_name, one_line, reading
+from leaf_data.errors import DataError, check_name, error_summary, raising_data_error
 from leaf_data.examples import (
     INPUT_TYPES,
     Examples,
     StorePart,
+    as_labels,
     check_same_order,
-    labels_of,
-    unmasked,
+    check_unmasked,
 )
 from leaf_data.federated import (
     CENTRAL,
@@ -48,16 +49,15 @@ from leaf_data.federated import (
 from leaf_data.formats import data_files, npy_folder
 from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.splits import equal_examples, partition
 
 Client = tuple[Any, ...]
 """A client's name, x and y, and perhaps the x and y it is tested on."""
 
 _LOG = logging.getLogger(__name__)
 _SPLIT_STREAM = 81  # Beside those that partitions draw from.
-_ROWS = 1 << 16  # That are copied at once.
+_ROWS_PER_CHUNK = 1 << 16  # That are copied at once.
 _LONGEST_OPTIONS = 1 << 14
-_TESTED = "has test examples of its own, which leave no test_fraction to draw"
+_HAS_TEST_EXAMPLES = "already has test examples: leave out test_fraction"
 
 
 def write_store(
@@ -112,13 +112,13 @@ def write_store(
         )
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise DataError(f"seed must be a whole number, 0 or more, got {seed!r}")
-    own = clients.options if isinstance(clients, FederatedDataset) else {}
-    options = {**own, **options}
+    data_options = clients.options if isinstance(clients, FederatedDataset) else {}
+    options = {**data_options, **options}
     _check_options(options)
     with npy_folder.Writer(os.fspath(path)) as writer:
         if isinstance(clients, FederatedDataset):
             if test_fraction:
-                raise DataError(_TESTED)
+                raise DataError(_HAS_TEST_EXAMPLES)
             named = dataclasses.replace(
                 clients,
                 input_names=input_names or clients.input_names,
@@ -132,7 +132,7 @@ def write_store(
         if equal := about.pop("equal"):  # Then each run that reads it says so.
             options["equal_test_examples"] = equal
             _check_options(options)
-        with reading(os.fspath(path), "cannot be written"):
+        with raising_data_error(os.fspath(path), "cannot be written"):
             writer.finish({**about, "options": options})
 
 
@@ -177,8 +177,9 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             for part in parts
         }
         digest = _digest(folder)
-        for part, found in examples.items():
-            object.__setattr__(found, "stored", StorePart(folder, digest, part))
+        for part, part_examples in examples.items():
+            store_part = StorePart(folder, digest, part)
+            object.__setattr__(part_examples, "store_part", store_part)
         data = FederatedDataset(
             name=name,
             train_examples=examples["train"],
@@ -198,7 +199,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             ),
         )
     except Exception as error:  # A header's contents may be of any kind and size.
-        raise DataError(f"{folder}: is no store ({one_line(error)})") from error
+        raise DataError(f"{folder}: is no store ({error_summary(error)})") from error
     for part_examples in examples.values():
         part_examples.release()
     return data
@@ -210,7 +211,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
         length = len(json.dumps(options))
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"options cannot be written as JSON: {one_line(error)}"
+            f"options cannot be written as JSON: {error_summary(error)}"
         ) from error
     if length > _LONGEST_OPTIONS:
         raise DataError(f"options have more than {_LONGEST_OPTIONS} characters")
@@ -262,7 +263,7 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         parts[SERVER] = data.server_examples
     if data.central_test is not None:
         parts[CENTRAL] = data.central_test
-    writer.append("client_ids", ClientIds.of(data.client_ids).encoded)
+    writer.append("client_ids", ClientIds.from_names(data.client_ids).encoded)
     if data.client_table.values:
         raise DataError(
             "a store holds no client table: keep the table as a CSV and give it with "
@@ -274,11 +275,11 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         columns = {"x": examples.x, "y": examples.y}
         columns.update({name: examples.attributes[name] for name in attributes})
         for name, array in columns.items():
-            for start in range(0, max(1, len(array)), _ROWS):
-                writer.append(f"{part}_{name}", array[start : start + _ROWS])
+            for start in range(0, max(1, len(array)), _ROWS_PER_CHUNK):
+                writer.append(f"{part}_{name}", array[start : start + _ROWS_PER_CHUNK])
         writer.append(f"{part}_row_splits", examples.row_splits)
-    both = data.train_examples, data.test_examples
-    keys = (equal_examples.example_keys(part.x, part.y) for part in both)
+    tested_parts = data.train_examples, data.test_examples
+    keys = (equal_examples.example_keys(part.x, part.y) for part in tested_parts)
     return {
         "equal": _warn_of_equal(*keys, fraction=0),
         "name": data.name,
@@ -317,7 +318,7 @@ def _write_clients(
             )
         names[check_name(name, f"client {number}")] = None
         try:
-            pairs = _pairs(arrays, fraction, (seed, number), sides)
+            pairs = _train_and_test(arrays, fraction, (seed, number), sides)
             for part, (x, y) in zip(splits, pairs):
                 if x.dtype.kind == "f" and not np.isfinite(x).all():
                     not_finite.append(name)
@@ -361,9 +362,9 @@ def _write_clients(
             size,
             "" if sides is None else ", or equal examples are kept together",
         )
-    writer.append("client_ids", ClientIds.of(list(names)).encoded)
-    for part, found in splits.items():
-        writer.append(f"{part}_row_splits", np.array(found, np.int64))
+    writer.append("client_ids", ClientIds.from_names(list(names)).encoded)
+    for part, row_splits in splits.items():
+        writer.append(f"{part}_row_splits", np.array(row_splits, np.int64))
     return {
         "equal": equal,
         "name": "store",
@@ -393,7 +394,7 @@ def _warn_of_equal(
     return equal
 
 
-def _pairs(
+def _train_and_test(
     arrays: Sequence[Any],
     fraction: float,
     stream: tuple[int, int],
@@ -402,18 +403,18 @@ def _pairs(
     """Returns a client's (x, y) to train on, and to be tested on."""
     if len(arrays) not in (2, 4):
         raise DataError("must be (name, x, y), or (name, x, y, x_test, y_test)")
-    found = [_checked(*arrays[k : k + 2]) for k in range(0, len(arrays), 2)]
-    if len(found) == 2:
+    pairs = [_check_arrays(*arrays[k : k + 2]) for k in range(0, len(arrays), 2)]
+    if len(pairs) == 2:
         if fraction:
-            raise DataError(_TESTED)
-        (x, _), (other, _) = found
+            raise DataError(_HAS_TEST_EXAMPLES)
+        (x, _), (other, _) = pairs
         if (x.dtype, x.shape[1:]) != (other.dtype, other.shape[1:]):
             raise DataError(
                 f"one x to train on is {x.dtype} {x.shape[1:]}, and one to be tested "
                 f"on {other.dtype} {other.shape[1:]}"
             )
-        return found
-    ((x, y),) = found
+        return pairs
+    ((x, y),) = pairs
     seed, number = stream
     order = np.random.default_rng([seed, _SPLIT_STREAM, number]).permutation(len(y))
     count = partition.floor_share(fraction, len(y))
@@ -424,14 +425,14 @@ def _pairs(
     return [(x[~is_test], y[~is_test]), (x[is_test], y[is_test])]
 
 
-def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _check_arrays(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     check_same_order({"x": x, "y": y})
     try:
-        x, y = unmasked(x, "x"), unmasked(y, "y")
+        x, y = check_unmasked(x, "x"), check_unmasked(y, "y")
     except DataError:
         raise
     except ValueError as error:
-        raise DataError(f"x and y must be arrays: {one_line(error)}") from error
+        raise DataError(f"x and y must be arrays: {error_summary(error)}") from error
     if x.ndim < 1 or y.ndim < 1 or len(x) != len(y):
         raise DataError(
             f"x and y must have one row for each example, got {x.shape} and {y.shape}"
@@ -441,7 +442,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
             f"x must be one of {', '.join(INPUT_TYPES)}, got {x.dtype}: "
             "x.astype(numpy.float32) makes numbers of it"
         )
-    y = labels_of(y)
+    y = as_labels(y)
     if y.dtype == np.int32 and y.ndim > 1:
         raise DataError(
             f"y must have one label for each example, got the shape {y.shape}"
@@ -450,7 +451,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Stored(Dataset):
+class StoreDataset(Dataset):
     """Your data in a store on disk, of up to millions of clients."""
 
     reads_folder = False
@@ -468,10 +469,10 @@ class Stored(Dataset):
     ) -> FederatedDataset:
         """Opens the store; `data_dir` has no meaning here."""
         if not self.path:
-            raise DataError("store: no folder is given: path (--store) must name it")
+            raise DataError("store: no folder given: set path (--store)")
         data = open_store(self.path, verify=self.verify)
         # Where it is and how it was opened are not what it is.
         return dataclasses.replace(data, options={**data.options, "seed": self.seed})
 
 
-register("store", Stored)
+register("store", StoreDataset)

@@ -97,8 +97,8 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
                 "graph, or take a subset of the clients"
             )
         place = tf.where(tf.equal(tf.constant(list(examples.client_ids)), client_id))
-        known = tf.equal(tf.size(place), 1)
-        checked = tf.debugging.Assert(known, ["no client with the id", client_id])
+        is_known = tf.equal(tf.size(place), 1)
+        checked = tf.debugging.Assert(is_known, ["no client with the id", client_id])
         with tf.control_dependencies([checked]):
             place = tf.identity(place)[0, 0]
         splits = tf.constant(examples.row_splits)

@@ -105,18 +105,18 @@ class CandidateSearch:
         others = [index for index in range(num_candidates) if index != state.index]
         self._queue = [state.index, *([] if policy == "fixed" else others)]
         # Only backtracking is content before the queue ends.
-        self._enough = state.correct if policy == "backtracking" else None
+        self._target = state.correct if policy == "backtracking" else None
         self.tried: list[Trial] = []
 
     @property
     def next(self) -> Optional[int]:
         """The index of the candidate to test next; None when the round is decided."""
-        content = (
-            self._enough is not None
+        accepted = (
+            self._target is not None
             and bool(self.tried)
-            and self.tried[-1].correct >= self._enough
+            and self.tried[-1].correct >= self._target
         )
-        if content or len(self.tried) == len(self._queue):
+        if accepted or len(self.tried) == len(self._queue):
             return None
         return self._queue[len(self.tried)]
 

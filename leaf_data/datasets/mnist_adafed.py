@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from declared_settings import Needs, setting
+from leaf_data import partition
 from leaf_data.client_table import ClientTable
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import mnist
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset
 from leaf_data.formats.data_files import Folder
+from leaf_data.partition import IntArray
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.splits import partition
-from leaf_data.splits.partition import IntArray
 
 # AdaFed's Table 1: simulation 2's images of each digit, a row a client.
 TABLE_1 = (
@@ -116,9 +116,13 @@ class MnistAdafed(Dataset):
         table = ClientTable()
         if self.simulation == "3":
             random = partition.random_state(self.seed, _MISLABEL_STREAM)
-            for own, share in zip(rows, _WRONG_LABELS):  # No image has two clients.
+            for client_rows, share in zip(
+                rows, _WRONG_LABELS
+            ):  # No image has two clients.
                 if share:  # Else nothing is drawn.
-                    y[own] = partition.mislabel(y[own], share, _NUM_CLASSES, random)
+                    y[client_rows] = partition.mislabel(
+                        y[client_rows], share, _NUM_CLASSES, random
+                    )
             adversary = np.array(_WRONG_LABELS) > 0
             table = ClientTable(
                 ids,
@@ -178,6 +182,6 @@ def deal(
     shuffled = [random.permutation(np.flatnonzero(labels == d)) for d in digits]
     parts = []
     for row, ends in zip(counts, np.cumsum(counts, axis=0)):
-        own = zip(shuffled, ends, row)
-        parts.append(np.concatenate([rows[end - n : end] for rows, end, n in own]))
+        runs = zip(shuffled, ends, row)
+        parts.append(np.concatenate([rows[end - n : end] for rows, end, n in runs]))
     return [random.permutation(part) for part in parts]

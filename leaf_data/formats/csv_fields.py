@@ -17,16 +17,16 @@ from typing import Any, Optional
 
 import numpy as np
 
-from leaf_data.errors import DataError, check_name, one_line, reading
+from leaf_data.errors import DataError, check_name, raising_data_error, shorten
 from leaf_data.formats import data_files
 
-NOT_HELD = (
-    "a float32 would be {:.0f}; leaf_data.write_store takes ids as int32, and amounts "
-    "can be scaled"
+PRECISION_LOSS = (
+    "float32 would turn it into {:.0f}: store ids as int32 with leaf_data.write_store, "
+    "or rescale amounts"
 )
 """Why a number is refused, with the number that float32 would make of it."""
 
-_EXACT = 1 << 24  # Up to it float32 holds every whole number.
+_MAX_EXACT_FLOAT32 = 1 << 24  # Up to it float32 holds every whole number.
 _LARGEST_LOSS = 0.5
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*"
@@ -54,7 +54,7 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
         DataError: it cannot be read as such a CSV, a needed column is missing, a name
             is there twice, or a row has more or fewer fields than there are columns.
     """
-    with reading(path, "cannot be read as CSV", csv.Error):
+    with raising_data_error(path, "cannot be read as CSV", csv.Error):
         content = data_files.read(path)
         try:
             text = content.decode("utf-8-sig")
@@ -71,12 +71,12 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
                     why = ": commas must separate its columns, and points be decimal"
                 raise DataError(
                     f"{path}: line 1 must have the column {column!r:.80}, got "
-                    f"{one_line(columns)}{why}"
+                    f"{shorten(columns)}{why}"
                 )
         for column in dict.fromkeys(columns):
             if column and columns.count(column) > 1:
                 raise DataError(
-                    f"{path}: line 1: the column {one_line(column, 40)} appears twice: "
+                    f"{path}: line 1: the column {shorten(column, 40)} appears twice: "
                     "remove or rename one"
                 )
         for row in rows:
@@ -111,7 +111,7 @@ def read_number(text: Any, column: str, where: str) -> float:
         0.002
     """
     number = parse_number(text) if isinstance(text, str) else None
-    if number is not None and abs(number) <= _EXACT:
+    if number is not None and abs(number) <= _MAX_EXACT_FLOAT32:
         return number
     why = _NO_NUMBER
     if number is not None:
@@ -123,8 +123,8 @@ def read_number(text: Any, column: str, where: str) -> float:
         lost = lost or bool(whole and int(whole[1]) != abs(held))
         if math.isfinite(held) and not lost:
             return number
-        why = NOT_HELD.format(held)
-    raise DataError(f"{where}: {one_line(column, 40)} is {text!r:.40}: {why}")
+        why = PRECISION_LOSS.format(held)
+    raise DataError(f"{where}: {shorten(column, 40)} is {text!r:.40}: {why}")
 
 
 def check_column_names(columns: Sequence[str], path: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Optional
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, shorten
 from leaf_data.formats import data_files, file_parts
 from leaf_data.formats.file_parts import TEST, TRAIN, VALIDATION, NamedFile
 
@@ -29,7 +29,7 @@ def find(folder: str) -> list[NamedFile]:
         DataError: it is not a folder, there is no CSV, one is packed, or the names do
             not tell which are the test files.
     """
-    folder = data_files.checked_folder(folder)
+    folder = data_files.check_folder(folder)
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     packed = [name for name in names if f"{_ENDING}." in name.lower()]
     if packed:
@@ -42,7 +42,7 @@ def find(folder: str) -> list[NamedFile]:
     )
     if train and (test or validation):
         return _of_subfolders({TRAIN: train, TEST: test or validation})
-    unread = one_line(", ".join(list_unread(folder, ())), 300) if names else ""
+    unread = shorten(", ".join(list_unread(folder, ())), 300) if names else ""
     hint = f": these are not read: {unread}" if unread else ""
     raise DataError(f"{folder}: has no CSV{hint}")
 
@@ -71,11 +71,11 @@ def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
         for name in sorted(os.listdir(parent))
         if not name.startswith(".")
     ]
-    known = {*read, *parents}
+    expected = {*read, *parents}
     return [
         os.path.relpath(path, folder) + (os.sep if os.path.isdir(path) else "")
         for path in paths
-        if path not in known
+        if path not in expected
     ]
 
 
@@ -88,17 +88,19 @@ def group_by_client(files: Sequence[NamedFile], join: bool) -> list[NamedFile]:
     """
     paths: dict[str, dict[str, str]] = {}  # By client and part.
     for file in files:
-        of_client = paths.setdefault(client_key(file.rest), {})
-        earlier = of_client.setdefault(file.part, file.path)
+        by_part = paths.setdefault(client_key(file.rest), {})
+        earlier = by_part.setdefault(file.part, file.path)
         if earlier != file.path and not join:
             raise DataError(
                 f"{earlier} and {file.path} are both of the client {file.rest!r:.80}: "
                 "--join puts their rows together"
             )
-    check_spellings({key: [*of.values()][0] for key, of in paths.items()}, "the name")
+    check_spellings(
+        {key: [*by_part.values()][0] for key, by_part in paths.items()}, "the name"
+    )
     if any(file.part == TEST for file in files):
         pair = f"{files[0].path} and {os.path.basename(files[-1].path)}"
-        if not any(len(of_client) == 2 for of_client in paths.values()):
+        if not any(len(by_part) == 2 for by_part in paths.values()):
             raise DataError(
                 f"{pair} are a training and a test file of different clients by their "
                 "names: name the files of a client alike (a_train.csv, a_test.csv), or "

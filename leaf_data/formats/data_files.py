@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Union
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, raising_data_error
 
 Folder = Union[str, "os.PathLike[str]"]
 """The path of a folder, as users give it."""
@@ -65,7 +65,7 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
     return folder, os.path.join(folder, name)
 
 
-def checked_folder(folder: Folder) -> str:
+def check_folder(folder: Folder) -> str:
     """Returns the path of a folder, with the home folder instead of a `~`.
 
     Raises:
@@ -93,9 +93,9 @@ def find(
     """
     for folder in folders:
         for sub in subs:
-            found = os.path.join(folder, sub).rstrip(os.sep)
-            if os.path.exists(os.path.join(found, wanted)):
-                return found
+            candidate = os.path.join(folder, sub).rstrip(os.sep)
+            if os.path.exists(os.path.join(candidate, wanted)):
+                return candidate
     where = [os.path.join(sub, wanted) for sub in subs]
     raise missing(name, folders, ", ".join(where))
 
@@ -114,7 +114,7 @@ def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
 def read(path: Folder) -> bytes:
     """Returns the bytes of a file, or raises a `DataError` that names it."""
     path = expand_path(path)
-    with reading(path), open(path, "rb") as file:
+    with raising_data_error(path), open(path, "rb") as file:
         return file.read()
 
 
@@ -122,7 +122,7 @@ def sha256(path: Folder) -> str:
     """Returns the sha256 of a file, in hexadecimal; errors as in `read`."""
     digest = hashlib.sha256()
     path = expand_path(path)
-    with reading(path), open(path, "rb") as file:
+    with raising_data_error(path), open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 20), b""):
             digest.update(block)
     return digest.hexdigest()

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, shorten
 
 TRAIN, TEST, VALIDATION, ALL = "train", "test", "validation", "all"
 _WORDS = {
@@ -63,9 +63,9 @@ def assign_parts(paths: Sequence[str]) -> list[NamedFile]:
     rests: dict[bool, set[str]] = {True: set(), False: set()}
     for reading in (reading for some in readings for reading in some):
         rests[reading.part == TRAIN].add(reading.rest.lower())
-    both = rests[True] & rests[False]
+    shared_rests = rests[True] & rests[False]
     files = [
-        NamedFile(path, *_choose(stem, some, both))
+        NamedFile(path, *_choose(stem, some, shared_rests))
         for path, stem, some in zip(paths, stems, readings)
     ]
     by_part = {file.part: file for file in reversed(files)}
@@ -127,7 +127,7 @@ def list_files(folder: str, ending: str) -> list[str]:
     for name in names:
         if not name.isprintable():
             raise DataError(
-                f"{one_line(folder)}: {ascii(name):.80} has a character that cannot be "
+                f"{shorten(folder)}: {ascii(name):.80} has a character that cannot be "
                 "printed: rename the file"
             )
     return [os.path.join(folder, name) for name in names]
@@ -151,14 +151,16 @@ def _is_border(before: str, after: str) -> bool:
     return before[-1].islower() and after[0].isupper()
 
 
-def _choose(stem: str, readings: Sequence[_Reading], both: set[str]) -> tuple[str, str]:
+def _choose(
+    stem: str, readings: Sequence[_Reading], shared_rests: set[str]
+) -> tuple[str, str]:
     """Returns the part and the rest of a name; `ALL` where it says none or several."""
-    certain = [r for r in readings if r.is_word or r.rest.lower() in both]
+    certain = [r for r in readings if r.is_word or r.rest.lower() in shared_rests]
     if len({reading.part for reading in certain}) != 1:
         return ALL, stem
     # What both parts have, then what is a word, then the longest word.
     best = min(
         certain,
-        key=lambda r: (r.rest.lower() not in both, not r.is_word, len(r.rest)),
+        key=lambda r: (r.rest.lower() not in shared_rests, not r.is_word, len(r.rest)),
     )
     return best.part, best.rest

@@ -16,7 +16,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, raising_data_error
 from leaf_data.formats import data_files
 
 
@@ -26,11 +26,11 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     size = len(header) + math.prod(shape)
     data = data_files.read(path)
     if path.endswith(".gz"):
-        with reading(path, "truncated or corrupt", EOFError, zlib.error):
+        with raising_data_error(path, "truncated or corrupt", EOFError, zlib.error):
             data = gzip.decompress(data)
     if not data.startswith(header):
-        found = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
-        raise DataError(f"{path}: is no idx file of {_text(shape)} bytes: {found}")
+        difference = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
+        raise DataError(f"{path}: is no idx file of {_text(shape)} bytes: {difference}")
     if len(data) != size:
         fault = "is truncated" if len(data) < size else "is too long"
         raise DataError(f"{path}: {fault}, {_text(shape)} values take {size} bytes")
@@ -42,14 +42,14 @@ def read_npz(
 ) -> dict[str, npt.NDArray[np.uint8]]:
     """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused."""
     # Damaged files make numpy raise nearly anything.
-    with reading(path, "truncated or corrupt", Exception):
+    with raising_data_error(path, "truncated or corrupt", Exception):
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in shapes}
     for name, shape in shapes.items():
-        found = arrays[name]
-        if found.dtype != np.uint8 or found.shape != shape:
+        array = arrays[name]
+        if array.dtype != np.uint8 or array.shape != shape:
             raise DataError(
-                f"{path}: {name} is {found.dtype} {_text(found.shape)}, not uint8 "
+                f"{path}: {name} is {array.dtype} {_text(array.shape)}, not uint8 "
                 f"{_text(shape)}"
             )
     return arrays

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import tqdm
 from PIL import Image, UnidentifiedImageError
 
-from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats.cache import cached
+from leaf_data.errors import DataError, check_name, raising_data_error
+from leaf_data.formats.cache import load_or_make
 from leaf_data.formats.data_files import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -35,13 +35,23 @@ def read(
 
     Returns what `decoded` does, and the index of each image's folder.
     """
-    own = [list(find(os.path.join(root, folder)).values()) for folder in folders]
-    files = [f"{folder}/{file}" for folder, of in zip(folders, own) for file in of]
-    x, sha256 = decoded(name, root, files, side, cache_dir, resize=resize)
-    return x, sha256, np.repeat(np.arange(len(folders)), [len(of) for of in own])
+    files_by_folder = [
+        list(find(os.path.join(root, folder)).values()) for folder in folders
+    ]
+    files = [
+        f"{folder}/{file}"
+        for folder, names in zip(folders, files_by_folder)
+        for file in names
+    ]
+    x, sha256 = load_images(name, root, files, side, cache_dir, resize=resize)
+    return (
+        x,
+        sha256,
+        np.repeat(np.arange(len(folders)), [len(names) for names in files_by_folder]),
+    )
 
 
-def decoded(
+def load_images(
     name: str,
     root: str,
     files: Sequence[str],
@@ -58,7 +68,7 @@ def decoded(
     and a sha256 over the names and contents of all of them.
     """
     paths = [os.path.join(root, file) for file in files]
-    arrays, digests = cached(
+    arrays, digests = load_or_make(
         name,
         cache_root or root,
         paths,
@@ -73,26 +83,28 @@ def decoded(
 
 def find(folder: str) -> dict[str, str]:
     """Returns a folder's .jpg and .png images by their names without that, sorted."""
-    with reading(folder):
+    with raising_data_error(folder):
         files = sorted(os.listdir(folder))
-    found: dict[str, str] = {}
+    files_by_stem: dict[str, str] = {}
     for file in files:
         stem, suffix = os.path.splitext(file)
         if suffix.lower() not in _SUFFIXES or stem.startswith("."):
             continue
         check_name(file, f"{folder}: the image")
-        if stem in found:  # One picture in two forms would count twice.
-            raise DataError(f"{folder}: holds both {found[stem]} and {file}: keep one")
-        found[stem] = file
-    if not found:
+        if stem in files_by_stem:  # One picture in two forms would count twice.
+            raise DataError(
+                f"{folder}: holds both {files_by_stem[stem]} and {file}: keep one"
+            )
+        files_by_stem[stem] = file
+    if not files_by_stem:
         raise DataError(f"{folder}: holds no .jpg or .png image")
-    return found
+    return files_by_stem
 
 
 def decode(path: str) -> Image.Image:
     """Returns the image in a file, RGB."""
     # Damaged images make Pillow raise many kinds.
-    with reading(path, "cannot be decoded", Exception):
+    with raising_data_error(path, "cannot be decoded", Exception):
         try:
             with Image.open(path, formats=_FORMATS) as image:
                 rgb: Image.Image = image.convert("RGB")
@@ -101,7 +113,7 @@ def decode(path: str) -> Image.Image:
             raise ValueError("it is no JPEG or PNG image") from error
 
 
-def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
+def resize_image(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
     """Makes all of an RGB image a square, by Pillow's BICUBIC filter.
 
     The filter is the default of `Image.resize` since Pillow 7, so the one of PMC's
@@ -124,5 +136,5 @@ def _decode(
             raise DataError(
                 f"{path}: is {image.width} x {image.height}, not {side} x {side}"
             )
-        x[row] = resized(image, side)
+        x[row] = resize_image(image, side)
     return x

@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from leaf_data.errors import DataError, check_name, reading
+from leaf_data.errors import DataError, check_name, raising_data_error
 from leaf_data.formats import data_files, file_parts
 
 T = TypeVar("T")
@@ -73,8 +73,10 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     ]
     for base in bases:
         paths = {sub: file_parts.subfolder(base, sub) for sub in _FOLDERS}
-        found = {sub: file_parts.list_files(p, _ENDING) for sub, p in paths.items()}
-        pair = [sub for sub in ("train", "test") if found[sub]]
+        files_by_folder = {
+            sub: file_parts.list_files(p, _ENDING) for sub, p in paths.items()
+        }
+        pair = [sub for sub in ("train", "test") if files_by_folder[sub]]
         if len(pair) == 1:
             (other,) = {"train", "test"}.difference(pair)
             raise DataError(
@@ -82,9 +84,13 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
             )
         if pair:
             return _order(
-                [_file(path, sub, base) for sub in pair for path in found[sub]]
+                [
+                    _file(path, sub, base)
+                    for sub in pair
+                    for path in files_by_folder[sub]
+                ]
             )
-        for files in filter(None, found.values()):
+        for files in filter(None, files_by_folder.values()):
             return _by_names(files, base)
         empty += [path for path in paths.values() if os.path.isdir(path)]
     for base in bases:
@@ -102,7 +108,7 @@ def read(
 ) -> tuple[dict[str, T], str]:
     """Reads a file, holding its text and no more than one user's lists at a time."""
 
-    def made(pairs: list[tuple[str, Any]]) -> Any:
+    def convert_object(pairs: list[tuple[str, Any]]) -> Any:
         """Receives each object when it ends, those inside of it before it."""
         data = dict(pairs)
         if len(data) != len(pairs):
@@ -118,20 +124,20 @@ def read(
         except DataError as error:  # Whose it is is known when the outer object ends.
             return error
 
-    with reading(path, "truncated or not JSON", ValueError, RecursionError):
+    with raising_data_error(path, "truncated or not JSON", ValueError, RecursionError):
         content = data_files.read(path)
         digest = hashlib.sha256(content).hexdigest()
         text = content.decode("utf-8-sig")
         del content
-        document = json.loads(text, object_pairs_hook=made)
+        document = json.loads(text, object_pairs_hook=convert_object)
     for key in ("users", "num_samples", "user_data"):
         if not isinstance(document, dict) or key not in document:
             raise DataError(f"{path}: has no {key!r}, so it is not LEAF's")
     counts = _counts(path, document["users"], document["num_samples"])
-    found = document["user_data"]
-    if not isinstance(found, dict):
+    user_data = document["user_data"]
+    if not isinstance(user_data, dict):
         raise DataError(f"{path}: user_data is no object")
-    for user, data in found.items():
+    for user, data in user_data.items():
         check_name(user, f"{path}: user")
         if not isinstance(data, _Converted):
             what = data if isinstance(data, DataError) else "has no lists x and y"
@@ -139,14 +145,14 @@ def read(
         if data.number and user not in counts:
             raise DataError(f"{path}: user {user}: is in user_data but not in users")
     for user, count in counts.items():
-        if user not in found:
+        if user not in user_data:
             raise DataError(f"{path}: user {user}: is in users but not in user_data")
-        if found[user].number != count:
+        if user_data[user].number != count:
             raise DataError(
                 f"{path}: user {user}: num_samples is {count}, but there are "
-                f"{found[user].number} examples"
+                f"{user_data[user].number} examples"
             )
-    return {user: found[user].examples for user in counts}, digest
+    return {user: user_data[user].examples for user in counts}, digest
 
 
 def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ def sizes_of(datasets):
 def test_the_cohorts_are_those_of_the_command(toy_examples):
     """Of clients that have examples; with as many in a pack as is asked."""
     from tff_pmc.algorithms.cohorts import CohortSampler
-    from tff_pmc.selections.random_draws import Uniform
+    from tff_pmc.selections.sampling import Uniform
 
     nobody = np.insert(toy_examples.row_splits, 3, toy_examples.row_splits[3])
     examples = dataclasses.replace(

@@ -42,9 +42,12 @@ def test_clients_are_named_or_numbered(toy_examples):
 @pytest.mark.parametrize(
     ("cohort", "says"),
     [
-        (["toy_1", "toy_9"], "no client 'toy_9': there are 6, 'toy_0' to 'toy_5'"),
-        ([6], "no client 6: there are 6"),
-        ([-1], "no client -1: there are 6"),
+        (
+            ["toy_1", "toy_9"],
+            "unknown client 'toy_9': the 6 clients are 'toy_0' to 'toy_5'",
+        ),
+        ([6], "unknown client 6: the 6 clients are"),
+        ([-1], "unknown client -1: the 6 clients are"),
         ("toy_1", "clients must be a sequence, got 'toy_1': give a list"),
         ({"toy_1"}, "clients must be a sequence, got {'toy_1'}, which has no order"),
         ([0, "toy_2", 2], "client 'toy_2' is in the cohort 2 times"),

@@ -67,7 +67,7 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
 
 ROWS = "a,kind,b\n1,0,2\n"
 NO_LABEL = "labels must be whole numbers, 0 or more, or words; --label_type"
-IDS = "leaf_data.write_store takes ids as int32"
+IDS = "store ids as int32 with leaf_data.write_store"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ IDS = "leaf_data.write_store takes ids as int32"
         # As an editor counts them, the header first.
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
         ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
-        (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': a float32 would be inf"),
+        (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': float32 would turn it into inf"),
         (ROWS + "nan,0,1\n", ": line 3: a is 'nan': it has to be a number"),
         (ROWS + "1,0,\n", ": line 3: b is '': it has to be a number"),
         (ROWS + "x,0,1\n", ": line 3: a is 'x': it has to be a number"),
@@ -121,11 +121,14 @@ IDS = "leaf_data.write_store takes ids as int32"
         ("a\x1b,kind\n1,0\n", ": line 1: the column 'a\\x1b' has the control"),
         # 2^24 is the last whole number before which float32 holds all.
         *(
-            (f"{ROWS}{bad},0,1\n", f": line 3: a is '{bad}': a float32 would be {held}")
+            (
+                f"{ROWS}{bad},0,1\n",
+                f": line 3: a is '{bad}': float32 would turn it into {held}",
+            )
             for bad, held in (
-                ("16777217", "16777216; " + IDS),
-                ("-16777217.0", "-16777216; " + IDS),
-                ("1700000013.5", "1700000000; " + IDS),  # A time in seconds.
+                ("16777217", "16777216: " + IDS),
+                ("-16777217.0", "-16777216: " + IDS),
+                ("1700000013.5", "1700000000: " + IDS),  # A time in seconds.
                 (2**53 + 1, 2**53),
                 ("0" * 20 + "16777217", 2**24),
             )
@@ -171,7 +174,7 @@ def test_leafs_ids_that_float32_merges_are_refused(tmp_path, capsys):
     leaf_file(tmp_path, "train", {"u": ([[16777216], [16777217]], [0, 1])})
     leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
-    assert "have 16777217: a float32 would be 16777216; " + IDS in (
+    assert "have 16777217: float32 would turn it into 16777216: " + IDS in (
         capsys.readouterr().err
     )
 
@@ -239,8 +242,8 @@ def test_leafs_users_without_examples(tmp_path, capsys, caplog):
     assert list(data.test_examples.sizes) == [2, 0, 2]
     assert "train_9.json: user no has no examples, and is excluded" in caplog.text
     out = capsys.readouterr().out
-    assert "only tested: 1 of 3 clients (c first)" in out
-    assert "never tested: 1 of 3 clients (b first)" in out
+    assert "clients without training examples: 1 of 3 clients (c first)" in out
+    assert "clients without test examples: 1 of 3 clients (b first)" in out
 
 
 def write_csvs(folder, files):
@@ -777,7 +780,10 @@ def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
     leaf_file(tmp_path, "train", {"u": ([[1700000013.5]], [0])})
     leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
-    assert "have 1700000013.5: a float32 would be 1700000000" in capsys.readouterr().err
+    assert (
+        "have 1700000013.5: float32 would turn it into 1700000000"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_row_in_place_of_the_names_is_refused(tmp_path, capsys):

@@ -200,7 +200,7 @@ def test_rows_of_a_data_frame_are_meant_by_place():
 
 
 def as_ids(names, large):
-    return ClientIds.of(names) if large else tuple(names)
+    return ClientIds.from_names(names) if large else tuple(names)
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -226,7 +226,7 @@ def test_a_number_that_is_also_a_name_is_refused(large):
 def test_clients_and_subsets_that_cannot_be():
     examples = three_clients()
     for client in ("d", 3, -1, True, 1.0, None):
-        words = f"no client {client!r}: there are 3"
+        words = f"unknown client {client!r}: the 3 clients are "
         assert_refused(lambda c=client: examples.client(c), words)
     assert_refused(lambda: examples.subset([]), "a subset needs at least one")
     assert_refused(lambda: examples.subset(["a", 0]), "client id 'a' appears twice")

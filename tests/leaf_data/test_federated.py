@@ -38,8 +38,10 @@ def of_sizes(sizes, value=0, ids="abcd"):
          ["toy: 4 clients, 1 class, 2 uint8",
           "train: 4 examples, 0-3 a client, 0-1 label a client",
           "test: 11 examples, 0-9 a client",
-          "only tested: 1 of 4 clients (c first), which count in all test results",
-          "never tested: 1 of 4 clients (a first), which reach no target"]),
+          "clients without training examples: 1 of 4 clients (c first); they count in "
+          "all test results",
+          "clients without test examples: 1 of 4 clients (a first); they reach no "
+          "target"]),
     ],
 )  # fmt: skip
 def test_clients_that_only_test_or_only_train_are_described(train, test, lines):

@@ -47,7 +47,7 @@ REFUSED = [
         (name, options, message)
         for name in NAMES
         for options, message in (
-            ({"sede": 1}, "no option 'sede' (did you mean seed?): there are seed"),
+            ({"sede": 1}, "unknown option 'sede' (did you mean seed?); known: seed"),
             ({"seed": -1}, "seed must be in [0, 2^31), got -1"),
             ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
         )
@@ -76,11 +76,11 @@ REFUSED = [
     ("cifar10", {"num_clients": 5}, "num_clients must be 3 or 4, or 0"),
     ("digits5k", {"num_clients": -1}, "num_clients must be 0 or more, got -1"),
     ("digits5k", {"num_clients": 1001}, "num_clients=1001 is too many: each client"),
-    ("celeba", {"client_sizes": "equal"}, "no option 'client_sizes': there are"),
+    ("celeba", {"client_sizes": "equal"}, "unknown option 'client_sizes'; known:"),
     (
         "femnist",
         {"image_fraction": 0.1},
-        "no option 'image_fraction' (did you mean sample_fraction?)",
+        "unknown option 'image_fraction' (did you mean sample_fraction?)",
     ),
     ("cifar10", {"image_fraction": 1.1}, "image_fraction must be above 0, at most 1"),
     ("mnist_adafed", {"simulation": 1}, "simulation must be one of 1, 2, 3; got 1"),
@@ -100,7 +100,7 @@ def test_options_that_cannot_be(name, options, message):
 
 @pytest.mark.parametrize("name", [None, ["a"]])
 def test_a_name_that_is_none(name):
-    assert_refused(lambda: leaf_data.load(name), f"no data set {name}: there are ")
+    assert_refused(lambda: leaf_data.load(name), f"unknown data set {name}; known: ")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -119,16 +119,16 @@ def test_only_what_is_the_stores_says_so(tmp_path):
     data = leaf_data.open_store(path)
     ((_, digest),) = data.origin.files
     examples = data.test_examples
-    assert examples.stored == (path, digest, "test")
+    assert examples.store_part == (path, digest, "test")
     data = dataclasses.replace(data, test_examples=examples)
-    assert data.train_examples.stored[2] == "train"
+    assert data.train_examples.store_part[2] == "train"
     for copy in (
         examples.subset([0, 2]),
         examples.take(1),
         dataclasses.replace(examples, x=-examples.x),
         data.hold_out(0.5)[1],
     ):
-        assert copy.stored is None
+        assert copy.store_part is None
 
 
 def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
@@ -281,7 +281,7 @@ X = np.zeros((2, 3), np.float32)
         ),
         ([("a", X, np.array([0, 2**31 - 1]))], 0.0, "beyond 2^31 - 2"),
         ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and one to be tested on"),
-        ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: has test examples of its own"),
+        ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: already has test examples"),
         (
             [("a", X, [[0], [1]])],
             0.0,
@@ -304,7 +304,7 @@ def test_what_is_no_client_is_refused_and_leaves_nothing(
 
 def test_a_store_is_not_written_over(tmp_path):
     path = written(tmp_path)
-    with pytest.raises(leaf_data.DataError, match="exists already"):
+    with pytest.raises(leaf_data.DataError, match="already exists"):
         written(tmp_path)
     assert leaf_data.open_store(path).client_ids[0] == "a"
 
@@ -371,10 +371,10 @@ def test_one_bit_more_is_found_when_it_is_asked_for(tmp_path):
 
 def test_names_are_as_in_a_tuple():
     names = ("a", "ü", "c c")
-    ids = ClientIds.of(names)
+    ids = ClientIds.from_names(names)
     assert len(ids) == 3 and list(ids) == [*names] and ids[1] == "ü"
     assert ids[1:] == names[1:] and ids == names and ids != names[:2]
-    assert ids == ClientIds.of(ids) and "ü" in ids and ids.index("c c") == 2
+    assert ids == ClientIds.from_names(ids) and "ü" in ids and ids.index("c c") == 2
 
 
 NAMES = {"input_names": ["a", "b", "c"], "class_names": ["p", "q", "r", "s", "t"]}

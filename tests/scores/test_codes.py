@@ -1,5 +1,7 @@
 """Scores and ranges by the codes of criteria, whatever the order of the columns."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,13 +104,13 @@ def test_numbers_stay_columns():
     step = scores.PolynomialScore(
         "s", {(0,): 1.0}, (0,), {0: 1.0, 1: -1.0}, ("LD", "MD")
     )
-    assert step.over(("MD", "LD")).length((2.0, 8.0)) == 8 / 2
+    assert step.over(("MD", "LD")).step_length((2.0, 8.0)) == 8 / 2
 
 
 @pytest.mark.parametrize("order", [("DS", "LD"), ("LD", "DS")])
 def test_ranges_are_those_of_their_codes(order):
     ranges = {"LD": (0, 10), "DS": (10, 30)}
-    normalization = scores.Normalization.declared("range", ("DS", "LD"), ranges)
+    normalization = scores.Normalization.from_codes("range", ("DS", "LD"), ranges)
     frame = pd.DataFrame({code: RAW[code] for code in order})
     c = {"DS": np.array([1, 0, 0.5]), "LD": np.array([0.2, 0.6, 0.4])}
     found = scores.normalize(frame, normalization)
@@ -145,7 +147,7 @@ def test_a_basis_finds_codes_and_names_its_sums():
     assert basis.coefficients(scores.single("DS")).tolist() == [0, 1, 0]
     assert basis.names == {"products": ("LD", "DS", "LD.DS")}
     order = scores.prioritized(("LD", "DS"))
-    assert scores.Basis.of(("LD", "DS"), [order]).summed == ((0,), (0, 1))
+    assert scores.Basis.of(("LD", "DS"), [order]).products == ((0,), (0, 1))
     minima = scores.Basis.all_subsets(("LD", "DS"), minima=True)
     assert minima.names == {"products": ("LD", "DS"), "minima": ("LD.DS",)}
     powers = scores.Basis.all_subsets(("DS^-0.5", "größe", "min"))
@@ -199,7 +201,7 @@ NO_COLUMNS = [
     (
         lambda: scores.normalize(
             pd.DataFrame({"LD": [1.0]}),
-            scores.Normalization.declared("range", ("DS",), {"DS": (0, 1)}),
+            scores.Normalization.from_codes("range", ("DS",), {"DS": (0, 1)}),
         ),
         "needs a range for LD",
     ),
@@ -235,7 +237,7 @@ TAKING = {
     "criteria of OWA": lambda order: scores.owa("most", order(TWO)),
     "criteria of Choquet": lambda order: scores.choquet(CAPACITY, order(TWO)),
     "criteria of dual": lambda order: scores.dual(0.5, "LD", "DS", order(TWO)),
-    "criteria of ranges": lambda order: scores.Normalization.declared(
+    "criteria of ranges": lambda order: scores.Normalization.from_codes(
         "range", order(TWO), {"DS": (0, 1), "LD": (0, 1)}
     ),
     "criteria of a basis": lambda order: scores.Basis.all_subsets(order(TWO)),
@@ -271,3 +273,19 @@ def test_owa_takes_weights_in_order():
     for wrong in ({0.25, 0.75}, {0.25: 1, 0.75: 2}):
         with pytest.raises(ValueError, match="weights of the OWA must be a sequence"):
             scores.owa(wrong, ("DS", "LD"))
+
+
+@pytest.mark.filterwarnings("error::DeprecationWarning")
+def test_earlier_names_of_fields_work_and_warn():
+    with pytest.warns(DeprecationWarning, match="PolynomialScore.step is called step_"):
+        score = scores.PolynomialScore("s", {(0,): 1.0}, (0,), step={0: -1.0})
+    with pytest.warns(DeprecationWarning, match="PolynomialScore.length is called"):
+        assert score.length((4.0,)) == score.step_length((4.0,)) == 0.25
+    with pytest.warns(DeprecationWarning):
+        replaced = dataclasses.replace(score, step={0: 1.0})
+    assert (score.step_powers, replaced.step_powers) == ({0: -1.0}, {0: 1.0})
+    with pytest.warns(DeprecationWarning, match="Basis.summed is called products"):
+        basis = scores.Basis(1, summed=((0,),), scales_step=True)
+    with pytest.warns(DeprecationWarning):
+        assert (basis.summed, basis.steps) == (((0,),), True)
+    assert scores.Normalization.declared("sum", ("DS",)) == scores.Normalization("sum")

@@ -228,7 +228,7 @@ def combine(
             functools.partial(_add_scaled, mean, factor, total),
             functools.partial(tf.nest.map_structure, tf.identity, mean),
         )
-    if basis.steps:
+    if basis.scales_step:
         raised = tf.where(tf.equal(powers, 0.0), ones, tf.pow(scales, powers))
         mean = _times(mean, tf.reduce_prod(raised))
     return mean, tf.cast(score, tf.float32)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import leaf_data
 from declared_settings import SettingError
-from leaf_data.errors import one_line
+from leaf_data.errors import shorten
 from tff_pmc.selections import LOSS, Clients
 from tff_pmc.settings.run_settings import RunSettings
 
@@ -74,7 +74,7 @@ class CohortSampler:
         if not fits or places[0] < 0 or places[-1] >= len(self._able):
             raise self._refused(
                 f"it must choose {self.size} different places from 0 to "
-                f"{len(self._able) - 1}, and chose {one_line(chosen)}"
+                f"{len(self._able) - 1}, and chose {shorten(chosen)}"
             )
         return Cohort(self._able[places].tolist(), asked)
 

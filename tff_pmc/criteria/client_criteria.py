@@ -50,7 +50,7 @@ def image_sharpness(client: LocalClient) -> Any:
 
 def model_divergence(client: LocalClient) -> Any:
     """Computes `1 / sqrt(||w - w_k||_2 + 1)`, one norm over all trained parameters."""
-    return tf.math.rsqrt(tf.linalg.global_norm(update_of(client)) + 1.0)
+    return tf.math.rsqrt(tf.linalg.global_norm(client_update(client)) + 1.0)
 
 
 def model_divergence_by_layer(client: LocalClient) -> Any:
@@ -59,7 +59,7 @@ def model_divergence_by_layer(client: LocalClient) -> Any:
     As in the authors' published code: a norm for each layer's kernel, no
     biases (tensors of rank below 2), and the mean over the layers.
     """
-    kernels = [d for d in update_of(client) if len(d.shape) >= 2]
+    kernels = [d for d in client_update(client) if len(d.shape) >= 2]
     norms = [tf.norm(tf.reshape(d, [-1])) for d in kernels]
     return tf.math.rsqrt(tf.reduce_mean(tf.stack(norms)) + 1.0)
 
@@ -74,7 +74,7 @@ def _loss(output: Any, y: Any) -> Any:
     return output.loss
 
 
-def update_of(client: LocalClient) -> list[Any]:
+def client_update(client: LocalClient) -> list[Any]:
     """Returns `w - w_k` of the trainable weights, a tensor for each of theirs."""
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable

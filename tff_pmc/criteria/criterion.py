@@ -24,7 +24,7 @@ read or made (`read_results`, `cohort_weights`)."""
 _FOLDERS = re.compile("seed_[0-9]+")  # Those of several seeds' runs.
 
 
-def _no_model(of_batch: Callable[[Any, Any], Any]) -> Any:
+def _no_model(batch_metric: Callable[[Any, Any], Any]) -> Any:
     raise ValueError("the criterion uses the model: declare it with needs_model=True")
 
 
@@ -220,7 +220,7 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
     def value(client: LocalClient) -> Any:
         raw = tf.cast(criterion.value(client), tf.float32)
         # What is negative stays so, and is refused.
-        return tf.where(raw < 0, raw, held(tf.pow(raw, number), raw > 0))
+        return tf.where(raw < 0, raw, nan_if_underflowed(tf.pow(raw, number), raw > 0))
 
     def at_server(*examples: Any) -> Criterion:
         assert criterion.at_server is not None
@@ -235,7 +235,7 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
     )
 
 
-def held(value: Any, positive: Any) -> Any:
+def nan_if_underflowed(value: Any, positive: Any) -> Any:
     """Returns the value; not a number if it is 0 in float32 and `positive` in truth.
 
     Zero means to have nothing of a criterion. A client with too little for float32 is
@@ -275,8 +275,8 @@ def canonical(code: str) -> str:
     """
     code = unaliased(code).partition("^")[0]
     if code not in REGISTRY:
-        known = ", ".join([*REGISTRY, *(f"{a} (= {b})" for a, b in ALIASES.items())])
-        raise ValueError(f"unknown criterion {code!r}; there are {known}")
+        codes = ", ".join([*REGISTRY, *(f"{a} (= {b})" for a, b in ALIASES.items())])
+        raise ValueError(f"unknown criterion {code!r}; there are {codes}")
     return code
 
 
@@ -295,8 +295,8 @@ def named(code: str, base: Optional[Criterion] = None) -> Criterion:
         ('MD', 'DS^0.5')
     """
     _, is_power, exponent = code.partition("^")
-    found = base or REGISTRY[canonical(code)]
-    return power(found, exponent) if is_power else found
+    criterion = base or REGISTRY[canonical(code)]
+    return power(criterion, exponent) if is_power else criterion
 
 
 def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
@@ -312,12 +312,12 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
         >>> [criterion.name for criterion in resolve(("DS", "MW"))]
         ['dataset size', 'model divergence']
     """
-    found = tuple(
+    resolved = tuple(
         item if isinstance(item, Criterion) else named(item)
         for item in ordered("criteria", criteria)
     )
-    codes = [criterion.code for criterion in found]
+    codes = [criterion.code for criterion in resolved]
     for code in codes:
         if codes.count(code) > 1:
             raise ValueError(f"the criterion {code} is named twice")
-    return found
+    return resolved

@@ -26,7 +26,7 @@ from tff_pmc.models.functional import predicted_labels, reduce_predictions
 _MAPE = "1 over the mean absolute percentage error on the server's examples"
 
 
-def hits(output: Any, y: Any) -> Any:
+def example_accuracy(output: Any, y: Any) -> Any:
     """Returns 1 for each example that a classifier gets right, float32 `[n]`."""
     correct = tf.equal(predicted_labels(output), tf.cast(y, tf.int32))
     return tf.cast(correct, tf.float32)
@@ -72,7 +72,9 @@ def server_metric(
 
     def value(client: LocalClient) -> Any:
         weights = client.trained_weights
-        return quality(_total(model, weights, x, y, of_example) / float(len(x)))
+        return quality(
+            _sum_over_examples(model, weights, x, y, of_example) / float(len(x))
+        )
 
     return Criterion(code, name, source, value, needs_model=True)
 
@@ -103,7 +105,7 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
         model,
         x,
         y,
-        of_example=hits,
+        of_example=example_accuracy,
         quality=lambda accuracy: accuracy**power,
         name="accuracy on the server's examples",
         source="AdaFed sections 3.1 and 4, Dual section III-B",
@@ -147,18 +149,20 @@ def server_percentage_error(model: Any, x: Any, y: Any) -> Criterion:
     )
 
 
-def _total(model: Any, weights: Any, x: Any, y: Any, of_example: Any) -> Any:
-    def total() -> Any:
+def _sum_over_examples(
+    model: Any, weights: Any, x: Any, y: Any, of_example: Any
+) -> Any:
+    def sum_values() -> Any:
         inputs, labels = tf.constant(x), tf.constant(y)
 
-        def add(found: Any, rows: slice, output: Any) -> Any:
+        def add(total: Any, rows: slice, output: Any) -> Any:
             values = tf.cast(of_example(output, labels[rows]), "float32")
-            return found + tf.reduce_sum(values)
+            return total + tf.reduce_sum(values)
 
         return reduce_predictions(model, weights, inputs, len(x), tf.constant(0.0), add)
 
     # Traced here: TensorFlow warns of many first calls of functions of the same code.
-    return tf.function(total).get_concrete_function()()
+    return tf.function(sum_values).get_concrete_function()()
 
 
 def _not_bound(client: LocalClient) -> Any:

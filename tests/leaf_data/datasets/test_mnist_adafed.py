@@ -7,9 +7,8 @@ import pytest
 from made_up import ROOT
 
 import leaf_data
-from leaf_data import Origin
+from leaf_data import Origin, partition
 from leaf_data.datasets import mnist, mnist_adafed
-from leaf_data.splits import partition
 
 TRAIN_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 TEST_COUNTS = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]

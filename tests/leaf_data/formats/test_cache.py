@@ -36,7 +36,7 @@ def maker():
 
 def _get(folder, make, cache_dir=None, **more):
     source = folder.parent / "source"
-    arrays, (digest,) = cache.cached(
+    arrays, (digest,) = cache.load_or_make(
         *("toy", str(folder), [str(source)], make, cache_dir),
         **more,
     )

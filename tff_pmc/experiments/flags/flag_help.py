@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from absl import flags
 
-from declared_settings import Setting, SettingError, unknown
+from declared_settings import Setting, SettingError, unknown_name_message
 from tff_pmc import criteria, project_files
 from tff_pmc.algorithms import Algorithm
 from tff_pmc.experiments.callbacks import CALLBACKS
@@ -96,7 +96,9 @@ def help_text(part: str = "") -> str:
         title, lists = _title(name), _lists(of=("files", "experiment"), paper=name)
         wanted = [s for s in sections if s.part == name]
     else:
-        raise SettingError(f"--help={part}: {unknown('part of the help', part, parts)}")
+        raise SettingError(
+            f"--help={part}: {unknown_name_message('part of the help', part, parts)}"
+        )
     return "\n\n".join([title, *lists, *_flags(wanted)])
 
 

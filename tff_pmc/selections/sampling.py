@@ -38,10 +38,10 @@ class BySize(Selection):
         self, generator: np.random.Generator, clients: Clients, count: int
     ) -> Any:
         """Draws without replacement."""
-        return drawn_by_size(generator, clients, count)
+        return sample_by_size(generator, clients, count)
 
 
-def drawn_by_size(generator: np.random.Generator, clients: Clients, count: int) -> Any:
+def sample_by_size(generator: np.random.Generator, clients: Clients, count: int) -> Any:
     """Draws the places of `count` clients in proportion to their training examples."""
     shares = clients.sizes / clients.sizes.sum()
     return generator.choice(len(shares), count, replace=False, p=shares)
@@ -83,12 +83,14 @@ class PowerOfChoice(Selection):
         self, generator: np.random.Generator, clients: Clients, count: int
     ) -> Any:
         """Draws candidates, and takes those with the largest losses."""
-        drawn = self.candidates or min(2 * count, len(clients.sizes))
+        num_candidates = self.candidates or min(2 * count, len(clients.sizes))
         # Whoever is drawn first is likely to be large: ties go by another order.
-        places = generator.permutation(drawn_by_size(generator, clients, drawn))
-        losses = clients.measure(LOSS, places)
+        candidates = generator.permutation(
+            sample_by_size(generator, clients, num_candidates)
+        )
+        losses = clients.measure(LOSS, candidates)
         worst = np.argsort(np.where(np.isnan(losses), np.inf, -losses), kind="stable")
-        return places[worst[:count]]
+        return candidates[worst[:count]]
 
 
 SELECTIONS.register("uniform", Uniform)

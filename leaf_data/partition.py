@@ -57,7 +57,7 @@ def sorted_shards(
     order = np.argsort(labels, kind="stable").astype(np.int64)
     shards = np.array_split(order, 2 * num_clients)
     pairs = random_state(seed).permutation(2 * num_clients).reshape(num_clients, 2)
-    return [np.concatenate([shards[one], shards[other]]) for one, other in pairs]
+    return [np.concatenate([shards[first], shards[second]]) for first, second in pairs]
 
 
 def dirichlet(
@@ -74,23 +74,23 @@ def dirichlet(
     """
     random = random_state(seed, _DIRICHLET_STREAM)
     classes, of_class = np.unique(labels, return_inverse=True)
-    left = np.bincount(of_class)
+    num_left = np.bincount(of_class)
     shares = random.dirichlet([alpha] * len(classes), len(sizes))
-    given = np.zeros(shares.shape, np.int64)
+    counts_by_client = np.zeros(shares.shape, np.int64)
     turns = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
     for client, point in zip(turns, random.random_sample(len(turns))):
-        ends = np.cumsum(shares[client] * (left > 0))
+        ends = np.cumsum(shares[client] * (num_left > 0))
         if not ends[-1] > 0:  # It prefers only classes that are used up.
-            ends = np.cumsum(left)
+            ends = np.cumsum(num_left)
         chosen = np.searchsorted(ends, point * ends[-1], side="right")
-        given[client, chosen] += 1
-        left[chosen] -= 1
+        counts_by_client[client, chosen] += 1
+        num_left[chosen] -= 1
     rows = np.lexsort((random.permutation(len(labels)), of_class))
-    begins = np.concatenate([[0], np.cumsum(given.sum(axis=0))[:-1]])
-    ends = begins + np.cumsum(given, axis=0)
+    begins = np.concatenate([[0], np.cumsum(counts_by_client.sum(axis=0))[:-1]])
+    ends = begins + np.cumsum(counts_by_client, axis=0)
     return [
         np.concatenate([rows[end - n : end] for end, n in zip(row, counts)])
-        for row, counts in zip(ends, given)
+        for row, counts in zip(ends, counts_by_client)
     ]
 
 

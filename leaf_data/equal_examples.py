@@ -23,11 +23,11 @@ def example_keys(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int
     keys = np.zeros(len(y), np.int64)
     for start in range(0, len(y), _ROWS):
         # Adding 0 makes -0.0 and 0.0, which are equal, the same bytes.
-        both = [np.ascontiguousarray(a[start : start + _ROWS] + a.dtype.type(0))
+        blocks = [np.ascontiguousarray(a[start : start + _ROWS] + a.dtype.type(0))
                 for a in (x, y)]  # fmt: skip
-        count = len(both[1])
+        count = len(blocks[1])
         rows = np.concatenate(
-            [a.view(np.uint8).reshape(count, a[:1].nbytes) for a in both], 1
+            [a.view(np.uint8).reshape(count, a[:1].nbytes) for a in blocks], 1
         )
         keys[start : start + count] = [hash(row.tobytes()) for row in rows]
     return keys
@@ -60,11 +60,11 @@ def draw_together(
     groups: dict[int, list[int]] = {}
     for row in order.tolist():
         groups.setdefault(int(keys[row]), []).append(row)
-    left = count - sum(len(rows) for key, rows in groups.items() if sides.get(key))
+    num_left = count - sum(len(rows) for key, rows in groups.items() if sides.get(key))
     drawn = np.zeros(len(keys), bool)
     for key, rows in groups.items():
         if key not in sides:
-            sides[key] = len(rows) <= left
-            left -= len(rows) * sides[key]
+            sides[key] = len(rows) <= num_left
+            num_left -= len(rows) * sides[key]
         drawn[rows] = sides[key]
     return drawn

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from leaf_data.splits import partition
+from leaf_data import partition
 
 # How often each digit is among MNIST's 60,000 training labels.
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
