@@ -76,7 +76,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if self.paper and self.paper not in PAPERS:
-            raise ValueError(f"no paper {self.paper!r}: there are {', '.join(PAPERS)}")
+            raise ValueError(f"unknown paper {self.paper!r}; known: {', '.join(PAPERS)}")
 
     @property
     def compares_algorithms(self) -> bool:
