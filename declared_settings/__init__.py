@@ -2,7 +2,7 @@
 
 A setting is declared once, as a field of a `Settings` dataclass; its flag, its check
 and its record follow. A `Registry` finds what modules register by name. The package
-imports nothing of the other two.
+imports neither of the other two.
 """
 
 from declared_settings.declaration import (

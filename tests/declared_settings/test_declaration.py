@@ -95,7 +95,7 @@ def test_ranges(within, good, bad):
 def test_a_field_carries_all_that_is_known_of_it():
     rate, size, color, _, _, levels = Toy.declared()
     assert (rate.name, rate.flag, rate.kind) == ("rate", "toy_rate", float)
-    assert (rate.default, rate.words, rate.within) == (0.5, "The rate.", ABOVE_0_TO_1)
+    assert (rate.default, rate.help, rate.within) == (0.5, "The rate.", ABOVE_0_TO_1)
     assert (size.flag, size.kind) == ("size", int)
     assert color.choices == ("red", "blue")
     assert levels.kind is tuple and levels.parse("3,4") == (3, 4)
@@ -197,6 +197,6 @@ def test_a_name_is_given_once():
     thing = object()
     for _ in range(2):  # The same again changes nothing.
         assert colors.register("blue", thing) is thing
-    with pytest.raises(ValueError, match="there is a color 'blue' already"):
+    with pytest.raises(ValueError, match="the color 'blue' already exists"):
         colors.register("blue", object())
     assert colors["blue"] is thing

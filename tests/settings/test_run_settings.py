@@ -46,7 +46,7 @@ def test_a_cohort_larger_than_the_federation_is_refused():
         ({"rounds": True}, "--rounds must be a whole number"),
         ({"learning_rate": float("nan")}, "--learning_rate"),
         ({"clients_per_round": 1.5}, "--clients_per_round"),
-        ({"client_attributes": ("DS",)}, "cannot be called 'DS'"),
+        ({"client_attributes": ("DS",)}, "'DS' is not a valid attribute name"),
         *(
             ({"client_attributes": (name,)}, f"--client_table.*be called '{name}'")
             for name in ("all", "round", "seed", "label", "seed_3", "a b")

@@ -224,7 +224,7 @@ def takes_training(build: Builder) -> Builder:
     ]
     build.__signature__ = signature.replace(parameters=parameters)
     lines = [
-        f"    {declared.name}: {declared.words} By default {declared.default}."
+        f"    {declared.name}: {declared.help} By default {declared.default}."
         for declared in LocalTraining.declared()
     ]
     wrapped = (

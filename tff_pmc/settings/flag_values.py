@@ -116,7 +116,7 @@ def seeds(text: str) -> tuple[int, ...]:
     if len(found) < 2 or len(set(found)) < len(found):
         raise ValueError("name two or more seeds, each once")
     if not all(map(SEED.holds, found)):
-        raise ValueError(f"seeds must be {SEED.words}")
+        raise ValueError(f"seeds must be {SEED.description}")
     return found
 
 

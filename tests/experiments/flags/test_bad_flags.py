@@ -32,7 +32,7 @@ BAD = """
 --priority=all;DS | --priority names DS twice
 --priority=DS --rounds=3 -priority LD | --priority is given twice: give one, with ';'
 --seeds=0 --seeds=4,5 | --seeds is given twice: give one, with ',' between
---criteria=DS,LD,CB,MD,DS^2,LD^2 --priority=all | --priority=all: the orderings of 6
+--criteria=DS,LD,CB,MD,DS^2,LD^2 --priority=all | 6 criteria have too many orderings
 --rounds=0 | --rounds must be at least 1, below 2^31, got 0
 --rounds=many | --rounds=many
 --rounds=99999999999999999999999 | --rounds must be at least 1, below 2^31, got 999

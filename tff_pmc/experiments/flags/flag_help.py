@@ -149,7 +149,7 @@ def _first_page(sections: Iterable[Section]) -> str:
     by_flag = {one.flag: one for section in sections for one in section.settings}
     parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
     for title, names in _FIRST_DAY.items():
-        own = {name: by_flag[name].words.partition(". ")[0] for name in names.split()}
+        own = {name: by_flag[name].help.partition(". ")[0] for name in names.split()}
         first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
         parts.append(_format_list(title, first))
     rest = (
@@ -229,7 +229,7 @@ def _title(part: str) -> str:
 def _words(declared: Setting) -> str:
     """Returns the words of a setting, and its choices."""
     choices = ", ".join(filter(None, declared.choices))
-    return declared.words + (f" One of {choices}." if choices else "")
+    return declared.help + (f" One of {choices}." if choices else "")
 
 
 def _default(declared: Setting) -> str:
