@@ -1,4 +1,4 @@
-"""A federation on disk that is mapped and not read: a store.
+"""Stores: federations on disk whose arrays are memory-mapped instead of read.
 
     leaf_data.write_store(clients, "my_store", test_fraction=0.2)
     data = leaf_data.open_store("my_store")
@@ -8,8 +8,8 @@ perhaps `server`, `PART_x.npy` [N, ...], `PART_y.npy` [N, ...], `PART_row_splits
 [K + 1] and `PART_NAME.npy` of each attribute of the examples, as `Examples` has them;
 `header.json` has their types, shapes and checksums.
 
-A run reads of it what its cohorts need. `python -m leaf_data.convert` makes one of
-LEAF's JSON files or of a folder of CSVs.
+A run reads only the examples of its cohorts. `python -m leaf_data.convert` makes a
+store from LEAF's JSON files or from a folder of CSVs.
 """
 
 from __future__ import annotations
@@ -74,29 +74,30 @@ def write_store(
     """Writes a store, client by client, so that it may be larger than memory.
 
     Args:
-        clients: a data set without a client table, of whose attributes those are kept
-            that all parts have; or what gives for each client `(name, x, y)`, with x
-            [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
-            [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
-        path: the folder, which is made.
+        clients: a data set without a client table, of which the attributes are kept
+            that all parts have; or an iterable of `(name, x, y)`, with x [n, ...] of
+            one of `INPUT_TYPES` and y [n] integers from 0, or floats [n, ...] of a
+            regression; or of `(name, x, y, x_test, y_test)`.
+        path: the new folder.
         test_fraction: the part of each client's examples to test on, below 1: of n
             examples floor(test_fraction n). A warning says how many clients it leaves
             without any.
         seed: the seed of the random choice of these.
-        keep_equal_together: whether of examples whose x and y are equal, of whichever
-            clients, `test_fraction` draws all or none; then clients may have fewer test
-            examples, or more. It remembers about 100 bytes per example. By default a
-            warning counts the test examples that are trained on, too.
-        options: what the header reports of the data (its classes' names, for example),
-            as JSON; a data set's options are also there.
+        keep_equal_together: whether `test_fraction` draws all or none of the examples
+            whose x and y are equal, across clients; then clients may have fewer test
+            examples, or more. It needs about 100 bytes of memory per example. By
+            default a warning counts the test examples that are trained on, too.
+        options: facts for the header (the classes' names, for example), as JSON; a
+            data set's options are added.
         input_names: as in `FederatedDataset`; by default a data set's own, or none.
-        class_names: likewise. There are as many classes as names, also where the last
-            ones have no example.
+        class_names: likewise. There are as many classes as names, even if the last
+            classes have no example.
 
     Raises:
-        DataError: the folder is there already or cannot be made, or a client is not as
-            above, or has tests with a `test_fraction`, or there are more or fewer names
-            than inputs, or fewer than classes. Nothing is left behind then.
+        DataError: the folder already exists or cannot be made, a client has another
+            form, or has test examples beside a `test_fraction`, or the number of names
+            is not that of the inputs, or less than that of the classes. Then no files
+            remain.
 
     Examples:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
@@ -107,7 +108,7 @@ def write_store(
         )
     if keep_equal_together and not test_fraction:
         raise DataError(
-            "keep_equal_together needs a test_fraction: it is about how test examples "
+            "keep_equal_together needs a test_fraction: it changes how test examples "
             "are drawn"
         )
     if not isinstance(seed, numbers.Integral) or seed < 0:
@@ -141,13 +142,13 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
 
     Args:
         path: the folder.
-        verify: whether to read all of it and compare it with the checksums.
+        verify: whether to read all of it and compare with the checksums.
 
     Returns:
         The data set; its examples are read from the store when they are used.
 
     Raises:
-        DataError: the folder is no store, or a file does not match its header.
+        DataError: the folder is not a store, or a file does not match its header.
     """
     folder = os.path.abspath(expand_path(path))
     arrays, header = npy_folder.open_folder(folder, verify=verify)
@@ -188,7 +189,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             central_test=examples.get(CENTRAL),
             num_classes=num_classes,
             pixel_convention=pixels,
-            # The writer may add, for example, that the data is incomplete.
+            # The source may say, for example, that the data is incomplete.
             origin=Origin(source, ((npy_folder.HEADER, digest),), folder),
             options=options,
             input_names=header.get("input_names", ()),
@@ -199,14 +200,14 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             ),
         )
     except Exception as error:  # A header's contents may be of any kind and size.
-        raise DataError(f"{folder}: is no store ({error_summary(error)})") from error
+        raise DataError(f"{folder}: is not a store ({error_summary(error)})") from error
     for part_examples in examples.values():
         part_examples.release()
     return data
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuses what could not be written in a line, or not in the header."""
+    """Raises a `DataError` for options that do not fit into the header or a line."""
     try:
         length = len(json.dumps(options))
     except (TypeError, ValueError) as error:
@@ -223,7 +224,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 def _earlier_class_names(options: Mapping[str, Any], count: int) -> Sequence[str]:
-    """Returns the names of classes that headers of earlier versions have, or ()."""
+    """Returns the names of classes in a header of an earlier version, or ()."""
     try:
         return check_names("classes", options.get("classes", ()), count)
     except (DataError, TypeError):  # The user wrote something else there.
@@ -236,7 +237,7 @@ def _names(
     input_names: Sequence[str],
     class_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Returns what the header has of names, and the number of classes with them."""
+    """Returns the header's entries for names and for the number of classes."""
     shape = writer.shape("train_x")[1:]
     num_classes = about["num_classes"]
     if num_classes:  # Else it is a regression.
@@ -251,7 +252,7 @@ def _names(
 
 
 def _digest(folder: str) -> str:
-    """Returns the checksum of the header, which has those of all arrays."""
+    """Returns the checksum of the header, which contains those of all arrays."""
     return data_files.sha256(os.path.join(folder, npy_folder.HEADER))
 
 
@@ -266,8 +267,8 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
     writer.append("client_ids", ClientIds.from_names(data.client_ids).encoded)
     if data.client_table.values:
         raise DataError(
-            "a store holds no client table: keep the table as a CSV and give it with "
-            "the store"
+            "a store cannot hold a client table: keep the table as a CSV and give it "
+            "with the store"
         )
     shared = set(data.train_examples.attributes)
     attributes = sorted(shared.intersection(*(e.attributes for e in parts.values())))
@@ -354,7 +355,7 @@ def _write_clients(
         size = np.diff(splits["train"])[first]
         _LOG.warning(
             "%d of %d clients have no test examples: for client %s, %s of %d "
-            "examples is none%s",
+            "examples is less than one%s",
             len(untested),
             len(names),
             list(names)[first],
@@ -471,7 +472,7 @@ class StoreDataset(Dataset):
         if not self.path:
             raise DataError("store: no folder given: set path (--store)")
         data = open_store(self.path, verify=self.verify)
-        # Where it is and how it was opened are not what it is.
+        # The path and how it was opened are not properties of the data.
         return dataclasses.replace(data, options={**data.options, "seed": self.seed})
 
 

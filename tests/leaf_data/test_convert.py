@@ -8,7 +8,7 @@ import pytest
 from leaf_documents import write_leaf
 
 import leaf_data
-from leaf_data import convert
+from leaf_data import convert, csv_clients
 
 
 def leaf_file(folder, part, users, number=0):
@@ -422,7 +422,7 @@ def test_ids_as_pandas_writes_them_are_one_client(tmp_path, texts, want):
     for name, ids in zip("ab", texts):
         rows = [f"{u},{k},{k}" for k, u in enumerate(ids.split())]
         write_csvs(tmp_path, {f"f/{name}.csv": ["id,a,y", *rows]})
-    clients = convert.clients_of_csvs(
+    clients = csv_clients.read_clients(
         str(tmp_path / "f"), "y", {"0": 0, "1": 1}, "id", join=True
     )
     assert {name: len(y) for name, _, y in clients} == want
@@ -430,7 +430,7 @@ def test_ids_as_pandas_writes_them_are_one_client(tmp_path, texts, want):
 
 def test_files_of_a_client_are_joined_where_that_is_asked_for(tmp_path):
     write_csvs(tmp_path / "f", {"a.csv": ["a,y", "1,0"], "a.CSV": ["a,y", "2,1"]})
-    ((name, x, y),) = convert.clients_of_csvs(
+    ((name, x, y),) = csv_clients.read_clients(
         str(tmp_path / "f"), "y", {"0": 0, "1": 1}, join=True
     )
     assert (name, sorted(x.ravel()), sorted(y)) == ("a", [1, 2], [0, 1])
@@ -630,7 +630,9 @@ AGES = ["20_29", "30_39", "40_49"]
 )  # fmt: skip
 def test_what_is_doubtful_is_said(tmp_path, caplog, text, options, says):
     assert convert_csv(tmp_path, text, "--label=kind", *options.split())[0] == 0
-    lines = [r.getMessage() for r in caplog.records if r.name == "leaf_data.convert"]
+    lines = [
+        r.getMessage() for r in caplog.records if r.name == "leaf_data.csv_clients"
+    ]
     assert says in "\n".join(lines) if says else not lines
 
 
