@@ -216,7 +216,7 @@ def _convert(features: Arrays) -> Arrays:
 DATABASE = tff_sqlite.Database(
     dataset="celeba",
     file="celeba.sqlite",
-    words="TFF's CelebA",
+    title="TFF's CelebA",
     # As `tff.simulation.datasets.celeba.load_data(split_by_clients=False)` names them.
     splits=("split_by_examples_train", "split_by_examples_test"),
     features={

@@ -185,7 +185,7 @@ def _convert(features: Arrays) -> Arrays:
 DATABASE = tff_sqlite.Database(
     dataset="femnist",
     file="emnist_all.sqlite",
-    words="TFF's EMNIST",
+    title="TFF's EMNIST",
     # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
     splits=("all_train", "all_test"),
     features={"pixels": ((SIDE * SIDE,), "float32"), "label": ((), "int64")},

@@ -1,4 +1,4 @@
-"""Arrays that took long to make, cached on disk with a key and replaced as a whole."""
+"""A cache on disk of converted arrays, with a key, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_or_make(
     cache_dir: Folder | None,
     **parameters: Any,
 ) -> tuple[Arrays, list[str]]:
-    """Returns the arrays that `make` made of these files, and the files' sha256s.
+    """Returns the arrays that `make` builds from these files, and the files' sha256s.
 
     Files of the same names, sizes and times are the same; `more` is what else the
     arrays depend on. The cache is in `cache_dir`, by default in `folder`'s subfolder
@@ -44,7 +44,7 @@ def load_or_make(
                 return arrays, arrays.pop(_SHA256).astype(str).tolist()
         except (DataError, KeyError) as error:
             _LOG.warning(
-                "%s: the cache is damaged (%s) and is made again",
+                "%s: the cache is damaged (%s) and is rebuilt",
                 path,
                 error_summary(error),
             )

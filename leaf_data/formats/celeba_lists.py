@@ -105,7 +105,7 @@ def by_identity(photos: pd.DataFrame, among: Any = True) -> dict[str, Rows]:
 def _by_photo(
     path: str, table: pd.DataFrame, columns: list[str], form: str, words: str
 ) -> pd.DataFrame:
-    """Returns columns by photo; refuses texts of another form, and what is twice."""
+    """Returns columns by photo; raises a `DataError` for other or repeated texts."""
     for column in columns:
         valid = table[column].str.fullmatch(form, na=False)
         for name, value in table[["photo", column]][~valid].itertuples(index=False):
@@ -113,7 +113,7 @@ def _by_photo(
                 f"{path}: {name!a:.80}: {column} must be {words}, got {value!a:.40}"
             )
     if not len(table):
-        raise DataError(f"{path}: lists no photo")
+        raise DataError(f"{path}: contains no photo")
     table = table.set_index(table["photo"].str.rsplit(".", n=1).str[0])
     for name in table.index[table.index.duplicated()]:
         raise DataError(f"{path}: {name!a:.80} appears twice")

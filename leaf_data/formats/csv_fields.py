@@ -24,7 +24,7 @@ PRECISION_LOSS = (
     "float32 would turn it into {:.0f}: store ids as int32 with leaf_data.write_store, "
     "or rescale amounts"
 )
-"""Why a number is refused, with the number that float32 would make of it."""
+"""Why a number is invalid, with the number that float32 would turn it into."""
 
 _MAX_EXACT_FLOAT32 = 1 << 24  # Up to it float32 holds every whole number.
 _LARGEST_LOSS = 0.5
@@ -35,8 +35,8 @@ _WHOLE = re.compile(r"[+-]?0*([0-9]+)(?:\.0*)?")
 _SEPARATORS = ";\t|"  # Of tables that are not separated by commas.
 _NAMELESS = re.compile(r"\s*|unnamed: ?[0-9]+(?:[._].*)?", re.IGNORECASE)
 _NO_NUMBER = (
-    "it has to be a number, such as -1.5 or 2e-3; remove or fill in the rows without "
-    "a value"
+    "it has to be a number, such as -1.5 or 2e-3; remove the rows without a value, or "
+    "fill them in"
 )
 
 
@@ -52,7 +52,7 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
 
     Raises:
         DataError: it cannot be read as such a CSV, a needed column is missing, a name
-            is there twice, or a row has more or fewer fields than there are columns.
+            appears twice, or a row has more or fewer fields than there are columns.
     """
     with raising_data_error(path, "cannot be read as CSV", csv.Error):
         content = data_files.read(path)
@@ -89,7 +89,7 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
 
 
 def parse_number(text: str) -> Optional[float]:
-    """Returns the number that a text is by the rule above; None if it is none."""
+    """Returns the number in a text by the rule above, or None."""
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
@@ -128,7 +128,7 @@ def read_number(text: Any, column: str, where: str) -> float:
 
 
 def check_column_names(columns: Sequence[str], path: str) -> None:
-    """Refuses a table with a column that has no name, as pandas writes its index.
+    """Raises a `DataError` if a column has no name, as the index that pandas writes.
 
     pandas reads such a column as `Unnamed: 0`, and writes it so the next time.
 

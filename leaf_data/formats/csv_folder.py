@@ -1,4 +1,4 @@
-"""The CSVs of a folder: which there are, whose they are, and what is not read."""
+"""The CSVs of a folder: their parts and clients, and the files that are not read."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def find(folder: str) -> list[NamedFile]:
     files are the test files where there are no others.
 
     Raises:
-        DataError: it is not a folder, there is no CSV, one is packed, or the names do
-            not tell which are the test files.
+        DataError: `folder` is not a folder or has no CSV, a CSV is packed, or the names
+            do not tell which are the test files.
     """
     folder = data_files.check_folder(folder)
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
@@ -62,7 +62,7 @@ def _of_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
 
 
 def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
-    """Returns what is beside the CSVs of a folder and is not read, but hidden files."""
+    """Returns the files and folders beside the CSVs that are not read or hidden."""
     read = [os.path.normpath(file.path) for file in files]
     parents = dict.fromkeys([os.path.normpath(folder), *map(os.path.dirname, read)])
     paths = [
@@ -83,8 +83,8 @@ def group_by_client(files: Sequence[NamedFile], join: bool) -> list[NamedFile]:
     """Orders files by their clients, each client's training files before its others.
 
     Raises:
-        DataError: two files of a part are of one client and are not to be joined, a
-            file names no client, or no client has a training and a test file.
+        DataError: a client has two files of a part and `join` is False, a file names no
+            client, or no client has a training and a test file.
     """
     paths: dict[str, dict[str, str]] = {}  # By client and part.
     for file in files:
@@ -116,23 +116,20 @@ def group_by_client(files: Sequence[NamedFile], join: bool) -> list[NamedFile]:
 
 
 def client_key(name: str) -> str:
-    """Returns a client's name, a whole number without the point that pandas adds.
+    """Returns a client's name; of a whole number without the point that pandas adds.
 
-    pandas writes the ids 1 and 2 as 1.0 and 2.0 where another row has none.
+    pandas writes the ids 1 and 2 as 1.0 and 2.0 if another row has no id.
     """
     whole = _WHOLE_AS_FLOAT.fullmatch(name)
     return whole[1] if whole else name
 
 
 def check_spellings(places: Mapping[str, str], column: str) -> None:
-    """Refuses names of clients that are one whole number, as 7 and 007.
+    """Raises a `DataError` if two names are one whole number, such as 7 and 007.
 
     Args:
-        places: by client, where its name stands first, as the error names it.
-        column: what has the names, as the error calls it.
-
-    Raises:
-        DataError: there are two such names.
+        places: by client, the first place of its name, in the words of the error.
+        column: the column or whatever has the names, in the words of the error.
     """
     names: dict[Decimal, str] = {}
     for name, where in places.items():
@@ -148,7 +145,7 @@ def check_spellings(places: Mapping[str, str], column: str) -> None:
 
 
 def has_decimals(names: Iterable[str]) -> bool:
-    """Whether a name is a number that is not whole, as versions 1.0 and 1.1 have it."""
+    """Returns whether a name is a number that is not whole, such as a version 1.1."""
     numbers = filter(None, map(_read_number, names))
     return any(number != number.to_integral_value() for number in numbers)
 

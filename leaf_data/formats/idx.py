@@ -2,7 +2,7 @@
 
 An idx file is big-endian: two zero bytes, a byte for the type (8: unsigned byte),
 a byte for the number of dimensions, 4 bytes a dimension, then the values. Both
-readers check that a file is exactly what is expected and name it when it is not.
+readers check that a file has exactly the expected content, and name it in errors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
             data = gzip.decompress(data)
     if not data.startswith(header):
         difference = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
-        raise DataError(f"{path}: is no idx file of {_text(shape)} bytes: {difference}")
+        raise DataError(
+            f"{path}: is not an idx file of {_text(shape)} bytes: {difference}"
+        )
     if len(data) != size:
         fault = "is truncated" if len(data) < size else "is too long"
         raise DataError(f"{path}: {fault}, {_text(shape)} values take {size} bytes")
@@ -40,7 +42,7 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
 def read_npz(
     path: str, shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, npt.NDArray[np.uint8]]:
-    """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused."""
+    """Reads arrays of unsigned bytes from an `.npz` without pickled objects."""
     # Damaged files make numpy raise nearly anything.
     with raising_data_error(path, "truncated or corrupt", Exception):
         with np.load(path, allow_pickle=False) as archive:
@@ -56,7 +58,7 @@ def read_npz(
 
 
 def find(folder: str, name: str) -> str | None:
-    """Returns the path of an idx file, gzipped or else unpacked; None without one."""
+    """Returns the path of an idx file, gzipped or else unpacked, or None."""
     paths = [os.path.join(folder, name + suffix) for suffix in (".gz", "")]
     return next((path for path in paths if os.path.isfile(path)), None)
 

@@ -1,4 +1,4 @@
-"""Images that are in a folder for each class: listed, decoded, cached."""
+"""Images in folders: lists, decodes and caches them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from leaf_data.formats.cache import load_or_make
 from leaf_data.formats.data_files import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
-# Whatever a file's name ends in, Pillow would otherwise decode what it finds in it by
-# any of its decoders, one of which runs Ghostscript.
+# Otherwise Pillow chooses a decoder by a file's content, not by its name, and one of
+# its decoders runs Ghostscript.
 _FORMATS = ("JPEG", "PNG")
 
 
@@ -33,7 +33,7 @@ def read(
 ) -> tuple[npt.NDArray[Any], str, npt.NDArray[Any]]:
     """Reads all images of folders below `root`, sorted by name within each folder.
 
-    Returns what `decoded` does, and the index of each image's folder.
+    Returns the result of `load_images`, and the index of each image's folder.
     """
     files_by_folder = [
         list(find(os.path.join(root, folder)).values()) for folder in folders
@@ -63,9 +63,9 @@ def load_images(
 ) -> tuple[npt.NDArray[Any], str]:
     """Decodes images the first time, and reads them from a cache later.
 
-    An image of another size is resized, or refused if `resize` is False. The cache is
-    in `root`, or the folder `cache_root`. Returns them, uint8 [N, side, side, 3] RGB,
-    and a sha256 over the names and contents of all of them.
+    An image of another size is resized, or raises a `DataError` if `resize` is False.
+    The cache is in `root`, or in the folder `cache_root`. Returns the images, uint8 [N,
+    side, side, 3] RGB, and a sha256 over all names and contents.
     """
     paths = [os.path.join(root, file) for file in files]
     arrays, digests = load_or_make(
@@ -82,7 +82,7 @@ def load_images(
 
 
 def find(folder: str) -> dict[str, str]:
-    """Returns a folder's .jpg and .png images by their names without that, sorted."""
+    """Returns a folder's .jpg and .png images by their names without suffix, sorted."""
     with raising_data_error(folder):
         files = sorted(os.listdir(folder))
     files_by_stem: dict[str, str] = {}
@@ -91,13 +91,13 @@ def find(folder: str) -> dict[str, str]:
         if suffix.lower() not in _SUFFIXES or stem.startswith("."):
             continue
         check_name(file, f"{folder}: the image")
-        if stem in files_by_stem:  # One picture in two forms would count twice.
+        if stem in files_by_stem:  # Two forms of one picture would count twice.
             raise DataError(
                 f"{folder}: holds both {files_by_stem[stem]} and {file}: keep one"
             )
         files_by_stem[stem] = file
     if not files_by_stem:
-        raise DataError(f"{folder}: holds no .jpg or .png image")
+        raise DataError(f"{folder}: contains no .jpg or .png image")
     return files_by_stem
 
 
@@ -110,11 +110,11 @@ def decode(path: str) -> Image.Image:
                 rgb: Image.Image = image.convert("RGB")
                 return rgb
         except UnidentifiedImageError as error:
-            raise ValueError("it is no JPEG or PNG image") from error
+            raise ValueError("it is not a JPEG or PNG image") from error
 
 
 def resize_image(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
-    """Makes all of an RGB image a square, by Pillow's BICUBIC filter.
+    """Resizes a whole RGB image to a square, by Pillow's BICUBIC filter.
 
     The filter is the default of `Image.resize` since Pillow 7, so the one of PMC's
     authors' code; it averages when it shrinks. A face becomes wider: CelebA's photos

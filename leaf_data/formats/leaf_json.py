@@ -5,10 +5,10 @@ A file is one object (LEAF, https://leaf.cmu.edu, `data/utils`):
     {"users": [u, ...], "num_samples": [n, ...],
      "user_data": {u: {"x": [example, ...], "y": [label, ...]}, ...}}
 
-What LEAF's scripts really write, and what is made of it:
+What LEAF's scripts really write, and how it is read:
 
   * `user_data` may be in another order than `users`: the order of `users` counts.
-  * Users that `split_data.py` dropped stay in `user_data`, without examples: left out.
+  * Users that `split_data.py` dropped stay in `user_data`, without examples: ignored.
   * `hierarchies` is not read: LEAF does not shorten it when it drops users.
   * Files may have any names: FedProx's are `train/mytrain.json`, `test/mytest.json`.
     Those of two draws of `preprocess.sh` are recognized by users who are in both.
@@ -32,7 +32,7 @@ from leaf_data.formats import data_files, file_parts
 
 T = TypeVar("T")
 
-# From the most processed to the least, as `preprocess.sh` goes the other way.
+# From the last step of `preprocess.sh` to the first.
 _FOLDERS = ("train", "test", "rem_user_data", "sampled_data", "all_data")
 _ENDING = ".json"
 _NUMBER = re.compile(r"all_data_([0-9]{1,9})(?:_.*)?\.json", re.DOTALL)
@@ -49,7 +49,7 @@ class LeafFile:
 
 
 class _Converted(NamedTuple):
-    """A user of a file: the number of examples, and what was made of them."""
+    """A user of a file: the number of examples, and their converted form."""
 
     number: int
     examples: Any
@@ -60,12 +60,12 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
 
     In each folder, first in its subfolder `data`, it looks for `train` and `test`
     together, then for `rem_user_data`, `sampled_data` and `all_data`; the first that
-    holds `.json` files counts. Only where no folder has one of these, `.json` files
-    right in a folder count. Outside of `train` and `test` a file's name may say its
-    part (`file_parts`).
+    has `.json` files counts. Only if no folder has one of these, `.json` files directly
+    in a folder count. Outside of `train` and `test` a file's name may name its part
+    (`file_parts`).
 
     Raises:
-        DataError: there are no such files, or the names contradict the folders.
+        DataError: no such files exist, or the names contradict the folders.
     """
     empty = []
     bases = [
@@ -121,7 +121,7 @@ def read(
             return DataError(f"{len(x)} examples but {len(y)} labels")
         try:
             return _Converted(len(x), convert(x, y))
-        except DataError as error:  # Whose it is is known when the outer object ends.
+        except DataError as error:  # The outer object will tell the user's name.
             return error
 
     with raising_data_error(path, "truncated or not JSON", ValueError, RecursionError):
@@ -136,7 +136,7 @@ def read(
     counts = _counts(path, document["users"], document["num_samples"])
     user_data = document["user_data"]
     if not isinstance(user_data, dict):
-        raise DataError(f"{path}: user_data is no object")
+        raise DataError(f"{path}: user_data is not an object")
     for user, data in user_data.items():
         check_name(user, f"{path}: user")
         if not isinstance(data, _Converted):
@@ -156,7 +156,7 @@ def read(
 
 
 def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
-    """Refuses a file that is there as a train and as a test file, by their sha256s."""
+    """Raises a `DataError` if a train and a test file have the same sha256."""
     train = {d: f.path for f, d in zip(files, digests) if f.part == "train"}
     for file, digest in zip(files, digests):
         if file.part == "test" and digest in train:
@@ -191,7 +191,7 @@ def _file(path: str, part: str, folder: str) -> LeafFile:
 
 
 def _by_names(paths: Sequence[str], folder: str) -> tuple[LeafFile, ...]:
-    """Returns files of which only the names say what is training and what is test."""
+    """Returns files whose parts only their names tell."""
     files = file_parts.assign_parts(paths)
     return _order([_file(file.path, file.part, folder) for file in files])
 

@@ -1,4 +1,4 @@
-"""A folder of `.npy` files, mapped and not read; `header.json` has their checksums."""
+"""A folder of memory-mapped `.npy` files; `header.json` has their checksums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADER = "header.json"
 
 
 class Writer:
-    """Writes such a folder row by row; a context that leaves nothing on an error."""
+    """Writes such a folder row by row; a context that removes it after an error."""
 
     def __init__(self, path: str, *, replace: bool = False) -> None:
         self._path = os.path.abspath(data_files.expand_path(path))
@@ -35,7 +35,7 @@ class Writer:
             os.makedirs(self._partial)
 
     def append(self, name: str, rows: npt.NDArray[Any]) -> None:
-        """Adds rows to an array, [n, ...]; the first decide about type and shape."""
+        """Adds rows to an array, [n, ...]; the first rows set its type and shape."""
         like = {"dtype": rows.dtype.str, "shape": [0, *rows.shape[1:]]}
         if name not in self._files:
             file = open(os.path.join(self._partial, f"{name}.npy"), "wb")
@@ -53,11 +53,11 @@ class Writer:
         declared["shape"][0] += len(rows)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Returns the shape that an array has up to now."""
+        """Returns the current shape of an array."""
         return tuple(self._arrays[name]["shape"])
 
     def finish(self, about: Mapping[str, Any]) -> None:
-        """Writes the headers, and gives the folder its name."""
+        """Writes the headers, and renames the folder to its final name."""
         for name, (file, digest) in self._files.items():
             self._write_header(name)
             file.close()
@@ -65,7 +65,7 @@ class Writer:
         with open(os.path.join(self._partial, HEADER), "w") as header:
             json.dump({"format": 1, **about, "arrays": self._arrays}, header, indent=1)
         if os.path.lexists(self._path):
-            shutil.rmtree(self._path)  # Who has mapped the old one keeps it.
+            shutil.rmtree(self._path)  # Processes that have mapped it keep it.
         os.rename(self._partial, self._path)
 
     def _write_header(self, name: str) -> None:
@@ -90,10 +90,10 @@ def open_folder(
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Maps the arrays, and returns them and the header; `verify` reads all of them."""
     name, arrays = os.path.join(path, HEADER), {}
-    with raising_data_error(name, "is no header", ValueError, RecursionError):
+    with raising_data_error(name, "is not a header", ValueError, RecursionError):
         header = json.loads(data_files.read(name))
         if not isinstance(header, dict) or header.get("format") != 1:
-            raise ValueError("of format 1")
+            raise ValueError("it needs format 1")
     with raising_data_error(
         path, "cannot be read", Exception
     ):  # Damage raises nearly anything.

@@ -23,11 +23,11 @@ PARTS = ("train", "test")
 
 @dataclasses.dataclass(frozen=True)
 class Database:
-    """A database as TFF ships it, and what is made of its examples."""
+    """A database that TFF ships, and how its examples are converted."""
 
     dataset: str  # Its name in `leaf_data`.
     file: str  # Its name; TFF's download adds `.lzma`.
-    words: str  # What it is, e.g. "TFF's EMNIST".
+    title: str  # For messages and the origin, e.g. "TFF's EMNIST".
     splits: Sequence[str]  # The `split_name` of `PARTS`.
     features: Mapping[str, tuple[tuple[int, ...], str]]  # Shape and type of each.
     convert: Callable[[Arrays], Arrays]  # Features of n examples to x, y and others.
@@ -38,7 +38,7 @@ def load(
     database: Database, folders: Sequence[str], cache_dir: Folder | None, download: bool
 ) -> tuple[Arrays, Origin]:
     """Finds, downloads if allowed, and reads a database once."""
-    name, source = database.file, database.words
+    name, source = database.file, database.title
     paths = [os.path.join(f, n) for f in folders for n in (name, f"{name}.lzma")]
     path = next(filter(os.path.isfile, paths), "")
     if not path and not download:
@@ -66,7 +66,7 @@ def read(path: str, database: Database) -> Arrays:
     sql_client_data = tff.simulation.datasets.SqlClientData
     spec = {k: tf.io.FixedLenFeature(*like) for k, like in database.features.items()}
     with tempfile.TemporaryDirectory() as scratch:  # Gigabytes, where TMPDIR names.
-        with raising_data_error(path, f"not {database.words}, or damaged", Exception):
+        with raising_data_error(path, f"not {database.title}, or damaged", Exception):
             unpacked = path
             if path.endswith(".lzma"):
                 unpacked = os.path.join(scratch, database.file)
@@ -81,7 +81,7 @@ def read(path: str, database: Database) -> Arrays:
             converted, ids_of_part = [], set(data.client_ids)
             for client in ids:
                 try:
-                    # A client of the other part alone has no examples.
+                    # A client of the other part only has no examples.
                     get = data.serializable_dataset_fn(
                         client if client in ids_of_part else ""
                     )

@@ -150,7 +150,7 @@ def test_attributes_are_those_of_the_clients_that_an_index_names(
     ("column", "says"),
     [
         (pd.Series(QUALITY)[1:], "attribute q has no value for the client 'toy_0'"),
-        (pd.Series([0.5] * 6, index=range(1, 7)), "attribute q: 6 is no client"),
+        (pd.Series([0.5] * 6, index=range(1, 7)), "attribute q: 6 is not a client"),
         (np.ma.array([0.5] * 6, mask=[1, *[0] * 5]), "attribute q has masked values"),
         (["0_1"] * 6, "attribute q must be booleans or numbers, got "),
         (pd.Series([pd.NA] * 6, dtype="Float32"), r"attribute q must be in \[0, 1\]"),

@@ -683,8 +683,8 @@ def test_a_forgotten_or_wrong_client_column_is_named(tmp_path, capsys, options, 
 def test_a_file_or_nothing_instead_of_a_folder_is_one_line(tmp_path, capsys, options):
     path = tmp_path / "c.csv"
     path.write_text(table(["0", "1"]))
-    a_file = f"is a file: name the folder that holds it, {tmp_path}"
-    for name, says in (("c.csv", a_file), ("d", "there is no such folder")):
+    a_file = f"is a file: name the folder that contains it, {tmp_path}"
+    for name, says in (("c.csv", a_file), ("d", "is not a folder")):
         arguments = [str(tmp_path / name), str(tmp_path / "store"), *options]
         assert convert.main(arguments) == 2
         assert f"{tmp_path / name}: {says}" in capsys.readouterr().err

@@ -156,13 +156,13 @@ def test_parts_are_indices_or_masks_of_a_pool():
             ([0], {"y": np.zeros(4, kind)}, "y must be integers or floats, got ")
             for kind in (object, complex, "M8[s]", "U1")
         ),
-        ([0], {"y": [0] * 5}, "one row an example: x is (4, 2), y is (5,)"),
+        ([0], {"y": [0] * 5}, "one row per example, but x is (4, 2), y is (5,)"),
         ([0], {"attributes": {"blur": 1}}, "x is (4, 2), y is (4,), blur is ()"),
         ([0], {"attributes": {"x": [1] * 4}}, "an attribute cannot be named 'x'"),
         (["a"], {}, "parts[1] must be indices, or a mask of 4, got <U1 [1]"),
         (np.ma.array([0, 1], mask=[0, 1]), {}, "parts[1] has masked values"),
         ([0], {"x": np.ma.masked_equal(POOL["x"], 3)}, "x has masked values"),
-        (pd.Index([1, 0]), {}, "give indices, as table.groupby(column).indices has"),
+        (pd.Index([1, 0]), {}, "give indices, such as table.groupby(column).indices"),
         (pd.RangeIndex(2), {}, "parts[1] is an index of pandas"),
     ],
 )

@@ -135,7 +135,8 @@ def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
     written(tmp_path, [("a", *numbers(5)), ("b", *numbers(4)), ("c", *numbers(1))])
     (record,) = caplog.records
     assert record.getMessage() == (
-        "2 of 3 clients have no test examples: for client b, 0.2 of 4 examples is none"
+        "2 of 3 clients have no test examples: for client b, 0.2 of 4 examples is less "
+        "than one"
     )
     caplog.clear()
     given = [("a", *numbers(5), *numbers(1)), ("b", *numbers(4), *numbers(0))]
@@ -198,7 +199,7 @@ def test_equal_examples_on_both_sides_are_counted_or_kept_together(
     assert shared(data) == (0, sum(sizes)) and list(data.test_examples.sizes) == sizes
     assert "are equal to" not in caplog.text
     if 0 in sizes:
-        says = "for client b, 0.2 of 50 examples is none, or equal examples are kept"
+        says = "0.2 of 50 examples is less than one, or equal examples are kept"
         assert says in caplog.text
 
 

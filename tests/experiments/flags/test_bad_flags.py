@@ -54,7 +54,7 @@ BAD = """
 --targets=0,101 | --targets=0,101: percentages are whole numbers from 1 to 100
 --targets= | '' is not a whole number
 --until=target | --until must be targets; got 'target'
---output_dir=~nobody_here/a | ~nobody_here/a: this machine has no such user: write ./
+--output_dir=~nobody_here/a | ~nobody_here/a: this machine has no user of this name
 --counterfactuals=orderings --counterfactual_rates=1_0 | '1_0' is not a number
 --counterfactuals=averages:٠.٥ | the step must divide 1, as 0.25 does
 --rounds=1_0 | --rounds=1_0: '1_0' is not a number: write digits from 0 to 9

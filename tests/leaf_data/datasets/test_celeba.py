@@ -204,7 +204,9 @@ def test_folders_that_are_refused(raw):
     for path in (raw / "img_align_celeba").iterdir():
         path.unlink()
     write_attributes(raw)
-    assert_refused(lambda: load(raw), "img_align_celeba: holds no .jpg or .png image")
+    assert_refused(
+        lambda: load(raw), "img_align_celeba: contains no .jpg or .png image"
+    )
 
 
 def _line(number, text):
@@ -222,7 +224,7 @@ FILES = [
     (ATTRIBUTES, _line(5, "000001.jpg 1 -1 1 1 1"), "'000001' appears twice"),
     (IDENTITIES, _line(3, "000003.jpg Ann"), "'000003.jpg': identity must be a num"),
     (IDENTITIES, _line(3, "000003.jpg"), "'000003.jpg': identity must be a number"),
-    (IDENTITIES, lambda lines: [], "lists no photo"),
+    (IDENTITIES, lambda lines: [], "contains no photo"),
     (IDENTITIES, lambda lines: lines[1:], "'000001' is not in both of the lists"),
 ]
 

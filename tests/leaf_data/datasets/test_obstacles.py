@@ -44,7 +44,7 @@ def test_the_places_are_the_clients_and_the_parts_are_apart(folder):
 
 @pytest.mark.parametrize(
     ("remove", "message"),
-    [(slice(None), "holds no .jpg or .png"), (slice(2, -2), "too few pictures")],
+    [(slice(None), "contains no .jpg or .png"), (slice(2, -2), "too few pictures")],
 )
 def test_places_with_too_few_pictures(folder, remove, message):
     for path in sorted(folder.glob("hospital/*/*"))[remove]:

@@ -184,7 +184,7 @@ def _with_user(**fields):
         (_document(users=["a", ""]), "users has an empty name"),
         (_document(users=["a", "b\n"]), "user 'b\\n' has the control character U+000A"),
         (_document(user_data={"\ud800": {"x": [], "y": []}}), "user '\\ud800' has the"),
-        (_document(user_data=[]), "user_data is no object"),
+        (_document(user_data=[]), "user_data is not an object"),
         (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
         (_with_user(x=None), "user b: has no lists x and y"),
         (_document(user_data={"b": 3}), "user b: has no lists x and y"),
