@@ -27,8 +27,8 @@ _DOUBTFUL_INPUTS = {
     *("index", "idx", "id", "_id", "uid", "uuid", "key", "row", "row_id", "rowid"),
     *("row_number", "rownames", "row_names", "level_0", "x.1"),
 }
-_FEWEST_ROWS = 5  # That can be told to be numbered.
-_MANY_EMPTY = 2  # Classes for each label that appears.
+_MIN_ROWS = 5  # With fewer rows a column is never a numbering.
+_MAX_CLASSES_PER_LABEL = 2  # More classes for each label that appears look wrong.
 
 
 def read_classes(folder: str, label: str, client: str = "") -> dict[str, int]:
@@ -44,10 +44,11 @@ def read_classes(folder: str, label: str, client: str = "") -> dict[str, int]:
         client: the column of the clients' names, if there is one.
 
     Raises:
-        DataError: a label is anything else, or some are numbers and some are words; the
-            message names file, line and column of one that differs from the most.
+        DataError: a label is neither a whole number from 0 nor a word, or some are
+            numbers and some words; the message names file, line and column of a label
+            of the rarer kind.
     """
-    places: dict[str, str] = {}  # Where each label stands first.
+    places: dict[str, str] = {}  # The first place of each label.
     counts: collections.Counter[str] = collections.Counter()
     for _, where, row in _read_rows(
         csv_folder.find(folder), _key_columns(label, client)
@@ -65,7 +66,7 @@ def read_classes(folder: str, label: str, client: str = "") -> dict[str, int]:
     if numbers:
         classes = {text: int(number) for text, number in numbers.items()}
         num_labels, num_classes = len({*classes.values()}), max(classes.values()) + 1
-        if num_classes > _MANY_EMPTY * num_labels:
+        if num_classes > _MAX_CLASSES_PER_LABEL * num_labels:
             _LOG.warning(
                 "%s: %s classes, 0 to the largest label, but only %s different labels: "
                 "--label_type=number takes labels as the values of a regression; write "
@@ -96,7 +97,7 @@ def _check_labels(
     numbers: Mapping[str, float],
     words: Sequence[str],
 ) -> None:
-    """Refuses labels that are no classes; see `read_classes`."""
+    """Raises a `DataError` if labels are not classes; see `read_classes`."""
     why = ""
     wrong = [text for text in words if text.lower().lstrip("+-") in _NO_LABELS[1:]]
     wrong = [text for text in words if not text] or wrong
@@ -129,7 +130,7 @@ def _check_labels(
 
 
 def read_input_names(folder: str, label: str, client: str = "") -> tuple[str, ...]:
-    """Returns the names of the inputs: the columns that are not named here, in order.
+    """Returns the names of the inputs in order: all but these columns.
 
     The arguments and errors are those of `read_clients`.
     """
@@ -144,7 +145,7 @@ def read_clients(
     client: str = "",
     join: bool = False,
 ) -> Iterator[Client]:
-    """Yields the clients of the CSVs in a folder: a file each, or a name of a column.
+    """Yields the clients of the CSVs in a folder: the files, or the names in a column.
 
     A warning names each input that seems to number the rows.
 
@@ -159,17 +160,17 @@ def read_clients(
             joined; by default it raises an error.
 
     Raises:
-        DataError: a file is no such CSV; the message names file, line and column.
+        DataError: a file is not such a CSV; the message names file, line and column.
     """
     files = csv_folder.find(folder)
     if not client:
         files = csv_folder.group_by_client(files, join)
     parts = ["train"] + ["test"] * any(file.part == "test" for file in files)
-    # A list of rows takes a hundred times the file.
+    # Lists of rows would take a hundred times the size of the file.
     rows_by_client: dict[
         str, dict[str, tuple[array.array[float], array.array[Any]]]
     ] = {}
-    names: dict[str, str] = {}  # As each client is written first.
+    names: dict[str, str] = {}  # The first spelling of each client.
     places: dict[tuple[str, str], tuple[str, str]] = {}  # By client and part.
     columns: tuple[str, ...] = ()
     row_numbers = _RowNumbers()
@@ -247,33 +248,33 @@ def _read_inputs(row: Mapping[str, str], where: str, client: str) -> list[float]
 class _RowNumbers:
     """Finds inputs that number the rows, of all clients together or of each client.
 
-    Such a column is as many consecutive whole numbers as there are rows, in any order:
-    their range, their sum and that of their squares tell it.
+    Such a column has consecutive whole numbers, one per row, in any order: their range,
+    sum and sum of squares show it.
     """
 
     def __init__(self) -> None:
-        self._total: Any = None  # As `_part` returns it, of all clients.
-        self._of_each: Any = None  # bool [columns]
+        self._total: Any = None  # Statistics of all clients' rows.
+        self._numbers_each: Any = None  # bool [columns]: rows of each client.
 
     def add(self, x: npt.NDArray[Any]) -> None:
-        """Takes the inputs [rows, columns] of a client."""
+        """Adds the inputs [rows, columns] of a client."""
         x = x.astype(np.float64)
         whole = (np.rint(x) == x).all(0)
         part = [len(x), whole, x.min(0), x.max(0), x.sum(0), (x**2).sum(0)]
         if self._total is None:
-            self._total, self._of_each = part, np.ones(x.shape[1], bool)
+            self._total, self._numbers_each = part, np.ones(x.shape[1], bool)
         else:
             joins: Any = np.add, np.logical_and, np.minimum, np.maximum, np.add, np.add
             pairs = zip(joins, self._total, part)
             self._total = [join(before, new) for join, before, new in pairs]
-        self._of_each &= self._number_rows(*part)
+        self._numbers_each &= self._number_rows(*part)
 
     @staticmethod
     def _number_rows(
         count: int, whole: Any, low: Any, high: Any, total: Any, squares: Any
     ) -> Any:
         """Returns which columns number the rows, bool [columns]."""
-        if count < _FEWEST_ROWS:
+        if count < _MIN_ROWS:
             return np.zeros(len(low), bool)
         half = (count - 1) / 2
         expected = count * (low * (low + 2 * half) + half * (2 * count - 1) / 3)
@@ -285,10 +286,10 @@ class _RowNumbers:
         )
 
     def warn(self, columns: Sequence[str]) -> None:
-        """Logs a line for each of these columns that numbers rows, or is named so."""
+        """Logs a warning for each column that numbers the rows, or has such a name."""
         if self._total is None:
             return
-        mask = self._of_each | self._number_rows(*self._total)
+        mask = self._numbers_each | self._number_rows(*self._total)
         for name, numbers_rows in zip(columns, mask):
             if numbers_rows or name.strip().lower() in _DOUBTFUL_INPUTS:
                 _LOG.warning(
@@ -307,7 +308,7 @@ def _build_clients(
 ) -> Iterator[Client]:
     for key, by_part in rows_by_client.items():
         arrays = [by_part[part] for part in parts]
-        # A part without rows has as many columns as the other.
+        # A part without rows has the columns of the other.
         width = max(len(x) // len(y) for x, y in arrays if len(y))
         tables = [(np.array(x).reshape(len(y), width), np.array(y)) for x, y in arrays]
         for inputs, labels in tables:
@@ -337,11 +338,11 @@ def _read_rows(
                 is_ordered = [*row] == columns
             yield file, where, row if is_ordered else {c: row[c] for c in columns}
         if is_ordered is None:
-            raise DataError(f"{path}: has no rows: take it out of the folder")
+            raise DataError(f"{path}: has no rows: remove it from the folder")
 
 
 def _check_columns(path: str, columns: list[str], needed: Sequence[str]) -> None:
-    """Refuses a file with inputs without a name, no input, or a row for its names."""
+    """Raises a `DataError` for a file without inputs, or without names of columns."""
     inputs = [column for column in columns if column not in needed]
     if not inputs:
         raise DataError(

@@ -1,8 +1,8 @@
-"""Equal examples: on both sides of a split a model is tested on what it remembers.
+"""Equal examples: if they are in both parts, a model is tested on its training data.
 
-Two examples are equal where their x and their y are. Their keys are hashes of 64 bits:
-among a hundred million examples two that differ have the same key with a probability of
-about 0.0003.
+Two examples are equal if their x and their y are. Their keys are hashes of 64 bits:
+among a hundred million examples two different ones have the same key with a probability
+of about 0.0003.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_ROWS = 1 << 12  # That are copied at once.
+_ROWS_PER_CHUNK = 1 << 12
 
 
 def example_keys(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Returns a number for each example, [n], equal where x and y are.
+    """Returns a key for each example, [n]; equal examples have equal keys.
 
-    Another process gives the examples other numbers.
+    Keys differ between processes.
     """
     keys = np.zeros(len(y), np.int64)
-    for start in range(0, len(y), _ROWS):
+    for start in range(0, len(y), _ROWS_PER_CHUNK):
         # Adding 0 makes -0.0 and 0.0, which are equal, the same bytes.
-        blocks = [np.ascontiguousarray(a[start : start + _ROWS] + a.dtype.type(0))
-                for a in (x, y)]  # fmt: skip
+        rows = slice(start, start + _ROWS_PER_CHUNK)
+        blocks = [np.ascontiguousarray(a[rows] + a.dtype.type(0)) for a in (x, y)]
         count = len(blocks[1])
-        rows = np.concatenate(
+        content = np.concatenate(
             [a.view(np.uint8).reshape(count, a[:1].nbytes) for a in blocks], 1
         )
-        keys[start : start + count] = [hash(row.tobytes()) for row in rows]
+        keys[start : start + count] = [hash(row.tobytes()) for row in content]
     return keys
 
 
@@ -47,12 +47,13 @@ def draw_together(
     """Draws a client's test examples so that equal examples are all drawn or all not.
 
     Args:
-        keys: of the client's examples, [n].
-        order: a random order of them: without equal ones, its first `count` are drawn.
-        count: how many are drawn, unless those of earlier clients are more; fewer
-            where no group of equal ones fits.
-        sides: of the keys of earlier clients, whether they are drawn; those of this
-            client are added.
+        keys: the keys of the client's examples, [n].
+        order: a random order of them: without equal examples the first `count` are
+            drawn.
+        count: the number to draw; more are drawn if earlier clients' draws contain
+            more, fewer if no group of equal examples fits.
+        sides: for each key of earlier clients, whether it is drawn; the client's keys
+            are added.
 
     Returns:
         A mask of the drawn examples, [n].

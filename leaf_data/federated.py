@@ -1,4 +1,4 @@
-"""A loaded data set: a federation of clients."""
+"""A loaded data set: the examples of a federation of clients."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Origin:
     Attributes:
         source: the kind of source in words, e.g. "idx files".
         files: the file name without folder and the sha256 of each file, as found.
-        folder: the folder they were in, on this machine; "" if there is none.
+        folder: their folder on this machine; "" without files.
     """
 
     source: str
@@ -56,7 +56,7 @@ class Origin:
 
     @classmethod
     def from_files(cls, source: str, paths: Sequence[str]) -> Origin:
-        """Returns the origin in these files of one folder, which are read once more."""
+        """Builds the origin from files of one folder, and reads them for checksums."""
         files = tuple(
             (os.path.basename(path), data_files.sha256(path)) for path in paths
         )
@@ -90,23 +90,22 @@ class FederatedDataset:
             order.
         num_classes: the number of classes; labels are 0 to num_classes - 1. 0 for a
             regression, whose labels are float32.
-        pixel_convention: the meaning of the pixels' values; `pixels.NO_PIXELS` where
-            the inputs are no images.
+        pixel_convention: the meaning of the pixels' values; `pixels.NO_PIXELS` if
+            the inputs are not images.
         origin: the files it was read from.
-        options: the options it was loaded with, the defaults filled in.
+        options: the options that it was loaded with, defaults included.
         client_table: attributes of the clients; by default none.
         server_examples: the server's evaluation set, as the client "server"; by
-            default None, where the server has none.
-        central_test: a test set of no client, as the client "central", on which the
-            model is tested apart from the clients'; by default None.
+            default None.
+        central_test: a test set that belongs to no client, as the client "central",
+            with results beside the clients'; by default None.
         input_names: the names of the inputs, in order: of the columns of a table, or
-            else along the last axis of x; by default (), where they have none.
-        class_names: the names of the classes, in order; by default (), where they have
-            none.
+            else along the last axis of x; by default (), without names.
+        class_names: the names of the classes, in order; by default (), without names.
 
     Raises:
         DataError: (constructor) the sets of examples do not fit together, a label is
-            out of range, or there are more or fewer names than inputs or classes.
+            out of range, or the number of names is not that of inputs or classes.
     """
 
     name: str
@@ -193,7 +192,7 @@ class FederatedDataset:
         """Returns the same data set with a table of client attributes.
 
         Raises:
-            DataError: the table is not of these clients.
+            DataError: a client is not in the table.
         """
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
@@ -205,23 +204,23 @@ class FederatedDataset:
         pooled: bool = False,
         keep_equal_together: bool = False,
     ) -> tuple[FederatedDataset, Examples]:
-        """Sets a random part of every client's training examples aside.
+        """Sets aside a random part of every client's training examples.
 
         Args:
             fraction: the part of each client's examples, between 0 and 1. Of n
                 examples floor(fraction n) are set aside, so that at least one
                 remains.
             seed: the seed of the choice, 0 to 2**32 - 1.
-            pooled: whether the examples set aside are mixed and dealt to the clients
-                anew, as many to each as were taken from it. By default they stay with
+            pooled: whether the examples set aside are mixed and dealt to the clients,
+                to each the number that was taken from it. By default they stay with
                 their client.
-            keep_equal_together: whether examples whose x and y are equal, of whichever
-                clients, are all set aside or all not; then clients may have fewer set
+            keep_equal_together: whether of examples whose x and y are equal, across
+                clients, all or none are set aside; then clients may have fewer set
                 aside, or more. By default a warning counts those on both sides.
 
         Returns:
-            The data set without them, and the examples set aside, of the same
-            clients, both in their old order but where they are dealt anew.
+            The data set without them, and the examples set aside, of the same clients,
+            both in their old order unless `pooled` mixes them.
 
         Raises:
             DataError: the fraction is not between 0 and 1, or sets nothing aside.
@@ -284,9 +283,8 @@ class FederatedDataset:
     def examples_sha256(self) -> str:
         """The checksum of all examples and of the clients that hold them, as hex.
 
-        Examples of a store count by the checksum of the store. Of other arrays that
-        are mapped from the disk about 1,024 rows at even distances count, of arrays in
-        memory all.
+        Examples of a store enter by the checksum of the store; of other memory-mapped
+        arrays about 1,024 rows at even distances enter, of arrays in memory all rows.
         """
         digest = hashlib.sha256()
         parts = (self.train_examples, self.test_examples)
@@ -411,16 +409,16 @@ def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Returns names with commas; of many, the first and the last."""
+    """Joins names with commas; of many, the first and the last."""
     if len(names) > _MANY_NAMES:
         names = [*names[: _MANY_NAMES - 1], "...", names[-1]]
     return ", ".join(names)
 
 
 def _count_equal(train: Examples, test: Examples) -> int:
-    """Returns how many test examples are training examples, too, by x and y.
+    """Counts the test examples that are training examples, too, by x and y.
 
-    0 for a store, which is not read for it: its options have the number.
+    It is 0 for a store, whose options have the number, so that it need not be read.
     """
     if train.store_part or test.store_part:
         return 0

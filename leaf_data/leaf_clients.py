@@ -78,7 +78,7 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
 def _with_examples(user: str, parts: list[Any], path: str) -> Iterator[Client]:
     """Yields a user whose parts have arrays of one shape, or warns that all are empty.
 
-    Lists without examples tell no shape: they take that of the other part.
+    Lists without examples have no shape: they get the shape of the other part.
     """
     full = [part for part in parts if len(part[1])]
     if not full:
@@ -100,11 +100,11 @@ def _arrays(
         with np.errstate(over="ignore"):
             inputs = numbers.astype(np.float32)
         if not np.isfinite(inputs).all():
-            raise ValueError("a number is no float32")
+            raise ValueError("a number is too large for float32")
     except ValueError as error:
         raise DataError("its examples are not float32 numbers of one shape") from error
     lost = inputs != numbers
-    if numbers.dtype.kind == "f":  # Beyond 2^53 they are whole, whatever they are.
+    if numbers.dtype.kind == "f":  # Beyond 2^53 every float is a whole number.
         lost = (abs(numbers) < 2.0**53) & (abs(inputs - numbers) > 0.5)
     if lost.any():
         why = csv_fields.PRECISION_LOSS.format(inputs[lost][0])

@@ -38,10 +38,10 @@ _LOG = logging.getLogger(__name__)
 class Celeba(Dataset):
     """CelebA, in which each identity is a client.
 
-    The client rule sees every photo the identity file lists. Only then are photos
-    left out whose image is missing, and clients left without a training or without
-    a test image. How many are left is logged, and recorded in the origin. Data that
-    LEAF or TFF has split is taken as it is (`options["client_rule"]` is "as_split").
+    The client rule sees every photo that the identity file lists. Only then are photos
+    excluded whose image is missing, and clients without a training or a test image. The
+    number that remains is logged, and recorded in the origin. Data that LEAF or TFF has
+    split stays as it is (`options["client_rule"]` is "as_split").
     """
 
     cached = True
@@ -89,7 +89,7 @@ class Celeba(Dataset):
             )
             parts = [Examples.from_arrays(arrays, part) for part in tff_sqlite.PARTS]
             return self._dataset(origin, "as_split", *parts)
-        # Here, as pandas takes its time, and the other data sets need none of it.
+        # Imported here: pandas is slow to import, and only CelebA needs it.
         from leaf_data.formats import celeba_lists
 
         leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
@@ -128,7 +128,7 @@ class Celeba(Dataset):
             )
         num_dropped = len(clients) - len(complete)
         if incomplete or num_dropped:
-            words = f"left out are clients without train or test photos: {num_dropped}"
+            words = f"excluded clients without train or test photos: {num_dropped}"
             _LOG.warning("%s: %s", folder, incomplete or words)
         x, sha256 = image_folder.load_images(
             "celeba", folder, list(files.values()), SIDE, cache_dir, cache_root=raw
@@ -171,7 +171,7 @@ register("celeba", Celeba)
 
 
 def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, str]:
-    """Leaves out photos without an image, and clients without a part of theirs."""
+    """Excludes photos without an image, then clients without train or test photos."""
     complete: Clients = {}
     num_listed = num_present = 0
     for client, parts in clients.items():

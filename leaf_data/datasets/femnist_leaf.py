@@ -29,8 +29,8 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
 
     The users are in the order of the files and, within a file, of its `users`. A user
     that is in several files of one part is one user with all the examples, in the
-    files' order; examples that are exactly those of an earlier file are left out, as
-    copies. Both are logged.
+    files' order; examples that equal those of an earlier file are dropped as copies.
+    Both are logged.
 
     Raises:
         DataError: a file is not FEMNIST's, a user has no examples, or files are of two
@@ -102,7 +102,7 @@ def _join(
 
 
 def _check_one_draw(where: str, user: str, *draws: _Examples) -> None:
-    """Refuses two files' examples of a user of which half or more are the same.
+    """Raises a `DataError` if half or more of a user's examples are in two files.
 
     `group_by_writer.py` writes one image of each writer twice, so that one may be in
     both, and a few where `-s iid` mixes writers.
@@ -120,7 +120,7 @@ def _check_one_draw(where: str, user: str, *draws: _Examples) -> None:
 
 
 def _warn_of_halves(arrays: Arrays, folder: str) -> None:
-    """Warns of users without a part: LEAF's `-t user` makes them, and a lost file."""
+    """Warns of users without a part, after LEAF's `-t user` or without a file."""
     if "sizes_train" not in arrays:
         return
     train, test = arrays["sizes_train"], arrays["sizes_test"]
@@ -138,7 +138,7 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
 
 
 def to_arrays(x: list[Any], y: list[Any]) -> _Examples:
-    """Makes arrays of a LEAF user's lists `x` and `y`."""
+    """Converts a LEAF user's lists `x` and `y` to arrays."""
     for index, image in enumerate(x):
         if not isinstance(image, list) or len(image) != _PIXELS:
             content = f"{len(image)} values" if isinstance(image, list) else repr(image)
@@ -162,7 +162,7 @@ def to_arrays(x: list[Any], y: list[Any]) -> _Examples:
 
 
 def to_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Makes pixels in [0, 1] bytes by `round(255 * v)`: LEAF divided by 255."""
+    """Converts pixels in [0, 1] to bytes by `round(255 * v)`: LEAF divided by 255."""
     in_range = (values >= 0) & (values <= 1)  # False for NaN.
     if not in_range.all():
         index, pixel = np.argwhere(~in_range)[0]

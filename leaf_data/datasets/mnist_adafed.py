@@ -77,7 +77,7 @@ class MnistAdafed(Dataset):
         "a_client",
         "How simulation 1's 5,500 samples from two classes are read: 5,500 images a "
         "client; or 5,500 a class, which leaves the sixth client 342 to 458 of the "
-        "digits 2, 4, 6, 8 and 9 in the place of 500.",
+        "digits 2, 4, 6, 8 and 9 instead of 500.",
         flag="adafed_reading",
         choices=_READINGS,
         needs=Needs("--simulation=1", lambda on: on.simulation == "1"),
@@ -174,9 +174,9 @@ def simulation_1(
 def deal(
     labels: IntArray, counts: Sequence[Sequence[int]], random: np.random.RandomState
 ) -> list[IntArray]:
-    """Deals each client as many images of each digit as a table gives it.
+    """Deals each client the numbers of images of each digit in a table.
 
-    Clients that are added at a table's end leave the others' images as they are.
+    Clients added at a table's end do not change the others' images.
     """
     digits = range(len(counts[0]))
     shuffled = [random.permutation(np.flatnonzero(labels == d)) for d in digits]

@@ -1,4 +1,4 @@
-"""Images that come without clients, and the ways in which they are dealt to some."""
+"""Base classes of image data sets without clients, and how these are partitioned."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LabeledImages = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 @dataclasses.dataclass(frozen=True)
 class DealtDataset(Dataset):
-    """A data set whose examples come without clients and are dealt to some here."""
+    """A data set without clients, whose examples are dealt to clients here."""
 
     num_clients: int = setting(
         0,
@@ -52,11 +52,11 @@ class DealtDataset(Dataset):
 
 @dataclasses.dataclass(frozen=True)
 class Partitioned(DealtDataset):
-    """A data set whose examples are dealt to `num_clients` here, by default to 100.
+    """A data set whose examples are dealt to `num_clients` clients, by default 100.
 
-    Labels, sizes and wrong labels vary each by itself, so that their effects can be
-    told apart. The test images are always dealt equally and in order, with their true
-    labels.
+    Labels, sizes and wrong labels can be varied independently, so that their effects
+    can be separated. The test images are always dealt equally and in order, with their
+    true labels.
     """
 
     partition: str = setting(
@@ -105,7 +105,7 @@ class Partitioned(DealtDataset):
             )
 
     def options(self) -> dict[str, Any]:
-        """Returns the settings that had a part in the dealing, by name."""
+        """Returns the settings that affect the partition, by name."""
         options = super().options()
         unused = {
             "num_clients": not self.num_clients,
@@ -124,7 +124,7 @@ class Partitioned(DealtDataset):
         origin: Origin,
         pixels: PixelConvention = WHITE_ON_BLACK,
     ) -> FederatedDataset:
-        """Returns images dealt so; client i has the i-th run of the test images."""
+        """Deals images to clients; client i gets the i-th run of the test images."""
         (x, y), count = train, self.num_clients or _NUM_CLIENTS
         if count > len(test[1]):
             raise DataError(

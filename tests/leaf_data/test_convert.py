@@ -78,7 +78,7 @@ IDS = "store ids as int32 with leaf_data.write_store"
         ("kind\n1\n", ": line 1 has no column besides kind: the inputs are"),
         ("kind,a,a\n0,1,1\n", ": line 1: the column a appears twice: remove or"),
         ("a,kind\n1,0\n", ": its columns differ from those of c.csv: b"),
-        ("a,kind,b\n", ": has no rows: take it out of the folder"),
+        ("a,kind,b\n", ": has no rows: remove it from the folder"),
         # As an editor counts them, the header first.
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
         ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
