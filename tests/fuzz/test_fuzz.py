@@ -148,8 +148,8 @@ def npz_file():
 
 
 def read_npz(folder, data):
-    found = idx.read_npz(put(folder, "mnist.npz", data), SHAPES)
-    assert {name: array.shape for name, array in found.items()} == SHAPES
+    arrays = idx.read_npz(put(folder, "mnist.npz", data), SHAPES)
+    assert {name: array.shape for name, array in arrays.items()} == SHAPES
 
 
 def image_file(form, **options):

@@ -62,9 +62,9 @@ REFUSED_NAMES = {
 
 
 def test_names_that_no_record_can_hold():
-    for name, found in REFUSED_NAMES.items():
+    for name, problem in REFUSED_NAMES.items():
         ids = ("a", name, "c")
-        assert_refused(lambda i=ids: three_clients(client_ids=i), "client id ", found)
+        assert_refused(lambda i=ids: three_clients(client_ids=i), "client id ", problem)
     for name in ("f0001_41", "=1+1|cmd", "é\u00a0 ,;\"'", "\U0001f600", "n" * 256):
         assert three_clients(client_ids=("a", name, "c")).client_ids[1] == name
 

@@ -131,18 +131,22 @@ LOOKED_FOR = {
 
 @pytest.mark.parametrize("name", LOOKED_FOR)
 def test_folders_without_data(name, tmp_path, monkeypatch, empty_home):
-    missing, empty, own = tmp_path / "missing", tmp_path / "empty", name.split("_")[0]
+    missing, empty, subfolder = (
+        tmp_path / "missing",
+        tmp_path / "empty",
+        name.split("_")[0],
+    )
     empty.mkdir()
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(missing))
     for data_dir, words in (
-        (None, f"{own}: TFF_PMC_DATA_DIR {missing} is not a folder"),
-        (missing, f"{own}: data_dir {missing} is not a folder"),
-        (empty, f"{own}: no data in {empty} or {empty / own}: looked for "),
+        (None, f"{subfolder}: TFF_PMC_DATA_DIR {missing} is not a folder"),
+        (missing, f"{subfolder}: data_dir {missing} is not a folder"),
+        (empty, f"{subfolder}: no data in {empty} or {empty / subfolder}: looked for "),
         (empty, LOOKED_FOR[name]),
     ):
         assert_refused(lambda d=data_dir: leaf_data.load(name, d), words)
     monkeypatch.delenv("TFF_PMC_DATA_DIR")
-    if own != "mnist":  # Which is downloaded then.
+    if subfolder != "mnist":  # Which is downloaded then.
         words = f"{name}: no folder to look for its files in: pass data_dir or set TFF"
         assert_refused(lambda: leaf_data.load(name), words)
 

@@ -69,13 +69,13 @@ NAMED = {
 @pytest.mark.parametrize(("score", "by_hand"), BY_CODES, ids=lambda v: str(v)[:0])
 def test_a_score_weighs_by_its_codes_in_any_columns(score, by_hand, order):
     c = np.stack([C.get(code, np.full(3, 9.0)) for code in order], axis=1)
-    found = score.over(order)
-    np.testing.assert_allclose(found(c), by_hand(C), rtol=1e-12)
-    assert found.label == score.label
-    assert found.over(order) is found
+    reordered = score.over(order)
+    np.testing.assert_allclose(reordered(c), by_hand(C), rtol=1e-12)
+    assert reordered.label == score.label
+    assert reordered.over(order) is reordered
     # And from there to other columns again.
     np.testing.assert_allclose(
-        found.over(("LD", "DS", "MD"))(
+        reordered.over(("LD", "DS", "MD"))(
             c[:, [order.index(x) for x in RAW]][:, [1, 0, 2]]
         ),
         by_hand(C),
@@ -86,17 +86,17 @@ def test_a_score_weighs_by_its_codes_in_any_columns(score, by_hand, order):
 @pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize(("score", "by_hand"), BY_CODES, ids=lambda v: str(v)[:0])
 def test_columns_with_names_are_found_by_codes(score, by_hand, kind):
-    given = NAMED[kind](("MD", "LD", "DS"))
+    columns = NAMED[kind](("MD", "LD", "DS"))
     s = by_hand(C)
-    found = scores.participant_weights(given, score)
-    np.testing.assert_allclose(found, s / s.sum(), rtol=1e-12)
+    weights = scores.participant_weights(columns, score)
+    np.testing.assert_allclose(weights, s / s.sum(), rtol=1e-12)
 
 
 def test_numbers_stay_columns():
     c = np.array([[0.1, 0.2, 0.7]])
     assert scores.prioritized((1,)).over(("LD", "MD", "DS"))(c) == 0.2
-    both = scores.prioritized(("LD", 2)).over(("LD", "MD", "DS"))
-    assert both(c) == pytest.approx(0.1 + 0.1 * 0.7)
+    mixed = scores.prioritized(("LD", 2)).over(("LD", "MD", "DS"))
+    assert mixed(c) == pytest.approx(0.1 + 0.1 * 0.7)
     frame = pd.DataFrame(c, columns=["LD", "MD", "DS"])
     assert scores.single(1)(frame) == 0.2
     assert scores.single("LD")(pd.DataFrame(c)) == 0.2  # Columns without names.
@@ -113,8 +113,8 @@ def test_ranges_are_those_of_their_codes(order):
     normalization = scores.Normalization.from_codes("range", ("DS", "LD"), ranges)
     frame = pd.DataFrame({code: RAW[code] for code in order})
     c = {"DS": np.array([1, 0, 0.5]), "LD": np.array([0.2, 0.6, 0.4])}
-    found = scores.normalize(frame, normalization)
-    np.testing.assert_allclose(found, np.stack([c[x] for x in order], 1))
+    normalized = scores.normalize(frame, normalization)
+    np.testing.assert_allclose(normalized, np.stack([c[x] for x in order], 1))
     weights = scores.participant_weights(frame, scores.single("LD"), normalization)
     np.testing.assert_allclose(weights, c["LD"] / 1.2)
 
@@ -124,8 +124,8 @@ def test_what_is_masked_or_missing_is_not_a_client():
     expected = [2 / 8, 0, 6 / 8]
     frame = pd.DataFrame({"LD": pd.array([2, None, 6], "Int64"), "DS": [30, 10, 20]})
     mapping = {"DS": raw[:, 0], "LD": raw[:, 1]}
-    for given in (raw, [*raw], frame, mapping):
-        weights = scores.participant_weights(given, scores.single("LD"))
+    for values in (raw, [*raw], frame, mapping):
+        weights = scores.participant_weights(values, scores.single("LD"))
         np.testing.assert_allclose(weights, expected)
     assert np.isnan(scores.single("LD")(raw)).tolist() == [False, True, False]
     assert raw.data.tolist() == [[30, 2], [10, 99], [20, 6]]  # As it was.

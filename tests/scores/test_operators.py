@@ -181,6 +181,6 @@ class TestBasis:
         from tff_pmc.aggregation.contributions import basis_values
 
         basis = scores.Basis(3, ((0,), (0, 2)), ((0, 1), (0, 1, 2)))
-        found = basis_values(basis, np.array([C, (0.2, 0.1, 0)], np.float32))
+        values = basis_values(basis, np.array([C, (0.2, 0.1, 0)], np.float32))
         expected = [[0.5, 0.45, 0.5, 0.5], [0.2, 0, 0.1, 0]]
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_allclose(values, expected, rtol=1e-6)

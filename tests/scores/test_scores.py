@@ -143,8 +143,8 @@ def test_a_zero_total_silences_a_criterion_and_what_follows_it():
 ONE = scores.prioritized((0,))
 
 
-def terms(found):
-    return lambda: scores.PolynomialScore("bad", found, (0, 1))
+def terms(coefficients):
+    return lambda: scores.PolynomialScore("bad", coefficients, (0, 1))
 
 
 def weights(raw, score=ONE):

@@ -58,8 +58,8 @@ def test_best_of_all_tests_all_in_the_first_round_too():
 
 
 def test_fixed_keeps_the_one_in_force():
-    found = play("fixed", SearchState(1, 9), [9, 2, 9])
-    assert found == ([1], Trial(1, 2))
+    search = play("fixed", SearchState(1, 9), [9, 2, 9])
+    assert search == ([1], Trial(1, 2))
 
 
 def test_orderings_are_lexicographic():
