@@ -1,4 +1,4 @@
-"""Runs prioritized multi-criteria federated training and makes its tables.
+"""Runs prioritized multi-criteria federated training and writes its tables.
 
 `python run_experiments.py --help` has examples and all flags.
 """
@@ -71,11 +71,11 @@ def main(argv):
         with output.using(forms):
             return execute(command, runs, table, cluster, callbacks, new)
     finally:
-        files.remove_if_empty(new)  # Nothing is left of what is refused.
+        files.remove_if_empty(new)  # A refused command leaves no folder.
 
 
 def new_folder(command):
-    """Makes the folder of a call without `--output_dir`; returns its path."""
+    """Makes the folder of a command without `--output_dir`; returns its path."""
     name = f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     return files.make_new_folder(os.path.join("runs", name))
 
@@ -91,9 +91,9 @@ def check_temporary_room():
 
 
 def execute(command, runs, table, cluster=None, callbacks=(), new=""):
-    """Runs what the flags request; imports TensorFlow and TFF only here.
+    """Runs the command; imports TensorFlow and TFF only here.
 
-    `new` is the folder that was made for the call; empty where it names one.
+    `new` is the folder that was made for the command, or "" if it names one.
     """
     recorded = command.output_dir
     # Until TensorFlow is imported, a signal exits at once: its C code would swallow an
@@ -142,11 +142,11 @@ def _interrupt(number, unused_frame):
 def _exit_at_once(number, output_dir, new):
     files.remove_if_empty(new)
     report_error(f"interrupted{_how_to_resume(output_dir)}", 0)
-    os._exit(128 + number)  # Nothing has been begun yet.
+    os._exit(128 + number)  # No run has started yet.
 
 
 def _how_to_resume(output_dir):
-    """Returns words on the record's folder and on resuming, if there is a record."""
+    """Returns where the record is and how to resume it, or "" without a record."""
     if not output_dir or not os.path.exists(os.path.join(output_dir, "run.json")):
         return ""
     return (
@@ -162,7 +162,7 @@ def report_error(error, code):
 
 
 def program_name():
-    """Returns the name of this program, which an installation replaces."""
+    """Returns the program's name: another one if it is installed."""
     return "tff-pmc" if sys.argv[0].endswith("tff-pmc") else "run_experiments.py"
 
 

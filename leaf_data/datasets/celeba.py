@@ -61,8 +61,7 @@ class Celeba(Dataset):
     )
     missing_images: str = setting(
         "skip",
-        "What is done about CelebA's images that are not there: skip them, or refuse "
-        "the data.",
+        "What to do about missing images of CelebA: skip them, or refuse the data.",
         choices=("skip", "refuse"),
     )
 

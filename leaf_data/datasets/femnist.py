@@ -56,8 +56,8 @@ class Femnist(Dataset):
     proportion. LEAF's seeds give other writers. `min_samples` is LEAF's `-k`: a
     writer's images in train and test are counted together, after sampling.
 
-    The clients' order is that of the files' numbers, then of each file's `users`, whom
-    sampling thins and does not reorder; for "tff" that of the sorted ids.
+    Clients are in the order of the files' numbers, then of each file's `users`, which
+    sampling thins but does not reorder; for "tff" they are sorted by id.
     """
 
     cached = True
@@ -75,7 +75,7 @@ class Femnist(Dataset):
     )
     min_samples: int = setting(
         0,
-        "FEMNIST's writers with fewer images are left out (preprocess.sh -k).",
+        "FEMNIST's writers with fewer images are excluded (preprocess.sh -k).",
         within=AT_LEAST_0,
     )
 
@@ -112,7 +112,7 @@ class Femnist(Dataset):
         )
 
     def _train_and_test(self, arrays: Arrays, folder: str) -> list[Examples]:
-        """Samples writers, removes small ones, and splits what is not yet split."""
+        """Samples writers, removes small ones, and splits examples not yet split."""
         is_split = "x_all" not in arrays
         names = tff_sqlite.PARTS if is_split else ("all",)
         parts = [Examples.from_arrays(arrays, name) for name in names]

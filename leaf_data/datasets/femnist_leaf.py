@@ -87,7 +87,7 @@ def _join(
     (x, y), (more_x, more_y) = before, examples
     if np.array_equal(x, more_x) and np.array_equal(y, more_y):
         _LOG.warning(
-            "%s: user %s appears again with the same examples: they are left out",
+            "%s: user %s appears again with the same examples: they are dropped",
             path,
             user,
         )

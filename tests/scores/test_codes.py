@@ -176,7 +176,7 @@ NO_COLUMNS = [
     ),
     (
         lambda: scores.normalize(pd.DataFrame({"DS": [1], "client": ["20_29"]})),
-        "the column 'client' has no numbers: '20_29' is text",
+        "the column 'client' must contain numbers: '20_29' is text",
     ),
     (
         lambda: scores.normalize(pd.DataFrame([[1.0, 2.0]])[[1, 0]]),
@@ -184,11 +184,11 @@ NO_COLUMNS = [
     ),
     (
         lambda: scores.normalize([{"DS": 1}, {"LD": 2}]),
-        "do not have the same names",
+        "rows have different names",
     ),
     (
         lambda: scores.normalize(pd.DataFrame({"DS": pd.to_datetime(["2020"])})),
-        "the column 'DS' has no numbers: they are times",
+        "the column 'DS' must contain numbers: they are times",
     ),
     (
         lambda: scores.Normalization("range", {(0.0, 1.0), (0.0, 2.0)}),
@@ -196,7 +196,7 @@ NO_COLUMNS = [
     ),
     (
         lambda: scores.normalize(pd.DataFrame([[1, 2]], columns=["DS", "DS"])),
-        "a column is there twice: DS, DS",
+        "a column appears twice: DS, DS",
     ),
     (
         lambda: scores.normalize(

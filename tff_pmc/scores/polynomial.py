@@ -48,7 +48,7 @@ def prioritized(
     Args:
         order: the ordering o, most important first: column indices or codes.
         criteria: the code of each column, which codes in `order` refer to. A process
-            with other criteria finds those of the score by their codes.
+            with other criteria finds the score's criteria by their codes.
 
     Returns:
         A `PolynomialScore` whose monomials are the prefixes of the ordering.
@@ -81,7 +81,7 @@ def single(
         criteria: the code of each column.
 
     Raises:
-        ValueError: there is no such criterion.
+        ValueError: the criterion is unknown.
 
     Examples:
         >>> single("LD")((1.0, 0.5, 0.25))

@@ -29,7 +29,7 @@ ALIASES = {"MW": "MD"}
 
 
 def unaliased(code: str) -> str:
-    """Returns a code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
+    """Returns a code, or a power's, with the registered name: `MD^2` for `MW^2`."""
     base, *exponent = code.split("^", 1)
     return "^".join([ALIASES.get(base, base), *exponent])
 
@@ -60,7 +60,7 @@ class Score:
 
     label: str
     terms: Mapping[Subset, float]
-    # The terms decide what is weighed; the order of priority only shows in them.
+    # Scores with equal terms are equal: the terms express the order of priority.
     columns: tuple[int, ...] = dataclasses.field(compare=False)
     step_powers: Mapping[int, float] = dataclasses.field(default_factory=dict)
     criteria: tuple[Optional[str], ...] = ()
@@ -158,9 +158,9 @@ class Score:
         """Scores criteria as given, without normalizing them.
 
         Args:
-            c: criteria, a tuple [m] or an array [clients, m]; of a data frame, or a
-                Series of one client, those with the score's codes. What is masked is
-                not a number.
+            c: criteria, a tuple [m] or an array [clients, m]; or a data frame, or a
+                Series of one client, whose columns have the score's codes. Masked
+                values become NaN.
 
         Returns:
             A float, or an array [clients].
@@ -190,20 +190,22 @@ def read_criteria(values: Any) -> tuple[FloatArray, tuple[str, ...]]:
     """Reads criteria [clients, m] or [m] as numbers, and the codes of their columns.
 
     A data frame, a mapping of columns, a structured array, a Series, and a list of rows
-    that are mappings, Series or named tuples name columns; numbers from 0 on, as pandas
-    has them by default, are no names. What is masked or missing is not a number.
+    that are mappings, Series or named tuples name columns; numbers from 0 on, which
+    pandas uses by default, are not names. Masked and missing values become NaN.
 
     Raises:
-        ValueError: names are no codes, one is there twice, rows differ in their names,
-            or a column has no numbers.
+        ValueError: names are not codes, one appears twice, rows differ in their names,
+            or a column contains other values than numbers.
     """
-    pandas = sys.modules.get("pandas")  # Who has its data has imported it.
+    pandas = sys.modules.get("pandas")  # Its data exist only after its import.
     names: Collection[Any] = ()
     rows = _named_rows(values)
     if rows:
         names = [*rows[0]]
         if any({*row} != {*names} for row in rows):
-            raise ValueError("the rows of the clients do not have the same names")
+            raise ValueError(
+                "the clients' rows have different names: use the same codes"
+            )
         columns = [[row[name] for row in rows] for name in names]
     elif isinstance(values, Mapping):
         names, columns = [*values], [*values.values()]
@@ -219,18 +221,20 @@ def read_criteria(values: Any) -> tuple[FloatArray, tuple[str, ...]]:
     if not by_code and [*names] != [*range(len(names))]:
         raise ValueError(f"columns must be named by codes of criteria, got {[*names]}")
     if len({*names}) < len(names):
-        raise ValueError(f"a column is there twice: {', '.join(map(str, names))}")
+        raise ValueError(f"a column appears twice: {', '.join(map(str, names))}")
     arrays = []
     for name, column in zip(names, columns):
         try:
             arrays.append(to_numbers(column))
         except (TypeError, ValueError) as error:
-            raise ValueError(f"the column {name!r} has no numbers: {error}") from error
+            raise ValueError(
+                f"the column {name!r} must contain numbers: {error}"
+            ) from error
     return np.stack(arrays, axis=-1), tuple(map(str, names)) if by_code else ()
 
 
 def _named_rows(values: Any) -> list[dict[Any, Any]]:
-    """Returns the rows of a list whose rows name their values; else none."""
+    """Returns the rows of a list as dicts, or [] if they do not name their values."""
     if not isinstance(values, (list, tuple)):
         return []
     pandas = sys.modules.get("pandas")
@@ -242,7 +246,7 @@ def _named_rows(values: Any) -> list[dict[Any, Any]]:
 
 
 def to_numbers(values: Any) -> FloatArray:
-    """Copies numbers; those that are masked, or missing in pandas, become NaN."""
+    """Copies numbers; masked values, and missing ones of pandas, become NaN."""
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(values, pandas.Series):
         if values.dtype.kind in "mM":
@@ -259,7 +263,7 @@ def to_numbers(values: Any) -> FloatArray:
 def find_columns(
     members: Sequence[int | str] | None, criteria: Sequence[str]
 ) -> tuple[int, ...]:
-    """Returns the columns of criteria named by column or code, in order; None: all."""
+    """Returns the columns of members given by code or column; None stands for all."""
     if len({*criteria}) < len(criteria):
         raise ValueError(f"criteria names a code twice: {', '.join(criteria)}")
     if members is None:
@@ -269,12 +273,12 @@ def find_columns(
     if not columns:
         raise ValueError("the ordering is empty: name at least one criterion")
     if len(set(columns)) != len(columns):
-        raise ValueError(f"the ordering {label} names a criterion twice")
+        raise ValueError(f"the ordering {label} names a criterion twice: name it once")
     return columns
 
 
 def find_column(item: int | str, criteria: tuple[str, ...]) -> int:
-    """Returns the column of one criterion, named by column or code."""
+    """Returns the column of a criterion given by code or column."""
     if isinstance(item, str):
         codes = [unaliased(code) for code in criteria]
         if unaliased(item) not in codes:
@@ -291,7 +295,7 @@ def find_column(item: int | str, criteria: tuple[str, ...]) -> int:
 def member_codes(
     members: Iterable[int | str] | None, criteria: Sequence[str]
 ) -> tuple[Optional[str], ...]:
-    """Returns `Score.criteria` of a score over these members; None: all, by codes."""
+    """Returns `Score.criteria` for these members; None stands for all, by code."""
     items: list[int | str] = [*(criteria if members is None else members)]
     by_number = {int(item) for item in items if not isinstance(item, str)}
     if len(by_number) == len(items):
@@ -300,15 +304,15 @@ def member_codes(
 
 
 def make_label(name: str, columns: Sequence[int], criteria: Sequence[str]) -> str:
-    """Makes the label of a score without priorities: `OWA[most]:DS,LD,MD`."""
+    """Returns the label of a score without priorities: `OWA[most]:DS,LD,MD`."""
     return f"{name}:{','.join(column_codes(columns, criteria))}"
 
 
 def column_codes(columns: Iterable[int], criteria: Sequence[str]) -> list[str]:
-    """Returns the codes of columns; one without a code goes by its number."""
+    """Returns the codes of columns, or their numbers if they have no code."""
     return [criteria[i] if i < len(criteria) else str(i) for i in columns]
 
 
 def format_numbers(values: Sequence[float]) -> str:
-    """Formats numbers as labels have them: `0.5,0.3,0.2`."""
+    """Formats numbers for labels: `0.5,0.3,0.2`."""
     return ",".join(f"{value:.4g}" for value in values)

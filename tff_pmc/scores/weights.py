@@ -136,7 +136,7 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
             with a value that is not finite, or masked, is excluded: its row is 0. A
             data frame's columns may have the criteria's codes.
         normalization: how; the papers divide by the sum over the cohort. Ranges
-            declared by code are those of a data frame's columns.
+            declared by code apply to a data frame's columns with these codes.
 
     Returns:
         Array [clients, m], in the order of the columns. With the papers' normalization
