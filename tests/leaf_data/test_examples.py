@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from made_up import assert_refused, three_clients
 
-from leaf_data import Examples
+from leaf_data import Examples, Origin
 from leaf_data.client_ids import ClientIds, ClientNumber
 
 
@@ -231,3 +231,16 @@ def test_clients_and_subsets_that_cannot_be():
     assert_refused(lambda: examples.subset([]), "a subset needs at least one")
     assert_refused(lambda: examples.subset(["a", 0]), "client id 'a' appears twice")
     assert_refused(lambda: examples.take(-1), "cannot take -1 examples")
+
+
+def test_earlier_names_work(tmp_path):
+    examples = three_clients()
+    assert examples.owner(0) == examples.describe_owner(0)
+    assert examples.stored is examples.store_part is None
+    arrays = {f"{name}_train": getattr(examples, name) for name in ("x", "y", "sizes")}
+    arrays["client_ids"] = np.array(examples.client_ids)
+    assert Examples.of_arrays(arrays, "train").client_ids == examples.client_ids
+    path = tmp_path / "a"
+    path.write_text("a")
+    paths = [str(path)]
+    assert Origin.of_files("files", paths) == Origin.from_files("files", paths)
