@@ -307,7 +307,7 @@ class FederatedDataset:
         classes, labels = "float32 labels", ""
         if self.has_classes:
             classes = _count(self.num_classes, "class", "es")
-            labels = f", {_range(_labels_a_client(train), 'label')} a client"
+            labels = f", {_range(_label_extremes(train), 'label')} a client"
         clients = _count(train.num_clients, "client")
         lines = [
             f"{self.name}{options and f' ({options})'}: "
@@ -320,7 +320,7 @@ class FederatedDataset:
             ("classes", self.class_names),
         ):
             if names:
-                lines.append(f"{what}: {_listed(names)}")
+                lines.append(f"{what}: {_join_names(names)}")
         lines += self._uneven_scales()
         for what, part, other, effect in (
             ("training", train, self.test_examples, "count in all test results"),
@@ -408,7 +408,7 @@ def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
     return checked
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Joins names with commas; of many, the first and the last."""
     if len(names) > _MANY_NAMES:
         names = [*names[: _MANY_NAMES - 1], "...", names[-1]]
@@ -445,7 +445,7 @@ def _update(digest: hashlib._Hash, examples: Examples) -> None:
             digest.update(rows.reshape(-1).view(np.uint8).data)
 
 
-def _labels_a_client(examples: Examples) -> list[int]:
+def _label_extremes(examples: Examples) -> list[int]:
     """Returns the fewest and the most labels that a client has."""
     extremes: list[int] = []
     for start in range(0, examples.num_clients, _AT_ONCE):

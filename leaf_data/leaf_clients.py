@@ -67,7 +67,7 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
                         f"{file.path} has no test file with its user {user}"
                     )
                 parts.append(waiting.pop(user))
-            yield from _with_examples(user, parts, file.path)
+            yield from _fill_empty_parts(user, parts, file.path)
     for file in tests:
         waiting.update(read_users(file))
     for user in waiting:
@@ -75,7 +75,7 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
         raise DataError(f"{path} has no train file with its user {user}")
 
 
-def _with_examples(user: str, parts: list[Any], path: str) -> Iterator[Client]:
+def _fill_empty_parts(user: str, parts: list[Any], path: str) -> Iterator[Client]:
     """Yields a user whose parts have arrays of one shape, or warns that all are empty.
 
     Lists without examples have no shape: they get the shape of the other part.

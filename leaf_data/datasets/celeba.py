@@ -108,7 +108,7 @@ class Celeba(Dataset):
             photos, clients = celeba_lists.read_raw(raw), {}
         if not clients:
             rule = self.client_rule
-            identities = celeba_lists.by_identity(photos)
+            identities = celeba_lists.rows_by_identity(photos)
             clients = celeba_clients.RULES[rule](identities, self.seed)
         folder = os.path.join(raw, IMAGES)
         files = image_folder.find(folder)

@@ -87,7 +87,7 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
         if os.path.isfile(npz):
             return _from_npz(npz, "npz file")
     if data_dir is not None:
-        raise _missing(folders)
+        raise _missing_error(folders)
     cached = os.path.join(os.path.expanduser("~"), ".keras", "datasets", _NPZ_NAME)
     if os.path.isfile(cached):
         return _from_npz(cached, "Keras's cache")
@@ -97,7 +97,7 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     except Exception as error:  # Keras raises plain Exceptions.
         nowhere = f"mnist: no data in {cached} (Keras's cache)"
         raise DataError(
-            f"{_missing(folders) if folders else nowhere}, and Keras could not "
+            f"{_missing_error(folders) if folders else nowhere}, and Keras could not "
             f"download it ({error_summary(error)}): pass data_dir or set "
             f"{data_files.ENVIRONMENT_VARIABLE} to the folder that holds the idx files "
             f"or {_NPZ_NAME}"
@@ -118,7 +118,7 @@ def _from_npz(path: str, source: str) -> tuple[Arrays, Origin]:
     return idx.read_npz(path, _SHAPES), Origin.from_files(source, [path])
 
 
-def _missing(folders: tuple[str, ...]) -> DataError:
+def _missing_error(folders: tuple[str, ...]) -> DataError:
     """Builds the error that names the files, or those of them, that are missing."""
     words = f"{', '.join(_IDX_NAMES.values())} (.gz or unpacked) and {_NPZ_NAME}"
     for folder in folders:

@@ -29,7 +29,7 @@ def read_raw(folder: str) -> pd.DataFrame:
     with raising_data_error(path, "cannot be read", ValueError):
         people = pd.read_csv(path, sep=r"\s+", names=["photo", "identity"], dtype=str)
     # Ascending identities are part of a client rule: they have to be numbers.
-    people = _by_photo(path, people, ["identity"], r"[0-9]{1,18}", "a number")
+    people = _index_by_photo(path, people, ["identity"], r"[0-9]{1,18}", "a number")
     people["identity"] = people["identity"].astype("int64").astype(str)
     attributes = read_attributes(os.path.join(folder, ATTRIBUTES))
     for name in people.index.symmetric_difference(attributes.index):
@@ -46,7 +46,7 @@ def read_attributes(path: str) -> pd.DataFrame:
                 if column not in header:
                     raise DataError(f"{path}: line 2 has no column {column}")
             table = pd.read_csv(file, sep=r"\s+", names=["photo", *header], dtype=str)
-    table = _by_photo(path, table, ["Smiling", "Blurry"], "1|-1", "1 or -1")
+    table = _index_by_photo(path, table, ["Smiling", "Blurry"], "1|-1", "1 or -1")
     if count != [str(len(table))]:
         raise DataError(f"{path}: {count!a:.40} photos in line 1, {len(table)} follow")
     return pd.DataFrame(
@@ -84,7 +84,8 @@ def read_leaf(
     clients: Clients = {}
     if files[0].part != "all":
         train, test = (
-            by_identity(photos, photos["part"] == part) for part in ("train", "test")
+            rows_by_identity(photos, photos["part"] == part)
+            for part in ("train", "test")
         )
         none = np.zeros(0, np.int64)
         clients = {
@@ -93,7 +94,7 @@ def read_leaf(
     return photos, clients, digests
 
 
-def by_identity(photos: pd.DataFrame, among: Any = True) -> dict[str, Rows]:
+def rows_by_identity(photos: pd.DataFrame, among: Any = True) -> dict[str, Rows]:
     """Returns each identity's rows in file order, in the order they appear."""
     rows = np.flatnonzero(np.broadcast_to(among, len(photos)))
     owners, names = pd.factorize(photos["identity"].to_numpy()[rows])
@@ -102,7 +103,7 @@ def by_identity(photos: pd.DataFrame, among: Any = True) -> dict[str, Rows]:
     return dict(zip(names, parts))
 
 
-def _by_photo(
+def _index_by_photo(
     path: str, table: pd.DataFrame, columns: list[str], form: str, words: str
 ) -> pd.DataFrame:
     """Returns columns by photo; raises a `DataError` for other or repeated texts."""

@@ -41,13 +41,13 @@ def find(folder: str) -> list[NamedFile]:
         for part in (TRAIN, TEST, VALIDATION)
     )
     if train and (test or validation):
-        return _of_subfolders({TRAIN: train, TEST: test or validation})
+        return _assign_subfolders({TRAIN: train, TEST: test or validation})
     unread = shorten(", ".join(list_unread(folder, ())), 300) if names else ""
     hint = f": these are not read: {unread}" if unread else ""
     raise DataError(f"{folder}: has no CSV{hint}")
 
 
-def _of_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
+def _assign_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
     """Returns the files of the subfolders of training and of test files."""
     files = []
     for part, paths in parts.items():

@@ -91,11 +91,11 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
                 ]
             )
         for files in filter(None, files_by_folder.values()):
-            return _by_names(files, base)
+            return _assign_by_names(files, base)
         empty += [path for path in paths.values() if os.path.isdir(path)]
     for base in bases:
         if files := file_parts.list_files(base, _ENDING):
-            return _by_names(files, base)
+            return _assign_by_names(files, base)
     words = f"LEAF's .json files in train and test, {', '.join(_FOLDERS[2:])}, each "
     words += "also inside data" + (
         f"; without any: {', '.join(empty)}" if empty else ""
@@ -190,7 +190,7 @@ def _file(path: str, part: str, folder: str) -> LeafFile:
     return LeafFile(path, part, int(match[1]) if match else 0, folder)
 
 
-def _by_names(paths: Sequence[str], folder: str) -> tuple[LeafFile, ...]:
+def _assign_by_names(paths: Sequence[str], folder: str) -> tuple[LeafFile, ...]:
     """Returns files whose parts only their names tell."""
     files = file_parts.assign_parts(paths)
     return _order([_file(file.path, file.part, folder) for file in files])

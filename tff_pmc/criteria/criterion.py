@@ -24,7 +24,7 @@ it, and the columns beside the criteria in `cohort.csv`, `read_results` and
 _FOLDERS = re.compile("seed_[0-9]+")  # Folders of the runs of several seeds.
 
 
-def _no_model(batch_metric: Callable[[Any, Any], Any]) -> Any:
+def _raise_no_model(batch_metric: Callable[[Any, Any], Any]) -> Any:
     raise ValueError("the criterion uses the model: declare it with needs_model=True")
 
 
@@ -66,10 +66,10 @@ class LocalClient:
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     example_attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     steps: Any = None
-    mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
+    mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _raise_no_model
     memory: Any = None
     num_examples: Any = None
-    mean_on_trained: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
+    mean_on_trained: Callable[[Callable[[Any, Any], Any]], Any] = _raise_no_model
 
 
 @dataclasses.dataclass(frozen=True)

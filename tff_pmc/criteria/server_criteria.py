@@ -165,7 +165,7 @@ def _sum_over_examples(
     return tf.function(sum_values).get_concrete_function()()
 
 
-def _not_bound(client: LocalClient) -> Any:
+def _raise_not_bound(client: LocalClient) -> Any:
     raise ValueError(
         "it needs the server's examples: use criteria.bind_to_server(...) or "
         "one of the functions criteria.server_..."
@@ -177,7 +177,7 @@ register(
         "ACC",
         "accuracy on the server's examples",
         "AdaFed sections 3.1 and 4, Dual section III-B",
-        _not_bound,
+        _raise_not_bound,
         needs_model=True,
         at_server=server_accuracy,
         needs_classes=True,
@@ -188,7 +188,7 @@ register(
         "MAPE",
         _MAPE,
         "AdaFed section 3.2",
-        _not_bound,
+        _raise_not_bound,
         needs_model=True,
         at_server=server_percentage_error,
     )

@@ -269,12 +269,12 @@ def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
         )
     low, high = QUANTIFIERS[quantifier]
 
-    def satisfied(share: float) -> float:
+    def quantify(share: float) -> float:
         if low == high:  # A step: behind 0 for `any`, at 1 for `all`.
             return float(share > 0 if high == 0 else share >= high)
         return min(max((share - low) / (high - low), 0.0), 1.0)
 
-    values = [satisfied(j / size) for j in range(size + 1)]
+    values = [quantify(j / size) for j in range(size + 1)]
     return tuple(after - before for before, after in zip(values, values[1:]))
 
 

@@ -16,7 +16,7 @@ def keep_earlier_names(**new_by_old: str) -> Callable[[Class], Class]:
     constructor of its own and needs this decorator again.
     """
 
-    def renamed(cls: type, old: str) -> str:
+    def warn_of(cls: type, old: str) -> str:
         new = new_by_old[old]
         warnings.warn(
             f"{cls.__name__}.{old} is called {new} now",
@@ -32,16 +32,16 @@ def keep_earlier_names(**new_by_old: str) -> Callable[[Class], Class]:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             for old in new_by_old.keys() & kwargs.keys():
                 value = kwargs.pop(old)
-                kwargs[renamed(cls, old)] = value
+                kwargs[warn_of(cls, old)] = value
             build(self, *args, **kwargs)
 
         cls.__init__ = __init__
         for old in new_by_old:
-            setattr(cls, old, _reader(renamed, old))
+            setattr(cls, old, _reader(warn_of, old))
         return cls
 
     return decorate
 
 
-def _reader(renamed: Callable[[type, str], str], old: str) -> property:
-    return property(lambda self: getattr(self, renamed(type(self), old)))
+def _reader(warn_of: Callable[[type, str], str], old: str) -> property:
+    return property(lambda self: getattr(self, warn_of(type(self), old)))

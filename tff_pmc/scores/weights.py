@@ -223,7 +223,7 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
         >>> coefficient_of_variation([0.75, 0.25])
         0.5
     """
-    p = _unmasked(weights)
+    p = _drop_masked(weights)
     return float(p.std() / p.mean()) if p.sum() > 0 else 0.0
 
 
@@ -242,7 +242,7 @@ def effective_clients(weights: npt.ArrayLike) -> float:
         >>> effective_clients([0.5, 0.5, 0.0])
         2.0
     """
-    p = _unmasked(weights)
+    p = _drop_masked(weights)
     return float(1.0 / np.square(p).sum()) if p.sum() > 0 else 0.0
 
 
@@ -272,14 +272,14 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
                 "p and q have different clients, by their indices: give both the same"
             )
         q = q.reindex(p.index)
-    return float(0.5 * _unmasked(abs(_masked(p) - _masked(q))).sum())
+    return float(0.5 * _drop_masked(abs(_to_masked(p) - _to_masked(q))).sum())
 
 
-def _masked(weights: npt.ArrayLike) -> Any:
+def _to_masked(weights: npt.ArrayLike) -> Any:
     return ma.array(weights, dtype=float)
 
 
-def _unmasked(weights: npt.ArrayLike) -> FloatArray:
+def _drop_masked(weights: npt.ArrayLike) -> FloatArray:
     """Returns the weights [clients] without those that are masked."""
     if ma.isMaskedArray(weights):
         weights = ma.compressed(weights)

@@ -145,7 +145,7 @@ def test_real_photos(tmp_path):
 def test_celeba_has_the_clients_of_the_two_rules():
     folder = _folder(f"celeba/data/raw/{celeba_lists.IDENTITIES}")
     raw = os.path.join(folder, "celeba", "data", "raw")
-    photos = celeba_lists.by_identity(celeba_lists.read_raw(raw))
+    photos = celeba_lists.rows_by_identity(celeba_lists.read_raw(raw))
     if len(photos) != 10177:
         pytest.skip("needs CelebA's complete identity file")
     clients = celeba_clients.reference_code(photos, 0)
