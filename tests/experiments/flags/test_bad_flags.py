@@ -198,7 +198,7 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --cluster=local --cluster_threads=0 | --cluster_threads
 --cluster=local --cluster_timeout=0 | --cluster_timeout
 --cluster=local --experiment=lr_search --spread=runs | --spread=runs does not go with
---cluster=tcp://127.0.0.1:1 | or give --insecure_cluster
+--cluster=tcp://127.0.0.1:1 | or set --insecure_cluster
 --experiment=mnist_iid --data_dir=/no/such/dir | /no/such/dir
 """
 SEARCH = "--experiment=lr_search --search_for=quickstart"
