@@ -1,4 +1,4 @@
-"""Runs prioritized multi-criteria federated training and makes its tables.
+"""Runs prioritized multi-criteria federated training and writes its tables.
 
 `python run_experiments.py --help` has examples and all flags.
 """
@@ -39,12 +39,12 @@ def main(argv):
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         plugins.import_plugins(argv[1:])
-        if shown := flag_help.asked(argv[1:], called()):
+        if shown := flag_help.asked(argv[1:], program_name()):
             print(shown)
             return 0
-        given = flag_definitions.parse(argv[1:])
-        command = command_line.command_of(given)
-        text = shlex.join([called(), *argv[1:]])
+        values_by_flag = flag_definitions.parse(argv[1:])
+        command = command_line.command_of(values_by_flag)
+        text = shlex.join([program_name(), *argv[1:]])
         command = dataclasses.replace(command, text=text)
         forms = output.Output(command.format, command.figures)
         offline = command.compare, command.export, command.tables
@@ -52,30 +52,30 @@ def main(argv):
             from tff_pmc.experiments import compare_runs
 
             with output.using(forms):
-                print(printable(compare_runs.text(command, given)))
+                print(printable(compare_runs.text(command, values_by_flag)))
             return 0
         path = command.client_table
         table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()
-        runs = command_line.runs_of(command, given, tuple(table.values))
-        callbacks = command_line.callbacks_of(command, given)
-        cluster = command_line.cluster_of(command, given)
+        runs = command_line.runs_of(command, values_by_flag, tuple(table.values))
+        callbacks = command_line.callbacks_of(command, values_by_flag)
+        cluster = command_line.cluster_of(command, values_by_flag)
         check_temporary_room()
         check_installed()
         new = "" if command.output_dir or command.inspect else new_folder(command)
     except BrokenPipeError:  # An OSError, but no error: `script` ends quietly.
         raise
     except (flags.Error, OSError, ValueError, EngineError) as error:
-        return fail(error, EXIT_BAD_INPUT)
+        return report_error(error, EXIT_BAD_INPUT)
     command = dataclasses.replace(command, output_dir=command.output_dir or new)
     try:
         with output.using(forms):
             return execute(command, runs, table, cluster, callbacks, new)
     finally:
-        files.remove_if_empty(new)  # Nothing is left of what is refused.
+        files.remove_if_empty(new)  # A refused command leaves no folder.
 
 
 def new_folder(command):
-    """Makes the folder of a call without `--output_dir`; returns its path."""
+    """Makes the folder of a command without `--output_dir`; returns its path."""
     name = f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     return files.make_new_folder(os.path.join("runs", name))
 
@@ -91,15 +91,15 @@ def check_temporary_room():
 
 
 def execute(command, runs, table, cluster=None, callbacks=(), new=""):
-    """Runs what the flags request; imports TensorFlow and TFF only here.
+    """Runs the command; imports TensorFlow and TFF only here.
 
-    `new` is the folder that was made for the call; empty where it names one.
+    `new` is the folder that was made for the command, or "" if it names one.
     """
     recorded = command.output_dir
     # Until TensorFlow is imported, a signal exits at once: its C code would swallow an
     # exception.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda n, _: _leave(n, recorded, new))
+        signal.signal(number, lambda n, _: _exit_at_once(n, recorded, new))
     # Tracing makes millions of objects that stay, and each collection walks over them.
     gc.set_threshold(50_000)
     from tff_pmc.criteria import CriterionError
@@ -114,19 +114,21 @@ def execute(command, runs, table, cluster=None, callbacks=(), new=""):
         print(printable(text), flush=True)
         return 0
     except (CriterionError, SettingError, RecordError, leaf_data.DataError) as error:
-        return fail(error, EXIT_BAD_INPUT)
+        return report_error(error, EXIT_BAD_INPUT)
     except LostRunError as error:
-        return fail(f"{error}; what was recorded is in {recorded}", 1)
+        return report_error(f"{error}; what was recorded is in {recorded}", 1)
     except BrokenPipeError:  # An OSError, but no error: `script` ends quietly.
         raise
     except (EngineError, MemoryError, OSError) as error:
-        fail(f"{str(error) or 'out of memory'}{_how_to_resume(recorded)}", 1)
+        report_error(f"{str(error) or 'out of memory'}{_how_to_resume(recorded)}", 1)
         if isinstance(error, WorkerDiedError):
             # An ordinary end would bury this under the tracebacks of TFF's finalizers.
             os._exit(1)
         return 1
     except Interrupted as error:
-        return fail(f"interrupted{_how_to_resume(recorded)}", 128 + error.args[0])
+        return report_error(
+            f"interrupted{_how_to_resume(recorded)}", 128 + error.args[0]
+        )
 
 
 class Interrupted(BaseException):
@@ -137,14 +139,14 @@ def _interrupt(number, unused_frame):
     raise Interrupted(number)
 
 
-def _leave(number, output_dir, new):
+def _exit_at_once(number, output_dir, new):
     files.remove_if_empty(new)
-    fail(f"interrupted{_how_to_resume(output_dir)}", 0)
-    os._exit(128 + number)  # Nothing has been begun yet.
+    report_error(f"interrupted{_how_to_resume(output_dir)}", 0)
+    os._exit(128 + number)  # No run has started yet.
 
 
 def _how_to_resume(output_dir):
-    """Returns words on the record's folder and on resuming, if there is a record."""
+    """Returns where the record is and how to resume it, or "" without a record."""
     if not output_dir or not os.path.exists(os.path.join(output_dir, "run.json")):
         return ""
     return (
@@ -153,14 +155,14 @@ def _how_to_resume(output_dir):
     )
 
 
-def fail(error, code):
+def report_error(error, code):
     """Reports an error in one line on stderr; returns the exit code."""
-    print(f"{called()}: {message(error)}", file=sys.stderr)
+    print(f"{program_name()}: {message(error)}", file=sys.stderr)
     return code
 
 
-def called():
-    """Returns the name of this program, which an installation replaces."""
+def program_name():
+    """Returns the program's name: another one if it is installed."""
     return "tff-pmc" if sys.argv[0].endswith("tff-pmc") else "run_experiments.py"
 
 
@@ -170,7 +172,7 @@ def script():
     try:
         return main(sys.argv)
     except KeyboardInterrupt:  # Before the flags are read.
-        return fail("interrupted", 130)
+        return report_error("interrupted", 130)
     except BrokenPipeError:  # `| head` has read enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

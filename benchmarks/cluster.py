@@ -152,7 +152,7 @@ class Rounds:
         model = sum(np.asarray(w).nbytes for w in weights)
         examples = self.shape.clients * self.shape.examples
         pack = examples * (int(np.prod(self.shape.image)) + 4)
-        if self.data.stored is not None:
+        if self.data.store_part is not None:
             pack = 450 * self.num_packs + 4 * self.shape.clients
         # One ordering has one sum, which two workers merge.
         return {

@@ -69,7 +69,7 @@ def main():
         codes, rounds = cohorts(options.folder)
         ranges = {code: (low, high) for code, low, high in options.criteria_ranges}
         method = "range" if ranges else "sum"
-        normalization = scores.Normalization.declared(method, codes, ranges)
+        normalization = scores.Normalization.from_codes(method, codes, ranges)
     except (RecordError, ValueError) as error:
         sys.exit(f"lying_client.py: {error}")
     lies = [f"{code} x {f:g}" for code in codes for f in options.factors]

@@ -2,17 +2,17 @@
 
 A setting is declared once, as a field of a `Settings` dataclass; its flag, its check
 and its record follow. A `Registry` finds what modules register by name. The package
-imports nothing of the other two.
+imports neither of the other two.
 """
 
 from declared_settings.declaration import (
-    A_SEED,
-    A_SHARE,
     ABOVE_0,
+    ABOVE_0_TO_1,
     AT_LEAST_0,
     AT_LEAST_1,
     BELOW_1,
     FROM_0_TO_1,
+    SEED,
     Declared,
     Needs,
     Range,
@@ -23,14 +23,13 @@ from declared_settings.declaration import (
     ordered,
     setting,
 )
-from declared_settings.registry import Registry, UnknownNameError, unknown
+from declared_settings.registry import Registry, UnknownNameError, unknown_name_message
 
 __all__ = [
     "ABOVE_0",
+    "ABOVE_0_TO_1",
     "AT_LEAST_0",
     "AT_LEAST_1",
-    "A_SEED",
-    "A_SHARE",
     "BELOW_1",
     "FROM_0_TO_1",
     "Declared",
@@ -38,11 +37,12 @@ __all__ = [
     "Range",
     "Registry",
     "Setting",
+    "SEED",
     "SettingError",
     "Settings",
     "UnknownNameError",
     "check_value",
     "ordered",
     "setting",
-    "unknown",
+    "unknown_name_message",
 ]

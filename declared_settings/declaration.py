@@ -30,7 +30,7 @@ from typing import Any, Callable, ClassVar, NamedTuple, TypeVar
 Group = TypeVar("Group", bound="Declared")
 
 _KEY = "setting"
-# They are evaluated from text, and every settings object needs those of its class.
+# Type hints are evaluated from text, and every settings object needs its class's.
 _type_hints: Callable[[type], dict[str, Any]] = functools.cache(typing.get_type_hints)
 _KINDS: dict[type, tuple[type, str]] = {
     int: (numbers.Integral, "a whole number"),
@@ -48,39 +48,39 @@ class Range(NamedTuple):
     """A range of numbers."""
 
     holds: Callable[[Any], bool]  # Whether a value is in the range.
-    words: str  # The range in words, after "must be".
+    description: str  # The range in words, after "must be".
 
 
 AT_LEAST_0 = Range(lambda n: n >= 0, "0 or more")
 AT_LEAST_1 = Range(lambda n: n >= 1, "at least 1")
-# As a float32, in which numbers are computed with, neither 0 nor infinite.
+# Numbers are computed in float32, where they must be neither 0 nor infinite.
 ABOVE_0 = Range(lambda x: 2.0**-126 <= x < 2.0**128, "above 0, as a float32")
-A_SHARE = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
+ABOVE_0_TO_1 = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
 FROM_0_TO_1 = Range(lambda x: 0 <= x <= 1, "from 0 to 1")
 BELOW_1 = Range(lambda x: 0 <= x < 1, "at least 0, below 1")
-A_SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
+SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
 
 
 def check_value(name: str, value: Any, kind: type, within: Range | None = None) -> None:
-    """Refuses what is not of a type or out of range; the `SettingError` has the name.
+    """Raises a `SettingError` with the name if a value has another type or range.
 
-    The type is int, float, bool or str; of another there is no check.
+    The types int, float, bool and str are checked, and no others.
     """
-    base, words = _KINDS.get(kind, (object, ""))
-    # A bool is an integer in Python alone.
-    of_kind = isinstance(value, bool) == (kind is bool) if words else True
-    if not isinstance(value, base) or not of_kind:
-        raise SettingError(f"{name} must be {words}, got {value!r}")
+    base, description = _KINDS.get(kind, (object, ""))
+    # In Python a bool is an int; here it is not.
+    has_kind = isinstance(value, bool) == (kind is bool) if description else True
+    if not isinstance(value, base) or not has_kind:
+        raise SettingError(f"{name} must be {description}, got {value!r}")
     if within is not None and not within.holds(value):
-        raise SettingError(f"{name} must be {within.words}, got {value}")
+        raise SettingError(f"{name} must be {within.description}, got {value}")
 
 
 def ordered(name: str, values: Any) -> tuple[Any, ...]:
     """Returns the items of an argument whose order counts, or is recorded.
 
     Raises:
-        SettingError: they have none, as a set, or they are a mapping, whose values say
-            something, too; or it is text, or holds no items.
+        SettingError: the argument has no order, as a set; or it is a mapping, whose
+            values would be lost; or it is text, or not iterable.
     """
     unordered = isinstance(values, (set, frozenset, Mapping))
     text = isinstance(values, (str, bytes))
@@ -92,52 +92,52 @@ def ordered(name: str, values: Any) -> tuple[Any, ...]:
 
 
 class Needs(NamedTuple):
-    """What another setting of the same group must be for a setting to have an effect.
+    """The value of another setting without which a setting has no effect.
 
     needs=Needs("--partition=dirichlet", lambda group: group.partition == "dirichlet")
     """
 
-    words: str  # The other flag, as it is typed.
-    holds: Callable[[Any], bool]  # Whether a group has it so.
+    condition: str  # The other flag with its value, as it is typed.
+    holds: Callable[[Any], bool]  # Whether a group has this value.
 
 
 class Setting(NamedTuple):
     """One declared setting; see `setting` for what is declared."""
 
     default: Any
-    words: str
+    help: str
     flag: str  # The name of the flag, without dashes.
-    choices: Any  # A tuple of words; empty if there are none.
+    choices: Any  # A tuple of words; empty if any value is allowed.
     within: Range | None
     parse: Callable[[str], Any] | None
     repeated: bool
     has_flag: bool
     omit_default: bool
     needs: Needs | None
-    # What follows from where the field stands.
+    # Set from the class that has the field.
     name: str = ""  # The name of the field.
     kind: type = object  # `int`, `float`, `str`, `bool`, or `tuple` by `parse`.
     owner: type = object  # The group that declares it.
 
     def check(self, value: Any, name: str = "") -> None:
-        """Refuses a value that is no choice, of the wrong type or out of range.
+        """Raises a `SettingError` for a value of another type, range or choice.
 
-        The `SettingError` has the name, by default the flag. None is allowed where it
-        is the default.
+        The message has the name, by default the flag. None is allowed if it is the
+        default.
         """
         name = name or f"--{self.flag}"
         if value is None and self.default is None:
             return
         if self.choices:
             if value not in self.choices:
-                known: list[str] = [c for c in self.choices if c]  # "" is a default.
-                words = f"{'one of ' * (len(known) > 1)}{', '.join(known)}"
+                choices: list[str] = [c for c in self.choices if c]  # "" is a default.
+                words = f"{'one of ' * (len(choices) > 1)}{', '.join(choices)}"
                 raise SettingError(f"{name} must be {words}; got {value!r}")
             return
         check_value(name, value, self.kind, self.within)
 
-    def takes_as(self, other: Setting) -> bool:
-        """Checks whether it takes the values that another setting takes."""
+    def accepts_same_values(self, other: Setting) -> bool:
+        """Returns whether this setting and another accept the same values."""
         mine, theirs = ((s.kind, s.within, s.choices) for s in (self, other))
         return mine == theirs
 
@@ -160,19 +160,18 @@ def setting(
     Args:
         default: the default value.
         words: the help text, in whole sentences.
-        flag: the name of its flag; by default the field's. A flag's name is given once
-            in the whole project.
-        choices: the words it may be, or a function that returns them where they are
+        flag: the name of its flag, unique in the project; by default the field's.
+        choices: the allowed words, or a function that returns them if they are
             registered later; by default any.
         within: the range of a number; by default any.
-        parse: a function that makes the value of the flag's text, for what is no word
-            or number.
+        parse: a function from the flag's text to the value, for a value that is neither
+            a word nor a number.
         repeated: whether the flag takes several values, each of which is a run.
         has_flag: whether the command line has a flag for it.
-        omit_default: whether there are records from before it was declared: its
-            default is then not recorded, and a run of before is one of now.
-        needs: what another setting of the group must be for this one to have an effect;
-            otherwise a value that is given is refused. By default it always has one.
+        omit_default: leave the default out of records, so that runs from before the
+            setting can be resumed.
+        needs: the value of another setting of the group without which this one has no
+            effect; `check_given` raises then. By default it always has an effect.
 
     Returns:
         The field, for the body of a `Settings` class.
@@ -186,25 +185,25 @@ class Declared:
     """A dataclass whose fields are declared by `setting`.
 
     Attributes:
-        of_arguments: whether its values are arguments of Python, so that errors name
-            fields and not flags.
+        errors_name_fields: whether errors name fields instead of flags, because the
+            values are arguments of Python functions.
     """
 
-    of_arguments: ClassVar[bool] = False
+    errors_name_fields: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for declared in self.declared():
-            name = declared.name if self.of_arguments else ""
+            name = declared.name if self.errors_name_fields else ""
             declared.check(getattr(self, declared.name), name)
 
     def check_given(self, flags: Collection[str]) -> None:
-        """Refuses settings that have no effect beside the others of the group.
+        """Raises a `SettingError` if a given setting has no effect beside the others.
 
-        The constructor does not know which values somebody has given, and which are
-        defaults or an experiment's; what reads flags or options does.
+        The constructor cannot know which values the user set, and which are defaults
+        or an experiment's; the reader of flags or options knows.
 
         Args:
-            flags: the flags of the settings that are given.
+            flags: the flags of the settings that the user set.
 
         Raises:
             SettingError: a setting needs another one; the message names both.
@@ -212,31 +211,31 @@ class Declared:
         for declared in self.declared():
             needs = declared.needs
             if needs and declared.flag in flags and not needs.holds(self):
-                raise SettingError(f"--{declared.flag} needs {needs.words}")
+                raise SettingError(f"--{declared.flag} needs {needs.condition}")
 
     @classmethod
     def declared(cls) -> tuple[Setting, ...]:
-        """Returns the settings of the group, those of its bases first."""
+        """Returns the settings of the group; the settings of its bases come first."""
         kinds = _type_hints(cls)
-        found = []
+        settings = []
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             if _KEY in field.metadata:
-                own: Setting = field.metadata[_KEY]
-                kind, choices = kinds[field.name], own.choices
-                owner = next(  # The class in whose body the field stands.
+                setting_: Setting = field.metadata[_KEY]
+                kind, choices = kinds[field.name], setting_.choices
+                owner = next(  # The class whose body has the field.
                     base
                     for base in reversed(cls.__mro__)
                     if field.name in vars(base).get("__annotations__", {})
                 )
-                made = own._replace(
+                placed = setting_._replace(
                     name=field.name,
-                    flag=own.flag or field.name,
+                    flag=setting_.flag or field.name,
                     kind=typing.get_origin(kind) or kind,
                     choices=tuple(choices() if callable(choices) else choices),
                     owner=owner,
                 )
-                found.append(made)
-        return tuple(found)
+                settings.append(placed)
+        return tuple(settings)
 
     @classmethod
     def flags(cls) -> tuple[str, ...]:
@@ -244,21 +243,21 @@ class Declared:
         return tuple(declared.flag for declared in cls.declared())
 
     @classmethod
-    def of_flags(cls: type[Group], values: Mapping[str, Any]) -> Group:
-        """Returns the group with values by flag; those of other groups are ignored."""
-        own = cls.declared()
-        return cls(**{s.name: values[s.flag] for s in own if s.flag in values})
+    def from_flag_values(cls: type[Group], values: Mapping[str, Any]) -> Group:
+        """Builds the group from values by flag, without those of other groups."""
+        settings = cls.declared()
+        return cls(**{s.name: values[s.flag] for s in settings if s.flag in values})
 
     def values_of(self, base: type[Declared]) -> dict[str, Any]:
-        """Returns the values, by field, of the settings that a base of it declares."""
+        """Returns the values by field of the settings that a class `base` declares."""
         return {s.name: getattr(self, s.name) for s in base.declared()}
 
     def by_flag(self) -> dict[str, Any]:
         """Returns the values by flag."""
         return {s.flag: getattr(self, s.name) for s in self.declared()}
 
-    def recorded(self) -> dict[str, Any]:
-        """Returns the values by flag that a record has; see `omit_default`."""
+    def to_record(self) -> dict[str, Any]:
+        """Returns the values by flag for a record; see `omit_default`."""
         omitted = {s.flag: s.default for s in self.declared() if s.omit_default}
         return {
             flag: value
@@ -275,13 +274,13 @@ class Settings(Declared):
         title: the heading of the group's flags in the help.
 
     Raises:
-        SettingError: (constructor) a value is none of its choices, not of its type,
-            or out of its range.
+        SettingError: (constructor) a value is not one of its choices, or has another
+            type or range.
     """
 
     title: ClassVar[str] = ""
 
     @property
     def note(self) -> str:
-        """The words that set a run of these settings apart in tables; "" for none."""
+        """What tables add to the label of a run with these settings; "" for nothing."""
         return ""

@@ -1,4 +1,4 @@
-"""Registries: what is chosen by name, found by importing the modules of a package."""
+"""Registries: objects by name, found by importing the modules of a package."""
 
 from __future__ import annotations
 
@@ -12,15 +12,22 @@ Thing = TypeVar("Thing")
 Names = Collection[str]
 
 
-def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:
-    """Builds the error of an unknown name, with the nearest name and all names."""
-    near = difflib.get_close_matches(str(name), known if meant is None else meant, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
+def unknown_name_message(
+    what: str, name: str, known: Names, candidates: Names | None = None
+) -> str:
+    """Returns the message for an unknown name, with all names and the nearest one.
+
+    The nearest is searched among `candidates`, by default among all names.
+    """
+    closest = difflib.get_close_matches(
+        str(name), known if candidates is None else candidates, 1
+    )
+    hint = f" (did you mean {closest[0]}?)" if closest else ""
+    return f"unknown {what} {name!r}{hint}; known: {', '.join(known)}"
 
 
 class UnknownNameError(ValueError):
-    """An error for an unknown name; the message gives the nearest and all names."""
+    """Raised for an unknown name; the message has all names and the nearest one."""
 
 
 class Registry(Mapping[str, Thing], Generic[Thing]):
@@ -28,7 +35,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 
     A module of a package calls `register` when it is imported, and so does a
     module from outside that a user imports. The package's modules are imported
-    when the registry is first looked into, not before.
+    when the registry is first read.
 
         MODELS: Registry[Model] = Registry("model", "tff_pmc.models")
         MODELS.register("mnist_cnn", mnist_cnn)
@@ -36,7 +43,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     """
 
     def __init__(self, what: str, *packages: str) -> None:
-        """Makes an empty registry of `what`, e.g. "model", for packages' modules."""
+        """Creates a registry of `what`, e.g. "model", for the modules of packages."""
         self._what, self._packages = what, packages
         self._things: dict[str, Thing] = {}
         self._searched = not packages
@@ -45,17 +52,17 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         """Registers an object; raises a `ValueError` if another has the name."""
         if self._things.get(name, thing) is not thing:
             raise ValueError(
-                f"there is a {self._what} {name!r} already: choose another name"
+                f"the {self._what} {name!r} already exists: choose another name"
             )
         self._things[name] = thing
         return thing
 
     def __getitem__(self, name: str) -> Thing:
-        """Returns the object of a name, or raises `UnknownNameError`."""
+        """Returns the object with a name, or raises an `UnknownNameError`."""
         self._search()
         if name in self._things:
             return self._things[name]
-        raise UnknownNameError(unknown(self._what, name, self._things))
+        raise UnknownNameError(unknown_name_message(self._what, name, self._things))
 
     def __contains__(self, name: object) -> bool:
         self._search()
@@ -70,10 +77,10 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         return len(self._things)
 
     def _search(self) -> None:
-        """Imports the packages' modules, the first time."""
+        """Imports the packages' modules, once."""
         if self._searched:
             return
-        self._searched = True  # First: a module may look into the registry.
+        self._searched = True  # First: a module may read the registry.
         try:
             for name in self._packages:
                 package = importlib.import_module(name)

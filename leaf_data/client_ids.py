@@ -14,23 +14,23 @@ from leaf_data.errors import DataError, check_name
 class ClientNumber(int):
     """A client's number, 0 to K - 1, where clients may have numbers for names.
 
-    An `int` is refused there if it is also the name of another client.
+    Functions raise a `DataError` for a plain `int` that is another client's name.
     """
 
 
 def number_of(
     client: Any, ids: Sequence[str], by_name: Mapping[str, int]
 ) -> Optional[int]:
-    """Returns the number of a client given by its name or number; None for no client.
+    """Returns the number of a client given by its name or number, or None if unknown.
 
     Args:
         client: the name, or the number, 0 to K - 1.
         ids: the K clients' names.
-        by_name: the numbers of the clients by name; for a number it is enough that
-            those with a number for a name are there.
+        by_name: the numbers of the clients by name; to look up a number, the clients
+            with a number for a name are enough.
 
     Raises:
-        DataError: it is the number of one client and the name of another.
+        DataError: `client` is the number of one client and the name of another.
     """
     if isinstance(client, str):
         return by_name.get(client)
@@ -49,13 +49,13 @@ def number_of(
 
 
 class ClientIds(Sequence[str]):
-    """The names of K clients in an array, for federations of which a tuple is large.
+    """The names of K clients in an array, for federations too large for a tuple.
 
     Attributes:
         encoded: the names in UTF-8, bytes [K].
 
     Raises:
-        DataError: (constructor) a name is none, or is there twice.
+        DataError: (constructor) a name is invalid, or appears twice.
     """
 
     def __init__(self, encoded: npt.NDArray[Any]) -> None:
@@ -63,16 +63,16 @@ class ClientIds(Sequence[str]):
             raise DataError(f"client ids must be bytes [K], got {encoded.dtype}")
         self.encoded = encoded
         letters = np.ascontiguousarray(encoded).view(np.uint8).reshape(len(encoded), -1)
-        ends = letters == 0  # Behind a name; within it there is none.
+        ends = letters == 0  # After a name; a name contains no 0.
         plain = ((letters >= 32) & (letters < 127)) | ends
         if not plain.all() or ends[:, 0].any() or (ends[:, :-1] > ends[:, 1:]).any():
-            for name in self:  # The few that are not ASCII take their time.
+            for name in self:  # Slow, so only if some are not ASCII.
                 check_id(name)
         if len(np.unique(encoded)) < len(encoded):
             raise DataError("a client id appears twice: ids must be unique")
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> ClientIds:
+    def from_names(cls, names: Sequence[str]) -> ClientIds:
         """Returns the same names as an array."""
         if isinstance(names, ClientIds):
             return names
@@ -83,11 +83,11 @@ class ClientIds(Sequence[str]):
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return tuple(map(_decoded, self.encoded[place]))
-        return _decoded(self.encoded[place])
+            return tuple(map(_decode, self.encoded[place]))
+        return _decode(self.encoded[place])
 
     def __iter__(self) -> Iterator[str]:
-        return map(_decoded, self.encoded)
+        return map(_decode, self.encoded)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ClientIds):
@@ -97,7 +97,7 @@ class ClientIds(Sequence[str]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _decoded(name: bytes) -> str:
+def _decode(name: bytes) -> str:
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -105,7 +105,7 @@ def _decoded(name: bytes) -> str:
 
 
 def check_id(client: Any) -> None:
-    """Refuses, with a `DataError`, what is no name of a client."""
+    """Raises a `DataError` if this cannot be the name of a client."""
     if not isinstance(client, str) or not client:
         raise DataError(f"client ids must be non-empty text, got {client!r}")
     check_name(client, "client id")

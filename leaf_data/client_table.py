@@ -1,8 +1,8 @@
-"""Attributes of clients, which no example shows (numpy only).
+"""Attributes of clients beside their examples (numpy only).
 
-PMC (section 4.2) names criteria that no example shows: the trustworthiness of a
-device, commercial targets, group membership. Such attributes are booleans or
-numbers in [0, 1], a column each, a row for every client.
+PMC (section 4.2) names criteria that do not follow from examples: the trustworthiness
+of a device, commercial targets, group membership. Such attributes are booleans or
+numbers in [0, 1]: one column per attribute, one row per client.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _CLIENT = "client"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClientTable:
-    """A table of clients' attributes, a row for each of K clients.
+    """A table of clients' attributes, one row for each of K clients.
 
     Attributes:
-        client_ids: the clients, in the order of the values; none in an empty table.
+        client_ids: the clients, in the order of the values; () in an empty table.
         values: the columns by name, float32 [K] with values in [0, 1]; the constructor
             also takes dicts by client and pandas Series whose index names the clients.
-        origin: the file the table came from, in words with its checksum; "" if none.
+        origin: the source of the table, in words with a file's checksum; "" if unknown.
 
     Raises:
-        DataError: (constructor) a column has not one value for each client.
+        DataError: (constructor) a column does not have one value for each client.
     """
 
     client_ids: tuple[str, ...] = ()
@@ -62,15 +62,15 @@ class ClientTable:
     def from_dict(
         cls, attributes: Mapping[str, Mapping[str, Union[bool, float]]]
     ) -> ClientTable:
-        """Returns a table of `{client: {name: value}}`.
+        """Builds a table from `{client: {name: value}}`.
 
         Args:
             attributes: each client's values by name: booleans or numbers in [0, 1].
 
         Raises:
-            DataError: it has another form, a client lacks an attribute, or a value is
-                not a boolean or a number in [0, 1]; the message names client and
-                attribute.
+            DataError: `attributes` has another form, an attribute is missing for a
+                client, or a value is not a boolean or a number in [0, 1]; the message
+                names client and attribute.
         """
         rows = attributes.values() if isinstance(attributes, Mapping) else [attributes]
         for row in rows:
@@ -87,8 +87,8 @@ class ClientTable:
             if set(row) != set(names):
                 odd = sorted(set(row) ^ set(names))[0]
                 raise DataError(
-                    f"client {client}: the attribute {odd} is not given for every "
-                    "client: give it for all or for none"
+                    f"client {client}: some clients have the attribute {odd} and some "
+                    "do not: give it for all or for none"
                 )
         values = {
             name: np.array(
@@ -103,7 +103,7 @@ class ClientTable:
         return cls(clients, values, "a dict")
 
     def of(self, client_ids: Sequence[str]) -> ClientTable:
-        """Returns the rows of these clients, in their order.
+        """Returns the table of these clients alone, in this order.
 
         Raises:
             DataError: a client is not in the table; the message names it.
@@ -112,7 +112,7 @@ class ClientTable:
         for client in client_ids:
             if client not in places:
                 raise DataError(
-                    f"the client table ({self.origin}) has no row for {client}"
+                    f"the client table ({self.origin}) has no row for {client}: add one"
                 )
         rows = [places[client] for client in client_ids]
         values = {name: column[rows] for name, column in self.values.items()}
@@ -123,35 +123,35 @@ def values_by_client(column: Any, client_ids: Sequence[str], name: str) -> Any:
     """Returns a column of attributes in the order of the clients.
 
     Args:
-        column: an array, which is in this order already and returned as it is; or a
-            value by client, in any order: a mapping, or a pandas Series, by its index.
-            Its keys are names, or numbers 0 to K - 1, and may have further names.
+        column: an array in this order, which is returned unchanged; or values by client
+            in any order: a mapping, or a pandas Series, by its index. Its keys are
+            names, or numbers 0 to K - 1; names of other clients are ignored.
         client_ids: the K clients' names.
-        name: what the column is called in messages.
+        name: the column's name in messages.
 
     Raises:
-        DataError: a client has no value or several, or a key is no client, or of an
-            array a value is masked.
+        DataError: a client has no value or several, a key is not a client, or a value
+            of an array is masked.
     """
     if isinstance(column, Mapping):
-        keys, given = list(column), list(column.values())
+        keys, entries = list(column), list(column.values())
     elif hasattr(column, "iloc"):
-        keys, given = list(column.index), list(column.to_numpy())
+        keys, entries = list(column.index), list(column.to_numpy())
     elif isinstance(column, np.ma.MaskedArray) and np.any(column.mask):
         raise DataError(f"{name} has masked values: fill them")
     else:
         return column
     by_name = {client: number for number, client in enumerate(client_ids)}
     values: dict[int, Any] = {}
-    for key, value in zip(keys, given):
+    for key, value in zip(keys, entries):
         try:
             number = number_of(key, client_ids, by_name)
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
         if number is None and not isinstance(key, str):
             raise DataError(
-                f"{name}: {key!r:.40} is no client: its keys or index must be clients' "
-                "names; an array is in their order"
+                f"{name}: {key!r:.40} is not a client: use clients' names as keys or "
+                "index, or an array in the clients' order"
             )
         if number in values:
             raise DataError(f"{name} has two values for {client_ids[number]!r}")
@@ -174,7 +174,7 @@ def read_client_table(path: str) -> ClientTable:
         The table; its `origin` has the file's checksum.
 
     Raises:
-        DataError: the file is missing or no such table, a client or a column appears
+        DataError: the file is missing or not such a table, a client or a column appears
             twice, or a name is missing or invalid; the message names file, line, client
             and attribute.
     """

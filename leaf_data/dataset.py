@@ -1,4 +1,4 @@
-"""The class of all data sets, and the data sets by name."""
+"""The base class of data sets, and the registry of data sets by name."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import re
 from typing import Any, ClassVar, TypeVar
 
 from declared_settings import (
-    A_SEED,
+    SEED,
     Registry,
     SettingError,
     Settings,
     setting,
-    unknown,
+    unknown_name_message,
 )
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
@@ -24,17 +24,17 @@ Kind = TypeVar("Kind", bound="Dataset")
 
 @dataclasses.dataclass(frozen=True)
 class Dataset(Settings, abc.ABC):
-    """A data set that can be loaded: its settings, and how it is read.
+    """Base class of data sets: the settings of one, and how it is loaded.
 
     A data set is a class derived from this one, in a separate module that registers
-    it: `docs/extend.md` has a whole one. In the folder `leaf_data/datasets` it is found
-    by itself; a module that is elsewhere has to be imported before the data set is
-    asked for. A setting is a field (`leaf_data.setting`), and is checked.
+    it: `docs/extend.md` has an example. A module in the folder `leaf_data/datasets` is
+    found automatically; any other module has to be imported before the data set is
+    loaded. A setting is a field (`leaf_data.setting`), and is checked.
 
     Attributes:
         cached: whether it keeps a cache, so that a `cache_dir` may be given.
         reads_folder: whether it reads a folder, so that a `data_dir` may be given.
-        seed: the seed of all that it draws.
+        seed: the seed of everything that it draws.
     """
 
     cached: ClassVar[bool] = False
@@ -42,23 +42,23 @@ class Dataset(Settings, abc.ABC):
 
     seed: int = setting(
         0,
-        "The seed of the partition into clients, and of all else that is drawn when "
+        "The seed of the partition into clients, and of all other random draws when "
         "the data is loaded.",
         flag="partition_seed",
-        within=A_SEED,
+        within=SEED,
     )
 
     @abc.abstractmethod
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set, cut into clients.
+        """Returns the data set, divided into clients.
 
         Args:
             data_dir: the folder that holds the files, itself or in a subfolder named
-                like the data set; None where the user names none.
-            cache_dir: the folder in which to keep the cache, if it keeps one; None
-                for a place that it chooses.
+                like the data set; None if the user names none.
+            cache_dir: the folder of the cache, if it keeps one; None for a folder that
+                it chooses.
 
         Raises:
             DataError: files are missing or unusable, or the settings leave nothing.
@@ -74,21 +74,34 @@ class Dataset(Settings, abc.ABC):
         return values
 
     @classmethod
-    def of_options(cls: type[Kind], **options: Any) -> Kind:
-        """Returns the data set with these settings, by name, and defaults elsewhere.
+    def from_options(cls: type[Kind], **options: Any) -> Kind:
+        """Builds the data set with these settings, by name, and defaults for others.
 
         Raises:
-            DataError: there is no such setting, or its value cannot be. The message
-                calls settings by their names, not by their flags.
+            DataError: a setting is unknown, or its value invalid. The message calls
+                settings by their names, not by their flags.
         """
         names = {declared.flag: declared.name for declared in cls.declared()}
         for name in options:
             if name not in names.values():
-                # An option of another data set is no slip of the pen for any other.
-                every = (one for kind in DATASETS.values() for one in kind.declared())
-                same = [one for one in every if one.name == name]
-                meant = [s.name for s in cls.declared() if all(map(s.takes_as, same))]
-                raise DataError(unknown("option", name, names.values(), meant))
+                # Suggest only options with the same values: another data set's option
+                # is not a typo.
+                declarations = (
+                    declared
+                    for kind in DATASETS.values()
+                    for declared in kind.declared()
+                )
+                namesakes = [
+                    declared for declared in declarations if declared.name == name
+                ]
+                similar = [
+                    s.name
+                    for s in cls.declared()
+                    if all(map(s.accepts_same_values, namesakes))
+                ]
+                raise DataError(
+                    unknown_name_message("option", name, names.values(), similar)
+                )
         try:
             dataset = cls(**options)
             dataset.check_given([f for f, name in names.items() if name in options])
@@ -103,10 +116,10 @@ DATASETS: Registry[type[Dataset]] = Registry("data set", "leaf_data.datasets")
 
 
 def register(name: str, dataset: type[Dataset]) -> None:
-    """Makes a data set known by a name, for `load` and for the command line.
+    """Registers a data set by name, for `load` and for the command line.
 
     Args:
-        name: the name that `load` is given.
+        name: the name that `load` takes.
         dataset: the class of the data set.
 
     Raises:
@@ -116,7 +129,7 @@ def register(name: str, dataset: type[Dataset]) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """Returns the names that `load` takes, sorted.
+    """Returns the names of the data sets, sorted.
 
     Examples:
         >>> "mnist" in names()
@@ -132,25 +145,25 @@ def load(
     cache_dir: Folder | None = None,
     **options: Any,
 ) -> FederatedDataset:
-    """Loads a data set, cut into clients.
+    """Loads a data set, divided into clients.
 
     Args:
         name: one of `names()`.
         data_dir: the folder that holds the files, itself or in a subfolder named
             like the data set. Without it the folder named by the environment
-            variable `TFF_PMC_DATA_DIR`, then what the data set falls back to.
-            `digits5k` and `store` take none.
-        cache_dir: the folder in which to keep what is converted once, for data sets
-            that keep a cache; by default it is in the data's folder.
+            variable `TFF_PMC_DATA_DIR`, then the data set's fallback. `digits5k` and
+            `store` read no folder.
+        cache_dir: the folder of the converted data, for data sets that keep a cache; by
+            default in the data's folder.
         **options: the data set's settings by name, and `seed`. They are the
             fields of its class, which documents them: for `mnist`, say, that is
             `leaf_data.datasets.mnist.Mnist`, with `partition` ("iid" or "noniid").
 
     Returns:
-        The data set. The same arguments give the same one, to the byte.
+        The data set. The same arguments give the same bytes.
 
     Raises:
-        DataError: there is no such data set or option, or its files are missing or
+        DataError: the data set or an option is unknown, or its files are missing or
             unusable.
 
     Examples:
@@ -159,10 +172,10 @@ def load(
         (100, (28, 28))
     """
     if not isinstance(name, str) or name not in DATASETS:
-        raise DataError(unknown("data set", name, DATASETS))
+        raise DataError(unknown_name_message("data set", name, DATASETS))
     kind = DATASETS[name]
     try:
-        dataset = kind.of_options(**options)
+        dataset = kind.from_options(**options)
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
     if cache_dir is not None and not kind.cached:

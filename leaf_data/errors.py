@@ -1,4 +1,4 @@
-"""The exception that is raised for data, and how it quotes others and names of data."""
+"""`DataError`, and helpers that put names and errors into its one-line message."""
 
 from __future__ import annotations
 
@@ -14,44 +14,49 @@ _REFUSED = ("Cc", "Cs", "Zl", "Zp")
 class DataError(ValueError):
     """Data, or a request for data, that cannot be used as it is.
 
-    Raised for a data set, option or client that does not exist, for missing,
-    truncated or corrupt files, and for arrays that do not fit together. The
-    message is one line and names the file, the option or the array.
+    Raised for an unknown data set, option or client, for missing, truncated or corrupt
+    files, and for arrays that do not fit together. The message is one line and names
+    the file, the option or the array.
     """
 
 
-def one_line(error: object, most: int = 200) -> str:
-    """Returns an exception's message, for one line of another error.
+def shorten(text: object, most: int = 200) -> str:
+    """Returns the beginning of a text, or of an object's, for one line of a message.
 
-    What is damaged can be quoted in it: ends of lines become spaces, other control
-    characters are escaped, and 200 characters, or `most`, are enough.
+    Damaged data can be quoted in it: ends of lines become spaces, other control
+    characters are escaped, and `most` characters are kept.
     """
     # Megabytes of text would be as many words, each with a separate allocation.
-    words = " ".join(str(error)[: 10 * most].split())[:most] or type(error).__name__
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    line = " ".join(str(text)[: 10 * most].split())[:most]
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def error_summary(error: object, most: int = 200) -> str:
+    """Returns an exception's message as `shorten` does, or its type if it has none."""
+    return shorten(error, most) or type(error).__name__
 
 
 @contextlib.contextmanager
-def reading(
-    path: str, words: str = "cannot be read", *kinds: type[Exception]
+def raising_data_error(
+    path: str, problem: str = "cannot be read", *kinds: type[Exception]
 ) -> Iterator[None]:
-    """Makes an `OSError`, or one of other kinds, a `DataError` that names the file."""
+    """Turns an `OSError`, or one of these kinds, into a `DataError` with the path."""
     caught: tuple[type[Exception], ...] = (OSError, *kinds)
     try:
         yield
     except DataError:
         raise
     except caught as error:
-        reason = getattr(error, "strerror", None) or one_line(error)
-        raise DataError(f"{path}: {words} ({reason})") from error
+        reason = getattr(error, "strerror", None) or error_summary(error)
+        raise DataError(f"{path}: {problem} ({reason})") from error
 
 
 def check_name(name: str, what: str = "the name") -> str:
     """Returns a name that can stand in records, tables and messages.
 
-    A name with an end of a line or another control character in it would break a
-    record that is cut by lines, numpy drops a NUL at its end, and one name of
-    megabytes makes an array of names as wide for all.
+    A name with a line break or another control character would break a record of lines,
+    numpy drops a NUL at its end, and one name of megabytes makes an array of names as
+    wide for all.
 
     Raises:
         DataError: it has more than 256 characters, a control character, half of a

@@ -16,14 +16,14 @@ from leaf_data.client_ids import ClientIds, ClientNumber, check_id, number_of
 from leaf_data.errors import DataError
 
 INPUT_TYPES = ("uint8", "float32", "int32", "int64")
-"""What inputs may be: pixels, numbers, or ids of tokens."""
+"""The types of inputs: pixels, numbers, or ids of tokens."""
 
 LABEL_TYPES = ("int32", "float32")
-"""What labels may be: those of classes, or the values of a regression."""
+"""The types of labels: of classes, or the values of a regression."""
 
 
 class StorePart(NamedTuple):
-    """Where examples lie: a store's path and its header's checksum, and their part."""
+    """The location of examples: a store's path, its header's checksum, and the part."""
 
     path: str
     digest: str
@@ -34,9 +34,8 @@ class StorePart(NamedTuple):
 class Examples:
     """All clients' examples; client k has rows `row_splits[k]:row_splits[k + 1]`.
 
-    There are K clients and N examples. The arrays are made read-only views of those
-    given: a client's examples are handed out without a copy, so they must not be
-    changed.
+    There are K clients and N examples. The arrays become read-only views: clients'
+    examples are returned without a copy, so they must not be changed.
 
     Attributes:
         x: [N, ...], one of `INPUT_TYPES`: pixels as stored, uint8 (computations scale
@@ -46,9 +45,10 @@ class Examples:
         row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
         client_ids: the K clients' names, each once (see `errors.check_name`): a tuple,
             or `ClientIds`.
-        attributes: by name, arrays [N, ...] of what else is known of each example (a
+        attributes: by name, arrays [N, ...] of further attributes of the examples (a
             photograph's sharpness, say). They are not part of TFF's view.
-        stored: the part of a store that these are; None of all else, copies included.
+        store_part: the part of a store that these are; None for all others, copies
+            of a part included.
 
     Raises:
         DataError: (constructor) the arrays do not fit together.
@@ -59,21 +59,21 @@ class Examples:
     row_splits: npt.NDArray[np.int64]
     client_ids: Sequence[str]
     attributes: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
-    stored: StorePart | None = dataclasses.field(default=None, init=False)
+    store_part: StorePart | None = dataclasses.field(default=None, init=False)
 
     def __post_init__(self) -> None:
         types = {"x": INPUT_TYPES, "y": LABEL_TYPES, "row_splits": ("int64",)}
         for name, allowed in types.items():
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype not in allowed:
-                found = getattr(array, "dtype", type(array).__name__)
+                dtype = getattr(array, "dtype", type(array).__name__)
                 words = " or ".join(allowed)
-                raise DataError(f"{name} must be an array of {words}, got {found}")
-            object.__setattr__(self, name, _read_only(unmasked(array, name)))
+                raise DataError(f"{name} must be an array of {words}, got {dtype}")
+            object.__setattr__(self, name, _read_only(check_unmasked(array, name)))
         if not isinstance(self.client_ids, ClientIds):
             object.__setattr__(self, "client_ids", _ordered_ids(self.client_ids))
         attributes = {
-            name: _read_only(unmasked(values, name))
+            name: _read_only(check_unmasked(values, name))
             for name, values in self.attributes.items()
         }
         object.__setattr__(self, "attributes", attributes)
@@ -117,7 +117,7 @@ class Examples:
                 f"goes from {splits[0]} to {splits[-1]}{falls}"
             )
         if self.has_classes and len(self.y) and self.y.min() < 0:
-            owner = self.owner(int(self.y.argmin()))
+            owner = self.describe_owner(int(self.y.argmin()))
             raise DataError(f"y has a negative label, {self.y.min()}: {owner} has it")
         for name, values in self.attributes.items():
             if name in ("x", "y", "row_splits"):  # Also the files of a store.
@@ -137,19 +137,19 @@ class Examples:
         client_ids: Iterable[str],
         attributes: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Examples:
-        """Gathers each client's examples out of a pool of M examples.
+        """Gathers each client's examples from a pool of M examples.
 
         Args:
             x: the pool's inputs, [M, ...], of a type as above; they are copied.
             y: the pool's labels, integers [M], or values, floats [M, ...].
             parts: for each client an array of its indices into the pool, from 0, or a
-                mask of it, booleans [M]. Of a data frame these are places and not the
+                mask, booleans [M]. For a data frame they are positions and not the
                 labels of rows: `table.groupby(column).indices`, and not `.groups`.
             client_ids: the clients' names, as many as parts.
-            attributes: by name, what else is known of the pool, [M, ...].
+            attributes: by name, further attributes of the pool, [M, ...].
 
         Raises:
-            DataError: the arrays do not fit together, or a part has what is no index.
+            DataError: the arrays do not fit together, or a part has an invalid index.
             SettingError: the clients' names have no order, as a set.
         """
         client_ids = _ordered_ids(client_ids)
@@ -157,14 +157,14 @@ class Examples:
         columns = (x, y, *(attributes or {}).values())
         masks = {f"parts[{k}]": part for k, part in enumerate(parts)}
         check_same_order({**dict(zip(names, columns)), **masks})
-        pool = [unmasked(column, name) for name, column in zip(names, columns)]
+        pool = [check_unmasked(column, name) for name, column in zip(names, columns)]
         if 0 in [a.ndim for a in pool] or len({len(a) for a in pool}) > 1:
-            found = ", ".join(f"{name} is {a.shape}" for name, a in zip(names, pool))
-            raise DataError(f"a pool has to hold one row an example: {found}")
+            shapes = ", ".join(f"{name} is {a.shape}" for name, a in zip(names, pool))
+            raise DataError(f"a pool needs one row per example, but {shapes}")
         size = len(pool[0])
-        own = [_rows(part, size, f"parts[{k}]") for k, part in enumerate(parts)]
-        splits = np.cumsum([0, *map(len, own)], dtype=np.int64)
-        rows = np.concatenate([np.zeros(0, np.int64), *own])
+        part_rows = [_rows(part, size, f"parts[{k}]") for k, part in enumerate(parts)]
+        splits = np.cumsum([0, *map(len, part_rows)], dtype=np.int64)
+        rows = np.concatenate([np.zeros(0, np.int64), *part_rows])
         if len(rows) and not 0 <= rows.min() <= rows.max() < size:
             wrong = int(np.argmax((rows < 0) | (rows >= size)))
             k = int(np.searchsorted(splits, wrong, side="right")) - 1
@@ -174,27 +174,31 @@ class Examples:
         x, y, *others = (array[rows] for array in pool)
         return cls(
             x=x,
-            y=labels_of(y),
+            y=as_labels(y),
             row_splits=splits,
             client_ids=client_ids,
             attributes=dict(zip(names[2:], others)),
         )
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], part: str) -> Examples:
-        """Returns a part of arrays as caches keep them, without a copy.
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], part: str) -> Examples:
+        """Builds the examples of a part from a cache's arrays, without a copy.
 
         They are `client_ids` [K] and, for each part, `sizes_PART` [K] and `x_PART`,
         `y_PART` and attributes [N, ...], the clients' examples one after the other.
         """
-        end = f"_{part}"
-        own = {k[: -len(end)]: array for k, array in arrays.items() if k.endswith(end)}
+        suffix = f"_{part}"
+        columns = {
+            k[: -len(suffix)]: array
+            for k, array in arrays.items()
+            if k.endswith(suffix)
+        }
         return cls(
-            x=own.pop("x"),
-            y=own.pop("y"),
-            row_splits=np.cumsum([0, *own.pop("sizes")], dtype=np.int64),
+            x=columns.pop("x"),
+            y=columns.pop("y"),
+            row_splits=np.cumsum([0, *columns.pop("sizes")], dtype=np.int64),
             client_ids=tuple(arrays["client_ids"].tolist()),
-            attributes=own,
+            attributes=columns,
         )
 
     @property
@@ -214,7 +218,7 @@ class Examples:
 
     @property
     def has_classes(self) -> bool:
-        """Whether y are labels of classes, and not the values of a regression."""
+        """Whether y are labels of classes, not the values of a regression."""
         return bool(self.y.dtype.kind == "i")
 
     @property
@@ -226,7 +230,7 @@ class Examples:
         """Returns the number, 0 to K - 1, of a client given by its number or its id.
 
         Raises:
-            DataError: there is no such client, or its number is another one's name.
+            DataError: the client is unknown, or its number is another client's name.
         """
         by_name: Mapping[str, int] = {}
         if not isinstance(client, ClientNumber):
@@ -235,13 +239,13 @@ class Examples:
         if number is not None:
             return number
         raise DataError(
-            f"no client {client!r}: there are {self.num_clients}, "
+            f"unknown client {client!r}: the {self.num_clients} clients are "
             f"{self.client_ids[0]!r} to {self.client_ids[-1]!r}, or 0 to "
             f"{self.num_clients - 1} by number"
         )
 
-    def owner(self, row: int) -> str:
-        """Returns the client of an example, as messages name it."""
+    def describe_owner(self, row: int) -> str:
+        """Returns the client of an example in the words of messages."""
         k = int(np.searchsorted(self.row_splits, row, side="right")) - 1
         return f"client {self.client_ids[k]!r}"
 
@@ -263,7 +267,7 @@ class Examples:
         """Returns one client's `x`, `y` and attributes, as views.
 
         Raises:
-            DataError: there is no such client.
+            DataError: the client is unknown.
         """
         k = self.position(client)
         rows = slice(self.row_splits[k], self.row_splits[k + 1])
@@ -277,7 +281,7 @@ class Examples:
             clients: the clients, by their numbers or ids.
 
         Raises:
-            DataError: a client does not exist or is named twice, or none is named.
+            DataError: a client is unknown or named twice, or none is named.
             SettingError: the clients have no order, as a set, or are text.
         """
         chosen = [self.position(client) for client in ordered("clients", clients)]
@@ -299,18 +303,22 @@ class Examples:
         return self._gather(rows, range(self.num_clients))
 
     def release(self) -> None:
-        """Gives back the memory of what was read of mapped arrays: all labels, say."""
+        """Frees the pages that were read from memory-mapped arrays."""
         for array in (self.x, self.y, self.row_splits, *self.attributes.values()):
             if isinstance(array, np.memmap):
                 mapped: Any = array
                 mapped._mmap.madvise(mmap.MADV_DONTNEED)
+
+    # Earlier names, for one more release.
+    of_arrays, owner = from_arrays, describe_owner
+    stored = property(lambda self: self.store_part)
 
     def _gather(self, rows: list[npt.NDArray[Any]], clients: Iterable[int]) -> Examples:
         ids = [self.client_ids[k] for k in clients]
         return Examples.from_parts(self.x, self.y, rows, ids, self.attributes)
 
 
-def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def as_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Returns labels as int32, values as float32; a `DataError` if they do not fit."""
     if y.dtype.kind not in "biuf":
         raise DataError(f"y must be integers or floats, got {y.dtype}")
@@ -318,7 +326,9 @@ def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         with np.errstate(over="ignore"):
             values = y.astype(np.float32)
         if not np.isfinite(values).all():
-            raise DataError("y has a value that is not finite, or no float32")
+            raise DataError(
+                "y has a value that is not finite, or too large for float32"
+            )
         return values
     labels = y.astype(np.int32)
     if not np.array_equal(labels, y) or labels.max(initial=0) == 2**31 - 1:
@@ -327,39 +337,41 @@ def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _ordered_ids(client_ids: Iterable[str]) -> tuple[str, ...]:
-    """Returns clients' names in their order, those of a mapping by name as well."""
+    """Returns clients' names in their order; of a mapping by name, its keys."""
     if isinstance(client_ids, Mapping):
         client_ids = client_ids.keys()
     return ordered("client_ids", client_ids)
 
 
 def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
-    """Returns the rows of a pool of a size that a part names by indices or a mask."""
+    """Returns the indices of a part, given as indices or as a mask of `size`."""
     if hasattr(part, "get_indexer"):
         raise DataError(
-            f"{name} is an index of pandas, whose labels are no places of rows: give "
-            "indices, as table.groupby(column).indices has them, or a mask"
+            f"{name} is an index of pandas, whose labels are not positions: give "
+            "indices, such as table.groupby(column).indices, or a mask"
         )
-    rows = unmasked(part, name)
+    rows = check_unmasked(part, name)
     if rows.dtype == bool and rows.shape == (size,):
         return np.flatnonzero(rows)
     if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
-        found = f"{rows.dtype} {list(rows.shape)}"
-        raise DataError(f"{name} must be indices, or a mask of {size}, got {found}")
+        description = f"{rows.dtype} {list(rows.shape)}"
+        raise DataError(
+            f"{name} must be indices, or a mask of {size}, got {description}"
+        )
     return rows.astype(np.int64, copy=False)
 
 
-def unmasked(values: Any, name: str) -> npt.NDArray[Any]:
-    """Returns an array; a `DataError` if values of it are masked, which it has not."""
+def check_unmasked(values: Any, name: str) -> npt.NDArray[Any]:
+    """Returns values as an array; raises a `DataError` if some are masked."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
-        raise DataError(f"{name} has masked values: fill them, or leave the rows out")
+        raise DataError(f"{name} has masked values: fill them, or remove the rows")
     return values if isinstance(values, np.memmap) else np.asarray(values)
 
 
 def check_same_order(columns: Mapping[str, Any]) -> None:
-    """Refuses columns of pandas with the same rows in another order, by a `DataError`.
+    """Raises a `DataError` if columns of pandas have the same rows in another order.
 
-    Those with other labels are taken by place, as arrays are.
+    Columns with other labels are read by position, as arrays are.
     """
     frames = {k: v.index for k, v in columns.items() if hasattr(v, "iloc")}
     for name, index in frames.items():
@@ -369,7 +381,7 @@ def check_same_order(columns: Mapping[str, Any]) -> None:
         if index.sort_values().equals(expected.sort_values()):
             raise DataError(
                 f"{name} has the rows of {first} in another order, by their indexes: "
-                f"sort it alike (.loc[{first}.index])"
+                f"sort it with .loc[{first}.index]"
             )
 
 

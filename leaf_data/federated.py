@@ -1,4 +1,4 @@
-"""A loaded data set: a federation of clients."""
+"""A loaded data set: the examples of a federation of clients."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from declared_settings import SettingError, ordered
+from leaf_data import equal_examples, partition
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.splits import equal_examples, partition
 
 if TYPE_CHECKING:
     import tensorflow_federated as tff
@@ -47,7 +47,7 @@ class Origin:
     Attributes:
         source: the kind of source in words, e.g. "idx files".
         files: the file name without folder and the sha256 of each file, as found.
-        folder: the folder they were in, on this machine; "" if there is none.
+        folder: their folder on this machine; "" without files.
     """
 
     source: str
@@ -55,12 +55,14 @@ class Origin:
     folder: str
 
     @classmethod
-    def of_files(cls, source: str, paths: Sequence[str]) -> Origin:
-        """Returns the origin in these files of one folder, which are read once more."""
+    def from_files(cls, source: str, paths: Sequence[str]) -> Origin:
+        """Builds the origin from files of one folder, and reads them for checksums."""
         files = tuple(
             (os.path.basename(path), data_files.sha256(path)) for path in paths
         )
         return cls(source, files, os.path.dirname(paths[0]))
+
+    of_files = from_files  # Its earlier name, for one more release.
 
     def __str__(self) -> str:
         """Lists the files with checksums; of many, the number and one checksum."""
@@ -88,23 +90,22 @@ class FederatedDataset:
             order.
         num_classes: the number of classes; labels are 0 to num_classes - 1. 0 for a
             regression, whose labels are float32.
-        pixel_convention: the meaning of the pixels' values; `pixels.NO_PIXELS` where
-            the inputs are no images.
+        pixel_convention: the meaning of the pixels' values; `pixels.NO_PIXELS` if
+            the inputs are not images.
         origin: the files it was read from.
-        options: the options it was loaded with, the defaults filled in.
+        options: the options that it was loaded with, defaults included.
         client_table: attributes of the clients; by default none.
         server_examples: the server's evaluation set, as the client "server"; by
-            default None, where the server has none.
-        central_test: a test set of no client, as the client "central", on which the
-            model is tested apart from the clients'; by default None.
+            default None.
+        central_test: a test set that belongs to no client, as the client "central",
+            with results beside the clients'; by default None.
         input_names: the names of the inputs, in order: of the columns of a table, or
-            else along the last axis of x; by default (), where they have none.
-        class_names: the names of the classes, in order; by default (), where they have
-            none.
+            else along the last axis of x; by default (), without names.
+        class_names: the names of the classes, in order; by default (), without names.
 
     Raises:
         DataError: (constructor) the sets of examples do not fit together, a label is
-            out of range, or there are more or fewer names than inputs or classes.
+            out of range, or the number of names is not that of inputs or classes.
     """
 
     name: str
@@ -128,16 +129,16 @@ class FederatedDataset:
                 f"{self.name}: train and test have different clients: both need the "
                 "same client_ids"
             )
-        for part, client, alone in (
+        for part, client, single in (
             ("server", SERVER, self.server_examples),
             ("central_test", CENTRAL, self.central_test),
         ):
-            if alone is not None:
-                parts[part] = alone
-                if alone.client_ids != (client,):
+            if single is not None:
+                parts[part] = single
+                if single.client_ids != (client,):
                     raise DataError(
                         f"{self.name}: the one client of {part} is {client!r}, not "
-                        f"{alone.client_ids}"
+                        f"{single.client_ids}"
                     )
         if self.central_test is not None and not self.central_test.num_examples:
             raise DataError(f"{self.name}: central_test has no examples")
@@ -148,15 +149,16 @@ class FederatedDataset:
             )
         for part, examples in parts.items():
             for what in ("x", "y"):
-                own, other = (getattr(e, what) for e in (train, examples))
-                if (own.dtype, own.shape[1:]) != (other.dtype, other.shape[1:]):
+                in_train, in_part = (getattr(e, what) for e in (train, examples))
+                forms = [f"{a.dtype} {a.shape[1:]}" for a in (in_train, in_part)]
+                if forms[0] != forms[1]:
                     raise DataError(
-                        f"{self.name}: one {what} of train is {own.dtype} "
-                        f"{own.shape[1:]}, of {part} {other.dtype} {other.shape[1:]}"
+                        f"{self.name}: one {what} of train is {forms[0]}, of {part} "
+                        f"{forms[1]}: both must have the same type and shape"
                     )
             highest = examples.y.max(initial=-1)
             if train.has_classes and highest >= self.num_classes:
-                owner = examples.owner(int(examples.y.argmax()))
+                owner = examples.describe_owner(int(examples.y.argmax()))
                 raise DataError(
                     f"{self.name}: {part} has label {highest}, but there are "
                     f"{self.num_classes} classes: {owner} has it"
@@ -190,7 +192,7 @@ class FederatedDataset:
         """Returns the same data set with a table of client attributes.
 
         Raises:
-            DataError: the table is not of these clients.
+            DataError: a client is not in the table.
         """
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
@@ -202,23 +204,23 @@ class FederatedDataset:
         pooled: bool = False,
         keep_equal_together: bool = False,
     ) -> tuple[FederatedDataset, Examples]:
-        """Sets a random part of every client's training examples aside.
+        """Sets aside a random part of every client's training examples.
 
         Args:
             fraction: the part of each client's examples, between 0 and 1. Of n
                 examples floor(fraction n) are set aside, so that at least one
                 remains.
             seed: the seed of the choice, 0 to 2**32 - 1.
-            pooled: whether the examples set aside are mixed and dealt to the clients
-                anew, as many to each as were taken from it. By default they stay with
+            pooled: whether the examples set aside are mixed and dealt to the clients,
+                to each the number that was taken from it. By default they stay with
                 their client.
-            keep_equal_together: whether examples whose x and y are equal, of whichever
-                clients, are all set aside or all not; then clients may have fewer set
+            keep_equal_together: whether of examples whose x and y are equal, across
+                clients, all or none are set aside; then clients may have fewer set
                 aside, or more. By default a warning counts those on both sides.
 
         Returns:
-            The data set without them, and the examples set aside, of the same
-            clients, both in their old order but where they are dealt anew.
+            The data set without them, and the examples set aside, of the same clients,
+            both in their old order unless `pooled` mixes them.
 
         Raises:
             DataError: the fraction is not between 0 and 1, or sets nothing aside.
@@ -281,9 +283,8 @@ class FederatedDataset:
     def examples_sha256(self) -> str:
         """The checksum of all examples and of the clients that hold them, as hex.
 
-        Examples of a store count by the checksum of the store. Of other arrays that
-        are mapped from the disk about 1,024 rows at even distances count, of arrays in
-        memory all.
+        Examples of a store enter by the checksum of the store; of other memory-mapped
+        arrays about 1,024 rows at even distances enter, of arrays in memory all rows.
         """
         digest = hashlib.sha256()
         parts = (self.train_examples, self.test_examples)
@@ -306,7 +307,7 @@ class FederatedDataset:
         classes, labels = "float32 labels", ""
         if self.has_classes:
             classes = _count(self.num_classes, "class", "es")
-            labels = f", {_range(_labels_a_client(train), 'label')} a client"
+            labels = f", {_range(_label_extremes(train), 'label')} a client"
         clients = _count(train.num_clients, "client")
         lines = [
             f"{self.name}{options and f' ({options})'}: "
@@ -319,16 +320,19 @@ class FederatedDataset:
             ("classes", self.class_names),
         ):
             if names:
-                lines.append(f"{what}: {_listed(names)}")
+                lines.append(f"{what}: {_join_names(names)}")
         lines += self._uneven_scales()
-        for part, other, words, so in (
-            (train, self.test_examples, "only tested", "count in all test results"),
-            (self.test_examples, train, "never tested", "reach no target"),
+        for what, part, other, effect in (
+            ("training", train, self.test_examples, "count in all test results"),
+            ("test", self.test_examples, train, "reach no target"),
         ):
-            of = np.flatnonzero((part.sizes == 0) & (other.sizes > 0))
-            if len(of):
-                first = f"{len(of)} of {clients} ({self.client_ids[of[0]]} first)"
-                lines.append(f"{words}: {first}, which {so}")
+            without = np.flatnonzero((part.sizes == 0) & (other.sizes > 0))
+            if len(without):
+                first = self.client_ids[without[0]]
+                lines.append(
+                    f"clients without {what} examples: {len(without)} of {clients} "
+                    f"({first} first); they {effect}"
+                )
         for words, tested in (
             ("test example", self.test_examples),
             ("central test example", self.central_test),
@@ -404,19 +408,19 @@ def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
     return checked
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Returns names with commas; of many, the first and the last."""
+def _join_names(names: Sequence[str]) -> str:
+    """Joins names with commas; of many, the first and the last."""
     if len(names) > _MANY_NAMES:
         names = [*names[: _MANY_NAMES - 1], "...", names[-1]]
     return ", ".join(names)
 
 
 def _count_equal(train: Examples, test: Examples) -> int:
-    """Returns how many test examples are training examples, too, by x and y.
+    """Counts the test examples that are training examples, too, by x and y.
 
-    0 for a store, which is not read for it: its options have the number.
+    It is 0 for a store, whose options have the number, so that it need not be read.
     """
-    if train.stored or test.stored:
+    if train.store_part or test.store_part:
         return 0
     keys = (equal_examples.example_keys(part.x, part.y) for part in (train, test))
     return equal_examples.count_shared(*keys)
@@ -424,8 +428,9 @@ def _count_equal(train: Examples, test: Examples) -> int:
 
 def _update(digest: hashlib._Hash, examples: Examples) -> None:
     """Adds examples to a checksum."""
-    if examples.stored is not None:
-        digest.update(f"{examples.stored.digest} {examples.stored.part}".encode())
+    part = examples.store_part
+    if part is not None:
+        digest.update(f"{part.digest} {part.part}".encode())
         return
     ids = np.array(list(examples.client_ids), str)
     arrays = {"x": examples.x, "y": examples.y, **examples.attributes}
@@ -440,17 +445,17 @@ def _update(digest: hashlib._Hash, examples: Examples) -> None:
             digest.update(rows.reshape(-1).view(np.uint8).data)
 
 
-def _labels_a_client(examples: Examples) -> list[int]:
+def _label_extremes(examples: Examples) -> list[int]:
     """Returns the fewest and the most labels that a client has."""
-    found: list[int] = []
+    extremes: list[int] = []
     for start in range(0, examples.num_clients, _AT_ONCE):
         splits = examples.row_splits[start : start + _AT_ONCE + 1]
         owner = np.repeat(np.arange(len(splits) - 1), np.diff(splits))
         pairs = np.unique(owner << 32 | examples.y[splits[0] : splits[-1]])
         counts = np.bincount(pairs >> 32, minlength=len(splits) - 1)
-        found += [int(counts.min()), int(counts.max())]
+        extremes += [int(counts.min()), int(counts.max())]
     examples.release()
-    return found
+    return extremes
 
 
 def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:

@@ -1,4 +1,4 @@
-"""A federation on disk that is mapped and not read: a store.
+"""Stores: federations on disk whose arrays are memory-mapped instead of read.
 
     leaf_data.write_store(clients, "my_store", test_fraction=0.2)
     data = leaf_data.open_store("my_store")
@@ -8,8 +8,8 @@ perhaps `server`, `PART_x.npy` [N, ...], `PART_y.npy` [N, ...], `PART_row_splits
 [K + 1] and `PART_NAME.npy` of each attribute of the examples, as `Examples` has them;
 `header.json` has their types, shapes and checksums.
 
-A run reads of it what its cohorts need. `python -m leaf_data.convert` makes one of
-LEAF's JSON files or of a folder of CSVs.
+A run reads only the examples of its cohorts. `python -m leaf_data.convert` makes a
+store from LEAF's JSON files or from a folder of CSVs.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ import numpy as np
 import numpy.typing as npt
 
 from declared_settings import setting
+from leaf_data import equal_examples, partition
 from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
-from leaf_data.errors import DataError, check_name, one_line, reading
+from leaf_data.errors import DataError, check_name, error_summary, raising_data_error
 from leaf_data.examples import (
     INPUT_TYPES,
     Examples,
     StorePart,
+    as_labels,
     check_same_order,
-    labels_of,
-    unmasked,
+    check_unmasked,
 )
 from leaf_data.federated import (
     CENTRAL,
@@ -48,16 +49,15 @@ from leaf_data.federated import (
 from leaf_data.formats import data_files, npy_folder
 from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.pixels import NO_PIXELS, PixelConvention
-from leaf_data.splits import equal_examples, partition
 
 Client = tuple[Any, ...]
 """A client's name, x and y, and perhaps the x and y it is tested on."""
 
 _LOG = logging.getLogger(__name__)
 _SPLIT_STREAM = 81  # Beside those that partitions draw from.
-_ROWS = 1 << 16  # That are copied at once.
+_ROWS_PER_CHUNK = 1 << 16  # That are copied at once.
 _LONGEST_OPTIONS = 1 << 14
-_TESTED = "has test examples of its own, which leave no test_fraction to draw"
+_HAS_TEST_EXAMPLES = "already has test examples: leave out test_fraction"
 
 
 def write_store(
@@ -74,29 +74,30 @@ def write_store(
     """Writes a store, client by client, so that it may be larger than memory.
 
     Args:
-        clients: a data set without a client table, of whose attributes those are kept
-            that all parts have; or what gives for each client `(name, x, y)`, with x
-            [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
-            [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
-        path: the folder, which is made.
+        clients: a data set without a client table, of which the attributes are kept
+            that all parts have; or an iterable of `(name, x, y)`, with x [n, ...] of
+            one of `INPUT_TYPES` and y [n] integers from 0, or floats [n, ...] of a
+            regression; or of `(name, x, y, x_test, y_test)`.
+        path: the new folder.
         test_fraction: the part of each client's examples to test on, below 1: of n
             examples floor(test_fraction n). A warning says how many clients it leaves
             without any.
         seed: the seed of the random choice of these.
-        keep_equal_together: whether of examples whose x and y are equal, of whichever
-            clients, `test_fraction` draws all or none; then clients may have fewer test
-            examples, or more. It remembers about 100 bytes per example. By default a
-            warning counts the test examples that are trained on, too.
-        options: what the header reports of the data (its classes' names, for example),
-            as JSON; a data set's options are also there.
+        keep_equal_together: whether `test_fraction` draws all or none of the examples
+            whose x and y are equal, across clients; then clients may have fewer test
+            examples, or more. It needs about 100 bytes of memory per example. By
+            default a warning counts the test examples that are trained on, too.
+        options: facts for the header (the classes' names, for example), as JSON; a
+            data set's options are added.
         input_names: as in `FederatedDataset`; by default a data set's own, or none.
-        class_names: likewise. There are as many classes as names, also where the last
-            ones have no example.
+        class_names: likewise. There are as many classes as names, even if the last
+            classes have no example.
 
     Raises:
-        DataError: the folder is there already or cannot be made, or a client is not as
-            above, or has tests with a `test_fraction`, or there are more or fewer names
-            than inputs, or fewer than classes. Nothing is left behind then.
+        DataError: the folder already exists or cannot be made, a client has another
+            form, or has test examples beside a `test_fraction`, or the number of names
+            is not that of the inputs, or less than that of the classes. Then no files
+            remain.
 
     Examples:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
@@ -107,18 +108,18 @@ def write_store(
         )
     if keep_equal_together and not test_fraction:
         raise DataError(
-            "keep_equal_together needs a test_fraction: it is about how test examples "
+            "keep_equal_together needs a test_fraction: it changes how test examples "
             "are drawn"
         )
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise DataError(f"seed must be a whole number, 0 or more, got {seed!r}")
-    own = clients.options if isinstance(clients, FederatedDataset) else {}
-    options = {**own, **options}
+    data_options = clients.options if isinstance(clients, FederatedDataset) else {}
+    options = {**data_options, **options}
     _check_options(options)
     with npy_folder.Writer(os.fspath(path)) as writer:
         if isinstance(clients, FederatedDataset):
             if test_fraction:
-                raise DataError(_TESTED)
+                raise DataError(_HAS_TEST_EXAMPLES)
             named = dataclasses.replace(
                 clients,
                 input_names=input_names or clients.input_names,
@@ -132,7 +133,7 @@ def write_store(
         if equal := about.pop("equal"):  # Then each run that reads it says so.
             options["equal_test_examples"] = equal
             _check_options(options)
-        with reading(os.fspath(path), "cannot be written"):
+        with raising_data_error(os.fspath(path), "cannot be written"):
             writer.finish({**about, "options": options})
 
 
@@ -141,13 +142,13 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
 
     Args:
         path: the folder.
-        verify: whether to read all of it and compare it with the checksums.
+        verify: whether to read all of it and compare with the checksums.
 
     Returns:
         The data set; its examples are read from the store when they are used.
 
     Raises:
-        DataError: the folder is no store, or a file does not match its header.
+        DataError: the folder is not a store, or a file does not match its header.
     """
     folder = os.path.abspath(expand_path(path))
     arrays, header = npy_folder.open_folder(folder, verify=verify)
@@ -177,8 +178,9 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             for part in parts
         }
         digest = _digest(folder)
-        for part, found in examples.items():
-            object.__setattr__(found, "stored", StorePart(folder, digest, part))
+        for part, part_examples in examples.items():
+            store_part = StorePart(folder, digest, part)
+            object.__setattr__(part_examples, "store_part", store_part)
         data = FederatedDataset(
             name=name,
             train_examples=examples["train"],
@@ -187,7 +189,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             central_test=examples.get(CENTRAL),
             num_classes=num_classes,
             pixel_convention=pixels,
-            # The writer may add, for example, that the data is incomplete.
+            # The source may say, for example, that the data is incomplete.
             origin=Origin(source, ((npy_folder.HEADER, digest),), folder),
             options=options,
             input_names=header.get("input_names", ()),
@@ -198,19 +200,19 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             ),
         )
     except Exception as error:  # A header's contents may be of any kind and size.
-        raise DataError(f"{folder}: is no store ({one_line(error)})") from error
+        raise DataError(f"{folder}: is not a store ({error_summary(error)})") from error
     for part_examples in examples.values():
         part_examples.release()
     return data
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Refuses what could not be written in a line, or not in the header."""
+    """Raises a `DataError` for options that do not fit into the header or a line."""
     try:
         length = len(json.dumps(options))
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"options cannot be written as JSON: {one_line(error)}"
+            f"options cannot be written as JSON: {error_summary(error)}"
         ) from error
     if length > _LONGEST_OPTIONS:
         raise DataError(f"options have more than {_LONGEST_OPTIONS} characters")
@@ -222,7 +224,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 def _earlier_class_names(options: Mapping[str, Any], count: int) -> Sequence[str]:
-    """Returns the names of classes that headers of earlier versions have, or ()."""
+    """Returns the names of classes in a header of an earlier version, or ()."""
     try:
         return check_names("classes", options.get("classes", ()), count)
     except (DataError, TypeError):  # The user wrote something else there.
@@ -235,7 +237,7 @@ def _names(
     input_names: Sequence[str],
     class_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Returns what the header has of names, and the number of classes with them."""
+    """Returns the header's entries for names and for the number of classes."""
     shape = writer.shape("train_x")[1:]
     num_classes = about["num_classes"]
     if num_classes:  # Else it is a regression.
@@ -250,7 +252,7 @@ def _names(
 
 
 def _digest(folder: str) -> str:
-    """Returns the checksum of the header, which has those of all arrays."""
+    """Returns the checksum of the header, which contains those of all arrays."""
     return data_files.sha256(os.path.join(folder, npy_folder.HEADER))
 
 
@@ -262,11 +264,11 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         parts[SERVER] = data.server_examples
     if data.central_test is not None:
         parts[CENTRAL] = data.central_test
-    writer.append("client_ids", ClientIds.of(data.client_ids).encoded)
+    writer.append("client_ids", ClientIds.from_names(data.client_ids).encoded)
     if data.client_table.values:
         raise DataError(
-            "a store holds no client table: keep the table as a CSV and give it with "
-            "the store"
+            "a store cannot hold a client table: keep the table as a CSV and give it "
+            "with the store"
         )
     shared = set(data.train_examples.attributes)
     attributes = sorted(shared.intersection(*(e.attributes for e in parts.values())))
@@ -274,11 +276,11 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         columns = {"x": examples.x, "y": examples.y}
         columns.update({name: examples.attributes[name] for name in attributes})
         for name, array in columns.items():
-            for start in range(0, max(1, len(array)), _ROWS):
-                writer.append(f"{part}_{name}", array[start : start + _ROWS])
+            for start in range(0, max(1, len(array)), _ROWS_PER_CHUNK):
+                writer.append(f"{part}_{name}", array[start : start + _ROWS_PER_CHUNK])
         writer.append(f"{part}_row_splits", examples.row_splits)
-    both = data.train_examples, data.test_examples
-    keys = (equal_examples.example_keys(part.x, part.y) for part in both)
+    tested_parts = data.train_examples, data.test_examples
+    keys = (equal_examples.example_keys(part.x, part.y) for part in tested_parts)
     return {
         "equal": _warn_of_equal(*keys, fraction=0),
         "name": data.name,
@@ -317,7 +319,7 @@ def _write_clients(
             )
         names[check_name(name, f"client {number}")] = None
         try:
-            pairs = _pairs(arrays, fraction, (seed, number), sides)
+            pairs = _train_and_test(arrays, fraction, (seed, number), sides)
             for part, (x, y) in zip(splits, pairs):
                 if x.dtype.kind == "f" and not np.isfinite(x).all():
                     not_finite.append(name)
@@ -353,7 +355,7 @@ def _write_clients(
         size = np.diff(splits["train"])[first]
         _LOG.warning(
             "%d of %d clients have no test examples: for client %s, %s of %d "
-            "examples is none%s",
+            "examples is less than one%s",
             len(untested),
             len(names),
             list(names)[first],
@@ -361,9 +363,9 @@ def _write_clients(
             size,
             "" if sides is None else ", or equal examples are kept together",
         )
-    writer.append("client_ids", ClientIds.of(list(names)).encoded)
-    for part, found in splits.items():
-        writer.append(f"{part}_row_splits", np.array(found, np.int64))
+    writer.append("client_ids", ClientIds.from_names(list(names)).encoded)
+    for part, row_splits in splits.items():
+        writer.append(f"{part}_row_splits", np.array(row_splits, np.int64))
     return {
         "equal": equal,
         "name": "store",
@@ -393,7 +395,7 @@ def _warn_of_equal(
     return equal
 
 
-def _pairs(
+def _train_and_test(
     arrays: Sequence[Any],
     fraction: float,
     stream: tuple[int, int],
@@ -402,18 +404,18 @@ def _pairs(
     """Returns a client's (x, y) to train on, and to be tested on."""
     if len(arrays) not in (2, 4):
         raise DataError("must be (name, x, y), or (name, x, y, x_test, y_test)")
-    found = [_checked(*arrays[k : k + 2]) for k in range(0, len(arrays), 2)]
-    if len(found) == 2:
+    pairs = [_check_arrays(*arrays[k : k + 2]) for k in range(0, len(arrays), 2)]
+    if len(pairs) == 2:
         if fraction:
-            raise DataError(_TESTED)
-        (x, _), (other, _) = found
+            raise DataError(_HAS_TEST_EXAMPLES)
+        (x, _), (other, _) = pairs
         if (x.dtype, x.shape[1:]) != (other.dtype, other.shape[1:]):
             raise DataError(
                 f"one x to train on is {x.dtype} {x.shape[1:]}, and one to be tested "
                 f"on {other.dtype} {other.shape[1:]}"
             )
-        return found
-    ((x, y),) = found
+        return pairs
+    ((x, y),) = pairs
     seed, number = stream
     order = np.random.default_rng([seed, _SPLIT_STREAM, number]).permutation(len(y))
     count = partition.floor_share(fraction, len(y))
@@ -424,14 +426,14 @@ def _pairs(
     return [(x[~is_test], y[~is_test]), (x[is_test], y[is_test])]
 
 
-def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _check_arrays(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     check_same_order({"x": x, "y": y})
     try:
-        x, y = unmasked(x, "x"), unmasked(y, "y")
+        x, y = check_unmasked(x, "x"), check_unmasked(y, "y")
     except DataError:
         raise
     except ValueError as error:
-        raise DataError(f"x and y must be arrays: {one_line(error)}") from error
+        raise DataError(f"x and y must be arrays: {error_summary(error)}") from error
     if x.ndim < 1 or y.ndim < 1 or len(x) != len(y):
         raise DataError(
             f"x and y must have one row for each example, got {x.shape} and {y.shape}"
@@ -441,7 +443,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
             f"x must be one of {', '.join(INPUT_TYPES)}, got {x.dtype}: "
             "x.astype(numpy.float32) makes numbers of it"
         )
-    y = labels_of(y)
+    y = as_labels(y)
     if y.dtype == np.int32 and y.ndim > 1:
         raise DataError(
             f"y must have one label for each example, got the shape {y.shape}"
@@ -450,7 +452,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Stored(Dataset):
+class StoreDataset(Dataset):
     """Your data in a store on disk, of up to millions of clients."""
 
     reads_folder = False
@@ -468,10 +470,10 @@ class Stored(Dataset):
     ) -> FederatedDataset:
         """Opens the store; `data_dir` has no meaning here."""
         if not self.path:
-            raise DataError("store: no folder is given: path (--store) must name it")
+            raise DataError("store: no folder given: set path (--store)")
         data = open_store(self.path, verify=self.verify)
-        # Where it is and how it was opened are not what it is.
+        # The path and how it was opened are not properties of the data.
         return dataclasses.replace(data, options={**data.options, "seed": self.seed})
 
 
-register("store", Stored)
+register("store", StoreDataset)

@@ -24,7 +24,7 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
     (`dataset_computation`, or in a `tf.function`) cannot
     see which client will be requested, so all the examples go into its graph: 47 MB
     for MNIST, where the first call takes 5 s and the others 0.4 s; more than the
-    2 GB that a graph can hold is refused.
+    2 GB that a graph can hold raises a `DataError`.
 
     Examples:
         data = leaf_data.load("digits5k").train
@@ -64,7 +64,7 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
         """Returns one client's examples, in order.
 
         Raises:
-            DataError: (a ValueError) there is no such client.
+            DataError: (a ValueError) the client is unknown.
         """
         if not isinstance(client_id, str):
             # `Examples` finds clients by number too, TFF by id alone.
@@ -97,13 +97,13 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
                 "graph, or take a subset of the clients"
             )
         place = tf.where(tf.equal(tf.constant(list(examples.client_ids)), client_id))
-        known = tf.equal(tf.size(place), 1)
-        checked = tf.debugging.Assert(known, ["no client with the id", client_id])
+        is_known = tf.equal(tf.size(place), 1)
+        checked = tf.debugging.Assert(is_known, ["no client with the id", client_id])
         with tf.control_dependencies([checked]):
             place = tf.identity(place)[0, 0]
         splits = tf.constant(examples.row_splits)
         start, stop = splits[place], splits[place + 1]
-        # Cut first: from_tensor_slices keeps a copy of what it is given.
+        # Cut first: from_tensor_slices keeps a copy of its argument.
         return _slices(
             x=tf.constant(examples.x)[start:stop], y=tf.constant(examples.y)[start:stop]
         )

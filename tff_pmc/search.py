@@ -7,7 +7,7 @@ next one to test, takes how well its model did, and decides when to stop.
 not depend on scores, models, TensorFlow or files, so it can be run alone:
 
     >>> trials = CandidateSearch("backtracking", 6, SearchState(index=2, correct=90))
-    >>> trials.next                     # the ordering in force comes first
+    >>> trials.next                     # the current ordering comes first
     2
     >>> trials.report(85)               # fewer than 90: the next one, please
     >>> trials.next
@@ -17,14 +17,14 @@ not depend on scores, models, TensorFlow or files, so it can be run alone:
     (True, Trial(index=0, correct=91))
 
 How well a model did is an integer, the correctly classified examples over all
-clients (their number is the same for all candidates), so that a comparison is exact.
+clients (the total is the same for all candidates), so that comparisons are exact.
 
 Algorithm 1 and the paper's text on it differ in two places, and this follows the
-algorithm. Its line 17 continues only while a candidate is worse than the round before,
-where the text requires a better one: a candidate that is equally good ends the search.
-Its line 20 goes back to the weights (line 9), where the words go back to a step 3.
-In which order other orderings are tried, which of equally good ones is taken, and what
-the first round is compared with, the paper does not specify.
+algorithm. Its line 17 continues only while a candidate is worse than the previous
+round, but the text requires a better one: an equally good candidate ends the search.
+Its line 20 returns to the weights (line 9), but the text returns to a step 3. The paper
+does not specify the order in which orderings are tried, which of equally good ones is
+chosen, and what the first round is compared with.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from typing import Optional
 from declared_settings import ordered
 
 POLICIES = ("fixed", "backtracking", "best_of_all")
-"""`fixed` tests the candidate in force and chooses it. `backtracking` (DA's)
-tests until one is at least as good as the model of the round before, and chooses the
-best of all when none is. `best_of_all` tests all and chooses the best, in the first
-round too."""
+"""`fixed` tests the current candidate and chooses it. `backtracking` (DA's) tests until
+a candidate is at least as good as the previous round's model, and chooses the best of
+all if none is. `best_of_all` tests all and chooses the best, also in the first
+round."""
 
 MAX_CRITERIA = 5
-"""The most criteria to order: five have 120 orderings, and each may be tested."""
+"""The largest number of criteria to order: five have 120 orderings to test."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Trial:
 
     Attributes:
         index: the index in the list of candidates.
-        correct: the number of examples that its model got right.
+        correct: the number of examples that its model classified correctly.
     """
 
     index: int
@@ -61,13 +61,13 @@ class Trial:
 
 @dataclasses.dataclass(frozen=True)
 class SearchState:
-    """The memory of a search from one round to the next.
+    """The state of a search between rounds.
 
     Attributes:
-        index: the index of the candidate in force, which the next round tests first.
-        correct: the number of examples that its model got right when it was chosen;
-            -1 before the first round, in which backtracking therefore chooses the
-            first it tests.
+        index: the index of the current candidate, which the next round tests first.
+        correct: the number of examples that its model classified correctly when it was
+            chosen; -1 before the first round, in which backtracking therefore chooses
+            the first candidate that it tests.
     """
 
     index: int = 0
@@ -77,20 +77,20 @@ class SearchState:
 class CandidateSearch:
     """The testing rounds of one round (DA, Algorithm 1, lines 8 to 29).
 
-    Line 8 begins with the candidate in force, lines 17 to 27 are the search, and lines
-    28 and 29 hand on what it chooses.
+    Line 8 starts at the current candidate, lines 17 to 27 are the search, and lines 28
+    and 29 return the chosen candidate.
 
-    The candidate in force is tested first, then the others in the order of the
+    The current candidate is tested first, then the others in the order of the
     list, each at most once.
     """
 
     def __init__(self, policy: str, num_candidates: int, state: SearchState) -> None:
-        """Begins a round.
+        """Starts a round.
 
         Args:
             policy: one of `POLICIES`.
             num_candidates: the length of the list.
-            state: the state after the round before.
+            state: the state after the previous round.
 
         Raises:
             ValueError: the policy is unknown, or the state's index is not in the
@@ -99,36 +99,36 @@ class CandidateSearch:
         check_policy(policy)
         if not 0 <= state.index < num_candidates:
             raise ValueError(
-                f"state.index must be from 0 to {num_candidates} - 1, the candidates, "
-                f"got {state.index}"
+                f"state.index must be from 0 to {num_candidates - 1}, one of the "
+                f"candidates, got {state.index}"
             )
         others = [index for index in range(num_candidates) if index != state.index]
         self._queue = [state.index, *([] if policy == "fixed" else others)]
-        # Only backtracking is content before the queue ends.
-        self._enough = state.correct if policy == "backtracking" else None
+        # Only backtracking may stop before the queue ends.
+        self._target = state.correct if policy == "backtracking" else None
         self.tried: list[Trial] = []
 
     @property
     def next(self) -> Optional[int]:
         """The index of the candidate to test next; None when the round is decided."""
-        content = (
-            self._enough is not None
+        accepted = (
+            self._target is not None
             and bool(self.tried)
-            and self.tried[-1].correct >= self._enough
+            and self.tried[-1].correct >= self._target
         )
-        if content or len(self.tried) == len(self._queue):
+        if accepted or len(self.tried) == len(self._queue):
             return None
         return self._queue[len(self.tried)]
 
     def report(self, correct: int) -> None:
-        """Takes the result of testing `next`.
+        """Records the result of testing `next`.
 
         Raises:
             ValueError: the round is decided, or the number is negative.
         """
         index = self.next
         if index is None:
-            raise ValueError("the round is decided: there is nothing left to report")
+            raise ValueError("the round is decided: no candidate is left to report on")
         if correct < 0:
             raise ValueError(f"correct must be 0 or more, got {correct}")
         self.tried.append(Trial(index, correct))
@@ -137,14 +137,16 @@ class CandidateSearch:
     def chosen(self) -> Trial:
         """The trial whose model the round chooses: the best, of equals the first.
 
-        (One that ended a backtracking is the best, since those before it were
-        worse than the model of the round before, which it is not.)
+        (A trial that backtracking accepts is the best: all earlier ones were worse
+        than the previous round's model.)
 
         Raises:
             ValueError: the round is not decided.
         """
         if self.next is not None:
-            raise ValueError(f"the candidate {self.next} has not been tested")
+            raise ValueError(
+                f"the round is not decided: test candidate {self.next} first"
+            )
         return self.best
 
     @property
@@ -163,13 +165,13 @@ def orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
         criteria: the codes of the criteria, in declared order.
 
     Raises:
-        ValueError: there are more than `MAX_CRITERIA`, or they have no order.
+        ValueError: the criteria are more than `MAX_CRITERIA`, or have no order.
     """
     criteria = ordered("criteria", criteria)
     if len(criteria) > MAX_CRITERIA:
         raise ValueError(
-            f"the orderings of {len(criteria)} criteria are too many: at most "
-            f"{MAX_CRITERIA} criteria can be ordered in all ways"
+            f"{len(criteria)} criteria have too many orderings to test: name at most "
+            f"{MAX_CRITERIA} criteria"
         )
     return list(itertools.permutations(criteria))
 

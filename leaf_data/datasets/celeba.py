@@ -38,10 +38,10 @@ _LOG = logging.getLogger(__name__)
 class Celeba(Dataset):
     """CelebA, in which each identity is a client.
 
-    The client rule sees every photo the identity file lists. Only then are photos
-    left out whose image is missing, and clients left without a training or without
-    a test image. How many are left is logged, and recorded in the origin. Data that
-    LEAF or TFF has split is taken as it is (`options["client_rule"]` is "as_split").
+    The client rule sees every photo that the identity file lists. Only then are photos
+    excluded whose image is missing, and clients without a training or a test image. The
+    number that remains is logged, and recorded in the origin. Data that LEAF or TFF has
+    split stays as it is (`options["client_rule"]` is "as_split").
     """
 
     cached = True
@@ -61,8 +61,7 @@ class Celeba(Dataset):
     )
     missing_images: str = setting(
         "skip",
-        "What is done about CelebA's images that are not there: skip them, or refuse "
-        "the data.",
+        "What to do about missing images of CelebA: skip them, or refuse the data.",
         choices=("skip", "refuse"),
     )
 
@@ -87,9 +86,9 @@ class Celeba(Dataset):
             arrays, origin = tff_sqlite.load(
                 DATABASE, folders, cache_dir, data_dir is None
             )
-            parts = [Examples.of_arrays(arrays, part) for part in tff_sqlite.PARTS]
+            parts = [Examples.from_arrays(arrays, part) for part in tff_sqlite.PARTS]
             return self._dataset(origin, "as_split", *parts)
-        # Here, as pandas takes its time, and the other data sets need none of it.
+        # Imported here: pandas is slow to import, and only CelebA needs it.
         from leaf_data.formats import celeba_lists
 
         leaf = leaf_json.find("celeba", folders) if self.source == "leaf" else ()
@@ -101,15 +100,15 @@ class Celeba(Dataset):
         subs = (os.path.join("data", "raw"), "raw", "")  # LEAF's folder, or itself.
         raw, rule = data_files.find("celeba", folders, IMAGES, subs=subs), "as_split"
         digests: list[str] = []
-        used = (celeba_lists.ATTRIBUTES,) if leaf else celeba_lists.FILES
-        lists = [name for name in used if os.path.exists(os.path.join(raw, name))]
+        list_names = (celeba_lists.ATTRIBUTES,) if leaf else celeba_lists.FILES
+        lists = [name for name in list_names if os.path.exists(os.path.join(raw, name))]
         if leaf:
             photos, clients, digests = celeba_lists.read_leaf(leaf, raw)
         else:
             photos, clients = celeba_lists.read_raw(raw), {}
         if not clients:
             rule = self.client_rule
-            identities = celeba_lists.by_identity(photos)
+            identities = celeba_lists.rows_by_identity(photos)
             clients = celeba_clients.RULES[rule](identities, self.seed)
         folder = os.path.join(raw, IMAGES)
         files = image_folder.find(folder)
@@ -117,20 +116,20 @@ class Celeba(Dataset):
         photo_of = photos.index.get_indexer(list(files))
         row_of = np.full(len(photos), -1)
         row_of[photo_of[photo_of >= 0]] = np.flatnonzero(photo_of >= 0)
-        with_images, incomplete = _drop_missing(clients, row_of)
-        if incomplete and (self.missing_images == "refuse" or not with_images):
+        complete, incomplete = _drop_missing(clients, row_of)
+        if incomplete and (self.missing_images == "refuse" or not complete):
             raise DataError(
                 f"{folder}: {incomplete} (--missing_images=skip leaves such images out)"
             )
-        if not with_images:
+        if not complete:
             raise DataError(
                 f"{folder}: no client has train and test photos by client_rule={rule}"
             )
-        alone = len(clients) - len(with_images)
-        if incomplete or alone:
-            words = f"left out are clients without train or test photos: {alone}"
+        num_dropped = len(clients) - len(complete)
+        if incomplete or num_dropped:
+            words = f"excluded clients without train or test photos: {num_dropped}"
             _LOG.warning("%s: %s", folder, incomplete or words)
-        x, sha256 = image_folder.decoded(
+        x, sha256 = image_folder.load_images(
             "celeba", folder, list(files.values()), SIDE, cache_dir, cache_root=raw
         )
         y = photos["smiling"].to_numpy(np.int32)[photo_of]
@@ -139,8 +138,8 @@ class Celeba(Dataset):
             Examples.from_parts(
                 x,
                 y,
-                [row_of[both[part]] for both in with_images.values()],
-                with_images,
+                [row_of[parts[part]] for parts in complete.values()],
+                complete,
                 attributes,
             )
             for part in (0, 1)
@@ -148,9 +147,9 @@ class Celeba(Dataset):
         words = "LEAF JSON and images" if leaf else "CelebA's files"
         names = [os.path.basename(file.path) for file in leaf]
         digests += [data_files.sha256(os.path.join(raw, name)) for name in lists]
-        own = tuple(zip([*names, *lists, IMAGES], [*digests, sha256]))
+        files_sha256 = tuple(zip([*names, *lists, IMAGES], [*digests, sha256]))
         words = f"{words}, {incomplete}" if incomplete else words
-        return self._dataset(Origin(words, own, raw), rule, train, test)
+        return self._dataset(Origin(words, files_sha256, raw), rule, train, test)
 
     def _dataset(
         self, origin: Origin, rule: str, train: Examples, test: Examples
@@ -171,20 +170,20 @@ register("celeba", Celeba)
 
 
 def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, str]:
-    """Leaves out photos without an image, and clients without a part of theirs."""
-    left: Clients = {}
-    wanted = found = 0
+    """Excludes photos without an image, then clients without train or test photos."""
+    complete: Clients = {}
+    num_listed = num_present = 0
     for client, parts in clients.items():
         train, test = (photos[rows[photos] >= 0] for photos in parts)
-        wanted += sum(map(len, parts))
-        found += len(train) + len(test)
+        num_listed += sum(map(len, parts))
+        num_present += len(train) + len(test)
         if len(train) and len(test):
-            left[client] = train, test
-    if found == wanted:
-        return left, ""
-    return left, (
-        f"INCOMPLETE: {found:,} of the {wanted:,} images of its clients are there, "
-        f"{len(left):,} of {len(clients):,} clients left"
+            complete[client] = train, test
+    if num_present == num_listed:
+        return complete, ""
+    return complete, (
+        f"INCOMPLETE: {num_present:,} of the {num_listed:,} images of its clients are "
+        f"there, {len(complete):,} of {len(clients):,} clients left"
     )
 
 
@@ -201,8 +200,8 @@ def _convert(features: Arrays) -> Arrays:
     for name in ("smiling", "blurry"):
         if not np.isin(features[name], (0, 1)).all():
             raise DataError(f"{name} must be 0 or 1")
-    small = [image_folder.resized(Image.fromarray(own), SIDE)
-             for own in image.astype(np.uint8)]  # fmt: skip
+    small = [image_folder.resize_image(Image.fromarray(pixels), SIDE)
+             for pixels in image.astype(np.uint8)]  # fmt: skip
     return {
         "x": np.array(small, np.uint8).reshape(-1, SIDE, SIDE, 3),
         "y": features["smiling"].astype(np.int32),
@@ -216,7 +215,7 @@ def _convert(features: Arrays) -> Arrays:
 DATABASE = tff_sqlite.Database(
     dataset="celeba",
     file="celeba.sqlite",
-    words="TFF's CelebA",
+    title="TFF's CelebA",
     # As `tff.simulation.datasets.celeba.load_data(split_by_clients=False)` names them.
     splits=("split_by_examples_train", "split_by_examples_test"),
     features={

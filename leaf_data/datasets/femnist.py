@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import A_SHARE, AT_LEAST_0, setting
+from declared_settings import ABOVE_0_TO_1, AT_LEAST_0, setting
+from leaf_data import partition
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import femnist_leaf
 from leaf_data.datasets.femnist_leaf import NUM_CLASSES, SIDE
@@ -35,20 +36,19 @@ from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import data_files, leaf_json, tff_sqlite
-from leaf_data.formats.cache import Arrays, cached
+from leaf_data.formats.cache import Arrays, load_or_make
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
-from leaf_data.splits import partition
 
 
 @dataclasses.dataclass(frozen=True)
 class Femnist(Dataset):
     """FEMNIST, in which each writer is a client.
 
-    The first load converts all that is there into a cache (see `cache.cached`), which
-    the later ones read whatever their settings. The settings then apply in LEAF's
-    order: sample, remove, split. LEAF's data that is already split stays so; unsplit,
-    it is split by sample, 90 to 10, and writers with fewer than 2 images are left out.
+    The first load converts all files into a cache (see `cache.load_or_make`), which
+    later loads read whatever their settings. The settings then apply in LEAF's order:
+    sample, remove, split. LEAF's data that is already split stays so; other data is
+    split by sample, 90 to 10, and writers with fewer than 2 images are excluded.
 
     `sample_fraction` is LEAF's `-s niid --sf`: below 1, whole writers are taken from
     each file (TFF's database counts as one) until the fraction is reached, see
@@ -56,8 +56,8 @@ class Femnist(Dataset):
     proportion. LEAF's seeds give other writers. `min_samples` is LEAF's `-k`: a
     writer's images in train and test are counted together, after sampling.
 
-    The clients' order is that of the files' numbers, then of each file's `users`, whom
-    sampling thins and does not reorder; for "tff" that of the sorted ids.
+    Clients are in the order of the files' numbers, then of each file's `users`, which
+    sampling thins but does not reorder; for "tff" they are sorted by id.
     """
 
     cached = True
@@ -71,11 +71,11 @@ class Femnist(Dataset):
     sample_fraction: float = setting(
         1.0,
         "The fraction of FEMNIST to use, by LEAF's niid rule (preprocess.sh --sf).",
-        within=A_SHARE,
+        within=ABOVE_0_TO_1,
     )
     min_samples: int = setting(
         0,
-        "FEMNIST's writers with fewer images are left out (preprocess.sh -k).",
+        "FEMNIST's writers with fewer images are excluded (preprocess.sh -k).",
         within=AT_LEAST_0,
     )
 
@@ -112,10 +112,10 @@ class Femnist(Dataset):
         )
 
     def _train_and_test(self, arrays: Arrays, folder: str) -> list[Examples]:
-        """Samples writers, removes small ones, and splits what is not yet split."""
+        """Samples writers, removes small ones, and splits examples not yet split."""
         is_split = "x_all" not in arrays
         names = tff_sqlite.PARTS if is_split else ("all",)
-        parts = [Examples.of_arrays(arrays, name) for name in names]
+        parts = [Examples.from_arrays(arrays, name) for name in names]
         sizes = np.stack([part.sizes for part in parts], axis=1)
         taken = sizes.sum(axis=1)  # Of each writer.
         least = 0 if is_split else 2
@@ -141,8 +141,8 @@ class Femnist(Dataset):
             return parts  # All of them, and no copy of them.
         counts = partition.leaf_cut(sizes, taken)[users].T
         return [
-            _gather(part, users, map(np.arange, own))
-            for part, own in zip(parts, counts)
+            _gather(part, users, map(np.arange, sizes_in_part))
+            for part, sizes_in_part in zip(parts, counts)
         ]
 
 
@@ -156,7 +156,7 @@ def _from_leaf(
     folder = files[0].folder
     parts = sorted({file.part for file in files})
 
-    arrays, digests = cached(
+    arrays, digests = load_or_make(
         "femnist",
         folder,
         [file.path for file in files],
@@ -185,7 +185,7 @@ def _convert(features: Arrays) -> Arrays:
 DATABASE = tff_sqlite.Database(
     dataset="femnist",
     file="emnist_all.sqlite",
-    words="TFF's EMNIST",
+    title="TFF's EMNIST",
     # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
     splits=("all_train", "all_test"),
     features={"pixels": ((SIDE * SIDE,), "float32"), "label": ((), "int64")},
@@ -198,6 +198,6 @@ def _gather(
     examples: Examples, users: npt.NDArray[np.int64], rows: Iterable[partition.IntArray]
 ) -> Examples:
     """Returns these users' examples, of each the rows counted from the user's first."""
-    own = [examples.row_splits[k] + chosen for k, chosen in zip(users, rows)]
+    parts = [examples.row_splits[k] + chosen for k, chosen in zip(users, rows)]
     ids = [examples.client_ids[k] for k in users]
-    return Examples.from_parts(examples.x, examples.y, own, ids)
+    return Examples.from_parts(examples.x, examples.y, parts, ids)

@@ -29,8 +29,8 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
 
     The users are in the order of the files and, within a file, of its `users`. A user
     that is in several files of one part is one user with all the examples, in the
-    files' order; examples that are exactly those of an earlier file are left out, as
-    copies. Both are logged.
+    files' order; examples that equal those of an earlier file are dropped as copies.
+    Both are logged.
 
     Raises:
         DataError: a file is not FEMNIST's, a user has no examples, or files are of two
@@ -42,13 +42,15 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
     digests = []
     progress = tqdm.tqdm(files, "FEMNIST, once", unit="file", delay=2, mininterval=1)
     for file in progress:
-        found, digest = leaf_json.read(file.path, to_arrays)
+        users_of_file, digest = leaf_json.read(file.path, to_arrays)
         digests.append(digest)
-        for user, examples in found.items():
+        for user, examples in users_of_file.items():
             paths.setdefault(user, file.path)
             users.setdefault(user, file.number)
-            own = parts[file.part]
-            own[user] = _join(file.path, user, own.get(user), examples)
+            examples_by_user = parts[file.part]
+            examples_by_user[user] = _join(
+                file.path, user, examples_by_user.get(user), examples
+            )
     leaf_json.check_apart(files, digests)
     if "all" not in parts:
         for user in parts["train"].keys() & parts["test"].keys():
@@ -59,10 +61,16 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
         "files": np.array(list(users.values()), np.int64),
     }
     for part, of_users in parts.items():
-        ordered = [of_users.pop(user, _EMPTY) for user in users]
-        arrays[f"sizes_{part}"] = np.array([len(y) for _, y in ordered], np.int64)
-        arrays[f"x_{part}"] = np.concatenate([_EMPTY[0], *(x for x, _ in ordered)])
-        arrays[f"y_{part}"] = np.concatenate([_EMPTY[1], *(y for _, y in ordered)])
+        examples_in_order = [of_users.pop(user, _EMPTY) for user in users]
+        arrays[f"sizes_{part}"] = np.array(
+            [len(y) for _, y in examples_in_order], np.int64
+        )
+        arrays[f"x_{part}"] = np.concatenate(
+            [_EMPTY[0], *(x for x, _ in examples_in_order)]
+        )
+        arrays[f"y_{part}"] = np.concatenate(
+            [_EMPTY[1], *(y for _, y in examples_in_order)]
+        )
     counts = np.sum([arrays[f"sizes_{part}"] for part in parts], axis=0)
     for user, count in zip(users, counts):
         if not count and "all" not in parts:  # LEAF's split drops them.
@@ -79,7 +87,7 @@ def _join(
     (x, y), (more_x, more_y) = before, examples
     if np.array_equal(x, more_x) and np.array_equal(y, more_y):
         _LOG.warning(
-            "%s: user %s appears again with the same examples: they are left out",
+            "%s: user %s appears again with the same examples: they are dropped",
             path,
             user,
         )
@@ -93,15 +101,15 @@ def _join(
     return np.concatenate([x, more_x]), np.concatenate([y, more_y])
 
 
-def _check_one_draw(where: str, user: str, *both: _Examples) -> None:
-    """Refuses two files' examples of a user of which half or more are the same.
+def _check_one_draw(where: str, user: str, *draws: _Examples) -> None:
+    """Raises a `DataError` if half or more of a user's examples are in two files.
 
     `group_by_writer.py` writes one image of each writer twice, so that one may be in
     both, and a few where `-s iid` mixes writers.
     """
     first, second = (
         {(image.tobytes(), label) for image, label in zip(x, y.tolist())}
-        for x, y in both
+        for x, y in draws
     )
     count = len(first & second)
     if count > 1 and 2 * count >= min(len(first), len(second)):
@@ -112,12 +120,12 @@ def _check_one_draw(where: str, user: str, *both: _Examples) -> None:
 
 
 def _warn_of_halves(arrays: Arrays, folder: str) -> None:
-    """Warns of users without a part: LEAF's `-t user` makes them, and a lost file."""
+    """Warns of users without a part, after LEAF's `-t user` or without a file."""
     if "sizes_train" not in arrays:
         return
     train, test = arrays["sizes_train"], arrays["sizes_test"]
-    for part, own, other in (("training", train, test), ("test", test, train)):
-        count = np.sum((own == 0) & (other > 0))
+    for part, sizes, other_sizes in (("training", train, test), ("test", test, train)):
+        count = np.sum((sizes == 0) & (other_sizes > 0))
         if count:
             _LOG.warning(
                 "%s: %d of %d users have no %s examples (split by user, or a file is "
@@ -130,21 +138,21 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
 
 
 def to_arrays(x: list[Any], y: list[Any]) -> _Examples:
-    """Makes arrays of a LEAF user's lists `x` and `y`."""
-    for place, image in enumerate(x):
+    """Converts a LEAF user's lists `x` and `y` to arrays."""
+    for index, image in enumerate(x):
         if not isinstance(image, list) or len(image) != _PIXELS:
-            found = f"{len(image)} values" if isinstance(image, list) else repr(image)
-            raise DataError(f"image {place} is {found[:40]}, not {_PIXELS} values")
+            content = f"{len(image)} values" if isinstance(image, list) else repr(image)
+            raise DataError(f"image {index} is {content[:40]}, not {_PIXELS} values")
     # Booleans and digits in quotes would pass for numbers in numpy.
     if not set(map(type, itertools.chain.from_iterable(x))) <= {int, float}:
-        for place, image in enumerate(x):
+        for index, image in enumerate(x):
             for value in image:
                 if type(value) not in (int, float):
-                    raise DataError(f"image {place} has the value {value!r:.40}")
-    for place, label in enumerate(y):
+                    raise DataError(f"image {index} has the value {value!r:.40}")
+    for index, label in enumerate(y):
         if type(label) not in (int, float) or label not in range(NUM_CLASSES):
             raise DataError(
-                f"label {place} is {label!r:.40}, not one of 0 to {NUM_CLASSES - 1}"
+                f"label {index} is {label!r:.40}, not one of 0 to {NUM_CLASSES - 1}"
             )
     try:
         values = np.array(x, np.float64).reshape(-1, _PIXELS)
@@ -154,12 +162,12 @@ def to_arrays(x: list[Any], y: list[Any]) -> _Examples:
 
 
 def to_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Makes pixels in [0, 1] bytes by `round(255 * v)`: LEAF divided by 255."""
-    good = (values >= 0) & (values <= 1)  # False for NaN.
-    if not good.all():
-        place, pixel = np.argwhere(~good)[0]
+    """Converts pixels in [0, 1] to bytes by `round(255 * v)`: LEAF divided by 255."""
+    in_range = (values >= 0) & (values <= 1)  # False for NaN.
+    if not in_range.all():
+        index, pixel = np.argwhere(~in_range)[0]
         raise DataError(
-            f"image {place} has the value {values[place, pixel]:g}, not in [0, 1]"
+            f"image {index} has the value {values[index, pixel]:g}, not in [0, 1]"
         )
     pixels: npt.NDArray[np.uint8] = np.rint(255 * values).astype(np.uint8)
     return pixels.reshape(-1, SIDE, SIDE)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from leaf_data.dataset import register
 from leaf_data.datasets.partitioned import Partitioned
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, error_summary
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import data_files, idx
 from leaf_data.formats.data_files import Folder
@@ -61,7 +61,7 @@ class Mnist(Partitioned):
         """Returns the data set: x uint8 [28, 28], 0 = background; ten classes."""
         arrays, origin = read(data_dir)
         train, test = ((arrays[f"x_{p}"], arrays[f"y_{p}"]) for p in ("train", "test"))
-        return self._dealt("mnist", train, test, origin)
+        return self._build_federation("mnist", train, test, origin)
 
 
 register("mnist", Mnist)
@@ -79,15 +79,15 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     folders = data_files.folders("mnist", data_dir)
     for folder in folders:
         paths = {key: idx.find(folder, name) for key, name in _IDX_NAMES.items()}
-        found = {key: path for key, path in paths.items() if path is not None}
-        if len(found) == len(paths):
-            arrays = {key: idx.read(found[key], _SHAPES[key]) for key in _SHAPES}
-            return arrays, Origin.of_files("idx files", list(found.values()))
+        existing = {key: path for key, path in paths.items() if path is not None}
+        if len(existing) == len(paths):
+            arrays = {key: idx.read(existing[key], _SHAPES[key]) for key in _SHAPES}
+            return arrays, Origin.from_files("idx files", list(existing.values()))
         npz = os.path.join(folder, _NPZ_NAME)
         if os.path.isfile(npz):
             return _from_npz(npz, "npz file")
     if data_dir is not None:
-        raise _missing(folders)
+        raise _missing_error(folders)
     cached = os.path.join(os.path.expanduser("~"), ".keras", "datasets", _NPZ_NAME)
     if os.path.isfile(cached):
         return _from_npz(cached, "Keras's cache")
@@ -97,8 +97,8 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     except Exception as error:  # Keras raises plain Exceptions.
         nowhere = f"mnist: no data in {cached} (Keras's cache)"
         raise DataError(
-            f"{_missing(folders) if folders else nowhere}, and Keras could not "
-            f"download it ({one_line(error)}): pass data_dir or set "
+            f"{_missing_error(folders) if folders else nowhere}, and Keras could not "
+            f"download it ({error_summary(error)}): pass data_dir or set "
             f"{data_files.ENVIRONMENT_VARIABLE} to the folder that holds the idx files "
             f"or {_NPZ_NAME}"
         ) from error
@@ -115,14 +115,14 @@ def _download() -> Any:
 
 
 def _from_npz(path: str, source: str) -> tuple[Arrays, Origin]:
-    return idx.read_npz(path, _SHAPES), Origin.of_files(source, [path])
+    return idx.read_npz(path, _SHAPES), Origin.from_files(source, [path])
 
 
-def _missing(folders: tuple[str, ...]) -> DataError:
+def _missing_error(folders: tuple[str, ...]) -> DataError:
     """Builds the error that names the files, or those of them, that are missing."""
     words = f"{', '.join(_IDX_NAMES.values())} (.gz or unpacked) and {_NPZ_NAME}"
     for folder in folders:
-        lacks = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
-        if len(lacks) < len(_IDX_NAMES):
-            words += f"; {folder} lacks {', '.join(lacks)}"
+        absent = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
+        if len(absent) < len(_IDX_NAMES):
+            words += f"; {folder} lacks {', '.join(absent)}"
     return data_files.missing("mnist", folders, words)

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from declared_settings import Needs, setting
+from leaf_data import partition
 from leaf_data.client_table import ClientTable
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import mnist
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset
 from leaf_data.formats.data_files import Folder
+from leaf_data.partition import IntArray
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.splits import partition
-from leaf_data.splits.partition import IntArray
 
 # AdaFed's Table 1: simulation 2's images of each digit, a row a client.
 TABLE_1 = (
@@ -77,7 +77,7 @@ class MnistAdafed(Dataset):
         "a_client",
         "How simulation 1's 5,500 samples from two classes are read: 5,500 images a "
         "client; or 5,500 a class, which leaves the sixth client 342 to 458 of the "
-        "digits 2, 4, 6, 8 and 9 in the place of 500.",
+        "digits 2, 4, 6, 8 and 9 instead of 500.",
         flag="adafed_reading",
         choices=_READINGS,
         needs=Needs("--simulation=1", lambda on: on.simulation == "1"),
@@ -116,9 +116,13 @@ class MnistAdafed(Dataset):
         table = ClientTable()
         if self.simulation == "3":
             random = partition.random_state(self.seed, _MISLABEL_STREAM)
-            for own, share in zip(rows, _WRONG_LABELS):  # No image has two clients.
+            for client_rows, share in zip(
+                rows, _WRONG_LABELS
+            ):  # No image has two clients.
                 if share:  # Else nothing is drawn.
-                    y[own] = partition.mislabel(y[own], share, _NUM_CLASSES, random)
+                    y[client_rows] = partition.mislabel(
+                        y[client_rows], share, _NUM_CLASSES, random
+                    )
             adversary = np.array(_WRONG_LABELS) > 0
             table = ClientTable(
                 ids,
@@ -170,14 +174,14 @@ def simulation_1(
 def deal(
     labels: IntArray, counts: Sequence[Sequence[int]], random: np.random.RandomState
 ) -> list[IntArray]:
-    """Deals each client as many images of each digit as a table gives it.
+    """Deals each client the numbers of images of each digit in a table.
 
-    Clients that are added at a table's end leave the others' images as they are.
+    Clients added at a table's end do not change the others' images.
     """
     digits = range(len(counts[0]))
     shuffled = [random.permutation(np.flatnonzero(labels == d)) for d in digits]
     parts = []
     for row, ends in zip(counts, np.cumsum(counts, axis=0)):
-        own = zip(shuffled, ends, row)
-        parts.append(np.concatenate([rows[end - n : end] for rows, end, n in own]))
+        runs = zip(shuffled, ends, row)
+        parts.append(np.concatenate([rows[end - n : end] for rows, end, n in runs]))
     return [random.permutation(part) for part in parts]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from leaf_data import partition
 from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
@@ -19,7 +20,6 @@ from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import data_files, image_folder
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import PHOTOGRAPH
-from leaf_data.splits import partition
 
 PLACES = ("hospital", "simple_room", "warehouse")  # The paper's three clients.
 CLASSES = ("free", "blocked")  # What is to be detected has the label 1.
@@ -43,8 +43,10 @@ class Obstacles(Dataset):
 
         Each place has a folder with the folders `blocked` and `free` of pictures.
         """
-        given = data_files.folders("obstacles", data_dir)
-        root = data_files.find("obstacles", given, os.path.join(PLACES[0], CLASSES[0]))
+        candidates = data_files.folders("obstacles", data_dir)
+        root = data_files.find(
+            "obstacles", candidates, os.path.join(PLACES[0], CLASSES[0])
+        )
         folders = [f"{place}/{label}" for place in PLACES for label in CLASSES]
         x, sha256, of_folder = image_folder.read(
             "obstacles", root, folders, SIDE, cache_dir, resize=True
@@ -56,10 +58,10 @@ class Obstacles(Dataset):
         for number, place in enumerate(PLACES):
             rows = np.flatnonzero(of_place == number)
             for share, part in ((0.2, test), (0.1, server)):
-                own, rest = partition.split_classes(y[rows], share, random)
-                if not len(own):
+                drawn, rest = partition.split_classes(y[rows], share, random)
+                if not len(drawn):
                     raise DataError(f"{root}: {place} has too few pictures to be split")
-                part.append(rows[own])
+                part.append(rows[drawn])
                 rows = rows[rest]
             train.append(rows)
         return FederatedDataset(

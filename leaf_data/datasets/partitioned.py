@@ -1,4 +1,4 @@
-"""Images that come without clients, and the ways in which they are dealt to some."""
+"""Base classes of image data sets without clients, and how these are partitioned."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from declared_settings import (
     SettingError,
     setting,
 )
+from leaf_data import partition
 from leaf_data.dataset import Dataset
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import WHITE_ON_BLACK, PixelConvention
-from leaf_data.splits import partition as partitions
 
 _NUM_CLIENTS, _NUM_CLASSES = 100, 10  # Clients where no other number is set.
 # A separate stream: wrong labels do not change which client has which image.
 _MISLABEL_STREAM = 1907
 
-Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
+LabeledImages = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 """Images and labels."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Dealt(Dataset):
-    """A data set whose examples come without clients and are dealt to some here."""
+class DealtDataset(Dataset):
+    """A data set without clients, whose examples are dealt to clients here."""
 
     num_clients: int = setting(
         0,
@@ -51,12 +51,12 @@ class Dealt(Dataset):
 
 
 @dataclasses.dataclass(frozen=True)
-class Partitioned(Dealt):
-    """A data set whose examples are dealt to `num_clients` here, by default to 100.
+class Partitioned(DealtDataset):
+    """A data set whose examples are dealt to `num_clients` clients, by default 100.
 
-    Labels, sizes and wrong labels vary each by itself, so that their effects can be
-    told apart. The test images are always dealt equally and in order, with their true
-    labels.
+    Labels, sizes and wrong labels can be varied independently, so that their effects
+    can be separated. The test images are always dealt equally and in order, with their
+    true labels.
     """
 
     partition: str = setting(
@@ -105,7 +105,7 @@ class Partitioned(Dealt):
             )
 
     def options(self) -> dict[str, Any]:
-        """Returns the settings that had a part in the dealing, by name."""
+        """Returns the settings that affect the partition, by name."""
         options = super().options()
         unused = {
             "num_clients": not self.num_clients,
@@ -116,15 +116,15 @@ class Partitioned(Dealt):
         }
         return {name: value for name, value in options.items() if not unused.get(name)}
 
-    def _dealt(
+    def _build_federation(
         self,
         name: str,
-        train: Pool,
-        test: Pool,
+        train: LabeledImages,
+        test: LabeledImages,
         origin: Origin,
         pixels: PixelConvention = WHITE_ON_BLACK,
     ) -> FederatedDataset:
-        """Returns images dealt so; client i has the i-th run of the test images."""
+        """Deals images to clients; client i gets the i-th run of the test images."""
         (x, y), count = train, self.num_clients or _NUM_CLIENTS
         if count > len(test[1]):
             raise DataError(
@@ -133,13 +133,13 @@ class Partitioned(Dealt):
             )
         parts = self._parts(y, count)
         if self.wrong_clients:
-            random = partitions.random_state(self.seed, _MISLABEL_STREAM)
+            random = partition.random_state(self.seed, _MISLABEL_STREAM)
             chosen = random.permutation(count)
             y = y.copy()
             for client in chosen[: round(self.wrong_clients * count)]:
-                own = parts[client]
-                y[own] = partitions.mislabel(
-                    y[own], self.wrong_labels, _NUM_CLASSES, random
+                rows = parts[client]
+                y[rows] = partition.mislabel(
+                    y[rows], self.wrong_labels, _NUM_CLASSES, random
                 )
         test_parts = np.array_split(np.arange(len(test[1])), count)
         ids = [f"client_{index:03d}" for index in range(count)]
@@ -156,12 +156,12 @@ class Partitioned(Dealt):
     def _parts(self, labels: npt.NDArray[Any], count: int) -> list[npt.NDArray[Any]]:
         """Returns the rows of each client's training images."""
         if self.partition == "noniid":
-            return partitions.sorted_shards(labels, count, self.seed)
+            return partition.sorted_shards(labels, count, self.seed)
         # Equal, within one.
         sizes = (len(labels) + np.arange(count, 0, -1) - 1) // count
         if self.client_sizes == "power_law":
-            sizes = partitions.power_law(len(labels), count, self.seed)
+            sizes = partition.power_law(len(labels), count, self.seed)
         if self.partition == "dirichlet":
             alpha = self.dirichlet_alpha
-            return partitions.dirichlet(labels, sizes, alpha, self.seed)
-        return partitions.iid(labels, sizes, self.seed)
+            return partition.dirichlet(labels, sizes, alpha, self.seed)
+        return partition.iid(labels, sizes, self.seed)

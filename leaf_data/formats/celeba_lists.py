@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from leaf_data.datasets.celeba_clients import Clients, Rows
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, raising_data_error
 from leaf_data.formats import leaf_json
 
 # Who is on each photo, and the photos' 40 attributes.
@@ -26,10 +26,10 @@ FILES = IDENTITIES, ATTRIBUTES = "identity_CelebA.txt", "list_attr_celeba.txt"
 def read_raw(folder: str) -> pd.DataFrame:
     """Reads CelebA's files, in the order of `identity_CelebA.txt`."""
     path = os.path.join(folder, IDENTITIES)
-    with reading(path, "cannot be read", ValueError):
+    with raising_data_error(path, "cannot be read", ValueError):
         people = pd.read_csv(path, sep=r"\s+", names=["photo", "identity"], dtype=str)
     # Ascending identities are part of a client rule: they have to be numbers.
-    people = _by_photo(path, people, ["identity"], r"[0-9]{1,18}", "a number")
+    people = _index_by_photo(path, people, ["identity"], r"[0-9]{1,18}", "a number")
     people["identity"] = people["identity"].astype("int64").astype(str)
     attributes = read_attributes(os.path.join(folder, ATTRIBUTES))
     for name in people.index.symmetric_difference(attributes.index):
@@ -39,20 +39,20 @@ def read_raw(folder: str) -> pd.DataFrame:
 
 def read_attributes(path: str) -> pd.DataFrame:
     """Reads `list_attr_celeba.txt`: the number of photos, the names, a line a photo."""
-    with reading(path, "cannot be read", ValueError):
+    with raising_data_error(path, "cannot be read", ValueError):
         with open(path, encoding="utf-8-sig") as file:
             count, header = file.readline().split(), file.readline().split()
             for column in ("Smiling", "Blurry"):
                 if column not in header:
                     raise DataError(f"{path}: line 2 has no column {column}")
-            found = pd.read_csv(file, sep=r"\s+", names=["photo", *header], dtype=str)
-    found = _by_photo(path, found, ["Smiling", "Blurry"], "1|-1", "1 or -1")
-    if count != [str(len(found))]:
-        raise DataError(f"{path}: {count!a:.40} photos in line 1, {len(found)} follow")
+            table = pd.read_csv(file, sep=r"\s+", names=["photo", *header], dtype=str)
+    table = _index_by_photo(path, table, ["Smiling", "Blurry"], "1|-1", "1 or -1")
+    if count != [str(len(table))]:
+        raise DataError(f"{path}: {count!a:.40} photos in line 1, {len(table)} follow")
     return pd.DataFrame(
         {
-            "smiling": (found["Smiling"] == "1").astype(np.int32),
-            "sharp": (found["Blurry"] == "-1").astype(np.uint8),
+            "smiling": (table["Smiling"] == "1").astype(np.int32),
+            "sharp": (table["Blurry"] == "-1").astype(np.uint8),
         }
     )
 
@@ -67,9 +67,9 @@ def read_leaf(
     attributes = os.path.join(folder, ATTRIBUTES)
     rows, users, digests = [], {}, []
     for file in files:
-        found, digest = leaf_json.read(file.path, _names_and_labels)
+        examples_by_user, digest = leaf_json.read(file.path, _names_and_labels)
         digests.append(digest)
-        for user, examples in found.items():
+        for user, examples in examples_by_user.items():
             users[user] = file.path
             rows += [(name, user, label, file.part) for name, label in examples]
     columns = ["photo", "identity", "smiling", "part"]
@@ -84,7 +84,8 @@ def read_leaf(
     clients: Clients = {}
     if files[0].part != "all":
         train, test = (
-            by_identity(photos, photos["part"] == part) for part in ("train", "test")
+            rows_by_identity(photos, photos["part"] == part)
+            for part in ("train", "test")
         )
         none = np.zeros(0, np.int64)
         clients = {
@@ -93,7 +94,7 @@ def read_leaf(
     return photos, clients, digests
 
 
-def by_identity(photos: pd.DataFrame, among: Any = True) -> dict[str, Rows]:
+def rows_by_identity(photos: pd.DataFrame, among: Any = True) -> dict[str, Rows]:
     """Returns each identity's rows in file order, in the order they appear."""
     rows = np.flatnonzero(np.broadcast_to(among, len(photos)))
     owners, names = pd.factorize(photos["identity"].to_numpy()[rows])
@@ -102,22 +103,22 @@ def by_identity(photos: pd.DataFrame, among: Any = True) -> dict[str, Rows]:
     return dict(zip(names, parts))
 
 
-def _by_photo(
-    path: str, found: pd.DataFrame, columns: list[str], form: str, words: str
+def _index_by_photo(
+    path: str, table: pd.DataFrame, columns: list[str], form: str, words: str
 ) -> pd.DataFrame:
-    """Returns columns by photo; refuses texts of another form, and what is twice."""
+    """Returns columns by photo; raises a `DataError` for other or repeated texts."""
     for column in columns:
-        good = found[column].str.fullmatch(form, na=False)
-        for name, value in found[["photo", column]][~good].itertuples(index=False):
+        valid = table[column].str.fullmatch(form, na=False)
+        for name, value in table[["photo", column]][~valid].itertuples(index=False):
             raise DataError(
                 f"{path}: {name!a:.80}: {column} must be {words}, got {value!a:.40}"
             )
-    if not len(found):
-        raise DataError(f"{path}: lists no photo")
-    found = found.set_index(found["photo"].str.rsplit(".", n=1).str[0])
-    for name in found.index[found.index.duplicated()]:
+    if not len(table):
+        raise DataError(f"{path}: contains no photo")
+    table = table.set_index(table["photo"].str.rsplit(".", n=1).str[0])
+    for name in table.index[table.index.duplicated()]:
         raise DataError(f"{path}: {name!a:.80} appears twice")
-    return found[columns]
+    return table[columns]
 
 
 def _names_and_labels(x: list[Any], y: list[Any]) -> list[tuple[str, int]]:

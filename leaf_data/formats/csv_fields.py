@@ -17,16 +17,16 @@ from typing import Any, Optional
 
 import numpy as np
 
-from leaf_data.errors import DataError, check_name, one_line, reading
+from leaf_data.errors import DataError, check_name, raising_data_error, shorten
 from leaf_data.formats import data_files
 
-NOT_HELD = (
-    "a float32 would be {:.0f}; leaf_data.write_store takes ids as int32, and amounts "
-    "can be scaled"
+PRECISION_LOSS = (
+    "float32 would turn it into {:.0f}: store ids as int32 with leaf_data.write_store, "
+    "or rescale amounts"
 )
-"""Why a number is refused, with the number that float32 would make of it."""
+"""Why a number is invalid, with the number that float32 would turn it into."""
 
-_EXACT = 1 << 24  # Up to it float32 holds every whole number.
+_MAX_EXACT_FLOAT32 = 1 << 24  # Up to it float32 holds every whole number.
 _LARGEST_LOSS = 0.5
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*"
@@ -35,8 +35,8 @@ _WHOLE = re.compile(r"[+-]?0*([0-9]+)(?:\.0*)?")
 _SEPARATORS = ";\t|"  # Of tables that are not separated by commas.
 _NAMELESS = re.compile(r"\s*|unnamed: ?[0-9]+(?:[._].*)?", re.IGNORECASE)
 _NO_NUMBER = (
-    "it has to be a number, such as -1.5 or 2e-3; remove or fill in the rows without "
-    "a value"
+    "it has to be a number, such as -1.5 or 2e-3; remove the rows without a value, or "
+    "fill them in"
 )
 
 
@@ -52,9 +52,9 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
 
     Raises:
         DataError: it cannot be read as such a CSV, a needed column is missing, a name
-            is there twice, or a row has more or fewer fields than there are columns.
+            appears twice, or a row has more or fewer fields than there are columns.
     """
-    with reading(path, "cannot be read as CSV", csv.Error):
+    with raising_data_error(path, "cannot be read as CSV", csv.Error):
         content = data_files.read(path)
         try:
             text = content.decode("utf-8-sig")
@@ -71,12 +71,12 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
                     why = ": commas must separate its columns, and points be decimal"
                 raise DataError(
                     f"{path}: line 1 must have the column {column!r:.80}, got "
-                    f"{one_line(columns)}{why}"
+                    f"{shorten(columns)}{why}"
                 )
         for column in dict.fromkeys(columns):
             if column and columns.count(column) > 1:
                 raise DataError(
-                    f"{path}: line 1: the column {one_line(column, 40)} appears twice: "
+                    f"{path}: line 1: the column {shorten(column, 40)} appears twice: "
                     "remove or rename one"
                 )
         for row in rows:
@@ -89,7 +89,7 @@ def read_rows(path: str, needed: Sequence[str]) -> Iterator[tuple[str, dict[str,
 
 
 def parse_number(text: str) -> Optional[float]:
-    """Returns the number that a text is by the rule above; None if it is none."""
+    """Returns the number in a text by the rule above, or None."""
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
@@ -111,7 +111,7 @@ def read_number(text: Any, column: str, where: str) -> float:
         0.002
     """
     number = parse_number(text) if isinstance(text, str) else None
-    if number is not None and abs(number) <= _EXACT:
+    if number is not None and abs(number) <= _MAX_EXACT_FLOAT32:
         return number
     why = _NO_NUMBER
     if number is not None:
@@ -123,12 +123,12 @@ def read_number(text: Any, column: str, where: str) -> float:
         lost = lost or bool(whole and int(whole[1]) != abs(held))
         if math.isfinite(held) and not lost:
             return number
-        why = NOT_HELD.format(held)
-    raise DataError(f"{where}: {one_line(column, 40)} is {text!r:.40}: {why}")
+        why = PRECISION_LOSS.format(held)
+    raise DataError(f"{where}: {shorten(column, 40)} is {text!r:.40}: {why}")
 
 
 def check_column_names(columns: Sequence[str], path: str) -> None:
-    """Refuses a table with a column that has no name, as pandas writes its index.
+    """Raises a `DataError` if a column has no name, as the index that pandas writes.
 
     pandas reads such a column as `Unnamed: 0`, and writes it so the next time.
 

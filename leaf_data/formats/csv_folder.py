@@ -1,4 +1,4 @@
-"""The CSVs of a folder: which there are, whose they are, and what is not read."""
+"""The CSVs of a folder: their parts and clients, and the files that are not read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Optional
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, shorten
 from leaf_data.formats import data_files, file_parts
 from leaf_data.formats.file_parts import TEST, TRAIN, VALIDATION, NamedFile
 
@@ -26,10 +26,10 @@ def find(folder: str) -> list[NamedFile]:
     files are the test files where there are no others.
 
     Raises:
-        DataError: it is not a folder, there is no CSV, one is packed, or the names do
-            not tell which are the test files.
+        DataError: `folder` is not a folder or has no CSV, a CSV is packed, or the names
+            do not tell which are the test files.
     """
-    folder = data_files.checked_folder(folder)
+    folder = data_files.check_folder(folder)
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     packed = [name for name in names if f"{_ENDING}." in name.lower()]
     if packed:
@@ -41,13 +41,13 @@ def find(folder: str) -> list[NamedFile]:
         for part in (TRAIN, TEST, VALIDATION)
     )
     if train and (test or validation):
-        return _of_subfolders({TRAIN: train, TEST: test or validation})
-    unread = one_line(", ".join(list_unread(folder, ())), 300) if names else ""
+        return _assign_subfolders({TRAIN: train, TEST: test or validation})
+    unread = shorten(", ".join(list_unread(folder, ())), 300) if names else ""
     hint = f": these are not read: {unread}" if unread else ""
     raise DataError(f"{folder}: has no CSV{hint}")
 
 
-def _of_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
+def _assign_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
     """Returns the files of the subfolders of training and of test files."""
     files = []
     for part, paths in parts.items():
@@ -62,7 +62,7 @@ def _of_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
 
 
 def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
-    """Returns what is beside the CSVs of a folder and is not read, but hidden files."""
+    """Returns the files and folders beside the CSVs that are not read or hidden."""
     read = [os.path.normpath(file.path) for file in files]
     parents = dict.fromkeys([os.path.normpath(folder), *map(os.path.dirname, read)])
     paths = [
@@ -71,11 +71,11 @@ def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
         for name in sorted(os.listdir(parent))
         if not name.startswith(".")
     ]
-    known = {*read, *parents}
+    expected = {*read, *parents}
     return [
         os.path.relpath(path, folder) + (os.sep if os.path.isdir(path) else "")
         for path in paths
-        if path not in known
+        if path not in expected
     ]
 
 
@@ -83,22 +83,24 @@ def group_by_client(files: Sequence[NamedFile], join: bool) -> list[NamedFile]:
     """Orders files by their clients, each client's training files before its others.
 
     Raises:
-        DataError: two files of a part are of one client and are not to be joined, a
-            file names no client, or no client has a training and a test file.
+        DataError: a client has two files of a part and `join` is False, a file names no
+            client, or no client has a training and a test file.
     """
     paths: dict[str, dict[str, str]] = {}  # By client and part.
     for file in files:
-        of_client = paths.setdefault(client_key(file.rest), {})
-        earlier = of_client.setdefault(file.part, file.path)
+        by_part = paths.setdefault(client_key(file.rest), {})
+        earlier = by_part.setdefault(file.part, file.path)
         if earlier != file.path and not join:
             raise DataError(
                 f"{earlier} and {file.path} are both of the client {file.rest!r:.80}: "
                 "--join puts their rows together"
             )
-    check_spellings({key: [*of.values()][0] for key, of in paths.items()}, "the name")
+    check_spellings(
+        {key: [*by_part.values()][0] for key, by_part in paths.items()}, "the name"
+    )
     if any(file.part == TEST for file in files):
         pair = f"{files[0].path} and {os.path.basename(files[-1].path)}"
-        if not any(len(of_client) == 2 for of_client in paths.values()):
+        if not any(len(by_part) == 2 for by_part in paths.values()):
             raise DataError(
                 f"{pair} are a training and a test file of different clients by their "
                 "names: name the files of a client alike (a_train.csv, a_test.csv), or "
@@ -114,23 +116,20 @@ def group_by_client(files: Sequence[NamedFile], join: bool) -> list[NamedFile]:
 
 
 def client_key(name: str) -> str:
-    """Returns a client's name, a whole number without the point that pandas adds.
+    """Returns a client's name; of a whole number without the point that pandas adds.
 
-    pandas writes the ids 1 and 2 as 1.0 and 2.0 where another row has none.
+    pandas writes the ids 1 and 2 as 1.0 and 2.0 if another row has no id.
     """
     whole = _WHOLE_AS_FLOAT.fullmatch(name)
     return whole[1] if whole else name
 
 
 def check_spellings(places: Mapping[str, str], column: str) -> None:
-    """Refuses names of clients that are one whole number, as 7 and 007.
+    """Raises a `DataError` if two names are one whole number, such as 7 and 007.
 
     Args:
-        places: by client, where its name stands first, as the error names it.
-        column: what has the names, as the error calls it.
-
-    Raises:
-        DataError: there are two such names.
+        places: by client, the first place of its name, in the words of the error.
+        column: the column or whatever has the names, in the words of the error.
     """
     names: dict[Decimal, str] = {}
     for name, where in places.items():
@@ -146,7 +145,7 @@ def check_spellings(places: Mapping[str, str], column: str) -> None:
 
 
 def has_decimals(names: Iterable[str]) -> bool:
-    """Whether a name is a number that is not whole, as versions 1.0 and 1.1 have it."""
+    """Returns whether a name is a number that is not whole, such as a version 1.1."""
     numbers = filter(None, map(_read_number, names))
     return any(number != number.to_integral_value() for number in numbers)
 

@@ -7,20 +7,20 @@ import os
 from collections.abc import Sequence
 from typing import Union
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, raising_data_error
 
 Folder = Union[str, "os.PathLike[str]"]
 """The path of a folder, as users give it."""
 
 ENVIRONMENT_VARIABLE = "TFF_PMC_DATA_DIR"
-"""The variable that names the folder of the data where `data_dir` does not."""
+"""The variable that names the folder of the data if no `data_dir` is given."""
 
 
 def expand_path(path: Folder) -> str:
     """Returns a path as text, with the home of the user for a leading `~`.
 
-    All paths that users give go through it: behind `=` and in quotes a shell leaves
-    `~` as it is, and Python does everywhere.
+    All paths that users give are expanded by it: after `=` and in quotes a shell does
+    not expand `~`, and Python never does.
 
     Raises:
         DataError: `~NAME` names no user of this machine.
@@ -33,8 +33,8 @@ def expand_path(path: Folder) -> str:
     expanded = os.path.expanduser(text)
     if expanded.startswith("~"):
         raise DataError(
-            f"{text}: this machine has no such user: write ./{text} for a folder or a "
-            "file that is called so"
+            f"{text}: this machine has no user of this name: write ./{text} for a "
+            "folder or a file with this name"
         )
     return expanded
 
@@ -44,11 +44,11 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
 
     Args:
         name: the data set, which is also the subfolder's name.
-        data_dir: the folder that the user named; without it the one named by
-            `TFF_PMC_DATA_DIR` counts.
+        data_dir: the folder that the user named; by default that of the variable
+            `TFF_PMC_DATA_DIR`.
 
     Returns:
-        The folder and its subfolder `name`, or nothing when neither is set.
+        The folder and its subfolder `name`, or () if neither is set.
 
     Raises:
         DataError: the folder does not exist.
@@ -65,43 +65,43 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
     return folder, os.path.join(folder, name)
 
 
-def checked_folder(folder: Folder) -> str:
+def check_folder(folder: Folder) -> str:
     """Returns the path of a folder, with the home folder instead of a `~`.
 
     Raises:
-        DataError: it is a file, or is not there.
+        DataError: it is a file, or does not exist.
     """
     path = expand_path(folder)
     if os.path.isfile(path):
         parent = os.path.dirname(path) or "."
         raise DataError(
-            f"{folder}: is a file: name the folder that holds it, {parent}, with no "
+            f"{folder}: is a file: name the folder that contains it, {parent}, without "
             "other tables in it"
         )
     if not os.path.isdir(path):
-        raise DataError(f"{folder}: there is no such folder")
+        raise DataError(f"{folder}: is not a folder")
     return path
 
 
 def find(
     name: str, folders: Sequence[str], wanted: str, subs: Sequence[str] = ("",)
 ) -> str:
-    """Returns the first folder, of these and their `subs`, that holds what is wanted.
+    """Returns the first folder, of these and their `subs`, that contains `wanted`.
 
     Raises:
-        DataError: there is none.
+        DataError: no folder contains it.
     """
     for folder in folders:
         for sub in subs:
-            found = os.path.join(folder, sub).rstrip(os.sep)
-            if os.path.exists(os.path.join(found, wanted)):
-                return found
+            candidate = os.path.join(folder, sub).rstrip(os.sep)
+            if os.path.exists(os.path.join(candidate, wanted)):
+                return candidate
     where = [os.path.join(sub, wanted) for sub in subs]
     raise missing(name, folders, ", ".join(where))
 
 
 def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
-    """Returns the error for a data set that is in none of the folders."""
+    """Returns the error for a data set that no folder contains."""
     if not folders:
         return DataError(
             f"{name}: no folder to look for its files in: pass data_dir or set "
@@ -114,7 +114,7 @@ def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
 def read(path: Folder) -> bytes:
     """Returns the bytes of a file, or raises a `DataError` that names it."""
     path = expand_path(path)
-    with reading(path), open(path, "rb") as file:
+    with raising_data_error(path), open(path, "rb") as file:
         return file.read()
 
 
@@ -122,7 +122,7 @@ def sha256(path: Folder) -> str:
     """Returns the sha256 of a file, in hexadecimal; errors as in `read`."""
     digest = hashlib.sha256()
     path = expand_path(path)
-    with reading(path), open(path, "rb") as file:
+    with raising_data_error(path), open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 20), b""):
             digest.update(block)
     return digest.hexdigest()

@@ -1,9 +1,8 @@
-"""Training and test files, told by their names.
+"""Training and test files, recognized by their names.
 
 `train.csv` and `test.csv`, `alice_train.csv` and `alice_test.csv`, `mytrain.json` and
-`mytest.json`: a folder that has both kinds has a training and a test set. A folder with
-one kind alone has neither: `test.csv` is a table as any other, and `dev_01.csv` a
-device.
+`mytest.json`: a folder with both kinds has a training and a test set. A folder with one
+kind has neither: there `test.csv` is a table as any other, and `dev_01.csv` a device.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, shorten
 
 TRAIN, TEST, VALIDATION, ALL = "train", "test", "validation", "all"
 _WORDS = {
@@ -26,13 +25,13 @@ _PATTERNS = {
     part: [re.compile(word + end, re.IGNORECASE) for word in words for end in _ENDINGS]
     for part, words in _WORDS.items()
 }
-# What any name of a training or a test file has.
+# Part of every name of a training or a test file.
 _ANY = re.compile("train|trn|test|tst|eval|holdout", re.IGNORECASE)
 _SEPARATORS = " _-.()"
 
 
 class NamedFile(NamedTuple):
-    """A file of a folder, and what its name says."""
+    """A file of a folder, with the part and the rest of its name."""
 
     path: str
     part: str  # "train", "test", or "all" where the examples are not yet split.
@@ -48,24 +47,24 @@ class _Reading(NamedTuple):
 def assign_parts(paths: Sequence[str]) -> list[NamedFile]:
     """Returns the files of a folder with their parts, training files first.
 
-    A validation set is the test set where there is no other.
+    A validation set is the test set if there is no other.
 
     Raises:
-        DataError: beside a training and a test set there is a file of neither, or a
+        DataError: beside a training and a test set there is another file or a
             validation set; or one of several files is named as a training or a test
             set, and none as the other.
     """
     stems = [os.path.splitext(os.path.basename(path))[0] for path in paths]
-    if not any(map(_ANY.search, stems)):  # Of a hundred thousand clients, say.
+    if not any(map(_ANY.search, stems)):  # Quick for 100,000 clients.
         return [NamedFile(path, ALL, stem) for path, stem in zip(paths, stems)]
     readings = [list(_readings(stem)) for stem in stems]
-    # A word within another counts where both parts have it: mytrain and mytest.
+    # A word within another counts if both parts have it: mytrain and mytest.
     rests: dict[bool, set[str]] = {True: set(), False: set()}
     for reading in (reading for some in readings for reading in some):
         rests[reading.part == TRAIN].add(reading.rest.lower())
-    both = rests[True] & rests[False]
+    shared_rests = rests[True] & rests[False]
     files = [
-        NamedFile(path, *_choose(stem, some, both))
+        NamedFile(path, *_choose(stem, some, shared_rests))
         for path, stem, some in zip(paths, stems, readings)
     ]
     by_part = {file.part: file for file in reversed(files)}
@@ -98,9 +97,9 @@ def assign_parts(paths: Sequence[str]) -> list[NamedFile]:
 
 
 def read_name(path: str) -> tuple[str, str]:
-    """Returns the part whose word stands in a file's name, and the rest of the name.
+    """Returns the part whose word is in a file's name, and the rest of the name.
 
-    The part is "", and the rest all of it, where it has no such word or several.
+    Without such a word, or with several, it returns "" and the whole name.
     """
     stem = os.path.splitext(os.path.basename(path))[0]
     part, rest = _choose(stem, list(_readings(stem)), set())
@@ -127,14 +126,14 @@ def list_files(folder: str, ending: str) -> list[str]:
     for name in names:
         if not name.isprintable():
             raise DataError(
-                f"{one_line(folder)}: {ascii(name):.80} has a character that cannot be "
+                f"{shorten(folder)}: {ascii(name):.80} has a character that cannot be "
                 "printed: rename the file"
             )
     return [os.path.join(folder, name) for name in names]
 
 
 def _readings(stem: str) -> Iterator[_Reading]:
-    """Yields each part that a name could say, what is left of it, and how surely."""
+    """Yields each part whose word is in a name, with the rest of the name."""
     for part, patterns in _PATTERNS.items():
         for pattern in patterns:
             for match in pattern.finditer(stem):
@@ -145,20 +144,22 @@ def _readings(stem: str) -> Iterator[_Reading]:
 
 
 def _is_border(before: str, after: str) -> bool:
-    """Whether a word ends between two texts: at no letter, or as in `myTrain`."""
+    """Returns whether a word ends between two texts: at a non-letter, or `myTrain`."""
     if not before[-1:].isalpha() or not after[:1].isalpha():
         return True
     return before[-1].islower() and after[0].isupper()
 
 
-def _choose(stem: str, readings: Sequence[_Reading], both: set[str]) -> tuple[str, str]:
-    """Returns the part and the rest of a name; `ALL` where it says none or several."""
-    certain = [r for r in readings if r.is_word or r.rest.lower() in both]
+def _choose(
+    stem: str, readings: Sequence[_Reading], shared_rests: set[str]
+) -> tuple[str, str]:
+    """Returns the part and the rest of a name; `ALL` without or with several parts."""
+    certain = [r for r in readings if r.is_word or r.rest.lower() in shared_rests]
     if len({reading.part for reading in certain}) != 1:
         return ALL, stem
     # What both parts have, then what is a word, then the longest word.
     best = min(
         certain,
-        key=lambda r: (r.rest.lower() not in both, not r.is_word, len(r.rest)),
+        key=lambda r: (r.rest.lower() not in shared_rests, not r.is_word, len(r.rest)),
     )
     return best.part, best.rest

@@ -2,7 +2,7 @@
 
 An idx file is big-endian: two zero bytes, a byte for the type (8: unsigned byte),
 a byte for the number of dimensions, 4 bytes a dimension, then the values. Both
-readers check that a file is exactly what is expected and name it when it is not.
+readers check that a file has exactly the expected content, and name it in errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, raising_data_error
 from leaf_data.formats import data_files
 
 
@@ -26,11 +26,13 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     size = len(header) + math.prod(shape)
     data = data_files.read(path)
     if path.endswith(".gz"):
-        with reading(path, "truncated or corrupt", EOFError, zlib.error):
+        with raising_data_error(path, "truncated or corrupt", EOFError, zlib.error):
             data = gzip.decompress(data)
     if not data.startswith(header):
-        found = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
-        raise DataError(f"{path}: is no idx file of {_text(shape)} bytes: {found}")
+        difference = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
+        raise DataError(
+            f"{path}: is not an idx file of {_text(shape)} bytes: {difference}"
+        )
     if len(data) != size:
         fault = "is truncated" if len(data) < size else "is too long"
         raise DataError(f"{path}: {fault}, {_text(shape)} values take {size} bytes")
@@ -40,23 +42,23 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
 def read_npz(
     path: str, shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, npt.NDArray[np.uint8]]:
-    """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused."""
+    """Reads arrays of unsigned bytes from an `.npz` without pickled objects."""
     # Damaged files make numpy raise nearly anything.
-    with reading(path, "truncated or corrupt", Exception):
+    with raising_data_error(path, "truncated or corrupt", Exception):
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in shapes}
     for name, shape in shapes.items():
-        found = arrays[name]
-        if found.dtype != np.uint8 or found.shape != shape:
+        array = arrays[name]
+        if array.dtype != np.uint8 or array.shape != shape:
             raise DataError(
-                f"{path}: {name} is {found.dtype} {_text(found.shape)}, not uint8 "
+                f"{path}: {name} is {array.dtype} {_text(array.shape)}, not uint8 "
                 f"{_text(shape)}"
             )
     return arrays
 
 
 def find(folder: str, name: str) -> str | None:
-    """Returns the path of an idx file, gzipped or else unpacked; None without one."""
+    """Returns the path of an idx file, gzipped or else unpacked, or None."""
     paths = [os.path.join(folder, name + suffix) for suffix in (".gz", "")]
     return next((path for path in paths if os.path.isfile(path)), None)
 

@@ -1,4 +1,4 @@
-"""Images that are in a folder for each class: listed, decoded, cached."""
+"""Images in folders: lists, decodes and caches them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy.typing as npt
 import tqdm
 from PIL import Image, UnidentifiedImageError
 
-from leaf_data.errors import DataError, check_name, reading
-from leaf_data.formats.cache import cached
+from leaf_data.errors import DataError, check_name, raising_data_error
+from leaf_data.formats.cache import load_or_make
 from leaf_data.formats.data_files import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
-# Whatever a file's name ends in, Pillow would otherwise decode what it finds in it by
-# any of its decoders, one of which runs Ghostscript.
+# Otherwise Pillow chooses a decoder by a file's content, not by its name, and one of
+# its decoders runs Ghostscript.
 _FORMATS = ("JPEG", "PNG")
 
 
@@ -33,15 +33,25 @@ def read(
 ) -> tuple[npt.NDArray[Any], str, npt.NDArray[Any]]:
     """Reads all images of folders below `root`, sorted by name within each folder.
 
-    Returns what `decoded` does, and the index of each image's folder.
+    Returns the result of `load_images`, and the index of each image's folder.
     """
-    own = [list(find(os.path.join(root, folder)).values()) for folder in folders]
-    files = [f"{folder}/{file}" for folder, of in zip(folders, own) for file in of]
-    x, sha256 = decoded(name, root, files, side, cache_dir, resize=resize)
-    return x, sha256, np.repeat(np.arange(len(folders)), [len(of) for of in own])
+    files_by_folder = [
+        list(find(os.path.join(root, folder)).values()) for folder in folders
+    ]
+    files = [
+        f"{folder}/{file}"
+        for folder, names in zip(folders, files_by_folder)
+        for file in names
+    ]
+    x, sha256 = load_images(name, root, files, side, cache_dir, resize=resize)
+    return (
+        x,
+        sha256,
+        np.repeat(np.arange(len(folders)), [len(names) for names in files_by_folder]),
+    )
 
 
-def decoded(
+def load_images(
     name: str,
     root: str,
     files: Sequence[str],
@@ -53,12 +63,12 @@ def decoded(
 ) -> tuple[npt.NDArray[Any], str]:
     """Decodes images the first time, and reads them from a cache later.
 
-    An image of another size is resized, or refused if `resize` is False. The cache is
-    in `root`, or the folder `cache_root`. Returns them, uint8 [N, side, side, 3] RGB,
-    and a sha256 over the names and contents of all of them.
+    An image of another size is resized, or raises a `DataError` if `resize` is False.
+    The cache is in `root`, or in the folder `cache_root`. Returns the images, uint8 [N,
+    side, side, 3] RGB, and a sha256 over all names and contents.
     """
     paths = [os.path.join(root, file) for file in files]
-    arrays, digests = cached(
+    arrays, digests = load_or_make(
         name,
         cache_root or root,
         paths,
@@ -72,37 +82,39 @@ def decoded(
 
 
 def find(folder: str) -> dict[str, str]:
-    """Returns a folder's .jpg and .png images by their names without that, sorted."""
-    with reading(folder):
+    """Returns a folder's .jpg and .png images by their names without suffix, sorted."""
+    with raising_data_error(folder):
         files = sorted(os.listdir(folder))
-    found: dict[str, str] = {}
+    files_by_stem: dict[str, str] = {}
     for file in files:
         stem, suffix = os.path.splitext(file)
         if suffix.lower() not in _SUFFIXES or stem.startswith("."):
             continue
         check_name(file, f"{folder}: the image")
-        if stem in found:  # One picture in two forms would count twice.
-            raise DataError(f"{folder}: holds both {found[stem]} and {file}: keep one")
-        found[stem] = file
-    if not found:
-        raise DataError(f"{folder}: holds no .jpg or .png image")
-    return found
+        if stem in files_by_stem:  # Two forms of one picture would count twice.
+            raise DataError(
+                f"{folder}: holds both {files_by_stem[stem]} and {file}: keep one"
+            )
+        files_by_stem[stem] = file
+    if not files_by_stem:
+        raise DataError(f"{folder}: contains no .jpg or .png image")
+    return files_by_stem
 
 
 def decode(path: str) -> Image.Image:
     """Returns the image in a file, RGB."""
     # Damaged images make Pillow raise many kinds.
-    with reading(path, "cannot be decoded", Exception):
+    with raising_data_error(path, "cannot be decoded", Exception):
         try:
             with Image.open(path, formats=_FORMATS) as image:
                 rgb: Image.Image = image.convert("RGB")
                 return rgb
         except UnidentifiedImageError as error:
-            raise ValueError("it is no JPEG or PNG image") from error
+            raise ValueError("it is not a JPEG or PNG image") from error
 
 
-def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
-    """Makes all of an RGB image a square, by Pillow's BICUBIC filter.
+def resize_image(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
+    """Resizes a whole RGB image to a square, by Pillow's BICUBIC filter.
 
     The filter is the default of `Image.resize` since Pillow 7, so the one of PMC's
     authors' code; it averages when it shrinks. A face becomes wider: CelebA's photos
@@ -124,5 +136,5 @@ def _decode(
             raise DataError(
                 f"{path}: is {image.width} x {image.height}, not {side} x {side}"
             )
-        x[row] = resized(image, side)
+        x[row] = resize_image(image, side)
     return x

@@ -5,10 +5,10 @@ A file is one object (LEAF, https://leaf.cmu.edu, `data/utils`):
     {"users": [u, ...], "num_samples": [n, ...],
      "user_data": {u: {"x": [example, ...], "y": [label, ...]}, ...}}
 
-What LEAF's scripts really write, and what is made of it:
+What LEAF's scripts really write, and how it is read:
 
   * `user_data` may be in another order than `users`: the order of `users` counts.
-  * Users that `split_data.py` dropped stay in `user_data`, without examples: left out.
+  * Users that `split_data.py` dropped stay in `user_data`, without examples: ignored.
   * `hierarchies` is not read: LEAF does not shorten it when it drops users.
   * Files may have any names: FedProx's are `train/mytrain.json`, `test/mytest.json`.
     Those of two draws of `preprocess.sh` are recognized by users who are in both.
@@ -27,12 +27,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from leaf_data.errors import DataError, check_name, reading
+from leaf_data.errors import DataError, check_name, raising_data_error
 from leaf_data.formats import data_files, file_parts
 
 T = TypeVar("T")
 
-# From the most processed to the least, as `preprocess.sh` goes the other way.
+# From the last step of `preprocess.sh` to the first.
 _FOLDERS = ("train", "test", "rem_user_data", "sampled_data", "all_data")
 _ENDING = ".json"
 _NUMBER = re.compile(r"all_data_([0-9]{1,9})(?:_.*)?\.json", re.DOTALL)
@@ -49,7 +49,7 @@ class LeafFile:
 
 
 class _Converted(NamedTuple):
-    """A user of a file: the number of examples, and what was made of them."""
+    """A user of a file: the number of examples, and their converted form."""
 
     number: int
     examples: Any
@@ -60,12 +60,12 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
 
     In each folder, first in its subfolder `data`, it looks for `train` and `test`
     together, then for `rem_user_data`, `sampled_data` and `all_data`; the first that
-    holds `.json` files counts. Only where no folder has one of these, `.json` files
-    right in a folder count. Outside of `train` and `test` a file's name may say its
-    part (`file_parts`).
+    has `.json` files counts. Only if no folder has one of these, `.json` files directly
+    in a folder count. Outside of `train` and `test` a file's name may name its part
+    (`file_parts`).
 
     Raises:
-        DataError: there are no such files, or the names contradict the folders.
+        DataError: no such files exist, or the names contradict the folders.
     """
     empty = []
     bases = [
@@ -73,8 +73,10 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     ]
     for base in bases:
         paths = {sub: file_parts.subfolder(base, sub) for sub in _FOLDERS}
-        found = {sub: file_parts.list_files(p, _ENDING) for sub, p in paths.items()}
-        pair = [sub for sub in ("train", "test") if found[sub]]
+        files_by_folder = {
+            sub: file_parts.list_files(p, _ENDING) for sub, p in paths.items()
+        }
+        pair = [sub for sub in ("train", "test") if files_by_folder[sub]]
         if len(pair) == 1:
             (other,) = {"train", "test"}.difference(pair)
             raise DataError(
@@ -82,14 +84,18 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
             )
         if pair:
             return _order(
-                [_file(path, sub, base) for sub in pair for path in found[sub]]
+                [
+                    _file(path, sub, base)
+                    for sub in pair
+                    for path in files_by_folder[sub]
+                ]
             )
-        for files in filter(None, found.values()):
-            return _by_names(files, base)
+        for files in filter(None, files_by_folder.values()):
+            return _assign_by_names(files, base)
         empty += [path for path in paths.values() if os.path.isdir(path)]
     for base in bases:
         if files := file_parts.list_files(base, _ENDING):
-            return _by_names(files, base)
+            return _assign_by_names(files, base)
     words = f"LEAF's .json files in train and test, {', '.join(_FOLDERS[2:])}, each "
     words += "also inside data" + (
         f"; without any: {', '.join(empty)}" if empty else ""
@@ -102,7 +108,7 @@ def read(
 ) -> tuple[dict[str, T], str]:
     """Reads a file, holding its text and no more than one user's lists at a time."""
 
-    def made(pairs: list[tuple[str, Any]]) -> Any:
+    def convert_object(pairs: list[tuple[str, Any]]) -> Any:
         """Receives each object when it ends, those inside of it before it."""
         data = dict(pairs)
         if len(data) != len(pairs):
@@ -115,23 +121,23 @@ def read(
             return DataError(f"{len(x)} examples but {len(y)} labels")
         try:
             return _Converted(len(x), convert(x, y))
-        except DataError as error:  # Whose it is is known when the outer object ends.
+        except DataError as error:  # The outer object will tell the user's name.
             return error
 
-    with reading(path, "truncated or not JSON", ValueError, RecursionError):
+    with raising_data_error(path, "truncated or not JSON", ValueError, RecursionError):
         content = data_files.read(path)
         digest = hashlib.sha256(content).hexdigest()
         text = content.decode("utf-8-sig")
         del content
-        document = json.loads(text, object_pairs_hook=made)
+        document = json.loads(text, object_pairs_hook=convert_object)
     for key in ("users", "num_samples", "user_data"):
         if not isinstance(document, dict) or key not in document:
             raise DataError(f"{path}: has no {key!r}, so it is not LEAF's")
     counts = _counts(path, document["users"], document["num_samples"])
-    found = document["user_data"]
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: user_data is no object")
-    for user, data in found.items():
+    user_data = document["user_data"]
+    if not isinstance(user_data, dict):
+        raise DataError(f"{path}: user_data is not an object")
+    for user, data in user_data.items():
         check_name(user, f"{path}: user")
         if not isinstance(data, _Converted):
             what = data if isinstance(data, DataError) else "has no lists x and y"
@@ -139,18 +145,18 @@ def read(
         if data.number and user not in counts:
             raise DataError(f"{path}: user {user}: is in user_data but not in users")
     for user, count in counts.items():
-        if user not in found:
+        if user not in user_data:
             raise DataError(f"{path}: user {user}: is in users but not in user_data")
-        if found[user].number != count:
+        if user_data[user].number != count:
             raise DataError(
                 f"{path}: user {user}: num_samples is {count}, but there are "
-                f"{found[user].number} examples"
+                f"{user_data[user].number} examples"
             )
-    return {user: found[user].examples for user in counts}, digest
+    return {user: user_data[user].examples for user in counts}, digest
 
 
 def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
-    """Refuses a file that is there as a train and as a test file, by their sha256s."""
+    """Raises a `DataError` if a train and a test file have the same sha256."""
     train = {d: f.path for f, d in zip(files, digests) if f.part == "train"}
     for file, digest in zip(files, digests):
         if file.part == "test" and digest in train:
@@ -184,8 +190,8 @@ def _file(path: str, part: str, folder: str) -> LeafFile:
     return LeafFile(path, part, int(match[1]) if match else 0, folder)
 
 
-def _by_names(paths: Sequence[str], folder: str) -> tuple[LeafFile, ...]:
-    """Returns files of which only the names say what is training and what is test."""
+def _assign_by_names(paths: Sequence[str], folder: str) -> tuple[LeafFile, ...]:
+    """Returns files whose parts only their names tell."""
     files = file_parts.assign_parts(paths)
     return _order([_file(file.path, file.part, folder) for file in files])
 

@@ -81,7 +81,7 @@ class TestFactory:
 def test_each_equals_the_direct_formula(runtime, method, order):
     codes = CODES
     ranges = RANGES if method == "range" else None
-    normalization = scores.Normalization.declared(method, codes, ranges)
+    normalization = scores.Normalization.from_codes(method, codes, ranges)
     sums = tff_pmc.SumOptions(method, ranges)
     process = create(tff_pmc.PrioritizedMeanFactory(codes, order, sums=sums))
     output = process.next(process.initialize(), list(UPDATES), list(RAW))

@@ -170,9 +170,7 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
 
     single = type(kind.__name__, (silent,), {"build": build})
     model = single(**dataclasses.asdict(one.model))
-    with pytest.raises(
-        SettingError, match="--model=.* a score for each class: build"
-    ):
+    with pytest.raises(SettingError, match="--model=.* a score for each class: build"):
         RunContext.of(dataclasses.replace(one, model=model), other)
     wide = type(kind.__name__, (kind,), {"num_classes": 300})
     model = wide(**dataclasses.asdict(one.model))

@@ -42,9 +42,12 @@ def test_clients_are_named_or_numbered(toy_examples):
 @pytest.mark.parametrize(
     ("cohort", "says"),
     [
-        (["toy_1", "toy_9"], "no client 'toy_9': there are 6, 'toy_0' to 'toy_5'"),
-        ([6], "no client 6: there are 6"),
-        ([-1], "no client -1: there are 6"),
+        (
+            ["toy_1", "toy_9"],
+            "unknown client 'toy_9': the 6 clients are 'toy_0' to 'toy_5'",
+        ),
+        ([6], "unknown client 6: the 6 clients are"),
+        ([-1], "unknown client -1: the 6 clients are"),
         ("toy_1", "clients must be a sequence, got 'toy_1': give a list"),
         ({"toy_1"}, "clients must be a sequence, got {'toy_1'}, which has no order"),
         ([0, "toy_2", 2], "client 'toy_2' is in the cohort 2 times"),
@@ -147,7 +150,7 @@ def test_attributes_are_those_of_the_clients_that_an_index_names(
     ("column", "says"),
     [
         (pd.Series(QUALITY)[1:], "attribute q has no value for the client 'toy_0'"),
-        (pd.Series([0.5] * 6, index=range(1, 7)), "attribute q: 6 is no client"),
+        (pd.Series([0.5] * 6, index=range(1, 7)), "attribute q: 6 is not a client"),
         (np.ma.array([0.5] * 6, mask=[1, *[0] * 5]), "attribute q has masked values"),
         (["0_1"] * 6, "attribute q must be booleans or numbers, got "),
         (pd.Series([pd.NA] * 6, dtype="Float32"), r"attribute q must be in \[0, 1\]"),

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from declared_settings import (
-    A_SEED,
-    A_SHARE,
     ABOVE_0,
+    ABOVE_0_TO_1,
     AT_LEAST_0,
     AT_LEAST_1,
     BELOW_1,
     FROM_0_TO_1,
+    SEED,
     Registry,
     UnknownNameError,
 )
@@ -26,7 +26,7 @@ from leaf_data import SettingError, Settings, setting
 class Shared(Settings):
     title = "What two groups share"
 
-    rate: float = setting(0.5, "The rate.", flag="toy_rate", within=A_SHARE)
+    rate: float = setting(0.5, "The rate.", flag="toy_rate", within=ABOVE_0_TO_1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,10 +81,10 @@ def test_values_that_can_be():
         (AT_LEAST_0, (0, 5), (-1,)),
         (AT_LEAST_1, (1,), (0,)),
         (ABOVE_0, (1e-9, 7), (0, -1, float("inf"), float("nan"))),
-        (A_SHARE, (0.1, 1), (0, 1.1, float("nan"))),
+        (ABOVE_0_TO_1, (0.1, 1), (0, 1.1, float("nan"))),
         (FROM_0_TO_1, (0, 0.5, 1), (-0.1, 1.1, float("nan"))),
         (BELOW_1, (0, 0.99), (1, -0.1)),
-        (A_SEED, (0, 2**31 - 1), (-1, 2**31)),
+        (SEED, (0, 2**31 - 1), (-1, 2**31)),
     ],
 )
 def test_ranges(within, good, bad):
@@ -95,7 +95,7 @@ def test_ranges(within, good, bad):
 def test_a_field_carries_all_that_is_known_of_it():
     rate, size, color, _, _, levels = Toy.declared()
     assert (rate.name, rate.flag, rate.kind) == ("rate", "toy_rate", float)
-    assert (rate.default, rate.words, rate.within) == (0.5, "The rate.", A_SHARE)
+    assert (rate.default, rate.help, rate.within) == (0.5, "The rate.", ABOVE_0_TO_1)
     assert (size.flag, size.kind) == ("size", int)
     assert color.choices == ("red", "blue")
     assert levels.kind is tuple and levels.parse("3,4") == (3, 4)
@@ -108,11 +108,11 @@ def test_a_field_carries_all_that_is_known_of_it():
 
 def test_a_group_is_made_of_flags_and_leaves_those_of_others_alone():
     values = {"toy_rate": 0.25, "color": "blue", "rounds": 7}
-    toy = Toy.of_flags(values)
+    toy = Toy.from_flag_values(values)
     assert toy == Toy(rate=0.25, color="blue")
-    assert Toy.of_flags(toy.by_flag()) == toy
+    assert Toy.from_flag_values(toy.by_flag()) == toy
     with pytest.raises(SettingError, match="^--size must be at least 1, got -2$"):
-        Toy.of_flags({"size": -2})
+        Toy.from_flag_values({"size": -2})
 
 
 def test_choices_may_be_known_later():
@@ -187,7 +187,7 @@ def test_an_unknown_name_names_its_neighbor():
     colors = Registry("color")
     colors.register("yellow", 3)
     colors.register("blue", 1)
-    words = r"^no color 'bleu' \(did you mean blue\?\): there are yellow, blue$"
+    words = r"^unknown color 'bleu' \(did you mean blue\?\); known: yellow, blue$"
     with pytest.raises(UnknownNameError, match=words):
         colors["bleu"]
 
@@ -197,6 +197,6 @@ def test_a_name_is_given_once():
     thing = object()
     for _ in range(2):  # The same again changes nothing.
         assert colors.register("blue", thing) is thing
-    with pytest.raises(ValueError, match="there is a color 'blue' already"):
+    with pytest.raises(ValueError, match="the color 'blue' already exists"):
         colors.register("blue", object())
     assert colors["blue"] is thing

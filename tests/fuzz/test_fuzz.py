@@ -23,7 +23,7 @@ import pytest
 from PIL import Image
 
 import leaf_data
-from leaf_data import convert
+from leaf_data import csv_clients
 from leaf_data.formats import idx, image_folder
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
@@ -148,8 +148,8 @@ def npz_file():
 
 
 def read_npz(folder, data):
-    found = idx.read_npz(put(folder, "mnist.npz", data), SHAPES)
-    assert {name: array.shape for name, array in found.items()} == SHAPES
+    arrays = idx.read_npz(put(folder, "mnist.npz", data), SHAPES)
+    assert {name: array.shape for name, array in arrays.items()} == SHAPES
 
 
 def image_file(form, **options):
@@ -173,8 +173,8 @@ def read_table(folder, data):
 
 def read_csv(folder, data):
     put(folder, "csvs/a.csv", data)
-    given = str(folder / "csvs"), "kind"
-    clients = convert.clients_of_csvs(*given, convert.classes_of_csvs(*given))
+    arguments = str(folder / "csvs"), "kind"
+    clients = csv_clients.read_clients(*arguments, csv_clients.read_classes(*arguments))
     leaf_data.write_store(clients, folder / "store", test_fraction=0.5)
     check(leaf_data.open_store(folder / "store"))
 

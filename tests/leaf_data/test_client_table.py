@@ -53,8 +53,8 @@ def test_an_index_names_the_clients(column):
         ("ba", by_client(a=0.1), "q has no value for the client 'b'"),
         ("ba", pd.Series([1, 1, 0], index=[*"aab"]), "q has two values for 'a'"),
         ("ba", pd.Series([1, 1, 0], index=["a", 0, "b"]), "q has two values for 'b'"),
-        ("ba", pd.Series([1, 0], index=[1, 2]), "q: 2 is no client"),
-        ("ba", pd.Series([1, 0], index=[0.5, 1.5]), "q: 0.5 is no client"),
+        ("ba", pd.Series([1, 0], index=[1, 2]), "q: 2 is not a client"),
+        ("ba", pd.Series([1, 0], index=[0.5, 1.5]), "q: 0.5 is not a client"),
         ("12", pd.Series([1, 0], index=[1, 2]), "q: client 1 is the number of '2'"),
         ("10", pd.Series([1, 0]), "q: client 0 is the number of '1' and the name"),
         ("ba", np.ma.array([1, 0], mask=[0, 1]), "the attribute q has masked values"),
@@ -107,7 +107,9 @@ def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
     table = leaf_data.ClientTable.from_dict({"a": {"vip": 1}})
     with pytest.raises(leaf_data.DataError, match="no row for b"):
         table.of(["a", "b"])
-    with pytest.raises(leaf_data.DataError, match="client b: the attribute old"):
+    with pytest.raises(
+        leaf_data.DataError, match="client b: some clients have the attribute old"
+    ):
         leaf_data.ClientTable.from_dict({"a": {"vip": 1}, "b": {"old": 1}})
     for wrong in ("0_1", "\uff11", "inf", None):
         with pytest.raises(leaf_data.DataError, match="client a: vip must be"):

@@ -8,7 +8,7 @@ import pytest
 from leaf_documents import write_leaf
 
 import leaf_data
-from leaf_data import convert
+from leaf_data import convert, csv_clients
 
 
 def leaf_file(folder, part, users, number=0):
@@ -57,8 +57,8 @@ def test_what_leafs_files_have_instead_of_numbers_is_one_line(tmp_path, capsys, 
 @pytest.mark.parametrize(("part", "other"), [("train", "test"), ("test", "train")])
 def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, other):
     """Its test examples would be trained on."""
-    for label, own in enumerate(("train", "test")):
-        leaf_file(tmp_path, own, {"u": ([[0.5]], [label])})
+    for label, name in enumerate(("train", "test")):
+        leaf_file(tmp_path, name, {"u": ([[0.5]], [label])})
     leaf_file(tmp_path, part, {"v": ([[1]] * 10, [0] * 10)}, number=1)
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
     assert f"1_keep_0_{part}_9.json has no {other} file" in capsys.readouterr().err
@@ -67,7 +67,7 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
 
 ROWS = "a,kind,b\n1,0,2\n"
 NO_LABEL = "labels must be whole numbers, 0 or more, or words; --label_type"
-IDS = "leaf_data.write_store takes ids as int32"
+IDS = "store ids as int32 with leaf_data.write_store"
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ IDS = "leaf_data.write_store takes ids as int32"
         ("kind\n1\n", ": line 1 has no column besides kind: the inputs are"),
         ("kind,a,a\n0,1,1\n", ": line 1: the column a appears twice: remove or"),
         ("a,kind\n1,0\n", ": its columns differ from those of c.csv: b"),
-        ("a,kind,b\n", ": has no rows: take it out of the folder"),
+        ("a,kind,b\n", ": has no rows: remove it from the folder"),
         # As an editor counts them, the header first.
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
         ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
-        (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': a float32 would be inf"),
+        (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': float32 would turn it into inf"),
         (ROWS + "nan,0,1\n", ": line 3: a is 'nan': it has to be a number"),
         (ROWS + "1,0,\n", ": line 3: b is '': it has to be a number"),
         (ROWS + "x,0,1\n", ": line 3: a is 'x': it has to be a number"),
@@ -121,11 +121,14 @@ IDS = "leaf_data.write_store takes ids as int32"
         ("a\x1b,kind\n1,0\n", ": line 1: the column 'a\\x1b' has the control"),
         # 2^24 is the last whole number before which float32 holds all.
         *(
-            (f"{ROWS}{bad},0,1\n", f": line 3: a is '{bad}': a float32 would be {held}")
+            (
+                f"{ROWS}{bad},0,1\n",
+                f": line 3: a is '{bad}': float32 would turn it into {held}",
+            )
             for bad, held in (
-                ("16777217", "16777216; " + IDS),
-                ("-16777217.0", "-16777216; " + IDS),
-                ("1700000013.5", "1700000000; " + IDS),  # A time in seconds.
+                ("16777217", "16777216: " + IDS),
+                ("-16777217.0", "-16777216: " + IDS),
+                ("1700000013.5", "1700000000: " + IDS),  # A time in seconds.
                 (2**53 + 1, 2**53),
                 ("0" * 20 + "16777217", 2**24),
             )
@@ -163,15 +166,15 @@ def test_numbers_that_float32_holds_are_taken(tmp_path, largest):
     options = ["--label=kind", "--test_fraction=0.5"]
     assert convert.main([str(tmp_path), store, *options]) == 0
     data = leaf_data.open_store(store)
-    both = [*data.train_examples.x.ravel(), *data.test_examples.x.ravel()]
-    assert sorted(both) == sorted([1, np.float32(largest)])
+    numbers = [*data.train_examples.x.ravel(), *data.test_examples.x.ravel()]
+    assert sorted(numbers) == sorted([1, np.float32(largest)])
 
 
 def test_leafs_ids_that_float32_merges_are_refused(tmp_path, capsys):
     leaf_file(tmp_path, "train", {"u": ([[16777216], [16777217]], [0, 1])})
     leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
-    assert "have 16777217: a float32 would be 16777216; " + IDS in (
+    assert "have 16777217: float32 would turn it into 16777216: " + IDS in (
         capsys.readouterr().err
     )
 
@@ -214,8 +217,8 @@ def test_leafs_files_of_two_draws_are_told_by_their_users(tmp_path, capsys):
 
     def convert_files(*files):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        for name, own in files:
-            data = {u: {"x": users[u][0], "y": users[u][1]} for u in own}
+        for name, text in files:
+            data = {u: {"x": users[u][0], "y": users[u][1]} for u in text}
             write_leaf(folder / "all_data" / name, data)
         store = str(folder / "store")
         code = convert.main([str(folder), store, "--test_fraction=.5"])
@@ -239,8 +242,8 @@ def test_leafs_users_without_examples(tmp_path, capsys, caplog):
     assert list(data.test_examples.sizes) == [2, 0, 2]
     assert "train_9.json: user no has no examples, and is excluded" in caplog.text
     out = capsys.readouterr().out
-    assert "only tested: 1 of 3 clients (c first)" in out
-    assert "never tested: 1 of 3 clients (b first)" in out
+    assert "clients without training examples: 1 of 3 clients (c first)" in out
+    assert "clients without test examples: 1 of 3 clients (b first)" in out
 
 
 def write_csvs(folder, files):
@@ -282,8 +285,8 @@ def test_a_training_and_a_test_table(tmp_path, capsys, names):
     files = dict(zip((f"f/{name}.csv" for name in names), (TRAIN_ROWS, TEST_ROWS)))
     write_csvs(tmp_path, files)
     store = str(tmp_path / "store")
-    given = ["--label=y", "--client=u", "--test_fraction=.5"]
-    assert convert.main([str(tmp_path / "f"), store, *given]) == 0
+    options = ["--label=y", "--client=u", "--test_fraction=.5"]
+    assert convert.main([str(tmp_path / "f"), store, *options]) == 0
     data = leaf_data.open_store(store)
     for client, train, test in (("0", [0, 2, 4], [106, 108]), ("1", [1, 3, 5], [107])):
         assert data.train_examples.client(client)["x"].ravel().tolist() == train
@@ -317,14 +320,14 @@ def test_a_training_and_a_test_table_without_a_column_of_clients(tmp_path, names
     write_csvs(tmp_path, rows)
     store = str(tmp_path / "store")
     pair = any(len(parts) == 2 for parts in want.values())
-    given = ["--label=y"] + ["--test_fraction=.5"] * (not pair)
-    assert convert.main([str(tmp_path / "f"), store, *given]) == 0
+    options = ["--label=y"] + ["--test_fraction=.5"] * (not pair)
+    assert convert.main([str(tmp_path / "f"), store, *options]) == 0
     data = leaf_data.open_store(store)
     assert list(data.client_ids) == list(want)
     for client, parts in want.items():
         examples = data.train_examples, data.test_examples
-        for part, own in zip(parts if pair else parts * 2, examples):
-            x = set(own.client(client)["x"].ravel().astype(int).astype(str))
+        for part, arrays in zip(parts if pair else parts * 2, examples):
+            x = set(arrays.client(client)["x"].ravel().astype(int).astype(str))
             assert x == set(part) - {"-"}
 
 
@@ -397,9 +400,9 @@ def test_what_is_trained_on_and_by_whom_is_never_guessed(
         tmp_path / "f",
         {n if n.endswith("CSV") else f"{n}.csv": rows for n, rows in files.items()},
     )
-    given = ["--label=y", "--test_fraction=.5", *options.split()]
+    arguments = ["--label=y", "--test_fraction=.5", *options.split()]
     store = tmp_path / "store"
-    assert convert.main([str(tmp_path / "f"), str(store), *given]) == 2
+    assert convert.main([str(tmp_path / "f"), str(store), *arguments]) == 2
     last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
     assert says.replace("F/", f"{tmp_path}/f/") in last and not store.exists()
 
@@ -419,7 +422,7 @@ def test_ids_as_pandas_writes_them_are_one_client(tmp_path, texts, want):
     for name, ids in zip("ab", texts):
         rows = [f"{u},{k},{k}" for k, u in enumerate(ids.split())]
         write_csvs(tmp_path, {f"f/{name}.csv": ["id,a,y", *rows]})
-    clients = convert.clients_of_csvs(
+    clients = csv_clients.read_clients(
         str(tmp_path / "f"), "y", {"0": 0, "1": 1}, "id", join=True
     )
     assert {name: len(y) for name, _, y in clients} == want
@@ -427,7 +430,7 @@ def test_ids_as_pandas_writes_them_are_one_client(tmp_path, texts, want):
 
 def test_files_of_a_client_are_joined_where_that_is_asked_for(tmp_path):
     write_csvs(tmp_path / "f", {"a.csv": ["a,y", "1,0"], "a.CSV": ["a,y", "2,1"]})
-    ((name, x, y),) = convert.clients_of_csvs(
+    ((name, x, y),) = csv_clients.read_clients(
         str(tmp_path / "f"), "y", {"0": 0, "1": 1}, join=True
     )
     assert (name, sorted(x.ravel()), sorted(y)) == ("a", [1, 2], [0, 1])
@@ -445,8 +448,8 @@ def test_what_is_no_csv_is_named_and_empty_lines_are_no_rows(tmp_path, capsys):
     for name in ("b.zip", "b.xlsx", "README"):
         (tmp_path / "f" / name).write_text("")
     write_csvs(tmp_path / "f", {"old/z.csv": []})
-    given = [str(tmp_path / "f"), str(tmp_path / "store"), "--label=y"]
-    assert convert.main([*given, "--test_fraction=.5"]) == 0
+    arguments = [str(tmp_path / "f"), str(tmp_path / "store"), "--label=y"]
+    assert convert.main([*arguments, "--test_fraction=.5"]) == 0
     out, err = capsys.readouterr()
     assert "these are not: README, b.tsv, b.xlsx, b.zip, old/\n" in err
     assert "train: 1 example, " in out and "test: 1 example, " in out
@@ -456,8 +459,8 @@ def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys
     write_csvs(tmp_path / "f", {"train/a.csv": TRAIN_ROWS, "test/a.csv": TEST_ROWS})
     for path in ("train/b.tsv", "x.zip", "val/a.csv", "test/.hidden"):
         write_csvs(tmp_path / "f", {path: []})
-    given = [f"{tmp_path}/f/", str(tmp_path / "store"), "--label=y"]
-    assert convert.main(given) == 0
+    arguments = [f"{tmp_path}/f/", str(tmp_path / "store"), "--label=y"]
+    assert convert.main(arguments) == 0
     assert "these are not: val/, x.zip, train/b.tsv\n" in capsys.readouterr().err
     assert list(leaf_data.open_store(tmp_path / "store").client_ids) == ["a"]
 
@@ -465,13 +468,15 @@ def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys
 def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys):
     rows = [f"{k},{k % 2}" for k in range(20)]
     write_csvs(tmp_path / "f", {"a.csv": ["a,y", *rows, *rows]})
-    given = [str(tmp_path / "f"), str(tmp_path / "apart"), "--label=y"]
-    assert convert.main([*given, "--test_fraction=.5"]) == 0
+    arguments = [str(tmp_path / "f"), str(tmp_path / "apart"), "--label=y"]
+    assert convert.main([*arguments, "--test_fraction=.5"]) == 0
     data = leaf_data.open_store(tmp_path / "apart")
     count = np.isin(data.test_examples.x, data.train_examples.x).sum()
     assert count and f"equal_test_examples={count})" in capsys.readouterr().out
-    given[1] = str(tmp_path / "together")
-    assert convert.main([*given, "--test_fraction=.5", "--keep_equal_together"]) == 0
+    arguments[1] = str(tmp_path / "together")
+    assert (
+        convert.main([*arguments, "--test_fraction=.5", "--keep_equal_together"]) == 0
+    )
     data = leaf_data.open_store(tmp_path / "together")
     assert not np.isin(data.test_examples.x, data.train_examples.x).any()
     assert data.test_examples.num_examples == 20
@@ -480,8 +485,8 @@ def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys
 def test_a_fraction_beside_leafs_test_files_has_no_effect(tmp_path, capsys):
     for part, x in (("train", [[0], [1], [2], [3]]), ("test", [[4]])):
         leaf_file(tmp_path, part, {"u": (x, [0] * len(x))})
-    given = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=.5"]
-    assert convert.main(given) == 0
+    arguments = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=.5"]
+    assert convert.main(arguments) == 0
     assert "--test_fraction has no effect, because there are" in capsys.readouterr().err
     data = leaf_data.open_store(tmp_path / "store")
     assert data.train_examples.num_examples == 4 and data.test_examples.x == [[4]]
@@ -511,19 +516,21 @@ def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kin
     for name in "ab":
         (csvs / f"{name}.csv").write_text(RATINGS.format(*labels))
     store = str(tmp_path / "store")
-    given = f"--label=rating --test_fraction=0.5 --client=user --join {options}".split()
-    assert convert.main([str(csvs), store, *given]) == 0
+    arguments = (
+        f"--label=rating --test_fraction=0.5 --client=user --join {options}".split()
+    )
+    assert convert.main([str(csvs), store, *arguments]) == 0
     out, err = capsys.readouterr()
     assert kind in out and "--client=COLUMN" not in err
     data = leaf_data.open_store(store)
     assert list(data.client_ids) == ["7", "x y"] and data.element_shape == (1,)
     movies = {"7": [1, 3], "x y": [2]}
-    for name, own in want.items():
+    for name, rows in want.items():
         parts = [e.client(name) for e in (data.train_examples, data.test_examples)]
-        found = sorted(
+        stored = sorted(
             (*p["x"][k], p["y"][k]) for p in parts for k in range(len(p["y"]))
         )
-        assert found == sorted(2 * [*zip(movies[name], own)])
+        assert stored == sorted(2 * [*zip(movies[name], rows)])
     classes = sorted(labels) if isinstance(labels[0], str) else None
     assert data.options.get("classes") == classes
     assert ("classes: a b, bad, good\n" in out) == bool(classes)
@@ -532,16 +539,16 @@ def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kin
 
 def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", "8"))
-    given = ["--label=rating", "--test_fraction=0.4"]
-    assert convert.main([str(tmp_path), str(tmp_path / "store"), *given]) == 0
+    arguments = ["--label=rating", "--test_fraction=0.4"]
+    assert convert.main([str(tmp_path), str(tmp_path / "store"), *arguments]) == 0
     says = "all examples are of one client, ratings, because there is one CSV: --client"
     assert says in capsys.readouterr().err.splitlines()[-1]
-    given = ["--client=user"]
-    assert convert.main([str(tmp_path), str(tmp_path / "store2"), *given]) == 2
+    arguments = ["--client=user"]
+    assert convert.main([str(tmp_path), str(tmp_path / "store2"), *arguments]) == 2
     assert "--client needs --label: both name" in capsys.readouterr().err
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", " "))
-    given += ["--label=rating", "--test_fraction=0.4"]
-    assert convert.main([str(tmp_path), str(tmp_path / "store3"), *given]) == 2
+    arguments += ["--label=rating", "--test_fraction=0.4"]
+    assert convert.main([str(tmp_path), str(tmp_path / "store3"), *arguments]) == 2
     assert "ratings.csv: line 3: the column user is empty" in capsys.readouterr().err
 
 
@@ -627,7 +634,9 @@ AGES = ["20_29", "30_39", "40_49"]
 )  # fmt: skip
 def test_what_is_doubtful_is_said(tmp_path, caplog, text, options, says):
     assert convert_csv(tmp_path, text, "--label=kind", *options.split())[0] == 0
-    lines = [r.getMessage() for r in caplog.records if r.name == "leaf_data.convert"]
+    lines = [
+        r.getMessage() for r in caplog.records if r.name == "leaf_data.csv_clients"
+    ]
     assert says in "\n".join(lines) if says else not lines
 
 
@@ -642,12 +651,12 @@ def test_names_of_columns_and_classes_are_printed_and_kept(tmp_path, capsys):
     with open(os.path.join(store, "header.json")) as file:
         header = json.load(file)
     data = leaf_data.open_store(store)
-    for found in (header["input_names"], data.input_names):
-        assert list(found) == ["pulse", "Unnamed"]
-    for found in (header["class_names"], data.class_names, data.options["classes"]):
-        assert list(found) == AGES
-    for found in (header["options"], data.options):
-        assert found["label_column"] == "age" and found["client_column"] == "user"
+    for kept in (header["input_names"], data.input_names):
+        assert list(kept) == ["pulse", "Unnamed"]
+    for kept in (header["class_names"], data.class_names, data.options["classes"]):
+        assert list(kept) == AGES
+    for kept in (header["options"], data.options):
+        assert kept["label_column"] == "age" and kept["client_column"] == "user"
 
 
 def test_many_classes_have_their_names(tmp_path):
@@ -678,8 +687,8 @@ def test_a_forgotten_or_wrong_client_column_is_named(tmp_path, capsys, options, 
 def test_a_file_or_nothing_instead_of_a_folder_is_one_line(tmp_path, capsys, options):
     path = tmp_path / "c.csv"
     path.write_text(table(["0", "1"]))
-    a_file = f"is a file: name the folder that holds it, {tmp_path}"
-    for name, says in (("c.csv", a_file), ("d", "there is no such folder")):
+    a_file = f"is a file: name the folder that contains it, {tmp_path}"
+    for name, says in (("c.csv", a_file), ("d", "is not a folder")):
         arguments = [str(tmp_path / name), str(tmp_path / "store"), *options]
         assert convert.main(arguments) == 2
         assert f"{tmp_path / name}: {says}" in capsys.readouterr().err
@@ -777,7 +786,10 @@ def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
     leaf_file(tmp_path, "train", {"u": ([[1700000013.5]], [0])})
     leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
-    assert "have 1700000013.5: a float32 would be 1700000000" in capsys.readouterr().err
+    assert (
+        "have 1700000013.5: float32 would turn it into 1700000000"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_row_in_place_of_the_names_is_refused(tmp_path, capsys):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from made_up import assert_refused, three_clients
 
-from leaf_data import Examples
+from leaf_data import Examples, Origin
 from leaf_data.client_ids import ClientIds, ClientNumber
 
 
@@ -62,9 +62,9 @@ REFUSED_NAMES = {
 
 
 def test_names_that_no_record_can_hold():
-    for name, found in REFUSED_NAMES.items():
+    for name, problem in REFUSED_NAMES.items():
         ids = ("a", name, "c")
-        assert_refused(lambda i=ids: three_clients(client_ids=i), "client id ", found)
+        assert_refused(lambda i=ids: three_clients(client_ids=i), "client id ", problem)
     for name in ("f0001_41", "=1+1|cmd", "é\u00a0 ,;\"'", "\U0001f600", "n" * 256):
         assert three_clients(client_ids=("a", name, "c")).client_ids[1] == name
 
@@ -156,13 +156,13 @@ def test_parts_are_indices_or_masks_of_a_pool():
             ([0], {"y": np.zeros(4, kind)}, "y must be integers or floats, got ")
             for kind in (object, complex, "M8[s]", "U1")
         ),
-        ([0], {"y": [0] * 5}, "one row an example: x is (4, 2), y is (5,)"),
+        ([0], {"y": [0] * 5}, "one row per example, but x is (4, 2), y is (5,)"),
         ([0], {"attributes": {"blur": 1}}, "x is (4, 2), y is (4,), blur is ()"),
         ([0], {"attributes": {"x": [1] * 4}}, "an attribute cannot be named 'x'"),
         (["a"], {}, "parts[1] must be indices, or a mask of 4, got <U1 [1]"),
         (np.ma.array([0, 1], mask=[0, 1]), {}, "parts[1] has masked values"),
         ([0], {"x": np.ma.masked_equal(POOL["x"], 3)}, "x has masked values"),
-        (pd.Index([1, 0]), {}, "give indices, as table.groupby(column).indices has"),
+        (pd.Index([1, 0]), {}, "give indices, such as table.groupby(column).indices"),
         (pd.RangeIndex(2), {}, "parts[1] is an index of pandas"),
     ],
 )
@@ -200,7 +200,7 @@ def test_rows_of_a_data_frame_are_meant_by_place():
 
 
 def as_ids(names, large):
-    return ClientIds.of(names) if large else tuple(names)
+    return ClientIds.from_names(names) if large else tuple(names)
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -226,8 +226,21 @@ def test_a_number_that_is_also_a_name_is_refused(large):
 def test_clients_and_subsets_that_cannot_be():
     examples = three_clients()
     for client in ("d", 3, -1, True, 1.0, None):
-        words = f"no client {client!r}: there are 3"
+        words = f"unknown client {client!r}: the 3 clients are "
         assert_refused(lambda c=client: examples.client(c), words)
     assert_refused(lambda: examples.subset([]), "a subset needs at least one")
     assert_refused(lambda: examples.subset(["a", 0]), "client id 'a' appears twice")
     assert_refused(lambda: examples.take(-1), "cannot take -1 examples")
+
+
+def test_earlier_names_work(tmp_path):
+    examples = three_clients()
+    assert examples.owner(0) == examples.describe_owner(0)
+    assert examples.stored is examples.store_part is None
+    arrays = {f"{name}_train": getattr(examples, name) for name in ("x", "y", "sizes")}
+    arrays["client_ids"] = np.array(examples.client_ids)
+    assert Examples.of_arrays(arrays, "train").client_ids == examples.client_ids
+    path = tmp_path / "a"
+    path.write_text("a")
+    paths = [str(path)]
+    assert Origin.of_files("files", paths) == Origin.from_files("files", paths)

@@ -38,13 +38,15 @@ def of_sizes(sizes, value=0, ids="abcd"):
          ["toy: 4 clients, 1 class, 2 uint8",
           "train: 4 examples, 0-3 a client, 0-1 label a client",
           "test: 11 examples, 0-9 a client",
-          "only tested: 1 of 4 clients (c first), which count in all test results",
-          "never tested: 1 of 4 clients (a first), which reach no target"]),
+          "clients without training examples: 1 of 4 clients (c first); they count in "
+          "all test results",
+          "clients without test examples: 1 of 4 clients (a first); they reach no "
+          "target"]),
     ],
 )  # fmt: skip
 def test_clients_that_only_test_or_only_train_are_described(train, test, lines):
-    both = {"train_examples": of_sizes(train), "test_examples": of_sizes(test, 1)}
-    data = toy_dataset(**both, num_classes=1, options={}, pixel_convention=NO_PIXELS)
+    parts = {"train_examples": of_sizes(train), "test_examples": of_sizes(test, 1)}
+    data = toy_dataset(**parts, num_classes=1, options={}, pixel_convention=NO_PIXELS)
     assert data.describe().splitlines()[:-1] == lines
 
 
@@ -78,8 +80,10 @@ def test_the_checksum_of_all_examples_changes_with_each_of_them(tmp_path):
     sums = [data.examples_sha256 for data in (toy_dataset(), *others)]
     assert len({*sums[:-1]}) == len(others)
     assert sums[-1] == sums[1]  # As it is read.
-    same = toy_dataset(name="other", origin=toy_dataset().origin, options={"seed": 1})
-    for data in (same, changed(x=mapped)):
+    renamed = toy_dataset(
+        name="other", origin=toy_dataset().origin, options={"seed": 1}
+    )
+    for data in (renamed, changed(x=mapped)):
         assert data.examples_sha256 == sums[0]
     again = changed(attributes={"blur": np.array(["a", None] * 3, object)})
     assert again.examples_sha256 == sums[7]
@@ -140,13 +144,13 @@ def test_a_central_test_set_is_like_the_data(changes, message):
 
 def test_a_regression_has_no_classes():
     numbers = three_clients(y=np.linspace(-1, 5, 6, dtype=np.float32))
-    both = {"train_examples": numbers, "test_examples": numbers}
-    data = toy_dataset(**both, num_classes=0, pixel_convention=NO_PIXELS)
+    parts = {"train_examples": numbers, "test_examples": numbers}
+    data = toy_dataset(**parts, num_classes=0, pixel_convention=NO_PIXELS)
     assert not data.has_classes
     text = data.describe()
     assert "float32 labels" in text and "pixels" not in text
     assert "labels a client" not in text
-    assert_refused(lambda: toy_dataset(**both), "num_classes must be 0, got 3")
+    assert_refused(lambda: toy_dataset(**parts), "num_classes must be 0, got 3")
 
 
 def test_the_servers_examples_are_described_and_kept():
@@ -216,10 +220,10 @@ def test_keeping_equal_examples_together_changes_nothing_without_any(caplog):
     data = toy_dataset(
         train_examples=numbered_rows(values), test_examples=numbered_rows([[], []])
     )
-    (kept, aside), (same, together) = (
+    (kept, aside), (kept_too, together) = (
         data.hold_out(0.3, 5, keep_equal_together=keep) for keep in (False, True)
     )
-    np.testing.assert_array_equal(kept.train_examples.x, same.train_examples.x)
+    np.testing.assert_array_equal(kept.train_examples.x, kept_too.train_examples.x)
     np.testing.assert_array_equal(aside.x, together.x)
     assert not caplog.records and aside.sizes.tolist() == [3, 12]
 
@@ -244,17 +248,17 @@ def test_what_is_held_out_may_be_mixed_and_dealt_anew():
     splits = np.concatenate([[0], np.cumsum(sizes)])
     examples = Examples(x, (x[:, 0] % 3).astype(np.int32), splits, ids)
     data = toy_dataset(train_examples=examples, test_examples=examples.take(1))
-    (kept, own), (same, pooled) = (
+    (kept, aside), (kept_too, pooled) = (
         data.hold_out(0.5, 3, pooled=pooled) for pooled in (False, True)
     )
-    np.testing.assert_array_equal(kept.train_examples.x, same.train_examples.x)
-    both = np.concatenate([kept.train_examples.x, own.x])
-    assert sorted(both[:, 0]) == list(range(50))  # None is in both.
-    assert own.sizes.tolist() == pooled.sizes.tolist() == [5, 2, 0, 17]
-    assert sorted(own.x[:, 0]) == sorted(pooled.x[:, 0])
+    np.testing.assert_array_equal(kept.train_examples.x, kept_too.train_examples.x)
+    all_x = np.concatenate([kept.train_examples.x, aside.x])
+    assert sorted(all_x[:, 0]) == list(range(50))  # None is in both.
+    assert aside.sizes.tolist() == pooled.sizes.tolist() == [5, 2, 0, 17]
+    assert sorted(aside.x[:, 0]) == sorted(pooled.x[:, 0])
     np.testing.assert_array_equal(pooled.y, pooled.x[:, 0] % 3)
     # Of client d's 17 some are dealt to the others, whose own numbers are below 15.
-    assert (own.client("a")["x"] < 10).all()
+    assert (aside.client("a")["x"] < 10).all()
     assert (np.concatenate([pooled.client(k)["x"] for k in "ab"]) >= 15).any()
     again = data.hold_out(0.5, 3, pooled=True)[1]
     np.testing.assert_array_equal(again.x, pooled.x)
@@ -274,12 +278,12 @@ def test_what_is_held_out_may_be_mixed_and_dealt_anew():
 )
 def test_one_input_much_larger_than_another_is_described(columns, says):
     x = np.array(columns * 3, np.float32)
-    both = dict.fromkeys(("train_examples", "test_examples"), three_clients(x=x))
-    data = toy_dataset(**both, input_names=["age", "pay"])
+    parts = dict.fromkeys(("train_examples", "test_examples"), three_clients(x=x))
+    data = toy_dataset(**parts, input_names=["age", "pay"])
     lines = data.describe().splitlines()
     assert "inputs: age, pay" in lines
-    found = [line for line in lines if line.startswith("scales")]
-    assert len(found) == bool(says) and all(line.startswith(says) for line in found)
+    scales = [line for line in lines if line.startswith("scales")]
+    assert len(scales) == bool(says) and all(line.startswith(says) for line in scales)
 
 
 def test_many_names_are_described_by_the_first_and_the_last():
@@ -296,10 +300,10 @@ def test_many_names_are_described_by_the_first_and_the_last():
 )
 def test_inputs_have_names_along_the_last_axis(shape, count):
     examples = three_clients(x=np.zeros(shape, np.float32))
-    both = dict.fromkeys(("train_examples", "test_examples"), examples)
+    parts = dict.fromkeys(("train_examples", "test_examples"), examples)
     names = tuple("abcd"[:count])
-    assert toy_dataset(**both, input_names=names).input_names == names
+    assert toy_dataset(**parts, input_names=names).input_names == names
     assert_refused(
-        lambda: toy_dataset(**both, input_names=[*names, "e"]),
+        lambda: toy_dataset(**parts, input_names=[*names, "e"]),
         f"toy: input_names has {count + 1} names, the data has {count}",
     )

@@ -47,7 +47,7 @@ REFUSED = [
         (name, options, message)
         for name in NAMES
         for options, message in (
-            ({"sede": 1}, "no option 'sede' (did you mean seed?): there are seed"),
+            ({"sede": 1}, "unknown option 'sede' (did you mean seed?); known: seed"),
             ({"seed": -1}, "seed must be in [0, 2^31), got -1"),
             ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
         )
@@ -76,11 +76,11 @@ REFUSED = [
     ("cifar10", {"num_clients": 5}, "num_clients must be 3 or 4, or 0"),
     ("digits5k", {"num_clients": -1}, "num_clients must be 0 or more, got -1"),
     ("digits5k", {"num_clients": 1001}, "num_clients=1001 is too many: each client"),
-    ("celeba", {"client_sizes": "equal"}, "no option 'client_sizes': there are"),
+    ("celeba", {"client_sizes": "equal"}, "unknown option 'client_sizes'; known:"),
     (
         "femnist",
         {"image_fraction": 0.1},
-        "no option 'image_fraction' (did you mean sample_fraction?)",
+        "unknown option 'image_fraction' (did you mean sample_fraction?)",
     ),
     ("cifar10", {"image_fraction": 1.1}, "image_fraction must be above 0, at most 1"),
     ("mnist_adafed", {"simulation": 1}, "simulation must be one of 1, 2, 3; got 1"),
@@ -100,7 +100,7 @@ def test_options_that_cannot_be(name, options, message):
 
 @pytest.mark.parametrize("name", [None, ["a"]])
 def test_a_name_that_is_none(name):
-    assert_refused(lambda: leaf_data.load(name), f"no data set {name}: there are ")
+    assert_refused(lambda: leaf_data.load(name), f"unknown data set {name}; known: ")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -131,18 +131,22 @@ LOOKED_FOR = {
 
 @pytest.mark.parametrize("name", LOOKED_FOR)
 def test_folders_without_data(name, tmp_path, monkeypatch, empty_home):
-    missing, empty, own = tmp_path / "missing", tmp_path / "empty", name.split("_")[0]
+    missing, empty, subfolder = (
+        tmp_path / "missing",
+        tmp_path / "empty",
+        name.split("_")[0],
+    )
     empty.mkdir()
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(missing))
     for data_dir, words in (
-        (None, f"{own}: TFF_PMC_DATA_DIR {missing} is not a folder"),
-        (missing, f"{own}: data_dir {missing} is not a folder"),
-        (empty, f"{own}: no data in {empty} or {empty / own}: looked for "),
+        (None, f"{subfolder}: TFF_PMC_DATA_DIR {missing} is not a folder"),
+        (missing, f"{subfolder}: data_dir {missing} is not a folder"),
+        (empty, f"{subfolder}: no data in {empty} or {empty / subfolder}: looked for "),
         (empty, LOOKED_FOR[name]),
     ):
         assert_refused(lambda d=data_dir: leaf_data.load(name, d), words)
     monkeypatch.delenv("TFF_PMC_DATA_DIR")
-    if own != "mnist":  # Which is downloaded then.
+    if subfolder != "mnist":  # Which is downloaded then.
         words = f"{name}: no folder to look for its files in: pass data_dir or set TFF"
         assert_refused(lambda: leaf_data.load(name), words)
 

@@ -37,17 +37,22 @@ def test_a_data_set_is_what_it_was(tmp_path):
     data = dataclasses.replace(data, central_test=alone)
     path = str(tmp_path / "store")
     leaf_data.write_store(data, path)
-    found = leaf_data.open_store(path, verify=True)
-    assert found.num_classes == data.num_classes
-    assert found.pixel_convention == data.pixel_convention
+    stored = leaf_data.open_store(path, verify=True)
+    assert stored.num_classes == data.num_classes
+    assert stored.pixel_convention == data.pixel_convention
     for part in ("train_examples", "test_examples", "central_test"):
-        mine, own = getattr(data, part), getattr(found, part)
-        assert own.client_ids == mine.client_ids and mine.client_ids == own.client_ids
+        original, reopened = getattr(data, part), getattr(stored, part)
+        assert (
+            reopened.client_ids == original.client_ids
+            and original.client_ids == reopened.client_ids
+        )
         for name in ("x", "y", "row_splits"):
-            np.testing.assert_array_equal(getattr(own, name), getattr(mine, name))
-            assert getattr(own, name).dtype == getattr(mine, name).dtype
-    assert found.options == data.options and data.origin.source in str(found.origin)
-    assert found.describe().splitlines()[1:-1] == data.describe().splitlines()[1:-1]
+            np.testing.assert_array_equal(
+                getattr(reopened, name), getattr(original, name)
+            )
+            assert getattr(reopened, name).dtype == getattr(original, name).dtype
+    assert stored.options == data.options and data.origin.source in str(stored.origin)
+    assert stored.describe().splitlines()[1:-1] == data.describe().splitlines()[1:-1]
 
 
 @pytest.mark.parametrize(
@@ -73,12 +78,12 @@ def test_what_was_only_checked_stays_in_no_memory(tmp_path):
 
     def resident():
         """The kB of labels that this process holds, by Linux's account."""
-        kept, found = False, 0
+        kept, kilobytes = False, 0
         with open("/proc/self/smaps") as smaps:
             for line in smaps:
                 kept = f"{path}/train_y" in line if "-" in line.split()[0] else kept
-                found += int(line.split()[1]) if kept and "Rss:" in line else 0
-        return found
+                kilobytes += int(line.split()[1]) if kept and "Rss:" in line else 0
+        return kilobytes
 
     assert resident() == 0
     assert data.train_examples.y.max() == 3 and resident() > 0
@@ -94,9 +99,9 @@ def test_of_clients_each_example_is_trained_on_or_tested_on_once(tmp_path):
     assert data.num_classes == 4
     for name, x, y in CLIENTS:
         parts = [e.client(name) for e in (data.train_examples, data.test_examples)]
-        found = np.concatenate([np.c_[p["x"], p["y"]] for p in parts])
+        rows = np.concatenate([np.c_[p["x"], p["y"]] for p in parts])
         want = np.c_[x, y]
-        np.testing.assert_allclose(found[np.lexsort(found.T)], want[np.lexsort(want.T)])
+        np.testing.assert_allclose(rows[np.lexsort(rows.T)], want[np.lexsort(want.T)])
     again = tmp_path / "again"
     again.mkdir()
     other = leaf_data.open_store(written(again, test_fraction=0.2, seed=1))
@@ -119,27 +124,28 @@ def test_only_what_is_the_stores_says_so(tmp_path):
     data = leaf_data.open_store(path)
     ((_, digest),) = data.origin.files
     examples = data.test_examples
-    assert examples.stored == (path, digest, "test")
+    assert examples.store_part == (path, digest, "test")
     data = dataclasses.replace(data, test_examples=examples)
-    assert data.train_examples.stored[2] == "train"
+    assert data.train_examples.store_part[2] == "train"
     for copy in (
         examples.subset([0, 2]),
         examples.take(1),
         dataclasses.replace(examples, x=-examples.x),
         data.hold_out(0.5)[1],
     ):
-        assert copy.stored is None
+        assert copy.store_part is None
 
 
 def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
     written(tmp_path, [("a", *numbers(5)), ("b", *numbers(4)), ("c", *numbers(1))])
     (record,) = caplog.records
     assert record.getMessage() == (
-        "2 of 3 clients have no test examples: for client b, 0.2 of 4 examples is none"
+        "2 of 3 clients have no test examples: for client b, 0.2 of 4 examples is less "
+        "than one"
     )
     caplog.clear()
-    given = [("a", *numbers(5), *numbers(1)), ("b", *numbers(4), *numbers(0))]
-    leaf_data.write_store(given, tmp_path / "given")
+    clients = [("a", *numbers(5), *numbers(1)), ("b", *numbers(4), *numbers(0))]
+    leaf_data.write_store(clients, tmp_path / "given")
     written(tmp_path / "given", [("a", *numbers(5))])
     assert not caplog.records
 
@@ -198,7 +204,7 @@ def test_equal_examples_on_both_sides_are_counted_or_kept_together(
     assert shared(data) == (0, sum(sizes)) and list(data.test_examples.sizes) == sizes
     assert "are equal to" not in caplog.text
     if 0 in sizes:
-        says = "for client b, 0.2 of 50 examples is none, or equal examples are kept"
+        says = "0.2 of 50 examples is less than one, or equal examples are kept"
         assert says in caplog.text
 
 
@@ -281,7 +287,7 @@ X = np.zeros((2, 3), np.float32)
         ),
         ([("a", X, np.array([0, 2**31 - 1]))], 0.0, "beyond 2^31 - 2"),
         ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and one to be tested on"),
-        ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: has test examples of its own"),
+        ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: already has test examples"),
         (
             [("a", X, [[0], [1]])],
             0.0,
@@ -304,7 +310,7 @@ def test_what_is_no_client_is_refused_and_leaves_nothing(
 
 def test_a_store_is_not_written_over(tmp_path):
     path = written(tmp_path)
-    with pytest.raises(leaf_data.DataError, match="exists already"):
+    with pytest.raises(leaf_data.DataError, match="already exists"):
         written(tmp_path)
     assert leaf_data.open_store(path).client_ids[0] == "a"
 
@@ -318,12 +324,12 @@ def changed(path, name, change):
 
 
 def header(path, change):
-    def of(content):
-        found = json.loads(content)
-        change(found)
-        return json.dumps(found).encode()
+    def change_header(content):
+        fields = json.loads(content)
+        change(fields)
+        return json.dumps(fields).encode()
 
-    changed(path, "header.json", of)
+    changed(path, "header.json", change_header)
 
 
 def renamed(path, name):
@@ -371,10 +377,10 @@ def test_one_bit_more_is_found_when_it_is_asked_for(tmp_path):
 
 def test_names_are_as_in_a_tuple():
     names = ("a", "ü", "c c")
-    ids = ClientIds.of(names)
+    ids = ClientIds.from_names(names)
     assert len(ids) == 3 and list(ids) == [*names] and ids[1] == "ü"
     assert ids[1:] == names[1:] and ids == names and ids != names[:2]
-    assert ids == ClientIds.of(ids) and "ü" in ids and ids.index("c c") == 2
+    assert ids == ClientIds.from_names(ids) and "ü" in ids and ids.index("c c") == 2
 
 
 NAMES = {"input_names": ["a", "b", "c"], "class_names": ["p", "q", "r", "s", "t"]}

@@ -14,7 +14,7 @@ NAMES = [name for name in models.__all__ if name.endswith(("_cnn", "_convnet"))]
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_build_what_the_function_builds(name):
     options = {"conv_activation": "none", "initializer": "glorot_normal"}
-    settings = models.MODELS[name].of_flags({"model_seed": 3, **options})
+    settings = models.MODELS[name].from_flag_values({"model_seed": 3, **options})
     model, function = settings.build(), getattr(models, name)
     expected = function(seed=3, **options)
     for a, b in zip(model.initial_weights[0], expected.initial_weights[0]):

@@ -43,7 +43,7 @@ def test_the_parameters_of_the_servers_optimizers_are_settings():
     for name, optimizer in SERVER_OPTIMIZERS.items():
         for parameter, default in optimizer.parameters.items():
             assert fields[parameter].default is None
-            declared = fields[parameter].words
+            declared = fields[parameter].help
             assert f"{default:g}" in declared and name in declared
     assert not any(optimizer.parameters for optimizer in CLIENT_OPTIMIZERS.values())
 

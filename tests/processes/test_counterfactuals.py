@@ -56,7 +56,7 @@ def test_effects_are_those_of_models_made_of_the_sums(runtime, toy_examples, toy
     asked = [scores.prioritized(order, CODES) for order in ORDERS]
     table = tff_pmc.counterfactuals(online, state, packs, tests, asked, (0.5, 2.0))
     sums = online.parts.train(state.learning, packs)["sums"]
-    subsets = list(online.parts.basis.summed)
+    subsets = list(online.parts.basis.products)
     initial = [np.asarray(w) for w in online.get_model_weights(state).trainable]
     expected = [
         correct_by_hand(by_hand, toy_examples)

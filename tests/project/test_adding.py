@@ -144,7 +144,7 @@ def test_the_paper_of_the_page_has_its_table_and_its_verdicts(tmp_path):
         "-m", "tff_pmc.reports.claims_page", "--paper=Stripes", "out", cwd=tmp_path
     )
     assert wrong.returncode == 2 and len(wrong.stderr.splitlines()) == 1
-    assert wrong.stderr.startswith("no paper 'Stripes': there are DA,")
+    assert wrong.stderr.startswith("unknown paper 'Stripes'; known: DA,")
 
 
 def test_a_claim_is_a_function_in_one_file(tmp_path):

@@ -181,7 +181,7 @@ def test_a_wrong_name_and_a_wrong_row_are_refused(made):
     script = str(ROOT / "run_experiments.py")
     plugins = "--plugin=readings,activity"
     done = run(folder, [script, plugins, "--experiment=readings", "--model=perceptrn"])
-    assert "no model 'perceptrn' (did you mean perceptron?)" in done.stderr
+    assert "unknown model 'perceptrn' (did you mean perceptron?)" in done.stderr
     path = folder / "devices" / "device_03.csv"
     path.write_text(path.read_text() + "flying,1,2,3,4\n")
     lines = len(path.read_text().splitlines())
@@ -195,7 +195,7 @@ def test_a_wrong_name_and_a_wrong_row_are_refused(made):
     [
         *((f"running,{bad},2,3,4", f"pulse is '{bad}': it has to be a number")
           for bad in ("nan", "inf", "1_7", "", "\uff11", "x", "0x1")),
-        ("running,1e39,2,3,4", "pulse is '1e39': a float32 would be inf"),
+        ("running,1e39,2,3,4", "pulse is '1e39': float32 would turn it into inf"),
         ("running,1,2,3", "has 4 fields, not 5"),
         ("running,1,5,2,3,4", "has 6 fields, not 5"),
         (",1,2,3,4", "activity is '', not one of resting"),

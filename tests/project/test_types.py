@@ -200,7 +200,7 @@ def test_the_options_of_training_are_those_of_the_declaration():
     assert TrainingOptions.__total__ is False
     words = " ".join(TrainingOptions.__doc__.split())
     for setting in LocalTraining.declared():
-        text = f"{setting.name}: {setting.words} By default {setting.default}. "
+        text = f"{setting.name}: {setting.help} By default {setting.default}. "
         assert text in words + " "
     for name in names:
         assert f" {name}: " in words

@@ -282,7 +282,7 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
     [
         (["nowhere"], "nowhere is no folder\n"),
         (["--plugin=none_such"], "--plugin=none_such: "),
-        (["--paper=Mine"], "no paper 'Mine': there are DA, PMC"),
+        (["--paper=Mine"], "unknown paper 'Mine'; known: DA, PMC"),
     ],
 )
 def test_what_cannot_be_ends_with_one_line(options, message, capsys):

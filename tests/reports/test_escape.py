@@ -85,5 +85,5 @@ def test_the_terminal_gets_no_control_character(tmp_path, flag, capsys):
     assert run_experiments.main(words) == 0
     out = capsys.readouterr().out
     assert "\\x1b[31mred" in out and "\x1b" not in out
-    assert run_experiments.fail("client \x1b[2J is unknown", 2) == 2
+    assert run_experiments.report_error("client \x1b[2J is unknown", 2) == 2
     assert capsys.readouterr().err == "run_experiments.py: client \\x1b[2J is unknown\n"

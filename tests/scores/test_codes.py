@@ -1,5 +1,7 @@
 """Scores and ranges by the codes of criteria, whatever the order of the columns."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,13 +69,13 @@ NAMED = {
 @pytest.mark.parametrize(("score", "by_hand"), BY_CODES, ids=lambda v: str(v)[:0])
 def test_a_score_weighs_by_its_codes_in_any_columns(score, by_hand, order):
     c = np.stack([C.get(code, np.full(3, 9.0)) for code in order], axis=1)
-    found = score.over(order)
-    np.testing.assert_allclose(found(c), by_hand(C), rtol=1e-12)
-    assert found.label == score.label
-    assert found.over(order) is found
+    reordered = score.over(order)
+    np.testing.assert_allclose(reordered(c), by_hand(C), rtol=1e-12)
+    assert reordered.label == score.label
+    assert reordered.over(order) is reordered
     # And from there to other columns again.
     np.testing.assert_allclose(
-        found.over(("LD", "DS", "MD"))(
+        reordered.over(("LD", "DS", "MD"))(
             c[:, [order.index(x) for x in RAW]][:, [1, 0, 2]]
         ),
         by_hand(C),
@@ -84,17 +86,17 @@ def test_a_score_weighs_by_its_codes_in_any_columns(score, by_hand, order):
 @pytest.mark.parametrize("kind", NAMED)
 @pytest.mark.parametrize(("score", "by_hand"), BY_CODES, ids=lambda v: str(v)[:0])
 def test_columns_with_names_are_found_by_codes(score, by_hand, kind):
-    given = NAMED[kind](("MD", "LD", "DS"))
+    columns = NAMED[kind](("MD", "LD", "DS"))
     s = by_hand(C)
-    found = scores.participant_weights(given, score)
-    np.testing.assert_allclose(found, s / s.sum(), rtol=1e-12)
+    weights = scores.participant_weights(columns, score)
+    np.testing.assert_allclose(weights, s / s.sum(), rtol=1e-12)
 
 
 def test_numbers_stay_columns():
     c = np.array([[0.1, 0.2, 0.7]])
     assert scores.prioritized((1,)).over(("LD", "MD", "DS"))(c) == 0.2
-    both = scores.prioritized(("LD", 2)).over(("LD", "MD", "DS"))
-    assert both(c) == pytest.approx(0.1 + 0.1 * 0.7)
+    mixed = scores.prioritized(("LD", 2)).over(("LD", "MD", "DS"))
+    assert mixed(c) == pytest.approx(0.1 + 0.1 * 0.7)
     frame = pd.DataFrame(c, columns=["LD", "MD", "DS"])
     assert scores.single(1)(frame) == 0.2
     assert scores.single("LD")(pd.DataFrame(c)) == 0.2  # Columns without names.
@@ -102,17 +104,17 @@ def test_numbers_stay_columns():
     step = scores.PolynomialScore(
         "s", {(0,): 1.0}, (0,), {0: 1.0, 1: -1.0}, ("LD", "MD")
     )
-    assert step.over(("MD", "LD")).length((2.0, 8.0)) == 8 / 2
+    assert step.over(("MD", "LD")).step_length((2.0, 8.0)) == 8 / 2
 
 
 @pytest.mark.parametrize("order", [("DS", "LD"), ("LD", "DS")])
 def test_ranges_are_those_of_their_codes(order):
     ranges = {"LD": (0, 10), "DS": (10, 30)}
-    normalization = scores.Normalization.declared("range", ("DS", "LD"), ranges)
+    normalization = scores.Normalization.from_codes("range", ("DS", "LD"), ranges)
     frame = pd.DataFrame({code: RAW[code] for code in order})
     c = {"DS": np.array([1, 0, 0.5]), "LD": np.array([0.2, 0.6, 0.4])}
-    found = scores.normalize(frame, normalization)
-    np.testing.assert_allclose(found, np.stack([c[x] for x in order], 1))
+    normalized = scores.normalize(frame, normalization)
+    np.testing.assert_allclose(normalized, np.stack([c[x] for x in order], 1))
     weights = scores.participant_weights(frame, scores.single("LD"), normalization)
     np.testing.assert_allclose(weights, c["LD"] / 1.2)
 
@@ -122,8 +124,8 @@ def test_what_is_masked_or_missing_is_not_a_client():
     expected = [2 / 8, 0, 6 / 8]
     frame = pd.DataFrame({"LD": pd.array([2, None, 6], "Int64"), "DS": [30, 10, 20]})
     mapping = {"DS": raw[:, 0], "LD": raw[:, 1]}
-    for given in (raw, [*raw], frame, mapping):
-        weights = scores.participant_weights(given, scores.single("LD"))
+    for values in (raw, [*raw], frame, mapping):
+        weights = scores.participant_weights(values, scores.single("LD"))
         np.testing.assert_allclose(weights, expected)
     assert np.isnan(scores.single("LD")(raw)).tolist() == [False, True, False]
     assert raw.data.tolist() == [[30, 2], [10, 99], [20, 6]]  # As it was.
@@ -145,7 +147,7 @@ def test_a_basis_finds_codes_and_names_its_sums():
     assert basis.coefficients(scores.single("DS")).tolist() == [0, 1, 0]
     assert basis.names == {"products": ("LD", "DS", "LD.DS")}
     order = scores.prioritized(("LD", "DS"))
-    assert scores.Basis.of(("LD", "DS"), [order]).summed == ((0,), (0, 1))
+    assert scores.Basis.of(("LD", "DS"), [order]).products == ((0,), (0, 1))
     minima = scores.Basis.all_subsets(("LD", "DS"), minima=True)
     assert minima.names == {"products": ("LD", "DS"), "minima": ("LD.DS",)}
     powers = scores.Basis.all_subsets(("DS^-0.5", "größe", "min"))
@@ -174,7 +176,7 @@ NO_COLUMNS = [
     ),
     (
         lambda: scores.normalize(pd.DataFrame({"DS": [1], "client": ["20_29"]})),
-        "the column 'client' has no numbers: '20_29' is text",
+        "the column 'client' must contain numbers: '20_29' is text",
     ),
     (
         lambda: scores.normalize(pd.DataFrame([[1.0, 2.0]])[[1, 0]]),
@@ -182,11 +184,11 @@ NO_COLUMNS = [
     ),
     (
         lambda: scores.normalize([{"DS": 1}, {"LD": 2}]),
-        "do not have the same names",
+        "rows have different names",
     ),
     (
         lambda: scores.normalize(pd.DataFrame({"DS": pd.to_datetime(["2020"])})),
-        "the column 'DS' has no numbers: they are times",
+        "the column 'DS' must contain numbers: they are times",
     ),
     (
         lambda: scores.Normalization("range", {(0.0, 1.0), (0.0, 2.0)}),
@@ -194,12 +196,12 @@ NO_COLUMNS = [
     ),
     (
         lambda: scores.normalize(pd.DataFrame([[1, 2]], columns=["DS", "DS"])),
-        "a column is there twice: DS, DS",
+        "a column appears twice: DS, DS",
     ),
     (
         lambda: scores.normalize(
             pd.DataFrame({"LD": [1.0]}),
-            scores.Normalization.declared("range", ("DS",), {"DS": (0, 1)}),
+            scores.Normalization.from_codes("range", ("DS",), {"DS": (0, 1)}),
         ),
         "needs a range for LD",
     ),
@@ -235,7 +237,7 @@ TAKING = {
     "criteria of OWA": lambda order: scores.owa("most", order(TWO)),
     "criteria of Choquet": lambda order: scores.choquet(CAPACITY, order(TWO)),
     "criteria of dual": lambda order: scores.dual(0.5, "LD", "DS", order(TWO)),
-    "criteria of ranges": lambda order: scores.Normalization.declared(
+    "criteria of ranges": lambda order: scores.Normalization.from_codes(
         "range", order(TWO), {"DS": (0, 1), "LD": (0, 1)}
     ),
     "criteria of a basis": lambda order: scores.Basis.all_subsets(order(TWO)),
@@ -271,3 +273,19 @@ def test_owa_takes_weights_in_order():
     for wrong in ({0.25, 0.75}, {0.25: 1, 0.75: 2}):
         with pytest.raises(ValueError, match="weights of the OWA must be a sequence"):
             scores.owa(wrong, ("DS", "LD"))
+
+
+@pytest.mark.filterwarnings("error::DeprecationWarning")
+def test_earlier_names_of_fields_work_and_warn():
+    with pytest.warns(DeprecationWarning, match="PolynomialScore.step is called step_"):
+        score = scores.PolynomialScore("s", {(0,): 1.0}, (0,), step={0: -1.0})
+    with pytest.warns(DeprecationWarning, match="PolynomialScore.length is called"):
+        assert score.length((4.0,)) == score.step_length((4.0,)) == 0.25
+    with pytest.warns(DeprecationWarning):
+        replaced = dataclasses.replace(score, step={0: 1.0})
+    assert (score.step_powers, replaced.step_powers) == ({0: -1.0}, {0: 1.0})
+    with pytest.warns(DeprecationWarning, match="Basis.summed is called products"):
+        basis = scores.Basis(1, summed=((0,),), scales_step=True)
+    with pytest.warns(DeprecationWarning):
+        assert (basis.summed, basis.steps) == (((0,),), True)
+    assert scores.Normalization.declared("sum", ("DS",)) == scores.Normalization("sum")

@@ -164,7 +164,7 @@ class TestBasis:
     def test_one_basis_serves_every_capacity(self, capacity):
         basis = scores.Basis.all_subsets(3, minima=True)
         assert len(basis) == 7
-        assert basis.summed == ((0,), (1,), (2,))
+        assert basis.products == ((0,), (1,), (2,))
         average = scores.weighted_average((0.5, 0.3, 0.2))
         for score in (scores.owa("most"), scores.choquet(capacity), average):
             assert basis.covers(score)
@@ -174,13 +174,13 @@ class TestBasis:
 
     def test_a_score_needs_the_minima_it_has(self):
         basis = scores.Basis.of(3, [scores.owa("all"), scores.prioritized((0, 1))])
-        assert (basis.summed, basis.minima) == (((0,), (0, 1)), ((0, 1, 2),))
+        assert (basis.products, basis.minima) == (((0,), (0, 1)), ((0, 1, 2),))
         np.testing.assert_array_equal(basis.coefficients(scores.owa("all")), [0, 0, 1])
 
     def test_its_values_are_products_and_minima(self):
         from tff_pmc.aggregation.contributions import client_weights
 
         basis = scores.Basis(3, ((0,), (0, 2)), ((0, 1), (0, 1, 2)))
-        found = client_weights(basis, np.array([C, (0.2, 0.1, 0)], np.float32))
+        values = client_weights(basis, np.array([C, (0.2, 0.1, 0)], np.float32))
         expected = [[0.5, 0.45, 0.5, 0.5], [0.2, 0, 0.1, 0]]
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_allclose(values, expected, rtol=1e-6)

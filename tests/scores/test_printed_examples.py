@@ -49,10 +49,10 @@ def test_pmc_example_4_2_the_prioritized_score():
 def test_pmc_eq_7_the_score_is_monotonic(c, data):
     """More of one criterion, whatever its place, never lowers the score."""
     place = data.draw(st.integers(0, len(c) - 1))
-    more = [*c]
-    more[place] = data.draw(st.floats(c[place], 1))
+    raised = [*c]
+    raised[place] = data.draw(st.floats(c[place], 1))
     score = scores.prioritized(range(len(c)))
-    assert score(c) <= score(more)
+    assert score(c) <= score(raised)
 
 
 @given(st.lists(values, min_size=1, max_size=5), st.data())

@@ -143,8 +143,8 @@ def test_a_zero_total_silences_a_criterion_and_what_follows_it():
 ONE = scores.prioritized((0,))
 
 
-def terms(found):
-    return lambda: scores.PolynomialScore("bad", found, (0, 1))
+def terms(coefficients):
+    return lambda: scores.PolynomialScore("bad", coefficients, (0, 1))
 
 
 def weights(raw, score=ONE):
@@ -152,7 +152,7 @@ def weights(raw, score=ONE):
 
 
 def declared(method, ranges):
-    return lambda: scores.Normalization.declared(method, ("DS", "LD"), ranges)
+    return lambda: scores.Normalization.from_codes(method, ("DS", "LD"), ranges)
 
 
 REFUSED = [
@@ -180,7 +180,7 @@ REFUSED = [
     (declared("mean", None), "must be one of sum, max, range"),
     (declared("range", {"DS": (0, 1)}), "needs a range for LD"),
     (declared("range", {"DS": (1, 1), "LD": (0, 1)}), "must have 0 <= low < high"),
-    (declared("sum", {"DS": (0, 1)}), "no other takes them"),
+    (declared("sum", {"DS": (0, 1)}), "no other method takes ranges"),
     (declared("range", {"XX": (0, 1)}), "declared for XX"),
     (lambda: scores.dual(1.1), "lambda must be"),
     (lambda: scores.dual(float("nan")), "lambda must be"),
@@ -228,7 +228,7 @@ def test_duals_score_and_its_grid():
 class TestBasis:
     def test_an_ordering_needs_its_prefixes(self):
         basis = scores.Basis.of(3, [scores.prioritized((2, 0, 1))])
-        assert basis.summed == ((2,), (0, 2), (0, 1, 2))
+        assert basis.products == ((2,), (0, 2), (0, 1, 2))
 
 
 def test_inequality_measures_by_hand():

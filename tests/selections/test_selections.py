@@ -15,22 +15,24 @@ SIZES = np.array([1, 7, 3, 9, 4, 2])
 
 def clients(sizes=SIZES, losses=None):
     """What a selection is told; the places that it asks for are kept."""
-    asked = []
+    measured = []
 
     def measure(name, places):
         assert name == "loss"
-        asked.extend(int(place) for place in places)
+        measured.extend(int(place) for place in places)
         return np.array([losses[place] for place in places], float)
 
-    return Clients(np.asarray(sizes), measure), asked
+    return Clients(np.asarray(sizes), measure), measured
 
 
-def chosen(name, generator, count=2, *, given=None, **own):
-    found = SELECTIONS[name](**own).choose(generator, given or clients()[0], count)
-    return [int(place) for place in found]
+def chosen(name, generator, count=2, *, among=None, **settings):
+    places = SELECTIONS[name](**settings).choose(
+        generator, among or clients()[0], count
+    )
+    return [int(place) for place in places]
 
 
-def sampler(sizes, seed=0, name="uniform", **options):
+def make_sampler(sizes, seed=0, name="uniform", **options):
     """A sampler of clients of these sizes, whose attribute is their number."""
     table = {"battery": np.arange(len(sizes))}
     return CohortSampler(
@@ -40,15 +42,15 @@ def sampler(sizes, seed=0, name="uniform", **options):
 
 def test_uniform_is_a_pure_function_of_seed_and_round():
     """The numbers are those of the first version: a run of then is one of now."""
-    full = sampler([5] * 100, seed=3)
+    full = make_sampler([5] * 100, seed=3)
     first, second = (full.draw(round_num, 10).clients for round_num in (1, 2))
     assert first == [14, 23, 32, 38, 41, 53, 73, 83, 89, 99]
     assert second == [0, 2, 10, 12, 23, 52, 65, 69, 76, 78]
     assert full.draw(1, 10) == (first, 0)  # Whatever came before.
-    other = sampler([5] * 100, seed=4)
+    other = make_sampler([5] * 100, seed=4)
     assert other.draw(1, 10).clients != first
     # Who has no examples is nobody: the same places, among the others.
-    gaps = sampler([5, 0] * 100, seed=3)
+    gaps = make_sampler([5, 0] * 100, seed=3)
     assert gaps.draw(1, 10).clients == [2 * k for k in first]
 
 
@@ -69,9 +71,9 @@ def by_hand(sizes, count):
 def test_clients_come_as_often_as_they_should(name, sizes):
     counts, draws, generator = np.zeros(6), 20_000, np.random.default_rng(1)
     for _ in range(draws):
-        found = chosen(name, generator, 3)
-        assert len(set(found)) == 3
-        counts[found] += 1
+        places = chosen(name, generator, 3)
+        assert len(set(places)) == 3
+        counts[places] += 1
     # Five standard deviations are at most 0.018.
     np.testing.assert_allclose(counts / draws, by_hand(sizes, 3), atol=0.018)
 
@@ -79,37 +81,37 @@ def test_clients_come_as_often_as_they_should(name, sizes):
 def test_power_of_choice_takes_the_highest_losses_of_its_candidates():
     losses = [2.0, 0.5, 9.0, 1.0, 3.0, 0.7]
     for seed in range(40):
-        given, asked = clients(losses=losses)
+        candidates, measured = clients(losses=losses)
         generator = np.random.default_rng(seed)
-        found = chosen("power_of_choice", generator, given=given, candidates=3)
-        assert len(set(asked)) == 3  # Nobody else is sent the model.
-        assert found == sorted(asked, key=lambda k: -losses[k])[:2]
+        places = chosen("power_of_choice", generator, among=candidates, candidates=3)
+        assert len(set(measured)) == 3  # Nobody else is sent the model.
+        assert places == sorted(measured, key=lambda k: -losses[k])[:2]
     # Candidates are drawn by size, not more than there are.
     seen = np.zeros(6)
     for seed in range(4000):
-        given, asked = clients(losses=losses)
-        chosen("power_of_choice", np.random.default_rng(seed), 1, given=given)
-        seen[asked] += 1
+        candidates, measured = clients(losses=losses)
+        chosen("power_of_choice", np.random.default_rng(seed), 1, among=candidates)
+        seen[measured] += 1
     np.testing.assert_allclose(seen / 4000, by_hand(list(SIZES), 2), atol=0.04)
-    given, asked = clients(losses=losses)
-    chosen("power_of_choice", np.random.default_rng(0), 4, given=given)
-    assert sorted(asked) == list(range(6))
+    candidates, measured = clients(losses=losses)
+    chosen("power_of_choice", np.random.default_rng(0), 4, among=candidates)
+    assert sorted(measured) == list(range(6))
 
 
 def test_ties_go_by_chance_and_what_is_no_number_comes_last():
     first = np.zeros(6)
     for seed in range(3000):
-        given, _ = clients(losses=[1.0] * 5 + [np.nan])
+        candidates, _ = clients(losses=[1.0] * 5 + [np.nan])
         generator = np.random.default_rng(seed)
-        found = chosen("power_of_choice", generator, 1, given=given, candidates=6)
-        first[found] += 1
+        places = chosen("power_of_choice", generator, 1, among=candidates, candidates=6)
+        first[places] += 1
     assert first[5] == 0
     # 600 of 3000 expected, five standard deviations 110: not the large ones first.
     assert np.abs(first[:5] - 600).max() < 110
-    given, _ = clients(losses=[1.0, np.inf, np.nan, 2.0, 3.0, 4.0])
+    candidates, _ = clients(losses=[1.0, np.inf, np.nan, 2.0, 3.0, 4.0])
     generator = np.random.default_rng(0)
-    found = chosen("power_of_choice", generator, 6, given=given)
-    assert (found[0], found[-1]) == (1, 2)
+    places = chosen("power_of_choice", generator, 6, among=candidates)
+    assert (places[0], places[-1]) == (1, 2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,24 +130,24 @@ ANSWER = "battery"
 
 
 @pytest.fixture
-def own(monkeypatch):
+def choose_with(monkeypatch):
     """`Own` registered, and what it answers."""
     monkeypatch.setattr(SELECTIONS, "_things", dict(SELECTIONS))
     SELECTIONS.register("own", Own)
 
     def with_answer(answer, sizes=(4, 0, 4, 4)):
         monkeypatch.setitem(globals(), "ANSWER", answer)
-        return sampler(sizes, name="own").draw(1, 2)
+        return make_sampler(sizes, name="own").draw(1, 2)
 
     return with_answer
 
 
-def test_one_of_ones_own_may_give_a_set(own):
-    assert own({2, 0}) == ([0, 3], 0)  # The second client has no examples.
+def test_a_registered_rule_may_give_a_set(choose_with):
+    assert choose_with({2, 0}) == ([0, 3], 0)  # The second client has no examples.
 
 
-def test_one_of_ones_own_sees_the_client_table(own):
-    assert own("battery") == ([2, 3], 0)
+def test_a_registered_rule_sees_the_client_table(choose_with):
+    assert choose_with("battery") == ([2, 3], 0)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +163,9 @@ def test_one_of_ones_own_sees_the_client_table(own):
         ("loss", "it reads 'loss', which its `needs` do not name: add it there"),
     ],
 )
-def test_one_that_chooses_what_is_not_there_is_named(own, answer, says):
+def test_a_rule_that_chooses_what_is_not_there_is_named(choose_with, answer, says):
     with pytest.raises(SettingError, match=f"^--selection=own: .*{re.escape(says)}$"):
-        own(answer)
+        choose_with(answer)
 
 
 @pytest.mark.parametrize(
@@ -176,15 +178,15 @@ def test_one_that_chooses_what_is_not_there_is_named(own, answer, says):
     ],
 )
 def test_settings_that_do_not_fit_the_clients_are_refused(name, options, size, says):
-    found = sampler([4, 0, 4, 4], name=name, **options)
+    sampler = make_sampler([4, 0, 4, 4], name=name, **options)
     if says is None:
-        found.check(size)
+        sampler.check(size)
     else:
         with pytest.raises(SettingError, match=says):
-            found.check(size)
+            sampler.check(size)
 
 
-def test_an_attribute_that_no_client_has_is_refused(own, monkeypatch):
+def test_an_attribute_that_no_client_has_is_refused(choose_with, monkeypatch):
     monkeypatch.setattr(Own, "needs", ("battery", "distance"))
     with pytest.raises(SettingError, match="needs 'distance' .*: there are loss, batt"):
-        sampler([4, 4], name="own").check(1)
+        make_sampler([4, 4], name="own").check(1)

@@ -17,6 +17,6 @@ def test_everything_named_is_there():
 def test_what_a_package_exports_is_there_and_documented(package):
     module = __import__(f"tff_pmc.{package}", fromlist=["__all__"])
     for name in module.__all__:
-        found = getattr(module, name)
-        if callable(found):
-            assert found.__doc__, name
+        exported = getattr(module, name)
+        if callable(exported):
+            assert exported.__doc__, name

@@ -219,7 +219,7 @@ def combine(
             functools.partial(_add_scaled, mean, weight, total),
             functools.partial(tf.nest.map_structure, tf.identity, mean),
         )
-    if basis.steps:
+    if basis.scales_step:
         ones = tf.ones_like(scales)
         raised = tf.where(tf.equal(powers, 0.0), ones, tf.pow(scales, powers))
         mean = _times(mean, tf.reduce_prod(raised))

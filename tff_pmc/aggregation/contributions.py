@@ -104,7 +104,7 @@ def client_weights(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     if not basis.minima:
         return products
     minima = tf.reduce_min(tf.where(members, values, np.inf), axis=-1)
-    return tf.where(np.arange(len(basis)) < len(basis.summed), products, minima)
+    return tf.where(np.arange(len(basis)) < len(basis.products), products, minima)
 
 
 @without_autograph

@@ -140,7 +140,7 @@ class SumOptions(SumSettings):
             sums, or options exclude each other; the message names them.
     """
 
-    of_arguments = True
+    errors_name_fields = True
 
     model_sum_factory: Optional[SumFactory] = None
     scalar_sum_factory: Optional[SumFactory] = None
@@ -177,7 +177,7 @@ class SumOptions(SumSettings):
             ValueError: ranges do not fit the criteria, privacy has no bounds, or the
                 sums need two stages and hide what clients send.
         """
-        normalization = Normalization.declared(self.normalization, codes, self.ranges)
+        normalization = Normalization.from_codes(self.normalization, codes, self.ranges)
         clip_norm = self.clip_norm or None
         models, scalars = self.model_sum_factory, self.scalar_sum_factory
         if self.privacy is not None:

@@ -20,8 +20,8 @@ from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
-from tff_pmc.criteria.criterion import held
-from tff_pmc.criteria.server_criteria import hits
+from tff_pmc.criteria.criterion import nan_if_underflowed
+from tff_pmc.criteria.server_criteria import example_accuracy
 from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Term(_SizeTimesFactor):
         """Returns the exponential."""
 
         def value(client: LocalClient) -> Any:
-            return held(tf.exp(self.t * received_loss(client)), True)
+            return nan_if_underflowed(tf.exp(self.t * received_loss(client)), True)
 
         source = "Li et al. 2021, Lemma 1"
         return Criterion("exp_tF", "tilted loss", source, value, needs_model=True)
@@ -170,7 +170,7 @@ class PropFair(_SizeTimesFactor):
 
 
 def _accuracy(output: Any, y: Any) -> Any:
-    return tf.reduce_mean(hits(output.predictions, y))
+    return tf.reduce_mean(example_accuracy(output.predictions, y))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 import leaf_data
 from declared_settings import SettingError
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary, shorten
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.selections import CohortSampler, LossFn
 from tff_pmc.settings.flag_values import prefix_errors
@@ -39,7 +39,7 @@ def check_run(
     for part, examples in parts.items():
         if not examples.num_examples:
             raise SettingError(f"no client of {data.name} has {part} examples")
-    if data.train_examples.stored is None:
+    if data.train_examples.store_part is None:
         _check_bytes(settings, data.train_examples)
     for code in settings.columns:
         if code in COHORT.reserved:  # A plugin may have added a column.
@@ -127,7 +127,7 @@ def _check_metrics(
             words = words.splitlines()[-1]
         raise SettingError(
             f"{flag}: its metrics cannot be computed of its outputs and the labels of "
-            f"{data.name}: {one_line(words)}"
+            f"{data.name}: {shorten(words)}"
         ) from error
     prefix_errors(flag, check_metric_names, found)
     for name, value in found.items():
@@ -147,7 +147,7 @@ def _check_metrics(
             build_aggregation(model)
         except (TypeError, ValueError) as error:
             raise SettingError(
-                f"{flag}: its metrics cannot be aggregated: {one_line(error)}"
+                f"{flag}: its metrics cannot be aggregated: {error_summary(error)}"
             ) from error
 
 

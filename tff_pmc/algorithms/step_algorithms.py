@@ -17,7 +17,7 @@ from tff_pmc._lazy import tf
 from tff_pmc.algorithms.algorithm import ALGORITHMS
 from tff_pmc.algorithms.loss_algorithms import A_POWER, OwnCriteriaAlgorithm
 from tff_pmc.criteria import Criterion, LocalClient
-from tff_pmc.criteria.client_criteria import received_loss, update_of
+from tff_pmc.criteria.client_criteria import client_update, received_loss
 from tff_pmc.settings.run_settings import RunSettings
 
 
@@ -45,7 +45,7 @@ class _StepAlgorithm(OwnCriteriaAlgorithm):
         return dataclasses.replace(
             scores.single(own[0].code, columns),
             label=self.name,
-            step={columns.index(one.code): power for one, power in powers},
+            step_powers={columns.index(one.code): power for one, power in powers},
         )
 
 
@@ -100,7 +100,7 @@ class QFedAvg(_StepAlgorithm):
             return bound * tf.pow(received_loss(client) + 1e-10, q)
 
         def denominator(client: LocalClient) -> Any:
-            norm = tf.linalg.global_norm(update_of(client))
+            norm = tf.linalg.global_norm(client_update(client))
             square = tf.square(bound * norm)
             slope = q * tf.pow(received_loss(client) + 1e-10, q - 1)
             return slope * square + weight(client)

@@ -163,16 +163,16 @@ def pack(
         extras = {name: own[name] for name in sorted(example_attributes)}
         parts.append(ClientArrays(k, own["x"], own["y"], {}, extras))
     names = examples.client_ids
-    if examples.stored is None:
+    if examples.store_part is None:
         check_bytes(
             [part.x.nbytes for part in parts],
             [names[part.number] for part in parts],
             max_bytes,
         )
     packs = split_arrays(parts, names, num_packs, max_bytes, attributes)
-    if examples.stored is None:
+    if examples.store_part is None:
         return [dataset_of(pack) for pack in packs]
-    return [StoredPack(pack, examples.stored) for pack in packs]
+    return [StoredPack(pack, examples.store_part) for pack in packs]
 
 
 def pack_client_data(

@@ -11,7 +11,7 @@ from typing import Any, Callable, ClassVar, Optional, TypedDict, TypeVar
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from declared_settings import AT_LEAST_1, check_value, ordered, unknown
+from declared_settings import AT_LEAST_1, check_value, ordered, unknown_name_message
 from tff_pmc.aggregation.building import check_kind
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
@@ -88,7 +88,7 @@ class Training(LocalTraining):
         TypeError: (constructor) the memory is not of its class.
     """
 
-    of_arguments: ClassVar[bool] = True
+    errors_name_fields: ClassVar[bool] = True
 
     packed: Optional[bool] = None
     client_learning_rate_fn: Optional[Callable[[tf.Tensor], Any]] = None
@@ -130,7 +130,7 @@ class Training(LocalTraining):
             if name not in names:
                 raise TypeError(
                     f"got an unexpected keyword argument {name!r}: "
-                    + unknown("training option", name, names)
+                    + unknown_name_message("training option", name, names)
                 )
         return cls(**options)
 
@@ -224,7 +224,7 @@ def takes_training(build: Builder) -> Builder:
     ]
     build.__signature__ = signature.replace(parameters=parameters)
     lines = [
-        f"    {declared.name}: {declared.words} By default {declared.default}."
+        f"    {declared.name}: {declared.help} By default {declared.default}."
         for declared in LocalTraining.declared()
     ]
     wrapped = (

@@ -11,7 +11,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary, shorten
 from tff_pmc.cluster import local_cluster, tasks
 from tff_pmc.cluster.options import LOCAL, ClusterOptions, ClusterSettingError
 from tff_pmc.runtime import EngineError
@@ -82,7 +82,9 @@ class ClusterConnection:
             self.call(wait, 1, timeout=seconds, limit=seconds + self._timeout)
         except (Exception, asyncio.CancelledError) as error:
             self._check_cancelled()
-            raise self.lost_error(f"no worker is left ({one_line(error)})") from error
+            raise self.lost_error(
+                f"no worker is left ({error_summary(error)})"
+            ) from error
 
     def lost_error(self, reason: str) -> ClusterError:
         """Returns a `ClusterError` that names this cluster and the reason."""
@@ -273,7 +275,7 @@ class ClusterConnection:
             files = ", ".join(f"--{k}={v}" for k, v in options.files.items() if v)
             raise ClusterSettingError(
                 f"--cluster={options.address}: no compatible Dask scheduler "
-                f"answered{files and f' with {files}'} ({one_line(error)})"
+                f"answered{files and f' with {files}'} ({error_summary(error)})"
             ) from error
         try:
             self.client.wait_for_workers(1, timeout=WORKERS_SECONDS)
@@ -306,6 +308,6 @@ class ClusterConnection:
             ):  # It died: tasks check its successor.
                 raise ClusterSettingError(
                     f"--cluster={self.address}: the worker {worker} cannot be used: "
-                    f"{one_line(outcome)}"
+                    f"{shorten(outcome)}"
                 )
         return results

@@ -76,7 +76,7 @@ def num_bytes(part: Part) -> int:
 def open_cached_store(path: str, digest: str) -> leaf_data.FederatedDataset:
     """Opens a store and keeps it mapped; a `DataError` if it is not the driver's."""
     data = leaf_data.open_store(path)
-    stored = data.train_examples.stored
+    stored = data.train_examples.store_part
     stored_digest = stored.digest if stored is not None else ""
     if stored_digest != digest:
         raise leaf_data.DataError(

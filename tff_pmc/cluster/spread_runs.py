@@ -18,7 +18,7 @@ from typing import Any, Callable, Optional
 
 from tqdm import tqdm
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, error_summary
 from tff_pmc.cluster import tasks
 from tff_pmc.cluster.connection import ClusterConnection, ClusterError
 from tff_pmc.cluster.options import ClusterSettingError
@@ -72,7 +72,7 @@ def _load_data(load: bytes, job: Any) -> Any:
         _data_by_job.clear()
         _, _data_by_job[key] = tasks.from_bytes(load)
     data = _data_by_job[key](job.settings)
-    if job.stored not in (None, data.train_examples.stored):
+    if job.stored not in (None, data.train_examples.store_part):
         raise DataError(
             f"{job.stored.path}: a worker sees another store than the driver"
         )
@@ -169,7 +169,7 @@ def _lost_run_error(connection: ClusterConnection, future: Any, job: Any) -> Any
     if error is None or isinstance(error, KilledWorker):
         raise connection.lost_error(
             f"the run {job.settings.label} ended with the scheduler or its workers "
-            f"({one_line(error or future.status)})"
+            f"({error_summary(error or future.status)})"
         )
     if isinstance(error, InUseError):  # A stopped worker may continue to write.
         return LostRunError(

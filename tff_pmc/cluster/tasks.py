@@ -16,7 +16,7 @@ import signal
 import threading
 from typing import Any, NamedTuple, Optional
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, error_summary
 
 MAX_CACHED_COMPUTATIONS = 8
 """The number of computations whose graphs stay imported in a worker."""
@@ -104,7 +104,7 @@ def check_store(path: str, digest: str) -> None:
         pack_encoding.open_cached_store(path, digest)
     except DataError as error:
         raise EnvironmentMismatchError(
-            f"it needs the driver's store at the same path: {one_line(error)}"
+            f"it needs the driver's store at the same path: {error_summary(error)}"
         ) from error
 
 

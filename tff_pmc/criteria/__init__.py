@@ -1,11 +1,10 @@
 """Criteria: functions of a client to one number that is not negative.
 
 A criterion is a code, a name, the equation it comes from, and a function from
-what is known at the client to a raw value. Criteria that look at the data and
-criteria that look at the trained model have the same interface; the process
-never sends a client's value anywhere but into sums.
+the client's data and models to a raw value. Criteria on the data and criteria on the
+trained model have the same interface; the process only ever sums clients' values.
 
-Adding one is one definition (and a test):
+A new criterion is one definition (and a test):
 
     tff_pmc.criteria.register(Criterion(
         code="EV", name="even labels", source="ours",
@@ -14,7 +13,8 @@ Adding one is one definition (and a test):
     ))
 
 Use `tf.equal` and not `==`: in the graphs TFF builds, `==` on tensors compares
-Python objects. (A process refuses a criterion that gives something else there.)
+Python objects. (A process raises a `CriterionError` if a criterion returns anything
+but a number there.)
 """
 
 from tff_pmc.criteria.criterion import (

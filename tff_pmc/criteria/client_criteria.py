@@ -1,4 +1,4 @@
-"""The criteria that a client measures: of its examples, and of its models."""
+"""The criteria that a client measures on its examples and its models."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def dataset_size(client: LocalClient) -> Any:
 def label_diversity(client: LocalClient) -> Any:
     """Counts the distinct labels among the local training examples.
 
-    Of sequences, those of all steps, padding included.
+    For sequences it counts the labels of all steps, padding included.
     """
     return tf.size(tf.unique(tf.reshape(client.y, [-1])).y)
 
 
 def class_balance(client: LocalClient) -> Any:
-    """Divides the number of the client's rarest class by that of its commonest.
+    """Returns the size of the client's rarest class over that of its most frequent one.
 
-    0 for a client with one class. PMC has two classes, where this is its equation;
-    for more it is ours: classes that the client lacks do not count. Of sequences, the
-    labels of all steps count.
+    It is 0 for a client with one class. For two classes it is PMC's equation 9; the
+    extension to more classes is ours and ignores classes that the client lacks. For
+    sequences it counts the labels of all steps.
     """
     classes, _, counts = tf.unique_with_counts(tf.reshape(client.y, [-1]))
     counts = tf.cast(counts, tf.float32)
@@ -38,7 +38,7 @@ def class_balance(client: LocalClient) -> Any:
 
 
 def image_sharpness(client: LocalClient) -> Any:
-    """Returns the share of sharp images among the training examples; 0 of none.
+    """Returns the share of sharp images among the training examples; 0 without any.
 
     The examples' attribute `sharp` is 1 or 0.
     """
@@ -50,7 +50,7 @@ def image_sharpness(client: LocalClient) -> Any:
 
 def model_divergence(client: LocalClient) -> Any:
     """Computes `1 / sqrt(||w - w_k||_2 + 1)`, one norm over all trained parameters."""
-    return tf.math.rsqrt(tf.linalg.global_norm(update_of(client)) + 1.0)
+    return tf.math.rsqrt(tf.linalg.global_norm(client_update(client)) + 1.0)
 
 
 def model_divergence_by_layer(client: LocalClient) -> Any:
@@ -59,7 +59,7 @@ def model_divergence_by_layer(client: LocalClient) -> Any:
     As in the authors' published code: a norm for each layer's kernel, no
     biases (tensors of rank below 2), and the mean over the layers.
     """
-    kernels = [d for d in update_of(client) if len(d.shape) >= 2]
+    kernels = [d for d in client_update(client) if len(d.shape) >= 2]
     norms = [tf.norm(tf.reshape(d, [-1])) for d in kernels]
     return tf.math.rsqrt(tf.reduce_mean(tf.stack(norms)) + 1.0)
 
@@ -74,11 +74,11 @@ def _loss(output: Any, y: Any) -> Any:
     return output.loss
 
 
-def update_of(client: LocalClient) -> list[Any]:
-    """Returns `w - w_k` of the trainable weights, a tensor for each of theirs."""
+def client_update(client: LocalClient) -> list[Any]:
+    """Returns the client update `w - w_k` of the trainable weights, as tensors."""
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
-    # With the update's sign TensorFlow computes one difference for both.
+    # With this sign TensorFlow computes one difference for update and criterion.
     return cast_to_common_float([b - a for a, b in zip(after, before)])
 
 

@@ -17,19 +17,19 @@ LARGEST_EXPONENT = 100
 
 
 RESERVED = ("all", "seed", "label", "round", "client", "excluded", "weight")
-"""Words by which no criterion and no attribute of clients can be called: `all` of the
-flags, and the columns that stand beside the criteria in `cohort.csv` and wherever it is
-read or made (`read_results`, `cohort_weights`)."""
+"""Words that cannot name a criterion or an attribute of clients: `all`, as flags use
+it, and the columns beside the criteria in `cohort.csv`, `read_results` and
+`cohort_weights`."""
 
-_FOLDERS = re.compile("seed_[0-9]+")  # Those of several seeds' runs.
+_FOLDERS = re.compile("seed_[0-9]+")  # Folders of the runs of several seeds.
 
 
-def _no_model(of_batch: Callable[[Any, Any], Any]) -> Any:
+def _raise_no_model(batch_metric: Callable[[Any, Any], Any]) -> Any:
     raise ValueError("the criterion uses the model: declare it with needs_model=True")
 
 
 class CriterionError(ValueError):
-    """A criterion that fails, or gives what it must not; one line that names it."""
+    """Raised if a criterion fails or returns an invalid value; the message names it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,21 +42,21 @@ class LocalClient:
             structure of such tensors where it has several outputs.
         initial_weights: the `tff.learning.models.ModelWeights` it received.
         trained_weights: the `ModelWeights` after local training.
-        attributes: the facts known of the client besides its data, float32 scalars
-            by name (PMC 4.2: trustworthiness of the device, commercial targets).
-        example_attributes: the facts known of each example besides x and y, float32
-            `[n]` by name: those that the criteria name, and no others.
-        steps: how many steps its optimizer took, an int32 scalar.
-        memory: what the process remembers of it, if its option `memory` is given.
-        mean_on_received: `(of_batch) -> float32`: the received model runs on the
-            client's examples, batch by batch, and gives the mean over them of
-            `of_batch(output, y)`, a scalar that is a mean over the batch. `output` is
-            its `tff.learning.models.BatchOutput` (`loss`, `predictions`), y the labels.
-            Of no examples it is 0. The model runs only if this is called, and once for
-            each function.
-        num_examples: how many examples it has, int32, as the model's loss counts them.
-        mean_on_trained: the same as `mean_on_received`, of the model after local
-            training.
+        attributes: the client's attributes besides its data, float32 scalars by name
+            (PMC 4.2: trustworthiness of the device, commercial targets).
+        example_attributes: attributes of each example besides x and y, float32 `[n]`
+            by name: only those that the criteria name.
+        steps: the number of steps of its optimizer, an int32 scalar.
+        memory: its per-client state, if the process has the option `memory`.
+        mean_on_received: `(batch_metric) -> float32`: evaluates the received model on
+            the client's examples, batch by batch, and returns the mean over all
+            examples of `batch_metric(output, y)`, a scalar that is a mean over the
+            batch. `output` is the model's `tff.learning.models.BatchOutput` (`loss`,
+            `predictions`), y the labels. Without examples it is 0. The model runs only
+            if this is called, and once for each function.
+        num_examples: the number of its examples, int32, as the model's loss counts
+            them.
+        mean_on_trained: as `mean_on_received`, for the model after local training.
     """
 
     x: Any
@@ -66,10 +66,10 @@ class LocalClient:
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     example_attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     steps: Any = None
-    mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
+    mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _raise_no_model
     memory: Any = None
     num_examples: Any = None
-    mean_on_trained: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
+    mean_on_trained: Callable[[Callable[[Any, Any], Any]], Any] = _raise_no_model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,23 +77,23 @@ class Criterion:
     """One criterion.
 
     Attributes:
-        code: its name in flags, tables and orderings: a word, or that of a power.
+        code: its name in flags, tables and orderings: a word, or the power of one.
         name: its name in words.
         source: the paper and the equation it comes from.
-        value: a function of a `LocalClient` that gives a scalar tensor, not
+        value: a function of a `LocalClient` that returns a scalar tensor, not
             negative; it is traced into the client's TensorFlow graph.
-        needs_model: whether it looks at weights or `steps`, or runs a model, so that
-            it is known only in a round.
+        needs_model: whether it reads weights or `steps`, or runs a model, so that it
+            can be computed only in a round.
         example_attributes: the names of the attributes of examples that it needs, in
             `LocalClient.example_attributes`.
-        at_server: for a criterion that measures a client's model on examples of the
-            server's: `(model, x, y)` of the model trained and these examples to
-            the criterion that does; see `bind_to_server`.
-        needs_classes: whether it looks at labels as the numbers of classes, so that it
-            is refused for a regression, one-hot labels and several outputs.
+        at_server: for a criterion that needs the server's examples: builds the bound
+            criterion from `(model, x, y)`, the trained model and these examples; see
+            `bind_to_server`.
+        needs_classes: whether it reads labels as class numbers, so that a process
+            raises an error for a regression, one-hot labels and several outputs.
 
     Raises:
-        ValueError: (constructor) the code is none, see `check_code`.
+        ValueError: (constructor) the code is invalid, see `check_code`.
     """
 
     code: str
@@ -115,14 +115,18 @@ class Criterion:
 
 
 def check_code(code: str) -> None:
-    """Refuses what cannot name a criterion in flags, tables and orderings.
+    """Raises a `ValueError` if a code cannot name a criterion in flags and tables.
 
     Raises:
-        ValueError: it is no word, or the power of one, or one of `RESERVED`.
+        ValueError: the code is neither a word nor the power of one, or the word is one
+            of `RESERVED` or the name of a seed's folder.
     """
     base, _, exponent = code.partition("^")
     if not base.replace("_", "").isalnum() or exponent.strip("-+.0123456789e"):
-        raise ValueError(f"a criterion's code must be a word, got {code!r}")
+        raise ValueError(
+            f"a criterion's code must be a word, such as DS, or its power, DS^2; got "
+            f"{code!r}"
+        )
     if base in RESERVED:
         raise ValueError(f"{base} is a column of the record: choose another code")
     if _FOLDERS.fullmatch(base):
@@ -147,37 +151,39 @@ def register(criterion: Criterion) -> Criterion:
     """
     if criterion.code in REGISTRY or criterion.code in ALIASES:
         raise ValueError(
-            f"there is a criterion {criterion.code} already: choose another code"
+            f"the criterion {criterion.code} already exists: choose another code"
         )
     return REGISTRY.register(criterion.code, criterion)
 
 
 def check_attribute_name(name: str) -> None:
-    """Refuses what cannot name an attribute of clients, which may be a criterion.
+    """Raises a `ValueError` if a name cannot be that of an attribute of clients.
+
+    An attribute may become a criterion, by `attribute`.
 
     Raises:
-        ValueError: it is no word, a criterion's code or alias, or one of `RESERVED`.
+        ValueError: the name is not a word, is a criterion's code or alias, or is one of
+            `RESERVED`.
     """
     taken = name in REGISTRY or name in ALIASES or name in RESERVED
     if taken or not name.isidentifier() or _FOLDERS.fullmatch(name):
         raise ValueError(
-            f"an attribute cannot be called {name!r}: it must be a word, and no "
-            f"criterion's code or column of the record ({', '.join(RESERVED)}): choose "
-            "another name"
+            f"{name!r} is not a valid attribute name: use a word that is neither a "
+            f"criterion's code nor a column of the record ({', '.join(RESERVED)})"
         )
 
 
 def attribute(name: str) -> Criterion:
-    """Makes a criterion of an attribute of the client, boolean or in [0, 1].
+    """Builds the criterion of an attribute of the client, boolean or in [0, 1].
 
-    The process must be built with `client_attributes=(name,)`, and `pack` be given
+    The process must be built with `client_attributes=(name,)`, and `pack` must get
     the values.
 
     Args:
         name: the name of the attribute, which is the criterion's code.
 
     Raises:
-        ValueError: it is no word, a criterion's code, or one of `RESERVED`.
+        ValueError: see `check_attribute_name`.
 
     Examples:
         >>> [criterion.code for criterion in resolve(("DS", attribute("trusted")))]
@@ -193,19 +199,18 @@ def attribute(name: str) -> Criterion:
 
 
 def power(criterion: Criterion, exponent: float | str) -> Criterion:
-    """Makes a criterion that is another's to a power, with a code such as `DS^0.5`.
+    """Builds the power of a criterion, with a code such as `DS^0.5`.
 
-    In flags, and wherever codes are named, `DS^0.5` is this one. A product of powers is
-    the `scores.product` of such criteria. A client whose power float32 does not hold,
-    infinite as that of 0 to a negative exponent or too small, is left out and counted
-    as `excluded`.
+    Flags and all functions that take codes accept `DS^0.5`, too. A product of powers is
+    the `scores.product` of such criteria. A client is excluded if float32 cannot hold
+    its power: it is infinite, such as 0 to a negative exponent, or too small.
 
     Args:
-        criterion: the other.
+        criterion: the criterion that is raised to the power.
         exponent: a number from -100 to 100.
 
     Raises:
-        ValueError: the exponent is none.
+        ValueError: the exponent is not a number in this range.
     """
     try:
         number = float(exponent)
@@ -219,8 +224,8 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
 
     def value(client: LocalClient) -> Any:
         raw = tf.cast(criterion.value(client), tf.float32)
-        # What is negative stays so, and is refused.
-        return tf.where(raw < 0, raw, held(tf.pow(raw, number), raw > 0))
+        # A negative value stays negative, so that the client is excluded.
+        return tf.where(raw < 0, raw, nan_if_underflowed(tf.pow(raw, number), raw > 0))
 
     def at_server(*examples: Any) -> Criterion:
         assert criterion.at_server is not None
@@ -235,11 +240,11 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
     )
 
 
-def held(value: Any, positive: Any) -> Any:
-    """Returns the value; not a number if it is 0 in float32 and `positive` in truth.
+def nan_if_underflowed(value: Any, positive: Any) -> Any:
+    """Returns the value, or NaN where it underflowed to 0 although it is `positive`.
 
-    Zero means to have nothing of a criterion. A client with too little for float32 is
-    left out, as one with too much is.
+    A criterion of 0 is valid, so a client whose value underflows is excluded, like one
+    whose value overflows.
     """
     return tf.where(positive & tf.equal(value, 0.0), math.nan, value)
 
@@ -247,11 +252,11 @@ def held(value: Any, positive: Any) -> Any:
 def bind_to_server(
     criteria: Sequence[Criterion], model: Any, x: Any, y: Any
 ) -> tuple[Criterion, ...]:
-    """Returns the criteria; those that need the server's examples are bound to these.
+    """Binds the criteria that need the server's examples to these; returns all.
 
     Args:
         criteria: the criteria, resolved.
-        model: the `tff.learning.models.FunctionalModel` that is trained.
+        model: the trained `tff.learning.models.FunctionalModel`.
         x: the server's inputs.
         y: their labels.
     """
@@ -264,10 +269,10 @@ def example_attributes(criteria: Sequence[Criterion]) -> tuple[str, ...]:
 
 
 def canonical(code: str) -> str:
-    """Returns the registered code of a code, an alias or the base of a power.
+    """Returns the registered code for a code, an alias or the base of a power.
 
     Raises:
-        ValueError: there is no such criterion.
+        ValueError: the criterion is unknown.
 
     Examples:
         >>> canonical("MW^2")
@@ -275,28 +280,28 @@ def canonical(code: str) -> str:
     """
     code = unaliased(code).partition("^")[0]
     if code not in REGISTRY:
-        known = ", ".join([*REGISTRY, *(f"{a} (= {b})" for a, b in ALIASES.items())])
-        raise ValueError(f"unknown criterion {code!r}; there are {known}")
+        codes = ", ".join([*REGISTRY, *(f"{a} (= {b})" for a, b in ALIASES.items())])
+        raise ValueError(f"unknown criterion {code!r}; known: {codes}")
     return code
 
 
 def named(code: str, base: Optional[Criterion] = None) -> Criterion:
-    """Returns the criterion of a code, an alias or a power (of `base`, if given).
+    """Returns the criterion with a code or an alias, or a power (of `base`, if given).
 
     Args:
         code: `DS`, `MW` (an alias of `MD`) or `DS^0.5`, for example.
-        base: the criterion that a power is of, in the place of the registered one.
+        base: the criterion that is raised to the power, instead of the registered one.
 
     Raises:
-        ValueError: there is no such criterion, or the exponent is no number.
+        ValueError: the criterion is unknown, or the exponent is not a number.
 
     Examples:
         >>> named("MW").code, named("DS^0.5").code
         ('MD', 'DS^0.5')
     """
     _, is_power, exponent = code.partition("^")
-    found = base or REGISTRY[canonical(code)]
-    return power(found, exponent) if is_power else found
+    criterion = base or REGISTRY[canonical(code)]
+    return power(criterion, exponent) if is_power else criterion
 
 
 def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
@@ -306,18 +311,19 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
         criteria: codes such as `DS`, aliases, powers such as `DS^0.5`, or objects.
 
     Raises:
-        ValueError: a code is unknown or named twice, or they have no order, as a set.
+        ValueError: a code is unknown or named twice, or the criteria have no order, as
+            a set.
 
     Examples:
         >>> [criterion.name for criterion in resolve(("DS", "MW"))]
         ['dataset size', 'model divergence']
     """
-    found = tuple(
+    resolved = tuple(
         item if isinstance(item, Criterion) else named(item)
         for item in ordered("criteria", criteria)
     )
-    codes = [criterion.code for criterion in found]
+    codes = [criterion.code for criterion in resolved]
     for code in codes:
         if codes.count(code) > 1:
-            raise ValueError(f"the criterion {code} is named twice")
-    return found
+            raise ValueError(f"the criterion {code} is named twice: name it once")
+    return resolved

@@ -1,16 +1,15 @@
-"""Criteria that measure how good a client's model is on the server's examples.
+"""Criteria that evaluate a client's model on the server's examples.
 
 AdaFed weighs a client by the accuracy of its model on a test set of the server, which
-an adversary must not report of itself. A server that holds every client's model just
-measures it. In a world of sums it sees no such model, so here the criterion is
-computed where the client's model is: the server's examples are constants of the
-computation that it sends, and the value goes into the sums like any other.
+an adversary must not report itself. A server that holds every client's model can
+measure it. A server that sees only sums cannot, so the client computes the criterion:
+the server's examples are constants of the computation that it sends, and the value is
+summed like any other criterion.
 
-What that changes: the client is trusted to run the computation
-as it was sent. In a simulation that is this program; in a deployment it needs
-devices whose code is attested, or an aggregator between clients and server that
-holds the models and the server's examples. A client that may run what it likes can
-report any accuracy, as it can send any model.
+The consequence: the client is trusted to run the computation as it was sent. A
+simulation does; a deployment needs devices whose code is attested, or an aggregator
+between clients and server that holds the models and the server's examples. A client
+that can run other code can report any accuracy, as it can send any model.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from tff_pmc.models.functional import predicted_labels, reduce_predictions
 _MAPE = "1 over the mean absolute percentage error on the server's examples"
 
 
-def hits(output: Any, y: Any) -> Any:
-    """Returns 1 for each example that a classifier gets right, float32 `[n]`."""
+def example_accuracy(output: Any, y: Any) -> Any:
+    """Returns 1 for each correctly classified example, else 0, float32 `[n]`."""
     correct = tf.equal(predicted_labels(output), tf.cast(y, tf.int32))
     return tf.cast(correct, tf.float32)
 
@@ -43,21 +42,22 @@ def server_metric(
     name: str = "metric on the server's examples",
     source: str = "AdaFed section 3.2",
 ) -> Criterion:
-    """Makes a criterion of a metric on the server's examples (AdaFed, section 3.2).
+    """Builds the criterion of a metric on the server's examples (AdaFed, section 3.2).
 
     Args:
         code: the criterion's code.
-        model: the `tff.learning.models.FunctionalModel` that is trained.
+        model: the trained `tff.learning.models.FunctionalModel`.
         x: the server's inputs, an array `[n, ...]`.
         y: their labels or targets, `[n, ...]`.
         of_example: `(output, y) -> float32 [n]`, the metric of each example.
-        quality: from its mean over the examples, float32, to the criterion's raw
-            value, which must not be negative and be higher for better models.
+        quality: a function of the metric's mean over the examples, float32, that
+            returns the criterion's raw value: not negative, and higher for better
+            models.
         name: the criterion in words.
         source: the paper and the section it comes from.
 
     Raises:
-        ValueError: there are no examples, or not as many of y as of x.
+        ValueError: x is empty, or y has another length.
 
     Example: regression, weighted by the inverse of the squared error.
         >>> server_metric("MSE", model, x, y,
@@ -66,13 +66,15 @@ def server_metric(
     """
     if not len(x) or len(x) != len(y):
         raise ValueError(
-            f"{code}: the server needs as many labels as inputs, at least one: x has "
-            f"{len(x)}, y has {len(y)}"
+            f"{code}: the server's x has {len(x)} examples and y has {len(y)}: both "
+            "need the same number, at least one"
         )
 
     def value(client: LocalClient) -> Any:
         weights = client.trained_weights
-        return quality(_total(model, weights, x, y, of_example) / float(len(x)))
+        return quality(
+            _sum_over_examples(model, weights, x, y, of_example) / float(len(x))
+        )
 
     return Criterion(code, name, source, value, needs_model=True)
 
@@ -81,19 +83,19 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
     """Computes ACC: the accuracy of the client's model on the server's examples.
 
     Args:
-        model: a classifier, as of `server_metric`.
+        model: a classifier, as for `server_metric`.
         x: the server's inputs.
         y: their labels.
-        power: the exponent to which the accuracy is raised (AdaFed's remark): above 1
-            it sets good models further apart from bad ones.
+        power: the exponent of the accuracy (AdaFed's remark): above 1 it increases the
+            distance between good and bad models.
 
     Raises:
-        ValueError: the power is not above 0, the labels are not numbers of classes,
-            [n], or as `server_metric`.
+        ValueError: the power is not above 0, the labels are not class numbers [n], or
+            as for `server_metric`.
     """
     if not power > 0:
         raise ValueError(f"power must be above 0, got {power}")
-    if np.ndim(y) != 1:  # Each would be compared with the answers to all.
+    if np.ndim(y) != 1:  # Each label would be compared with all predictions.
         raise ValueError(
             "ACC: the server's labels must be the numbers of classes, one for each "
             f"input, got the shape {list(np.shape(y))}"
@@ -103,7 +105,7 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
         model,
         x,
         y,
-        of_example=hits,
+        of_example=example_accuracy,
         quality=lambda accuracy: accuracy**power,
         name="accuracy on the server's examples",
         source="AdaFed sections 3.1 and 4, Dual section III-B",
@@ -113,16 +115,16 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
 def server_percentage_error(model: Any, x: Any, y: Any) -> Criterion:
     """Computes MAPE: 1 / the mean absolute percentage error on the server's examples.
 
-    The paper names the error and not how it weighs; here half the error weighs twice.
-    `criteria.power` of it is another rule.
+    The paper names the error but not the weight it gives; here half the error gives
+    twice the weight. For another rule use `criteria.power`.
 
     Args:
-        model: a regression, as of `server_metric`; its outputs are one for each target.
+        model: a regression, as for `server_metric`, with one output for each target.
         x: the server's inputs.
         y: their targets, floating-point numbers that are not 0.
 
     Raises:
-        ValueError: the targets are classes, one of them is 0, or as `server_metric`.
+        ValueError: the targets are classes, one is 0, or as for `server_metric`.
     """
     targets = np.asarray(y)
     if targets.dtype.kind != "f" or not targets.all():
@@ -147,24 +149,26 @@ def server_percentage_error(model: Any, x: Any, y: Any) -> Criterion:
     )
 
 
-def _total(model: Any, weights: Any, x: Any, y: Any, of_example: Any) -> Any:
-    def total() -> Any:
+def _sum_over_examples(
+    model: Any, weights: Any, x: Any, y: Any, of_example: Any
+) -> Any:
+    def sum_values() -> Any:
         inputs, labels = tf.constant(x), tf.constant(y)
 
-        def add(found: Any, rows: slice, output: Any) -> Any:
+        def add(total: Any, rows: slice, output: Any) -> Any:
             values = tf.cast(of_example(output, labels[rows]), "float32")
-            return found + tf.reduce_sum(values)
+            return total + tf.reduce_sum(values)
 
         return reduce_predictions(model, weights, inputs, len(x), tf.constant(0.0), add)
 
-    # Traced here: TensorFlow warns of many first calls of functions of the same code.
-    return tf.function(total).get_concrete_function()()
+    # Traced here: TensorFlow warns of many first calls of the same function's code.
+    return tf.function(sum_values).get_concrete_function()()
 
 
-def _not_bound(client: LocalClient) -> Any:
+def _raise_not_bound(client: LocalClient) -> Any:
     raise ValueError(
         "it needs the server's examples: use criteria.bind_to_server(...) or "
-        "another of the functions criteria.server_..."
+        "one of the functions criteria.server_..."
     )
 
 
@@ -173,7 +177,7 @@ register(
         "ACC",
         "accuracy on the server's examples",
         "AdaFed sections 3.1 and 4, Dual section III-B",
-        _not_bound,
+        _raise_not_bound,
         needs_model=True,
         at_server=server_accuracy,
         needs_classes=True,
@@ -184,7 +188,7 @@ register(
         "MAPE",
         _MAPE,
         "AdaFed section 3.2",
-        _not_bound,
+        _raise_not_bound,
         needs_model=True,
         at_server=server_percentage_error,
     )

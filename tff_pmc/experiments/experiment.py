@@ -76,7 +76,8 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if self.paper and self.paper not in PAPERS:
-            raise ValueError(f"no paper {self.paper!r}: there are {', '.join(PAPERS)}")
+            known = ", ".join(PAPERS)
+            raise ValueError(f"unknown paper {self.paper!r}; known: {known}")
 
     @property
     def compares_algorithms(self) -> bool:

@@ -113,7 +113,7 @@ def _model_of(run: str) -> Any:
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]
-        return build_model(kind.of_flags(values))
+        return build_model(kind.from_flag_values(values))
     except UnknownNameError as error:
         flags = [key for key in found.get("versions", {}) if key.startswith("--plugin")]
         made = f"the run was made with {' '.join(flags)}: give" if flags else "give"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, ClassVar
 
-from declared_settings import A_SEED, BELOW_1, Registry, Settings, setting
+from declared_settings import BELOW_1, SEED, Registry, Settings, setting
 
 CONV_ACTIVATIONS = ("relu", "none")
 INITIALIZERS = ("glorot_uniform", "glorot_normal")
@@ -48,7 +48,7 @@ class ModelSettings(Settings):
         choices=INITIALIZERS,
     )
     seed: int = setting(
-        0, "The seed of the initial weights.", flag="model_seed", within=A_SEED
+        0, "The seed of the initial weights.", flag="model_seed", within=SEED
     )
 
     def build(self) -> Any:

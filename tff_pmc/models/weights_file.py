@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, raising_data_error
 from leaf_data.formats import data_files
 from tff_pmc.models.model_folder import order_arrays
 
@@ -28,7 +28,7 @@ def load_initial_weights(model: Any, path: str, sha256: str) -> Any:
         raise DataError(f"{path} has changed since the run was set up: start again")
     trainable, non_trainable = model.initial_weights
     expected = [np.asarray(array) for array in (*trainable, *non_trainable)]
-    with reading(path, "cannot be read", Exception):
+    with raising_data_error(path, "cannot be read", Exception):
         with np.load(path, allow_pickle=False) as file:
             arrays_by_name = {name: (name, file[name]) for name in file.files}
     if len(arrays_by_name) != len(expected):

@@ -421,7 +421,7 @@ def _index_of(in_force: Score, candidates: Sequence[Score]) -> int:
     """Returns the index of the equal candidate, else of one of the same terms."""
 
     def terms(score: Score) -> Any:
-        return score.products, score.minima, score.step
+        return score.products, score.minima, score.step_powers
 
     equal = [i for i, score in enumerate(candidates) if score == in_force]
     others = [i for i, s in enumerate(candidates) if terms(s) == terms(in_force)]

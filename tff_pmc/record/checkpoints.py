@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary
 from tff_pmc._lazy import tf
 from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
@@ -70,7 +70,7 @@ def load(folder: str, template: Any) -> Optional[Saved]:
             lengths = zip(archive["tables"].tolist(), archive["lengths"].tolist())
             round_num = int(archive["round"])
     except Exception as error:  # Damaged archives raise nearly anything.
-        raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+        raise RecordError(f"{path} cannot be read: {error_summary(error)}") from error
     pairs = zip(leaves, like)
     if any((a.dtype, a.shape) != (b.dtype, b.shape) for a, b in pairs):
         raise RecordError(

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary
 from tff_pmc.record.record_error import InUseError, RecordError, RecordMissingError
 
 RUN_JSON = "run.json"
@@ -56,7 +56,7 @@ def read_json(
             return dict(missing)
         raise RecordMissingError(f"{path} is missing") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+        raise RecordError(f"{path} cannot be read: {error_summary(error)}") from error
     if not isinstance(found, dict):
         raise RecordError(f"{path} must be a JSON object")
     for key in keys:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 FOLDER = "predictions"
@@ -110,4 +110,4 @@ def _read(path: str, *names: str) -> list[npt.NDArray[Any]]:
             f"{path} is missing: was the run made with --predictions?"
         ) from error
     except Exception as error:  # Damaged archives raise nearly anything.
-        raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+        raise RecordError(f"{path} cannot be read: {error_summary(error)}") from error

@@ -18,7 +18,7 @@ from typing import Any, Optional
 import numpy as np
 import pandas as pd
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
 from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
@@ -410,7 +410,7 @@ def _run_row(folder: str) -> dict[str, Any]:
             **_tuples(settings),
         }
     except (AttributeError, TypeError, ValueError) as error:
-        raise RecordError(f"{path} describes no run: {one_line(error)}") from error
+        raise RecordError(f"{path} describes no run: {error_summary(error)}") from error
 
 
 def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -214,7 +214,7 @@ class RoundRecord:
     def weights(self) -> Floats:
         """The factors of the cohort's updates, [clients]; see `Algorithm.has_step`."""
         totals = np.nansum(self.counted, axis=0)
-        return self.shares * self.outcome.in_force.length(totals)
+        return self.shares * self.outcome.in_force.step_length(totals)
 
     @functools.cached_property
     def candidates(self) -> list[Candidate]:

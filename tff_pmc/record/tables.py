@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 import numpy as np
 import pandas as pd
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.record.metrics import PERCENTILES, digits
 from tff_pmc.record.record_error import RecordError, RecordMissingError
@@ -157,7 +157,9 @@ class Table(NamedTuple):
                 content = gzip.decompress(content)
             return self.parse(content)
         except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
-            raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
+            raise RecordError(
+                f"{path} cannot be read: {error_summary(error)}"
+            ) from error
 
     def parse(self, content: bytes) -> pd.DataFrame:
         """Returns the table of a file's content; what no run writes is a `ValueError`.

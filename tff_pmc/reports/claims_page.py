@@ -24,7 +24,7 @@ from typing import Any, Optional
 
 import pandas as pd
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import expand_path
 from tff_pmc import project_files
 from tff_pmc.escape import markdown_cell, printable
@@ -384,7 +384,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         if given.plugin:
             importlib.import_module(given.plugin)
     except (Exception, SystemExit) as error:  # Anybody's code, and how it ends.
-        parser.exit(2, f"--plugin={given.plugin}: {one_line(error)}\n")
+        parser.exit(2, f"--plugin={given.plugin}: {error_summary(error)}\n")
     try:
         folders = read_kept(given.folder)
         if given.results:

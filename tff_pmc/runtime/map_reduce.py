@@ -27,7 +27,7 @@ from tensorflow_federated.python.core.impl.types.type_transformations import (
 )
 from tensorflow_federated.python.core.impl.utils import tensorflow_utils
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary
 from tff_pmc.runtime import values
 from tff_pmc.runtime.pack_sums import GraphParts, ImportedGraph, PackGraphs
 
@@ -90,7 +90,7 @@ class MapReduceComputation:
         try:
             self._compile(_Expressions(computation), sum_packs)
         except Exception as error:  # TFF and TensorFlow raise many kinds here.
-            raise NotMapReduceError(one_line(error)) from error
+            raise NotMapReduceError(error_summary(error)) from error
 
     def __call__(self, argument: Any) -> Any:
         """Runs the computation; a value at CLIENTS is a list with one item each."""

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary, shorten
 
 # A packed client, in the form of `clients.packing.element_spec`.
 _PACKED = {"x", "y", "client"}
@@ -105,7 +105,9 @@ def _to_tensor(value: Any, type_: tff.TensorType, path: str) -> tf.Tensor:
     try:
         tensor = tf.convert_to_tensor(value, type_.dtype)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{path} is not of type {type_}: {one_line(error)}") from error
+        raise TypeError(
+            f"{path} is not of type {type_}: {error_summary(error)}"
+        ) from error
     if not tf.TensorShape(type_.shape).is_compatible_with(tensor.shape):
         raise TypeError(f"{path} is not of type {type_}: its shape is {tensor.shape}")
     return tensor
@@ -186,7 +188,7 @@ def _format_specs(specs: Any) -> str:
     except (KeyError, TypeError, NotImplementedError):
         # TFF raises these for values without a TFF type: variants, ragged tensors and
         # quantized numbers.
-        return one_line(specs)
+        return shorten(specs)
 
 
 def _to_dataset(value: Any, type_: tff.SequenceType, path: str) -> tf.data.Dataset:

@@ -5,9 +5,9 @@
     participant weights   ->  p[k] = s[k] / sum_k s[k]
 
 Nothing in this package imports TensorFlow. The papers' scores are polynomials
-without repeated factors; OWA and Choquet integrals are the same with minima in the
-place of products. So the aggregate of any score is a linear combination of a few
-sums over the clients; `Basis` names those sums.
+without repeated factors; OWA and Choquet integrals have minima instead of products.
+So the aggregate of any score is a linear combination of a few sums over the clients;
+`Basis` names those sums.
 
 Example (DA, Example 2):
 

@@ -4,8 +4,8 @@ A monomial S stands for `r_S[k] = prod_{i in S} r[k, i]`. Because
 `sum_k s[k] d_k = sum_S coef_S * (sum_k r_S[k] d_k)` for every polynomial score,
 one aggregation of the monomial-weighted updates and of the monomials themselves
 serves all scores over the basis (`docs/architecture.md`). The same holds of minima,
-`min_{i in S} c[k, i]`, and every Choquet integral (`docs/operators.md`), but that the
-minimum is of *normalized* criteria: a scale for each does not come out of it.
+`min_{i in S} c[k, i]`, and every Choquet integral (`docs/operators.md`), except that
+the minimum is over *normalized* criteria: their scales cannot be factored out of it.
 """
 
 from __future__ import annotations
@@ -20,34 +20,36 @@ import numpy as np
 import numpy.typing as npt
 
 from declared_settings import ordered
-from tff_pmc.scores.score import Score, Subset, named, unaliased
+from tff_pmc.scores.earlier_names import keep_earlier_names
+from tff_pmc.scores.score import Score, Subset, column_codes, unaliased
 from tff_pmc.scores.weights import Normalization
 
 Criteria = Union[int, Sequence[str]]
 """The codes of the criteria in the order of the columns, or their number alone."""
 
 
+@keep_earlier_names(summed="products", steps="scales_step")
 @dataclasses.dataclass(frozen=True)
 class Basis:
     """The monomials and minima a process sums, fixed when the process is built.
 
     Attributes:
         num_criteria: m, the number of columns of the raw criteria.
-        summed: the monomials whose weighted updates are summed, each of which
+        products: the monomials whose weighted updates are summed, each of which
             costs one model of memory and traffic. (The m totals `T_i` are
             scalars and are always summed.)
         minima: the sets of criteria whose minima also weigh updates that are summed;
             they come after the monomials, and cost the same.
-        steps: whether scores may set the step's length, which follows from
+        scales_step: whether scores may set the step's length, which follows from
             the totals.
         criteria: the code of each column, by which scores are understood; empty if
-            the basis was built of a number of criteria.
+            the basis was built for a number of criteria.
     """
 
     num_criteria: int
-    summed: tuple[Subset, ...]
+    products: tuple[Subset, ...]
     minima: tuple[Subset, ...] = ()
-    steps: bool = False
+    scales_step: bool = False
     criteria: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -64,13 +66,14 @@ class Basis:
 
     @property
     def _entries(self) -> tuple[Subset, ...]:
-        return self.summed + self.minima
+        return self.products + self.minima
 
     @classmethod
     def of(cls, criteria: Criteria, scores: Sequence[Score]) -> Basis:
         """Builds the smallest basis for these scores.
 
-        A `ValueError` names a code that a score has and the criteria lack.
+        Raises:
+            ValueError: a score has a code that is not among the criteria.
         """
         num_criteria, codes = _number_and_codes(criteria)
         over = [score.over(codes) if codes else score for score in scores]
@@ -80,13 +83,13 @@ class Basis:
             num_criteria,
             tuple(sorted(products, key=_size_then_columns)),
             tuple(sorted(minima, key=_size_then_columns)),
-            any(score.step for score in over),
+            any(score.step_powers for score in over),
             codes,
         )
 
     @classmethod
     def singles(cls, criteria: Criteria) -> Basis:
-        """Builds the basis of the criteria by themselves."""
+        """Builds the basis of single criteria, without products."""
         num_criteria, codes = _number_and_codes(criteria)
         columns = tuple((column,) for column in range(num_criteria))
         return cls(num_criteria, columns, criteria=codes)
@@ -95,8 +98,8 @@ class Basis:
     def all_subsets(cls, criteria: Criteria, *, minima: bool = False) -> Basis:
         """Builds the basis of every ordering of m criteria: 2^m - 1 sums.
 
-        With `minima` that of every capacity and OWA: as many sums, in which minima
-        take the place of the products of two criteria or more.
+        With `minima` it is the basis of every capacity and OWA: as many sums, with
+        minima instead of the products of two criteria or more.
         """
         num_criteria, codes = _number_and_codes(criteria)
         sets = tuple(
@@ -113,8 +116,8 @@ class Basis:
         """Returns the basis with these codes, if it has none.
 
         Raises:
-            ValueError: the criteria are not as many, or it has others, or in another
-                order: scores would be combined of the wrong sums.
+            ValueError: the basis is over another number of criteria, over others, or
+                over these in another order: scores would combine the wrong sums.
         """
         codes = ordered("criteria", criteria)
         if self.num_criteria != len(codes):
@@ -135,11 +138,12 @@ class Basis:
     def names(self) -> dict[str, tuple[str, ...]]:
         """The names of the sums by kind, `products` and `minima`: `DS`, `DS.LD`."""
         codes = [
-            name_of(code) for code in named(range(self.num_criteria), self.criteria)
+            name_of(code)
+            for code in column_codes(range(self.num_criteria), self.criteria)
         ]
         return {
             kind: tuple(".".join(codes[i] for i in subset) for subset in subsets)
-            for kind, subsets in (("products", self.summed), ("minima", self.minima))
+            for kind, subsets in (("products", self.products), ("minima", self.minima))
             if subsets
         }
 
@@ -149,19 +153,19 @@ class Basis:
     ) -> Basis:
         """Builds the basis over these criteria that has these `names`."""
         column = {name_of(code): i for i, code in enumerate(criteria)}
-        summed, minima = (
+        products, minima = (
             tuple(
                 tuple(column[n] for n in name.split(".")) for name in names.get(k, ())
             )
             for k in ("products", "minima")
         )
-        return cls(len(criteria), summed, minima, criteria=tuple(criteria))
+        return cls(len(criteria), products, minima, criteria=tuple(criteria))
 
     def combined(
         self, c: npt.NDArray[np.float64], coefficients: npt.ArrayLike
     ) -> npt.NDArray[np.float64]:
         """Scores criteria [clients, m] by the coefficient of each sum, [B]."""
-        parts = [np.prod(c[:, list(s)], axis=1) for s in self.summed]
+        parts = [np.prod(c[:, list(s)], axis=1) for s in self.products]
         parts += [np.min(c[:, list(s)], axis=1) for s in self.minima]
         total = np.asarray(coefficients, float) @ np.stack(parts)
         # As in `Score`: terms of either sign may leave what should be 0 below it.
@@ -173,20 +177,19 @@ class Basis:
     def covers(self, score: Score) -> bool:
         """Returns whether the score's model follows from the sums of this basis."""
         score = self._in_columns(score)
-        return not self._missing(score) and (self.steps or not score.step)
+        return not self._missing(score) and (self.scales_step or not score.step_powers)
 
     def coefficients(self, score: Score) -> npt.NDArray[np.float32]:
         """Returns the score's coefficient of each sum of the basis, float32 [B].
 
-        Where the basis has `steps`, the powers of the score's step come behind them,
-        [B + m].
+        With `scales_step` the score's `step_powers` follow, [B + m].
 
         Raises:
             ValueError: the score needs a monomial or minimum that is not summed, a
                 step that the basis does not have, or a criterion whose code it lacks.
         """
         score = self._in_columns(score)
-        if score.step and not self.steps:
+        if score.step_powers and not self.scales_step:
             raise ValueError(
                 f"the score {score.label!r} sets the length of its step: build the "
                 "process with a basis of this score"
@@ -194,13 +197,13 @@ class Basis:
         if not self.covers(score):
             raise ValueError(
                 f"the score {score.label!r} needs the sums {self._missing(score)}, "
-                "which this process does not make: build it with a basis that covers "
-                "the score"
+                "which this process does not compute: build it with a basis that "
+                "covers the score"
             )
-        products = [score.products.get(subset, 0.0) for subset in self.summed]
+        products = [score.products.get(subset, 0.0) for subset in self.products]
         minima = [score.minima.get(subset, 0.0) for subset in self.minima]
-        powers = [score.step.get(i, 0.0) for i in range(self.num_criteria)]
-        return np.array(products + minima + powers * self.steps, np.float32)
+        powers = [score.step_powers.get(i, 0.0) for i in range(self.num_criteria)]
+        return np.array(products + minima + powers * self.scales_step, np.float32)
 
     def membership(self) -> npt.NDArray[np.bool_]:
         """Returns which criteria each sum multiplies or compares, bool [B, m]."""
@@ -219,12 +222,12 @@ class Basis:
         return method != "range" and bool(self.minima)
 
     def check_computable(self, normalization: Normalization) -> None:
-        """Raises a `ValueError` for what does not follow from criteria so normalized.
+        """Raises a `ValueError` if one-stage sums cannot serve the basis so normalized.
 
-        These are minima of criteria without declared ranges, and the lengths of steps,
-        which follow from the totals of raw criteria, but by `sum`.
+        Minima need declared ranges. Step lengths need `sum`, because they follow from
+        the totals of raw criteria.
         """
-        if self.steps and normalization.method != "sum":
+        if self.scales_step and normalization.method != "sum":
             raise ValueError(
                 "the length of a step follows from the totals of raw criteria: it "
                 f"needs one stage, and the normalization 'sum', not "
@@ -242,21 +245,21 @@ class Basis:
         return score.over(self.criteria) if self.criteria else score
 
     def _missing(self, score: Score) -> list[Subset]:
-        products = set(score.products) - set(self.summed)
+        products = set(score.products) - set(self.products)
         return sorted(products | (set(score.minima) - set(self.minima)))
 
 
 def name_of(code: str) -> str:
-    """Returns a code in the letters of names in TFF's structures: `DS-5e-0-2e-5`.
+    """Encodes a code such as `DS^0.5` as a name for TFF's structures: `DS-5e-0-2e-5`.
 
-    TensorFlow refuses others where a structure is a parameter, as those of `DS^0.5`.
+    TensorFlow allows no other characters where a structure is a parameter.
     """
-    return re.sub(r"[^A-Za-z0-9_]", lambda found: f"-{ord(found[0]):x}-", code)
+    return re.sub(r"[^A-Za-z0-9_]", lambda match: f"-{ord(match[0]):x}-", code)
 
 
 def code_of(name: str) -> str:
-    """Returns the code of a name that `name_of` made."""
-    return re.sub("-([0-9a-f]+)-", lambda found: chr(int(found[1], 16)), name)
+    """Decodes a name from `name_of`."""
+    return re.sub("-([0-9a-f]+)-", lambda match: chr(int(match[1], 16)), name)
 
 
 def _number_and_codes(criteria: Criteria) -> tuple[int, tuple[str, ...]]:

@@ -19,15 +19,16 @@ from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
     Score,
     Subset,
-    codes_of,
-    columns_of,
-    digits,
-    labeled,
-    named,
+    column_codes,
+    find_columns,
+    format_numbers,
+    make_label,
+    member_codes,
+    renamed_fields,
 )
 
 TOLERANCE = 1e-6
-"""How far values may be from what they should be: numbers are typed in decimals."""
+"""The largest deviation from 0, 1 or monotone: users type values as decimals."""
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -41,7 +42,7 @@ QUANTIFIERS = {
 """Where `Q(r)` begins to rise and where it is 1 (Zadeh 1983; the ends: Yager 1988)."""
 
 
-def joined(subset: Iterable[Hashable]) -> str:
+def join_names(subset: Iterable[Hashable]) -> str:
     """Joins a set for messages: `DS+LD`; the empty one is `nothing`."""
     return "+".join(sorted(map(str, subset))) or "nothing"
 
@@ -53,7 +54,7 @@ def moebius(capacity: Mapping[frozenset[Item], float]) -> dict[frozenset[Item], 
         capacity: v of every non-empty set of the criteria; v of the empty one is 0.
 
     Returns:
-        m of every set that is there; its sum over the subsets of S is v(S) (Rota 1964).
+        m of every set; its sum over the subsets of S is v(S) (Rota 1964).
 
     Raises:
         ValueError: a set is missing.
@@ -72,34 +73,37 @@ def from_moebius(
     """Computes the capacity of a Moebius transform, `v(S) = sum_{R in S} m(R)`.
 
     Args:
-        transform: m; a set that is not there has 0.
+        transform: m; a missing set has 0.
 
     Returns:
-        v of every non-empty set of the criteria named.
+        v of every non-empty set of the criteria that occur.
     """
-    everything = frozenset(itertools.chain.from_iterable(transform))
+    full_set = frozenset(itertools.chain.from_iterable(transform))
     return {
-        s: sum(transform.get(r, 0.0) for r in subsets(s)) for s in subsets(everything)
+        s: sum(transform.get(r, 0.0) for r in subsets(s)) for s in subsets(full_set)
     }
 
 
 def check_capacity(
     capacity: Mapping[frozenset[Item], float],
-    name: Callable[[Iterable[Item]], str] = joined,
+    name: Callable[[Iterable[Item]], str] = join_names,
 ) -> None:
-    """Refuses what is not monotone from 0 to 1 (Choquet 1954), by name."""
+    """Raises a `ValueError` if a capacity is not monotone from 0 to 1 (Choquet 1954).
+
+    The message calls sets by `name`.
+    """
     check_complete(capacity, name)
-    nothing: frozenset[Item] = frozenset()
-    value = {nothing: 0.0, **capacity}
-    everything = max(value, key=len)
-    if abs(value[nothing]) > TOLERANCE:
+    empty_set: frozenset[Item] = frozenset()
+    value = {empty_set: 0.0, **capacity}
+    full_set = max(value, key=len)
+    if abs(value[empty_set]) > TOLERANCE:
         raise ValueError("the capacity of the empty set must be 0")
-    if abs(value[everything] - 1) > TOLERANCE:
+    if abs(value[full_set] - 1) > TOLERANCE:
         raise ValueError(
-            f"the capacity of all criteria, {name(everything)}, must be 1, got "
-            f"{value[everything]:g}"
+            f"the capacity of all criteria, {name(full_set)}, must be 1, got "
+            f"{value[full_set]:g}"
         )
-    for larger in subsets(everything):
+    for larger in subsets(full_set):
         for item in sorted(larger, key=str):
             smaller = larger - {item}
             # Written so that a value that is not a number is also refused.
@@ -113,13 +117,13 @@ def check_capacity(
 
 def check_complete(
     capacity: Collection[frozenset[Item]],
-    name: Callable[[Iterable[Item]], str] = joined,
+    name: Callable[[Iterable[Item]], str] = join_names,
 ) -> None:
     """Raises a `ValueError` that names a set that the capacity lacks."""
-    everything = frozenset(itertools.chain.from_iterable(capacity))
-    if not everything:
+    full_set = frozenset(itertools.chain.from_iterable(capacity))
+    if not full_set:
         raise ValueError("the capacity names no criteria")
-    for subset in subsets(everything):
+    for subset in subsets(full_set):
         if subset not in capacity:
             raise ValueError(f"the capacity has no value for {name(subset)}")
 
@@ -134,12 +138,13 @@ def subsets(items: Iterable[Item]) -> list[frozenset[Item]]:
     ]
 
 
+@renamed_fields
 @dataclasses.dataclass(frozen=True)
 class ChoquetScore(Score):
-    """A score `s = sum_S m(S) * min_{i in S} c_i`; `choquet` and `owa` make them.
+    """A score `s = sum_S m(S) * min_{i in S} c_i`, built by `choquet` or `owa`.
 
-    Its `terms` are m(S), the Moebius transform of a capacity; a set that is not there
-    has 0. A term may be negative, the score never is.
+    Its `terms` are m(S), the Moebius transform of a capacity; a missing set has 0. A
+    term may be negative, the score never is.
     """
 
     def __post_init__(self) -> None:
@@ -167,14 +172,14 @@ def choquet(
     """Builds the Choquet integral of the criteria (Choquet 1954; Grabisch 1996).
 
     With `c_(1) <= ... <= c_(m)`, `s = sum_j (c_(j) - c_(j-1)) * v({(j), ..., (m)})`:
-    each rise counts by what the criteria that reach it are worth together. A pair
-    worth more than its members' sum rewards clients that satisfy both, one worth less
-    holds the two for nearly the same. An additive capacity gives the weighted average,
-    one that depends on the set's size alone OWA.
+    each increase is weighted by the worth of the set of criteria that reach it. A pair
+    worth more than its members' sum rewards clients that satisfy both; a pair worth
+    less treats the two as nearly the same. An additive capacity gives the weighted
+    average, one that depends on the set's size alone gives OWA.
 
     Args:
         capacity: v by set (tuple or frozenset) of codes or columns, for every set of
-            those it names but the empty one (0); the whole may be left out (1).
+            those it names but the empty one (0); the full set may be missing (1).
             Monotone: a set is worth at least as much as any part of it.
         criteria: the code of each column.
 
@@ -193,13 +198,13 @@ def choquet(
     for members, worth in capacity.items():
         items = [members] if isinstance(members, str) else list(members)
         named_by.update(dict.fromkeys(items))
-        key = frozenset(columns_of(items, criteria) if items else ())
+        key = frozenset(find_columns(items, criteria) if items else ())
         if key in value:
             raise ValueError(f"the capacity names {_name(criteria)(key)} twice")
         value[key] = float(worth)
     value.setdefault(frozenset().union(*value), 1.0)
     check_capacity(value, _name(criteria))
-    return _from_capacity(None, value, criteria, codes_of(named_by, criteria))
+    return _from_capacity(None, value, criteria, member_codes(named_by, criteria))
 
 
 def owa(
@@ -210,7 +215,7 @@ def owa(
 ) -> ChoquetScore:
     """Builds ordered weighted averaging (Yager 1988), `s = sum_j w_j * c_(j)`.
 
-    The weights belong to places and not to criteria: `w_1` to the client's largest
+    The weights belong to ranks, not to criteria: `w_1` to the client's largest
     criterion, `w_m` to its smallest. (1, 0, ...) is the maximum, (0, ..., 1) the
     minimum, equal weights the mean. It is the Choquet integral of the capacity
     `v(S) = w_1 + ... + w_|S|`.
@@ -222,7 +227,8 @@ def owa(
         members: the criteria that take part; by default all.
 
     Raises:
-        ValueError: the weights do not fit, or the quantifier or a member is not there.
+        ValueError: the weights are not one for each member, in [0, 1], with the sum 1;
+            or the quantifier or a member is unknown.
 
     Examples:
         >>> round(owa((0.5, 0.3, 0.2))((0.1, 0.4, 0.2)), 2)
@@ -230,15 +236,15 @@ def owa(
     """
     members = members if members is None else ordered("members", members)
     criteria = ordered("criteria", criteria)
-    columns = columns_of(members, criteria)
+    columns = find_columns(members, criteria)
     if not isinstance(weights, str):
         weights = ordered("the weights of the OWA", weights)
-    shown = weights if isinstance(weights, str) else digits(weights)
+    shown = weights if isinstance(weights, str) else format_numbers(weights)
     if isinstance(weights, str):
         weights = owa_weights(weights, len(columns))
     check_weights(weights, len(columns), "OWA")
     value = {s: float(sum(weights[: len(s)])) for s in subsets(columns)}
-    codes = codes_of(members, criteria)
+    codes = member_codes(members, criteria)
     return _from_capacity(f"OWA[{shown}]", value, criteria, codes)
 
 
@@ -254,7 +260,7 @@ def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
         size: the number of criteria, m.
 
     Raises:
-        ValueError: there is no such quantifier.
+        ValueError: the quantifier is unknown.
     """
     if quantifier not in QUANTIFIERS:
         raise ValueError(
@@ -263,12 +269,12 @@ def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
         )
     low, high = QUANTIFIERS[quantifier]
 
-    def satisfied(share: float) -> float:
+    def quantify(share: float) -> float:
         if low == high:  # A step: behind 0 for `any`, at 1 for `all`.
             return float(share > 0 if high == 0 else share >= high)
         return min(max((share - low) / (high - low), 0.0), 1.0)
 
-    values = [satisfied(j / size) for j in range(size + 1)]
+    values = [quantify(j / size) for j in range(size + 1)]
     return tuple(after - before for before, after in zip(values, values[1:]))
 
 
@@ -278,20 +284,21 @@ def _from_capacity(
     criteria: Sequence[str],
     codes: tuple[str | None, ...],
 ) -> ChoquetScore:
-    """Builds the score of a capacity by columns, named by its values without a name."""
+    """Builds the score of a capacity by columns; without a name its values name it."""
     transform = moebius(capacity)
     subsets_by_size = sorted(
         (tuple(sorted(s)) for s in transform), key=lambda s: (len(s), s)
     )
     if name is None:
         values = [capacity[frozenset(s)] for s in subsets_by_size[:-1]]
-        name = f"Choquet[{digits(values)}]"
+        name = f"Choquet[{format_numbers(values)}]"
     terms = {s: transform[frozenset(s)] for s in subsets_by_size}
-    used = {s: m for s, m in terms.items() if abs(m) > 1e-12}  # Rounding is no term.
-    label = labeled(name, subsets_by_size[-1], criteria)
+    # Drops rounding errors.
+    used = {s: m for s, m in terms.items() if abs(m) > 1e-12}
+    label = make_label(name, subsets_by_size[-1], criteria)
     return ChoquetScore(label, used, subsets_by_size[-1], criteria=codes)
 
 
 def _name(criteria: Sequence[str]) -> Callable[[Iterable[int]], str]:
-    """Returns a function to the name of a set of columns in messages: `DS+LD`."""
-    return lambda subset: joined(named(sorted(subset), criteria))
+    """Returns the function that names a set of columns in messages: `DS+LD`."""
+    return lambda subset: join_names(column_codes(sorted(subset), criteria))

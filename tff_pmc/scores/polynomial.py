@@ -10,16 +10,18 @@ from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
     Score,
     Subset,
-    codes_of,
-    columns_of,
-    digits,
-    labeled,
+    find_columns,
+    format_numbers,
+    make_label,
+    member_codes,
+    renamed_fields,
 )
 
 SUM_TOLERANCE = 1e-6
 """How far weights that should sum to one may be from it."""
 
 
+@renamed_fields
 @dataclasses.dataclass(frozen=True)
 class PolynomialScore(Score):
     """A `Score` whose `terms` are `a_S >= 0` of products over sets S of criteria."""
@@ -39,32 +41,34 @@ def prioritized(
 ) -> PolynomialScore:
     """Builds the prioritized score of DA (eq. 4) and PMC (eq. 6).
 
-    `s = sum_j prod_{l <= j} c_{o(l)}`: the first criterion counts whole, each
-    further one only as far as those before it are satisfied. One criterion
-    alone is the single-criterion baseline; `("DS",)` is federated averaging.
+    `s = sum_j prod_{l <= j} c_{o(l)}`: the first criterion counts fully, each
+    further one only as far as all earlier ones are satisfied. An ordering of one
+    criterion is the single-criterion baseline; `("DS",)` is federated averaging.
 
     Args:
         order: the ordering o, most important first: column indices or codes.
         criteria: the code of each column, which codes in `order` refer to. A process
-            with other criteria finds those of the score by their codes.
+            with other criteria finds the score's criteria by their codes.
 
     Returns:
         A `PolynomialScore` whose monomials are the prefixes of the ordering.
 
     Raises:
-        ValueError: the ordering is empty, names a criterion twice, names one that is
-            not there, or has no order, as a set.
+        ValueError: the ordering is empty, names a criterion twice, names an unknown
+            one, or has no order, as a set.
 
     Examples:
         >>> prioritized((1, 0))((0.5, 0.4))
         0.6000000000000001
     """
     order, criteria = ordered("order", order), ordered("criteria", criteria)
-    columns = columns_of(order, criteria)
+    columns = find_columns(order, criteria)
     prefixes = [tuple(sorted(columns[: j + 1])) for j in range(len(columns))]
     label = ",".join(str(item) for item in order)
     terms = dict.fromkeys(prefixes, 1.0)
-    return PolynomialScore(label, terms, columns, criteria=codes_of(order, criteria))
+    return PolynomialScore(
+        label, terms, columns, criteria=member_codes(order, criteria)
+    )
 
 
 def single(
@@ -77,7 +81,7 @@ def single(
         criteria: the code of each column.
 
     Raises:
-        ValueError: there is no such criterion.
+        ValueError: the criterion is unknown.
 
     Examples:
         >>> single("LD")((1.0, 0.5, 0.25))
@@ -100,7 +104,8 @@ def weighted_average(
         members: the criteria that take part; by default all.
 
     Raises:
-        ValueError: the weights do not fit, or a member is not there.
+        ValueError: the weights are not one for each member, in [0, 1], with the sum 1;
+            or a member is unknown.
 
     Examples:
         >>> weighted_average((0.5, 0.25, 0.25))((1.0, 0.0, 0.4))
@@ -108,13 +113,13 @@ def weighted_average(
     """
     members = members if members is None else ordered("members", members)
     criteria = ordered("criteria", criteria)
-    columns = columns_of(members, criteria)
+    columns = find_columns(members, criteria)
     weights = check_weights(weights, len(columns), "weighted average")
     terms: dict[Subset, float] = {
         (i,): float(a) for i, a in sorted(zip(columns, weights)) if a > 0
     }
-    label = labeled(f"average[{digits(weights)}]", columns, criteria)
-    codes = codes_of(members, criteria)
+    label = make_label(f"average[{format_numbers(weights)}]", columns, criteria)
+    codes = member_codes(members, criteria)
     return PolynomialScore(label, terms, tuple(sorted(columns)), criteria=codes)
 
 
@@ -130,18 +135,18 @@ def product(
         members: the criteria that take part; by default all.
 
     Raises:
-        ValueError: a member is not there.
+        ValueError: a member is unknown.
     """
     members = members if members is None else ordered("members", members)
     criteria = ordered("criteria", criteria)
-    columns = tuple(sorted(columns_of(members, criteria)))
-    label = labeled("product", columns, criteria)
-    codes = codes_of(members, criteria)
+    columns = tuple(sorted(find_columns(members, criteria)))
+    label = make_label("product", columns, criteria)
+    codes = member_codes(members, criteria)
     return PolynomialScore(label, {columns: 1.0}, columns, criteria=codes)
 
 
 def check_weights(weights: Sequence[float], size: int, what: str) -> tuple[float, ...]:
-    """Returns weights; a `ValueError` if they are no distribution over the criteria."""
+    """Returns weights; raises a `ValueError` if they are not `size` shares of 1."""
     weights = ordered(f"the weights of the {what}", weights)
     if len(weights) != size:
         raise ValueError(
@@ -149,12 +154,13 @@ def check_weights(weights: Sequence[float], size: int, what: str) -> tuple[float
         )
     if not all(0 <= weight <= 1 for weight in weights):
         raise ValueError(
-            f"the weights of the {what} must be in [0, 1], got {digits(weights)}"
+            f"the weights of the {what} must be in [0, 1], got "
+            f"{format_numbers(weights)}"
         )
     if abs(sum(weights) - 1) > SUM_TOLERANCE:
         raise ValueError(
-            f"the weights of the {what} must sum to 1, and {digits(weights)} sum to "
-            f"{sum(weights):g}"
+            f"the weights of the {what} must sum to 1, and {format_numbers(weights)} "
+            f"sum to {sum(weights):g}"
         )
     return weights
 
@@ -175,9 +181,9 @@ def dual(
     a search over lambda.
 
     Args:
-        lambda_: the part of the quality, in [0, 1]; at 0 it is federated averaging.
-        quality: code of the criterion that stands for it.
-        quantity: code of the other.
+        lambda_: the weight of the quality, in [0, 1]; 0 is federated averaging.
+        quality: the code of the criterion of quality.
+        quantity: the code of the criterion of quantity.
         criteria: the code of each column.
 
     Raises:
@@ -195,10 +201,10 @@ def dual(
             f"quality and quantity must be two criteria, got {quality} for both"
         )
     criteria = ordered("criteria", criteria)
-    i, j = columns_of((quality, quantity), criteria)
+    i, j = find_columns((quality, quantity), criteria)
     terms: dict[Subset, float] = {(i,): lambda_, (j,): 1 - lambda_}
     label = f"lambda={lambda_:.2f}"
-    codes = codes_of((quality, quantity), criteria)
+    codes = member_codes((quality, quantity), criteria)
     return PolynomialScore(label, terms, (min(i, j), max(i, j)), criteria=codes)
 
 
@@ -211,7 +217,7 @@ def dual_grid(
     """Builds `dual` for lambda 0, ..., 1, evenly spaced, for `candidates=` of a search.
 
     Args:
-        steps: how many, from 2 to 101 (a label has two decimals).
+        steps: the number of lambdas, from 2 to 101 (a label has two decimals).
         quality: see `dual`.
         quantity: see `dual`.
         criteria: see `dual`.

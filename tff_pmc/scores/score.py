@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from declared_settings import ordered
+from tff_pmc.scores.earlier_names import keep_earlier_names
 
 ma: Any = np.ma  # Masked arrays, whose functions have no types.
 FloatArray = npt.NDArray[np.float64]
@@ -28,11 +29,15 @@ ALIASES = {"MW": "MD"}
 
 
 def unaliased(code: str) -> str:
-    """Returns a code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
+    """Returns a code, or a power's, with the registered name: `MD^2` for `MW^2`."""
     base, *exponent = code.split("^", 1)
     return "^".join([ALIASES.get(base, base), *exponent])
 
 
+renamed_fields = keep_earlier_names(step="step_powers", length="step_length")
+
+
+@renamed_fields
 @dataclasses.dataclass(frozen=True)
 class Score:
     """A score `s = sum_S a_S * prod_{i in S} c_i + sum_S b_S * min_{i in S} c_i`.
@@ -45,19 +50,19 @@ class Score:
         terms: the coefficient of every set S of criteria that occurs.
         columns: the criteria's indices in order of priority (for a score
             without priorities, in any order).
-        step: for a method that is no mean alone, the power of each criterion's total T
-            in the length of its step, by index: the model takes the weighted mean of
-            the updates times `prod_i T_i^step[i]`. By default the mean as it is.
+        step_powers: the exponents of the step length, by column: the model moves by
+            the weighted mean update times `prod_i T_i^step_powers[i]`, with T the
+            totals. Empty, the default, for a plain weighted mean.
         criteria: the code of each column, None for one that was named by its number;
-            empty where all were. What takes a score by codes weighs by these criteria,
-            in whichever columns it has them; see `over`.
+            empty if all were. Whoever takes a score by codes finds these criteria in
+            any order of columns; see `over`.
     """
 
     label: str
     terms: Mapping[Subset, float]
-    # The terms decide what is weighed; the order of priority only shows in them.
+    # Scores with equal terms are equal: the terms express the order of priority.
     columns: tuple[int, ...] = dataclasses.field(compare=False)
-    step: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    step_powers: Mapping[int, float] = dataclasses.field(default_factory=dict)
     criteria: tuple[Optional[str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -92,14 +97,16 @@ class Score:
             0.75
         """
         codes = tuple(map(unaliased, ordered("criteria", criteria)))
-        known = [None if code is None else unaliased(code) for code in self.criteria]
-        if not any(known) or known == list(codes):
+        current_codes = [
+            None if code is None else unaliased(code) for code in self.criteria
+        ]
+        if not any(current_codes) or current_codes == list(codes):
             return self
-        place, by_number = {}, set()
-        for i in {*self.columns, *sum(self.terms, ()), *self.step}:
-            code = known[i] if i < len(known) else None
+        new_column, by_number = {}, set()
+        for i in {*self.columns, *sum(self.terms, ()), *self.step_powers}:
+            code = current_codes[i] if i < len(current_codes) else None
             if code is None:
-                place[i] = i
+                new_column[i] = i
                 by_number.add(i)
                 continue
             if code not in codes:
@@ -108,8 +115,8 @@ class Score:
                     f"criteria here are {', '.join(codes)}: measure {code}, or build "
                     "the score over these"
                 )
-            place[i] = codes.index(code)
-        if len(set(place.values())) < len(place):
+            new_column[i] = codes.index(code)
+        if len(set(new_column.values())) < len(new_column):
             raise ValueError(
                 f"the score {self.label!r} names a criterion by its code and another "
                 f"by its number, which are the same column of {', '.join(codes)}"
@@ -117,24 +124,24 @@ class Score:
         return dataclasses.replace(
             self,
             terms={
-                tuple(sorted(place[i] for i in subset)): value
+                tuple(sorted(new_column[i] for i in subset)): value
                 for subset, value in self.terms.items()
             },
-            columns=tuple(place[i] for i in self.columns),
-            step={place[i]: power for i, power in self.step.items()},
+            columns=tuple(new_column[i] for i in self.columns),
+            step_powers={new_column[i]: power for i, power in self.step_powers.items()},
             criteria=tuple(
                 None if i in by_number else code for i, code in enumerate(codes)
             ),
         )
 
-    def length(self, totals: Sequence[float]) -> float:
+    def step_length(self, totals: Sequence[float]) -> float:
         """Returns the step's length, from the totals [m] of raw criteria; 1 for a mean.
 
-        It is 0 where one of these totals is: no client counts.
+        It is 0 if one of these totals is 0: then every client is excluded.
         """
-        if not all(totals[i] > 0 for i in self.step):
+        if not all(totals[i] > 0 for i in self.step_powers):
             return 0.0
-        powers = self.step.items()
+        powers = self.step_powers.items()
         return float(math.prod(float(totals[i]) ** power for i, power in powers))
 
     @property
@@ -151,9 +158,9 @@ class Score:
         """Scores criteria as given, without normalizing them.
 
         Args:
-            c: criteria, a tuple [m] or an array [clients, m]; of a data frame, or a
-                Series of one client, those with the score's codes. What is masked is
-                not a number.
+            c: criteria, a tuple [m] or an array [clients, m]; or a data frame, or a
+                Series of one client, whose columns have the score's codes. Masked
+                values become NaN.
 
         Returns:
             A float, or an array [clients].
@@ -183,47 +190,51 @@ def read_criteria(values: Any) -> tuple[FloatArray, tuple[str, ...]]:
     """Reads criteria [clients, m] or [m] as numbers, and the codes of their columns.
 
     A data frame, a mapping of columns, a structured array, a Series, and a list of rows
-    that are mappings, Series or named tuples name columns; numbers from 0 on, as pandas
-    has them by default, are no names. What is masked or missing is not a number.
+    that are mappings, Series or named tuples name columns; numbers from 0 on, which
+    pandas uses by default, are not names. Masked and missing values become NaN.
 
     Raises:
-        ValueError: names are no codes, one is there twice, rows differ in their names,
-            or a column has no numbers.
+        ValueError: names are not codes, one appears twice, rows differ in their names,
+            or a column contains other values than numbers.
     """
-    pandas = sys.modules.get("pandas")  # Who has its data has imported it.
+    pandas = sys.modules.get("pandas")  # Its data exist only after its import.
     names: Collection[Any] = ()
     rows = _named_rows(values)
     if rows:
         names = [*rows[0]]
         if any({*row} != {*names} for row in rows):
-            raise ValueError("the rows of the clients do not have the same names")
+            raise ValueError(
+                "the clients' rows have different names: use the same codes"
+            )
         columns = [[row[name] for row in rows] for name in names]
     elif isinstance(values, Mapping):
         names, columns = [*values], [*values.values()]
     elif pandas and isinstance(values, pandas.DataFrame):
         names, columns = [*values], [values.iloc[:, i] for i in range(values.shape[1])]
     elif pandas and isinstance(values, pandas.Series):
-        names, columns = [*values.index], [*numbers(values)]
+        names, columns = [*values.index], [*to_numbers(values)]
     elif getattr(getattr(values, "dtype", None), "names", None):
         names, columns = values.dtype.names, [values[n] for n in values.dtype.names]
     if not names:
-        return numbers(values), ()
+        return to_numbers(values), ()
     by_code = all(isinstance(name, str) for name in names)
     if not by_code and [*names] != [*range(len(names))]:
         raise ValueError(f"columns must be named by codes of criteria, got {[*names]}")
     if len({*names}) < len(names):
-        raise ValueError(f"a column is there twice: {', '.join(map(str, names))}")
-    found = []
+        raise ValueError(f"a column appears twice: {', '.join(map(str, names))}")
+    arrays = []
     for name, column in zip(names, columns):
         try:
-            found.append(numbers(column))
+            arrays.append(to_numbers(column))
         except (TypeError, ValueError) as error:
-            raise ValueError(f"the column {name!r} has no numbers: {error}") from error
-    return np.stack(found, axis=-1), tuple(map(str, names)) if by_code else ()
+            raise ValueError(
+                f"the column {name!r} must contain numbers: {error}"
+            ) from error
+    return np.stack(arrays, axis=-1), tuple(map(str, names)) if by_code else ()
 
 
 def _named_rows(values: Any) -> list[dict[Any, Any]]:
-    """Returns the rows of a list whose rows name their values; else none."""
+    """Returns the rows of a list as dicts, or [] if they do not name their values."""
     if not isinstance(values, (list, tuple)):
         return []
     pandas = sys.modules.get("pandas")
@@ -234,8 +245,8 @@ def _named_rows(values: Any) -> list[dict[Any, Any]]:
     return [dict(row.items()) for row in rows]
 
 
-def numbers(values: Any) -> FloatArray:
-    """Copies numbers; those that are masked, or missing in pandas, become NaN."""
+def to_numbers(values: Any) -> FloatArray:
+    """Copies numbers; masked values, and missing ones of pandas, become NaN."""
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(values, pandas.Series):
         if values.dtype.kind in "mM":
@@ -249,25 +260,25 @@ def numbers(values: Any) -> FloatArray:
     return np.asarray(filled, float)
 
 
-def columns_of(
+def find_columns(
     members: Sequence[int | str] | None, criteria: Sequence[str]
 ) -> tuple[int, ...]:
-    """Returns the columns of criteria named by column or code, in order; None: all."""
+    """Returns the columns of members given by code or column; None stands for all."""
     if len({*criteria}) < len(criteria):
         raise ValueError(f"criteria names a code twice: {', '.join(criteria)}")
     if members is None:
         members = range(len(criteria))
-    columns = tuple(column_of(item, tuple(criteria)) for item in members)
+    columns = tuple(find_column(item, tuple(criteria)) for item in members)
     label = ",".join(str(item) for item in members)
     if not columns:
         raise ValueError("the ordering is empty: name at least one criterion")
     if len(set(columns)) != len(columns):
-        raise ValueError(f"the ordering {label} names a criterion twice")
+        raise ValueError(f"the ordering {label} names a criterion twice: name it once")
     return columns
 
 
-def column_of(item: int | str, criteria: tuple[str, ...]) -> int:
-    """Returns the column of one criterion, named by column or code."""
+def find_column(item: int | str, criteria: tuple[str, ...]) -> int:
+    """Returns the column of a criterion given by code or column."""
     if isinstance(item, str):
         codes = [unaliased(code) for code in criteria]
         if unaliased(item) not in codes:
@@ -281,10 +292,10 @@ def column_of(item: int | str, criteria: tuple[str, ...]) -> int:
     return int(item)
 
 
-def codes_of(
+def member_codes(
     members: Iterable[int | str] | None, criteria: Sequence[str]
 ) -> tuple[Optional[str], ...]:
-    """Returns `Score.criteria` of a score over these members; None: all, by codes."""
+    """Returns `Score.criteria` for these members; None stands for all, by code."""
     items: list[int | str] = [*(criteria if members is None else members)]
     by_number = {int(item) for item in items if not isinstance(item, str)}
     if len(by_number) == len(items):
@@ -292,16 +303,16 @@ def codes_of(
     return tuple(None if i in by_number else code for i, code in enumerate(criteria))
 
 
-def labeled(name: str, columns: Sequence[int], criteria: Sequence[str]) -> str:
-    """Makes the label of a score without priorities: `OWA[most]:DS,LD,MD`."""
-    return f"{name}:{','.join(named(columns, criteria))}"
+def make_label(name: str, columns: Sequence[int], criteria: Sequence[str]) -> str:
+    """Returns the label of a score without priorities: `OWA[most]:DS,LD,MD`."""
+    return f"{name}:{','.join(column_codes(columns, criteria))}"
 
 
-def named(columns: Iterable[int], criteria: Sequence[str]) -> list[str]:
-    """Returns the codes of columns; one without a code goes by its number."""
+def column_codes(columns: Iterable[int], criteria: Sequence[str]) -> list[str]:
+    """Returns the codes of columns, or their numbers if they have no code."""
     return [criteria[i] if i < len(criteria) else str(i) for i in columns]
 
 
-def digits(values: Sequence[float]) -> str:
-    """Formats numbers as labels have them: `0.5,0.3,0.2`."""
+def format_numbers(values: Sequence[float]) -> str:
+    """Formats numbers for labels: `0.5,0.3,0.2`."""
     return ",".join(f"{value:.4g}" for value in values)

@@ -19,16 +19,16 @@ METHODS = ("sum", "max", "range")
 
 @dataclasses.dataclass(frozen=True)
 class Normalization:
-    """One of three normalizations.
+    """How raw criteria are normalized before they are scored: one of three methods.
 
     - `sum` (the papers'): divided by the sum over the cohort. With K clients a
-      value is about 1/K, so each further priority counts about 1/K of the one
-      before it.
+      value is about 1/K, so each further priority counts about 1/K of the
+      previous one.
     - `max`: divided by the largest value in the cohort, so that lower
       priorities count however large the cohort is.
     - `range`: `(r - low) / (high - low)`, cut to [0, 1], with a range declared
-      for each criterion. It needs nothing of the other clients and bounds each
-      client's weight, which differential privacy requires.
+      for each criterion. It does not depend on the other clients and bounds
+      each client's weight, which differential privacy requires.
 
     Attributes:
         method: `sum`, `max` or `range`.
@@ -38,8 +38,8 @@ class Normalization:
             code.
 
     Raises:
-        ValueError: (constructor) the method is unknown, or the ranges do not
-            belong to it or are not ranges.
+        ValueError: (constructor) the method is unknown, ranges are missing for `range`
+            or given for another method, or a range is invalid.
     """
 
     method: str = "sum"
@@ -55,7 +55,8 @@ class Normalization:
         object.__setattr__(self, "ranges", ordered("ranges", self.ranges))
         if bool(self.ranges) != (self.method == "range"):
             raise ValueError(
-                "ranges need the normalization 'range', and no other takes them"
+                f"normalization={self.method!r} with {len(self.ranges)} ranges: "
+                "'range' needs one for each criterion, and no other method takes ranges"
             )
         for low, high in self.ranges:
             if not (math.isfinite(high) and 0 <= low < high):
@@ -65,7 +66,7 @@ class Normalization:
                 )
 
     @classmethod
-    def declared(
+    def from_codes(
         cls,
         method: str,
         codes: Sequence[str],
@@ -79,24 +80,29 @@ class Normalization:
             ranges: (low, high) of each criterion, by code; for `range` only.
 
         Raises:
-            ValueError: a criterion has no range, or a range no criterion.
+            ValueError: a criterion has no range, or a range has no criterion.
         """
         codes = ordered("criteria", codes)
         ranges = ranges or {}
         for code in ranges:
             if code not in codes:
                 raise ValueError(
-                    f"a range is declared for {code}, which is not one of the criteria"
+                    f"a range is declared for {code}, which is not one of the criteria "
+                    f"{', '.join(codes)}: remove it"
                 )
         if method != "range":
             return cls(method, tuple(ranges.values()))
         for code in codes:
             if code not in ranges:
-                raise ValueError(f"the normalization 'range' needs a range for {code}")
+                raise ValueError(
+                    f"the normalization 'range' needs a range for {code}: declare one"
+                )
         return cls(method, tuple(ranges[code] for code in codes), codes)
 
+    declared = from_codes  # Its earlier name.
+
     def over(self, criteria: Sequence[str]) -> Normalization:
-        """Returns the same normalization of columns with these codes.
+        """Returns the same normalization for columns with these codes.
 
         Ranges that were not declared by code stay in their order.
 
@@ -107,8 +113,8 @@ class Normalization:
             return self
         ranges = dict(zip(map(unaliased, self.criteria), self.ranges))
         codes = tuple(map(unaliased, criteria))
-        known = {code: ranges[code] for code in codes if code in ranges}
-        return self.declared(self.method, codes, known)
+        ranges_by_code = {code: ranges[code] for code in codes if code in ranges}
+        return self.from_codes(self.method, codes, ranges_by_code)
 
     def apply(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Normalizes raw criteria [clients, m] that are finite and not negative."""
@@ -127,10 +133,10 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
 
     Args:
         raw: raw criteria, float array [clients, m], none negative. A client
-            with a value that is not finite, or masked, contributes nothing: its row is
-            0. A data frame's columns may have the criteria's codes.
+            with a value that is not finite, or masked, is excluded: its row is 0. A
+            data frame's columns may have the criteria's codes.
         normalization: how; the papers divide by the sum over the cohort. Ranges
-            declared by code are those of a data frame's columns.
+            declared by code apply to a data frame's columns with these codes.
 
     Returns:
         Array [clients, m], in the order of the columns. With the papers' normalization
@@ -138,7 +144,7 @@ def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatAr
 
     Raises:
         ValueError: a value is negative, the array is not two-dimensional, or names of
-            columns are no codes or have no range.
+            columns are not codes or have no range.
 
     Examples:
         >>> normalize([[30, 2], [10, 6]]).tolist()
@@ -170,18 +176,18 @@ def participant_weights(
     Args:
         raw: raw criteria, float array [clients, m]; see `normalize`. Of a data frame
             whose columns have codes, a score by codes takes these.
-        score: maps normalized criteria [clients, m] to scores [clients], for
+        score: a function of normalized criteria [clients, m] to scores [clients], for
             example `prioritized(("DS", "LD", "MD"))`.
         normalization: how the criteria are normalized.
 
     Returns:
         Weights [clients], not negative, summing to 1; all 0 when every score is
-        0 (the round then leaves the model as it is).
+        0 (then the round does not change the model).
 
     Raises:
-        ValueError: `raw` is refused by `normalize`, a criterion of the score is not
-            among its columns, or the score gives a value that is negative or of the
-            wrong shape.
+        ValueError: `normalize` raises it for `raw`, a criterion of the score is not
+            among its columns, or the score returns a negative or non-finite value, or
+            values of the wrong shape.
 
     Examples:
         Two clients with 30 and 10 examples of 2 and 6 labels, the labels first:
@@ -197,11 +203,11 @@ def participant_weights(
     scores = np.asarray(score(criteria), float)
     if scores.shape != (len(criteria),):
         raise ValueError(
-            f"the score must give one value per client, [{len(criteria)}], "
-            f"but gave the shape {scores.shape}"
+            f"the score must return one value per client, [{len(criteria)}], but "
+            f"returned the shape {scores.shape}"
         )
     if not np.isfinite(scores).all() or (scores < 0).any():
-        raise ValueError("the score gave a value that is negative or not finite")
+        raise ValueError("the score returned a value that is negative or not finite")
     total = scores.sum()
     return np.asarray(scores / total) if total > 0 else np.zeros_like(scores)
 
@@ -211,22 +217,22 @@ def coefficient_of_variation(weights: npt.ArrayLike) -> float:
 
     Args:
         weights: participant weights [clients], summing to 1 (or all 0, which
-            gives 0). Clients that are masked are not counted.
+            gives 0). Masked clients are excluded.
 
     Examples:
         >>> coefficient_of_variation([0.75, 0.25])
         0.5
     """
-    p = _unmasked(weights)
+    p = _drop_masked(weights)
     return float(p.std() / p.mean()) if p.sum() > 0 else 0.0
 
 
 def effective_clients(weights: npt.ArrayLike) -> float:
-    """Computes the number of equally weighted clients as unequal as these: `1/sum p^2`.
+    """Computes the effective number of clients, `1 / sum p^2`.
 
     Args:
-        weights: participant weights [clients], summing to 1, or all 0. Clients that
-            are masked are not counted.
+        weights: participant weights [clients], summing to 1, or all 0. Masked
+            clients are excluded.
 
     Returns:
         A number from 1 (one client has all the weight) to the number of clients; 0 if
@@ -236,24 +242,24 @@ def effective_clients(weights: npt.ArrayLike) -> float:
         >>> effective_clients([0.5, 0.5, 0.0])
         2.0
     """
-    p = _unmasked(weights)
+    p = _drop_masked(weights)
     return float(1.0 / np.square(p).sum()) if p.sum() > 0 else 0.0
 
 
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
-    """Computes half the sum of absolute differences: the share of weight that moves.
+    """Computes half the sum of absolute differences: the share of weight that shifts.
 
     Args:
         p: participant weights [clients].
         q: other weights of the same clients, in the same order; two Series of pandas
-            are compared by their indices. A client that is masked in either is not
-            counted.
+            are compared by their indices. A client that is masked in either is
+            excluded.
 
     Returns:
         A number from 0 (equal weights) to 1.
 
     Raises:
-        ValueError: the indices are not of the same clients.
+        ValueError: the indices do not have the same clients.
 
     Examples:
         >>> total_variation([0.75, 0.25], [0.5, 0.5])
@@ -262,16 +268,18 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(p, pandas.Series) and isinstance(q, pandas.Series):
         if len(p) != len(q) or not p.index.is_unique or not q.index.isin(p.index).all():
-            raise ValueError("p and q are of different clients, by their indices")
+            raise ValueError(
+                "p and q have different clients, by their indices: give both the same"
+            )
         q = q.reindex(p.index)
-    return float(0.5 * _unmasked(abs(_masked(p) - _masked(q))).sum())
+    return float(0.5 * _drop_masked(abs(_to_masked(p) - _to_masked(q))).sum())
 
 
-def _masked(weights: npt.ArrayLike) -> Any:
+def _to_masked(weights: npt.ArrayLike) -> Any:
     return ma.array(weights, dtype=float)
 
 
-def _unmasked(weights: npt.ArrayLike) -> FloatArray:
+def _drop_masked(weights: npt.ArrayLike) -> FloatArray:
     """Returns the weights [clients] without those that are masked."""
     if ma.isMaskedArray(weights):
         weights = ma.compressed(weights)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from declared_settings import SettingError
-from leaf_data.errors import one_line
-from tff_pmc.selections.random_draws import Uniform
+from leaf_data.errors import shorten
+from tff_pmc.selections.sampling import Uniform
 from tff_pmc.selections.selection import LOSS, Clients, Selection
 
 LossFn = Callable[[npt.NDArray[np.int64], Any], npt.NDArray[np.float64]]
@@ -111,7 +111,7 @@ class CohortSampler:
         if not fits or positions[0] < 0 or positions[-1] >= len(self.trainable):
             raise self._selection_error(
                 f"it must choose {size} different places from 0 to "
-                f"{len(self.trainable) - 1}, and chose {one_line(array)}"
+                f"{len(self.trainable) - 1}, and chose {shorten(array)}"
             )
         return Cohort(self.trainable[positions].tolist(), num_loss_reports)
 

@@ -12,18 +12,18 @@ import numpy.typing as npt
 from declared_settings import Registry, Settings
 
 LOSS = "loss"
-"""What a selection needs that looks at how well the model fits a client's examples."""
+"""The entry of `needs` for a selection by the clients' losses on the round's model."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Clients:
-    """The K clients that have training examples; a place is a number from 0 to K - 1.
+    """The K clients with training examples; their places are 0 to K - 1.
 
     Attributes:
         sizes: the numbers of their training examples, int64 [K].
         measure: `(name, places) -> float64 [len(places)]`, for a name among the
-            selection's `needs`: of `LOSS` the mean loss of the round's model on the
-            training examples of each; else the attribute of the client table. Each
+            selection's `needs`: for `LOSS` the mean loss of the round's model on each
+            client's training examples; else the attribute of the client table. Each
             client that reports its loss receives the model first.
     """
 
@@ -35,8 +35,8 @@ class Clients:
 class Selection(Settings, abc.ABC):
     """A rule by which a round's clients are chosen; its fields are its settings.
 
-    A choice depends on the generator, which the seed and the round make, and on what
-    is measured of the clients, and on nothing else: so a resumed run makes it again.
+    A choice depends only on the generator, which is seeded by seed and round, and on
+    the clients' measurements, so a resumed run repeats it.
 
         @dataclasses.dataclass(frozen=True)
         class Largest(Selection):
@@ -46,8 +46,9 @@ class Selection(Settings, abc.ABC):
         SELECTIONS.register("largest", Largest)
 
     Attributes:
-        name: what tables call it behind the algorithm; empty for the usual one.
-        needs: what it measures of clients: `LOSS`, or attributes of `--client_table`.
+        name: its suffix to the algorithm's name in tables; empty for the default
+            selection.
+        needs: its measurements of clients: `LOSS`, or attributes of `--client_table`.
     """
 
     name: ClassVar[str] = ""
@@ -59,10 +60,10 @@ class Selection(Settings, abc.ABC):
         return self.name
 
     def check(self, count: int, num_clients: int) -> None:
-        """Refuses settings that do not fit so many of so many clients.
+        """Checks the settings for a cohort of `count` out of `num_clients` clients.
 
         Raises:
-            SettingError: the message names the flag.
+            SettingError: the settings do not fit; the message names the flag.
         """
 
     @abc.abstractmethod
@@ -72,9 +73,9 @@ class Selection(Settings, abc.ABC):
         """Chooses the places of `count` different clients, in any order.
 
         Args:
-            generator: of this round alone.
-            clients: those of which it may choose.
-            count: how many, from 1 to all.
+            generator: the round's random generator.
+            clients: the clients to choose from.
+            count: the number of clients to choose, from 1 to K.
         """
 
 

@@ -128,6 +128,6 @@ class AggregationSettings(SumSettings):
     @property
     def scores_normalization(self) -> scores.Normalization:
         """As the scores take it; a `ValueError` where a criterion has no range."""
-        return scores.Normalization.declared(
+        return scores.Normalization.from_codes(
             self.normalization, self.criteria, self.ranges
         )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from declared_settings import A_SEED, SettingError
+from declared_settings import SEED, SettingError
 from leaf_data.formats.data_files import expand_path, sha256
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
@@ -115,8 +115,8 @@ def seeds(text: str) -> tuple[int, ...]:
         raise ValueError("seeds are integers from 0, as 0,1,2") from error
     if len(found) < 2 or len(set(found)) < len(found):
         raise ValueError("name two or more seeds, each once")
-    if not all(map(A_SEED.holds, found)):
-        raise ValueError(f"seeds must be {A_SEED.words}")
+    if not all(map(SEED.holds, found)):
+        raise ValueError(f"seeds must be {SEED.description}")
     return found
 
 

@@ -13,9 +13,9 @@ import os
 from typing import ClassVar
 
 from declared_settings import (
-    A_SEED,
-    A_SHARE,
     ABOVE_0,
+    ABOVE_0_TO_1,
+    SEED,
     Needs,
     Range,
     SettingError,
@@ -53,7 +53,7 @@ class LocalTraining(Settings):
         "Seed of the order of the examples in the local batches, and of what layers of "
         "a model draw in training.",
         flag="batch_seed",
-        within=A_SEED,
+        within=SEED,
     )
     prox_mu: float = setting(
         0.0,
@@ -89,14 +89,14 @@ class TrainingSettings(LocalTraining):
         ),
     )
     cohort_seed: int = setting(
-        0, "Seed of the choice of clients in each round.", within=A_SEED
+        0, "Seed of the choice of clients in each round.", within=SEED
     )
     learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
     client_rate_decay: float = setting(
         1.0,
         "What the clients' learning rate is multiplied by after every "
         "--client_rate_decay_every rounds; 1 keeps it as it is.",
-        within=A_SHARE,
+        within=ABOVE_0_TO_1,
         omit_default=True,
     )
     client_rate_decay_every: int = setting(

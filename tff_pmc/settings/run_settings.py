@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
-from declared_settings import A_SEED, SettingError, Settings
+from declared_settings import SEED, SettingError, Settings
 from leaf_data.dataset import DATASETS, Dataset
 from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
@@ -167,14 +167,14 @@ class RunSettings:
             kinds = (kind for registry in CHOSEN.values() for kind in registry.values())
             same = [s for kind in kinds for s in kind.declared() if s.flag == flag]
             data = groups["data"].declared()
-            meant = [s.flag for s in data if all(map(s.takes_as, same))]
+            meant = [s.flag for s in data if all(map(s.accepts_same_values, same))]
             near = difflib.get_close_matches(flag, meant, 1)
             raise SettingError(
                 f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
                 f"algorithm {names['algorithm']} and the selection {names['selection']}"
                 + "".join(f": did you mean --{one}?" for one in near)
             )
-        made = {name: group.of_flags(both) for name, group in groups.items()}
+        made = {name: group.from_flag_values(both) for name, group in groups.items()}
         for group in made.values():
             group.check_given(values)
         settings = cls(both["experiment"], both["protocol"], names, **made)
@@ -195,7 +195,7 @@ class RunSettings:
     def seed_flags(self) -> tuple[str, ...]:
         """The flags of the run's seeds, whichever of its groups declares them."""
         every = (one for group in self.groups().values() for one in group.declared())
-        return tuple(one.flag for one in every if one.within is A_SEED)
+        return tuple(one.flag for one in every if one.within is SEED)
 
     def seeded(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
         """Returns the same with this seed for all seeds, except those of some flags."""
@@ -206,9 +206,9 @@ class RunSettings:
         """Returns the groups by their names in the record."""
         return {name: getattr(self, name) for name in (*_OF_CHOSEN, *GROUPS)}
 
-    def as_record(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Returns the settings as `run.json` has them: a table for each group."""
-        groups = {name: group.recorded() for name, group in self.groups().items()}
+        groups = {name: group.to_record() for name, group in self.groups().items()}
         for group, flag in zip(_OF_CHOSEN, CHOSEN):
             if self.names[flag] != _UNLESS_NAMED.get(flag):
                 groups[group] = {flag: self.names[flag], **groups[group]}

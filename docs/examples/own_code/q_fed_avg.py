@@ -38,7 +38,9 @@ process = tff_pmc.build_prioritized_fed_avg(
         for code, value in {"W": weight, "H": h}.items()
     ],
     # The mean weighted by W, times the total of W over that of H.
-    score=dataclasses.replace(scores.single("W", ("W", "H")), step={0: 1.0, 1: -1.0}),
+    score=dataclasses.replace(
+        scores.single("W", ("W", "H")), step_powers={0: 1.0, 1: -1.0}
+    ),
     client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
     local_epochs=1,
 )

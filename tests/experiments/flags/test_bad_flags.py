@@ -24,7 +24,7 @@ def test_help_imports_no_tensorflow():
 
 # The flags, and what is said of them; capitals stand for what SHORT has.
 BAD = """
---experiment=nothing | --experiment=nothing: no experiment 'nothing'
+--experiment=nothing | --experiment=nothing: unknown experiment 'nothing'
 --experiment=quickstar | did you mean quickstart?
 --priority=DS,XX | --priority=DS,XX: unknown criterion 'XX'
 --priority=LD,LD | LD,LD names a criterion twice
@@ -32,7 +32,7 @@ BAD = """
 --priority=all;DS | --priority names DS twice
 --priority=DS --rounds=3 -priority LD | --priority is given twice: give one, with ';'
 --seeds=0 --seeds=4,5 | --seeds is given twice: give one, with ',' between
---criteria=DS,LD,CB,MD,DS^2,LD^2 --priority=all | --priority=all: the orderings of 6
+--criteria=DS,LD,CB,MD,DS^2,LD^2 --priority=all | 6 criteria have too many orderings
 --rounds=0 | --rounds must be at least 1, below 2^31, got 0
 --rounds=many | --rounds=many
 --rounds=99999999999999999999999 | --rounds must be at least 1, below 2^31, got 999
@@ -54,7 +54,7 @@ BAD = """
 --targets=0,101 | --targets=0,101: percentages are whole numbers from 1 to 100
 --targets= | '' is not a whole number
 --until=target | --until must be targets; got 'target'
---output_dir=~nobody_here/a | ~nobody_here/a: this machine has no such user: write ./
+--output_dir=~nobody_here/a | ~nobody_here/a: this machine has no user of this name
 --counterfactuals=orderings --counterfactual_rates=1_0 | '1_0' is not a number
 --counterfactuals=averages:٠.٥ | the step must divide 1, as 0.25 does
 --rounds=1_0 | --rounds=1_0: '1_0' is not a number: write digits from 0 to 9
@@ -64,17 +64,17 @@ BAD = """
 --seeds=1,² | seeds are integers from 0, as 0,1,2
 --tables=x --output_dir=y --targets=20,30 | --targets is for new runs, and these are
 --plugin= | --plugin= has no value:
---dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
---model=mnist_cn | --model=mnist_cn: no model 'mnist_cn' (did you mean
---search_for=celebs | --search_for=celebs: no experiment 'celebs' (did
+--dataset=minst | --dataset=minst: unknown data set 'minst' (did you mean mni
+--model=mnist_cn | --model=mnist_cn: unknown model 'mnist_cn' (did you mean
+--search_for=celebs | --search_for=celebs: unknown experiment 'celebs' (did
 --tables=x --output_dir=y --seeds=0,1 | --seeds is for new runs, and these are
 --export=x --output_dir=y --dataset=mnist | --dataset is for new runs, and these are
 --compare=x,y --baseline=LD | --baseline goes with --tables, of runs of several seeds
 --learning_rates=0.5 | --learning_rates goes with --experiment=lr_search
 --search_for=celeba --held_out=own | --search_for goes with --experiment=lr_search
 --inspect --seeds=0,1 | --seeds does not go with --inspect, which is of one seed
---tables=x --output_dir=y --algorithms=sgd | --algorithms=sgd: no algorithm
---compare=x,y --dataset=minst | --dataset=minst: no data set
+--tables=x --output_dir=y --algorithms=sgd | --algorithms=sgd: unknown algorithm
+--compare=x,y --dataset=minst | --dataset=minst: unknown data set
 --learning_rate=-1 | --learning_rate must be above 0
 --algorithms=median --max_update_norm=5 | do not go with the algorithm median
 --algorithms=momentum --normalization=max | do not go with the algorithm momentum
@@ -83,7 +83,7 @@ BAD = """
 --no_such_flag | no_such_flag
 --experiment=pmc_table4 | is a flag file: --flagfile=experiments/pmc_table4.flags
 --experiment=dual_criterion --sample_fraction=0.1 | did you mean --image_fraction?
---help=algoritms | --help=algoritms: no part of the help 'algoritms' (did you mean alg
+--help=algoritms | --help=algoritms: unknown part of the help 'algoritms'
 --local_epoch=3 | Did you mean: local_epochs
 --resume | --resume needs the --output_dir of the run
 stray | unexpected argument: stray
@@ -147,7 +147,7 @@ ADAM --server_momentum=0.5 | --server_momentum is of no use with --server_optimi
 ADAM --server_beta2=1 | --server_beta2 must be from 0 to 0.9999, got 1
 ADAM --server_epsilon=0 | --server_epsilon must be from 1e-15 to 1e15, got 0
 --server_optimizer=adagrad --server_beta1=0.5 | --server_beta1 is of no use with
---selection=by_siz | --selection=by_siz: no selection 'by_siz' (did you mean by_size
+--selection=by_siz | --selection=by_siz: unknown selection 'by_siz' (did you mean by_siz
 --choice_candidates=5 | mnist_cnn, the algorithm prioritized and the selection uniform
 --selection=power_of_choice --choice_candidates=-1 | --choice_candidates must be 0 or
 --validation_fraction=0.1 | goes with --judge_on=local_validation
@@ -178,7 +178,7 @@ MOST --priority=LD | --algorithms=owa has nothing to combine
 --algorithms=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use
 ADAFED_1 --momentum_beta=0.3 | --momentum_beta is of no
 ADAFED_1 --algorithms= | --algorithms= has no value:
-ADAFED_1 --algorithms=sgd | --algorithms=sgd: no algorithm 'sgd'
+ADAFED_1 --algorithms=sgd | --algorithms=sgd: unknown algorithm 'sgd'
 ADAFED_1 --normalization=max | does not go with adafed_1
 ADAFED_1 --judge_on=server | --judge_on is of no use
 ADAFED_2 --adafed_reading=a_class | --adafed_reading needs --simulation=1
@@ -198,7 +198,7 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --cluster=local --cluster_threads=0 | --cluster_threads
 --cluster=local --cluster_timeout=0 | --cluster_timeout
 --cluster=local --experiment=lr_search --spread=runs | --spread=runs does not go with
---cluster=tcp://127.0.0.1:1 | or give --insecure_cluster
+--cluster=tcp://127.0.0.1:1 | or set --insecure_cluster
 --experiment=mnist_iid --data_dir=/no/such/dir | /no/such/dir
 """
 SEARCH = "--experiment=lr_search --search_for=quickstart"

@@ -98,7 +98,7 @@ def test_a_cluster_is_asked_for_by_engine_or_by_address():
     from tff_pmc.experiments.flags.command_line import cluster_of
 
     def asked(**given):
-        return cluster_of(Command.of_flags(given), given)
+        return cluster_of(Command.from_flag_values(given), given)
 
     assert asked() is None and asked(engine="worker") is None
     assert asked(engine="cluster").address == "local"

@@ -137,5 +137,5 @@ def test_the_default_of_a_flag_is_that_of_whatever_has_it(text):
 def test_an_experiment_is_of_a_paper_that_there_is():
     papers = {"", "PMC", "DA", "AdaFed", "Dual"}
     assert {e.paper for e in EXPERIMENTS.values()} == papers
-    with pytest.raises(ValueError, match="no paper 'PCM': there are DA, PMC"):
+    with pytest.raises(ValueError, match="unknown paper 'PCM'; known: DA, PMC"):
         Experiment("Mine.", settings={}, paper="PCM")

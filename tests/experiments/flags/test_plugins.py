@@ -63,7 +63,7 @@ def test_all_that_are_named_are_imported(here, arguments):
          "line 2)"),
         ("def f(:\n", "SyntaxError: invalid syntax (own_a.py, line 1)"),
         ("import sys\nsys.exit(0)\n", "SystemExit: 0 (own_a.py, line 2)"),
-        (TAKEN, "already: choose another name (own_a.py, line 10)"),
+        (TAKEN, "already exists: choose another name (own_a.py, line 10)"),
     ],
     ids=["no package", "an error", "no Python", "an end", "a name that is taken"],
 )  # fmt: skip

@@ -125,7 +125,7 @@ def test_a_named_callback_is_called_with_its_settings(listed, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--callbacks=lsted"], "no callback 'lsted' (did you mean listed?)"),
+        (["--callbacks=lsted"], "unknown callback 'lsted' (did you mean listed?)"),
         (["--callbacks=listed", "--listed_rounds=0"], "--listed_rounds must be at lea"),
     ],
 )

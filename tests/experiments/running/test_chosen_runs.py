@@ -133,7 +133,7 @@ def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
     from tff_pmc.models import MODELS
 
     made = settings(**CASES["adam"])
-    model = MODELS[MODEL].of_flags(made.by_flag()).build()
+    model = MODELS[MODEL].from_flag_values(made.by_flag()).build()
     generator = np.random.default_rng([made.training.cohort_seed, 1])
     drawn = generator.choice(100, 25, replace=False, p=np.full(100, 0.01))
     losses = {}

@@ -79,12 +79,12 @@ def write_json(path, users, change=lambda data: data):
 
 def photos(examples, client):
     """Which photos a client's examples are, by their color; the rest is checked."""
-    found = examples.client(client)
-    images = found["x"]
+    arrays = examples.client(client)
+    images = arrays["x"]
     assert images.shape[1:] == (64, 64, 3)
     assert (images == images[:, :1, :1]).all()
     numbers = images[:, 0, 0, 0].tolist()
-    for k, image, y, sharp in zip(numbers, images, found["y"], found["sharp"]):
+    for k, image, y, sharp in zip(numbers, images, arrays["y"], arrays["sharp"]):
         assert tuple(image[0, 0]) == color(k)
         assert str(identity(k)) == client
         assert (y, sharp) == (smiling(k), not blurry(k))
@@ -122,10 +122,10 @@ def test_the_raw_layout(raw, tmp_path, rule):
     expected = celeba_clients.RULES[rule](photos, 4)
     for folder in (tmp_path, tmp_path / "data", raw):
         data = load(folder, client_rule=rule, seed=4)
-        found = all_photos(data)
-        assert list(found) == list(expected)
+        photos_by_part = all_photos(data)
+        assert list(photos_by_part) == list(expected)
         for client, parts in expected.items():
-            assert found[client] == [part.tolist() for part in parts]
+            assert photos_by_part[client] == [part.tolist() for part in parts]
     assert data.name == "celeba"
     assert data.num_classes == 2
     options = dict(client_rule=rule, source="raw", missing_images="skip", seed=4)
@@ -204,7 +204,9 @@ def test_folders_that_are_refused(raw):
     for path in (raw / "img_align_celeba").iterdir():
         path.unlink()
     write_attributes(raw)
-    assert_refused(lambda: load(raw), "img_align_celeba: holds no .jpg or .png image")
+    assert_refused(
+        lambda: load(raw), "img_align_celeba: contains no .jpg or .png image"
+    )
 
 
 def _line(number, text):
@@ -222,7 +224,7 @@ FILES = [
     (ATTRIBUTES, _line(5, "000001.jpg 1 -1 1 1 1"), "'000001' appears twice"),
     (IDENTITIES, _line(3, "000003.jpg Ann"), "'000003.jpg': identity must be a num"),
     (IDENTITIES, _line(3, "000003.jpg"), "'000003.jpg': identity must be a number"),
-    (IDENTITIES, lambda lines: [], "lists no photo"),
+    (IDENTITIES, lambda lines: [], "contains no photo"),
     (IDENTITIES, lambda lines: lines[1:], "'000001' is not in both of the lists"),
 ]
 

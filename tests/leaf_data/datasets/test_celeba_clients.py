@@ -56,12 +56,12 @@ def test_paper_by_its_properties(seed):
     half = sum(sizes.values()) // 2
     cut, total = 0, 0
     for client, (train, test) in clients.items():
-        own, count = photos[client].tolist(), len(train) + len(test)
-        assert sorted([*train, *test]) == own[:count]  # An identity is cut at the end.
+        rows, count = photos[client].tolist(), len(train) + len(test)
+        assert sorted([*train, *test]) == rows[:count]  # An identity is cut at the end.
         assert count >= 5
         assert len(train) == 4 * count // 5
         assert train.tolist() == sorted(train) and test.tolist() == sorted(test)
-        cut += count < len(own)
+        cut += count < len(rows)
         total += count
     assert cut <= 1
     # What is missing to the half was of identities with 1 to 4 photos.
@@ -73,13 +73,13 @@ def test_paper_by_its_properties(seed):
 
 def test_paper_draws():
     photos = _photos({i: 20 for i in range(1, 41)})
-    one, again, other = (celeba_clients.paper(photos, seed) for seed in (1, 1, 2))
-    assert _lists(one) == _lists(again)
-    assert set(one) != set(other)
-    assert len(one) == 20
+    first, again, other = (celeba_clients.paper(photos, seed) for seed in (1, 1, 2))
+    assert _lists(first) == _lists(again)
+    assert set(first) != set(other)
+    assert len(first) == 20
     # The split is at random too: neither the first nor the last are for testing.
     places = [
         np.searchsorted(photos[client], test).tolist()
-        for client, (_, test) in one.items()
+        for client, (_, test) in first.items()
     ]
     assert len({tuple(place) for place in places}) > 15

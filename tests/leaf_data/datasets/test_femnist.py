@@ -38,14 +38,14 @@ def images_of(number, size, first=0):
 
 def seen(examples):
     """client -> [(whose, which)] of its examples; the labels have to agree."""
-    found = {}
+    images_by_client = {}
     for client in examples.client_ids:
-        own = examples.client(client)
-        assert [(int(x[0, 0]) + int(x[27, 27])) % 62 for x in own["x"]] == list(
-            own["y"]
+        arrays = examples.client(client)
+        assert [(int(x[0, 0]) + int(x[27, 27])) % 62 for x in arrays["x"]] == list(
+            arrays["y"]
         )
-        found[client] = [(int(x[0, 0]), int(x[27, 27])) for x in own["x"]]
-    return found
+        images_by_client[client] = [(int(x[0, 0]), int(x[27, 27])) for x in arrays["x"]]
+    return images_by_client
 
 
 def numbered(number, start, stop):
@@ -114,11 +114,13 @@ def test_unsplit_data_is_sampled_and_split_by_leafs_rule(tmp_path):
     write(tmp_path / "data" / "all_data" / "all_data_0.json", users)
     data = load(tmp_path)
     train, test = seen(data.train_examples), seen(data.test_examples)
-    found = {u: (len(train[u]), len(test[u])) for u in train}
-    assert found == dict(two=(1, 1), ten=(9, 1), nineteen=(17, 2), fifty=(45, 5))
+    sizes_by_user = {u: (len(train[u]), len(test[u])) for u in train}
+    assert sizes_by_user == dict(
+        two=(1, 1), ten=(9, 1), nineteen=(17, 2), fifty=(45, 5)
+    )
     for user in train:
-        own = numbered(numbers[user], 0, sizes[user])
-        assert sorted(train[user] + test[user]) == own
+        images = numbered(numbers[user], 0, sizes[user])
+        assert sorted(train[user] + test[user]) == images
         assert train[user] == sorted(train[user]) and test[user] == sorted(test[user])
     assert data.origin.source == "LEAF JSON (all_data, split here)"
     assert seen(load(tmp_path).test_examples) == test
@@ -144,12 +146,12 @@ def test_sampling_split_data(tmp_path):
         in_2 = sum(total.get(u, 0) for u in "cbe")
         in_10 = sum(total.get(u, 0) for u in "da")
         assert (in_2, in_10) == (int(0.5 * 33), int(0.5 * 13))
-        for found, source in (
+        for sampled, source in (
             (train, whole.train_examples),
             (test, whole.test_examples),
         ):
-            for user, own in found.items():  # The first of each part.
-                assert own == seen(source)[user][: len(own)]
+            for user, images in sampled.items():  # The first of each part.
+                assert images == seen(source)[user][: len(images)]
 
 
 def test_min_samples_counts_both_parts_after_sampling(tmp_path):
@@ -244,10 +246,10 @@ def test_pixels_are_rounded_from_floats_and_ints(tmp_path):
     for part, label in (("train", 61), ("test", 60)):
         user = {"x": [image], "y": [label]}
         write(tmp_path / part / f"all_data_0_{part}_9.json", {"a": user})
-    found = load(tmp_path).train_examples.x.reshape(-1)
+    pixels = load(tmp_path).train_examples.x.reshape(-1)
     expected = [k % 256 for k in range(784)]
     expected[256:260] = [0, 255, 76, 255]  # 76.5 goes to the even one.
-    assert found.tolist() == expected
+    assert pixels.tolist() == expected
 
 
 def _with(place, value):

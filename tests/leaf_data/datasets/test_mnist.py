@@ -60,14 +60,14 @@ def _check_small(data, arrays, source):
     assert data.train_examples.sizes.tolist() == [4] * 100
     np.testing.assert_array_equal(data.test_examples.x, arrays["x_test"])
     np.testing.assert_array_equal(data.test_examples.y, arrays["y_test"])
-    found, expected = (
+    labels, expected = (
         sorted((x.tobytes(), int(y)) for x, y in zip(xs, ys))
         for xs, ys in (
             (data.train_examples.x, data.train_examples.y),
             (arrays["x_train"], arrays["y_train"]),
         )
     )
-    assert found == expected
+    assert labels == expected
     for name, digest in data.origin.files:
         with open(os.path.join(data.origin.folder, name), "rb") as file:
             assert hashlib.sha256(file.read()).hexdigest() == digest
@@ -78,15 +78,15 @@ def test_mnist_from_idx_files(no_mnist, small_mnist, packed, subfolder):
     write_mnist_idx(no_mnist / "data" / subfolder, small_mnist, packed)
     data = leaf_data.load("mnist", no_mnist / "data", partition="noniid")
     _check_small(data, small_mnist, "idx files")
-    found = [name.split(".")[0] for name, _ in data.origin.files]
-    assert found == list(NAMES.values())
+    names = [name.split(".")[0] for name, _ in data.origin.files]
+    assert names == list(NAMES.values())
     for partition in ("iid", "noniid"):  # The seed decides who has what.
-        one, same, other = (
+        first, again, other = (
             leaf_data.load("mnist", no_mnist / "data", partition=partition, seed=seed)
             for seed in (0, 0, 1)
         )
-        np.testing.assert_array_equal(one.train_examples.x, same.train_examples.x)
-        assert np.any(one.train_examples.x != other.train_examples.x)
+        np.testing.assert_array_equal(first.train_examples.x, again.train_examples.x)
+        assert np.any(first.train_examples.x != other.train_examples.x)
 
 
 def test_mnist_by_environment_variable_cache_and_download(

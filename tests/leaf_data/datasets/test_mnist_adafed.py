@@ -7,9 +7,8 @@ import pytest
 from made_up import ROOT
 
 import leaf_data
-from leaf_data import Origin
+from leaf_data import Origin, partition
 from leaf_data.datasets import mnist, mnist_adafed
-from leaf_data.splits import partition
 
 TRAIN_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 TEST_COUNTS = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
@@ -142,9 +141,9 @@ def test_the_test_images_are_cut_in_file_order(digits):
 def test_a_server_set_apart_from_the_one_that_reports(digits):
     data = leaf_data.load("mnist_adafed", simulation="2", server_set="apart")
     test, server = data.test_examples, data.server_examples
-    both = [_places({"x": part.x}) for part in (test, server)]
-    assert sorted(np.concatenate(both)) == list(range(10000))
-    for part, places in zip((test, server), both):
+    places_by_part = [_places({"x": part.x}) for part in (test, server)]
+    assert sorted(np.concatenate(places_by_part)) == list(range(10000))
+    for part, places in zip((test, server), places_by_part):
         np.testing.assert_array_equal(part.y, digits["y_test"][places])
         np.testing.assert_array_equal(places, np.sort(places))
         counts = np.bincount(part.y)
@@ -156,9 +155,9 @@ def test_a_server_set_apart_from_the_one_that_reports(digits):
 
 def test_wrong_labels_are_wrong_and_of_every_kind():
     y = np.repeat(np.arange(4), 50)
-    given = y.copy()
+    before = y.copy()
     wrong = partition.mislabel(y, 1.0, 4, partition.random_state(0))
-    np.testing.assert_array_equal(y, given)
+    np.testing.assert_array_equal(y, before)
     assert wrong.dtype == np.int32 and not np.any(wrong == y)
     for label in range(4):
         assert set(wrong[y == label]) == set(range(4)) - {label}

@@ -24,7 +24,9 @@ def _files(folder):
 
 
 def test_the_places_are_the_clients_and_the_parts_are_apart(folder):
-    data, same, other = (leaf_data.load("obstacles", folder, seed=s) for s in (0, 0, 1))
+    data, again, other = (
+        leaf_data.load("obstacles", folder, seed=s) for s in (0, 0, 1)
+    )
     assert data.client_ids == ("hospital", "simple_room", "warehouse")
     # Of 20 of each place and class 4 are for the test; of the other 16, 1.6, so 2, are
     # the server's.
@@ -35,16 +37,16 @@ def test_the_places_are_the_clients_and_the_parts_are_apart(folder):
     parts = (data.train_examples, data.test_examples, data.server_examples)
     for part in parts:
         assert np.bincount(part.y).tolist() == [part.num_examples / 2] * 2
-    found = {(x.tobytes(), int(y)) for part in parts for x, y in zip(part.x, part.y)}
+    labeled = {(x.tobytes(), int(y)) for part in parts for x, y in zip(part.x, part.y)}
     expected = {pair for place in data.client_ids for pair in _files(folder / place)}
-    assert found == expected and len(found) == 120
-    np.testing.assert_array_equal(data.test_examples.x, same.test_examples.x)
+    assert labeled == expected and len(labeled) == 120
+    np.testing.assert_array_equal(data.test_examples.x, again.test_examples.x)
     assert (data.test_examples.x != other.test_examples.x).any()
 
 
 @pytest.mark.parametrize(
     ("remove", "message"),
-    [(slice(None), "holds no .jpg or .png"), (slice(2, -2), "too few pictures")],
+    [(slice(None), "contains no .jpg or .png"), (slice(2, -2), "too few pictures")],
 )
 def test_places_with_too_few_pictures(folder, remove, message):
     for path in sorted(folder.glob("hospital/*/*"))[remove]:

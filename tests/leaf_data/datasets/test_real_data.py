@@ -43,9 +43,9 @@ def test_real_mnist(full):
     assert np.mean(train.x == full.pixel_convention.background) > 0.75
     # The test set is in file order: it begins 7, 2, 1, 0, 4.
     assert test.y[:5].tolist() == [7, 2, 1, 0, 4]
-    found = {len(np.unique(train.client(k)["y"])) for k in range(100)}
+    numbers = {len(np.unique(train.client(k)["y"])) for k in range(100)}
     # Seed 15 has a client with four; the paper says two at most.
-    assert found == ({10} if full.options["partition"] == "iid" else {1, 2, 3, 4})
+    assert numbers == ({10} if full.options["partition"] == "iid" else {1, 2, 3, 4})
 
 
 @pytest.mark.slow  # 60,000 images are decoded.
@@ -81,12 +81,14 @@ def test_real_files_example_by_example(real, writers):
             with open(path) as file:
                 document = json.load(file)
             for user, count in zip(document["users"], document["num_samples"]):
-                own = examples.client(user)
+                arrays = examples.client(user)
                 expected = document["user_data"][user]
-                assert own["y"].tolist() == expected["y"] and count == len(own["y"])
+                assert arrays["y"].tolist() == expected["y"] and count == len(
+                    arrays["y"]
+                )
                 seen += count
                 # Exact: LEAF divided bytes by 255.
-                back = own["x"][:3].reshape(-1, 784) / 255
+                back = arrays["x"][:3].reshape(-1, 784) / 255
                 assert back.tolist() == expected["x"][:3]
     assert seen == data.train_examples.num_examples + data.test_examples.num_examples
     # Row 0 is the top: letters stand in the middle and are taller than wide.
@@ -143,7 +145,7 @@ def test_real_photos(tmp_path):
 def test_celeba_has_the_clients_of_the_two_rules():
     folder = _folder(f"celeba/data/raw/{celeba_lists.IDENTITIES}")
     raw = os.path.join(folder, "celeba", "data", "raw")
-    photos = celeba_lists.by_identity(celeba_lists.read_raw(raw))
+    photos = celeba_lists.rows_by_identity(celeba_lists.read_raw(raw))
     if len(photos) != 10177:
         pytest.skip("needs CelebA's complete identity file")
     clients = celeba_clients.reference_code(photos, 0)

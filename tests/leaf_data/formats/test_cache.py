@@ -34,11 +34,11 @@ def maker():
     return mock.Mock(side_effect=lambda: dict(ARRAYS))
 
 
-def _get(folder, make, cache_dir=None, **more):
+def _get(folder, make, cache_dir=None, **parameters):
     source = folder.parent / "source"
-    arrays, (digest,) = cache.cached(
+    arrays, (digest,) = cache.load_or_make(
         *("toy", str(folder), [str(source)], make, cache_dir),
-        **more,
+        **parameters,
     )
     assert digest == hashlib.sha256(source.read_bytes()).hexdigest()
     assert arrays.keys() == ARRAYS.keys()
@@ -49,8 +49,8 @@ def _get(folder, make, cache_dir=None, **more):
 
 def _files(folder):
     """The caches, complete or not, below a folder."""
-    found = folder.glob("**/toy_cache/*")
-    return sorted(str(path.relative_to(folder)) for path in found)
+    paths = folder.glob("**/toy_cache/*")
+    return sorted(str(path.relative_to(folder)) for path in paths)
 
 
 def test_made_once_beside_the_data(home):

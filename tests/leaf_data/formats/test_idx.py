@@ -33,7 +33,7 @@ def test_idx_files_that_are_something_else(tmp_path, packed):
 
     fails(good[:-1], "is truncated, 2 x 3 values take 18 bytes")
     fails(good + b"\0", "is too long, 2 x 3 values take 18 bytes")
-    words = "is no idx file of 2 x 3 bytes: 0x"
+    words = "is not an idx file of 2 x 3 bytes: 0x"
     fails(good[:6], words)
     fails(b"", f"{words}, not 0x00000802")
     fails(b"\x89PNG" + good[4:], f"{words}89504e47")

@@ -30,7 +30,7 @@ def test_the_content_decides_and_not_the_name(tmp_path, form, suffix, mode):
 def test_other_forms_are_refused(tmp_path, form):
     path = tmp_path / "a.jpg"
     path.write_bytes(_encoded(form))
-    words = f"{path}: cannot be decoded (it is no JPEG or PNG image)"
+    words = f"{path}: cannot be decoded (it is not a JPEG or PNG image)"
     assert_refused(lambda: image_folder.decode(str(path)), words)
     Image.open(path)  # Pillow by itself knows it.
 

@@ -79,8 +79,8 @@ def test_files_of_any_name(tmp_path, paths):
     want = [tuple(path.split()) for path in paths.split(", ")]
     for path, _ in want:
         _touch((tmp_path / path).parent, (tmp_path / path).name)
-    found = [(path, part) for path, part, _ in _found(tmp_path)]
-    assert found == want
+    parts_by_path = [(path, part) for path, part, _ in _found(tmp_path)]
+    assert parts_by_path == want
     assert {number for *_, number in _found(tmp_path)} == {0}
 
 
@@ -150,8 +150,8 @@ EXPECTED = {"a": [([5], 6)], "b": [([1], 3), ([2], 4)]}
     ],
 )
 def test_users_come_in_the_order_of_users(tmp_path, document):
-    found = _read(tmp_path, document)
-    assert found == EXPECTED and list(found) == ["a", "b"]
+    users = _read(tmp_path, document)
+    assert users == EXPECTED and list(users) == ["a", "b"]
 
 
 def test_users_without_examples_and_of_any_name_stay(tmp_path):
@@ -184,7 +184,7 @@ def _with_user(**fields):
         (_document(users=["a", ""]), "users has an empty name"),
         (_document(users=["a", "b\n"]), "user 'b\\n' has the control character U+000A"),
         (_document(user_data={"\ud800": {"x": [], "y": []}}), "user '\\ud800' has the"),
-        (_document(user_data=[]), "user_data is no object"),
+        (_document(user_data=[]), "user_data is not an object"),
         (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
         (_with_user(x=None), "user b: has no lists x and y"),
         (_document(user_data={"b": 3}), "user b: has no lists x and y"),

@@ -37,12 +37,12 @@ def example(**features):
     """Makes a serialized example of lists of floats or integers, by TensorFlow."""
     import tensorflow as tf
 
-    made = tf.train.Example()
+    proto = tf.train.Example()
     for name, values in features.items():
-        own = made.features.feature[name]
+        feature = proto.features.feature[name]
         floats = isinstance(values[0], float)
-        (own.float_list if floats else own.int64_list).value.extend(values)
-    return made.SerializeToString()
+        (feature.float_list if floats else feature.int64_list).value.extend(values)
+    return proto.SerializeToString()
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ def database(write):
             images.append((pixels.tolist(), label))
     order, expected = random.permutation(len(rows)), {}
     for client, split, _ in rows:
-        own = [images[k] for k in order if rows[k][:2] == (client, split)]
-        expected[split, client] = own
+        chosen = [images[k] for k in order if rows[k][:2] == (client, split)]
+        expected[split, client] = chosen
     return write([rows[k] for k in order]), expected
 
 
@@ -100,9 +100,9 @@ def _check(data, expected):
     parts = {"all_train": data.train_examples, "all_test": data.test_examples}
     for split, examples in parts.items():
         for client in data.client_ids:
-            own = examples.client(client)
-            found = zip(own["x"].reshape(-1, 784).tolist(), own["y"].tolist())
-            assert list(found) == expected.get((split, client), [])
+            arrays = examples.client(client)
+            pairs = zip(arrays["x"].reshape(-1, 784).tolist(), arrays["y"].tolist())
+            assert list(pairs) == expected.get((split, client), [])
 
 
 def test_it_is_read_once(database, monkeypatch):
@@ -131,10 +131,10 @@ def test_the_packed_database(database):
     data = lzma.compress(database.read_bytes(), lzma.FORMAT_ALONE)
     database.unlink()
     packed.write_bytes(data)
-    found = _load(packed.parent)
-    _check(found, expected)
+    unpacked = _load(packed.parent)
+    _check(unpacked, expected)
     digest = hashlib.sha256(data).hexdigest()
-    assert found.origin.files == ((packed.name, digest),)
+    assert unpacked.origin.files == ((packed.name, digest),)
     for content in (data[:-100], b"text"):
         packed.write_bytes(content)
         assert_refused(lambda: _load(packed.parent), f"{packed}: ")
@@ -188,8 +188,12 @@ def test_faces(write):
     pixels = np.random.RandomState(0).randint(0, 256, (4, 84, 84, 3))
     parts = ("7", "test", {}), ("7", "train", {"smiling": [0]}), ("20", "train", {})
     rows = [
-        (client, f"split_by_examples_{part}", example(**{**RIGHT, **own}, image=image))
-        for (client, part, own), image in zip(
+        (
+            client,
+            f"split_by_examples_{part}",
+            example(**{**RIGHT, **attributes}, image=image),
+        )
+        for (client, part, attributes), image in zip(
             (*parts, ("20", "test", {"blurry": [0]})), pixels.reshape(4, -1).tolist()
         )
     ]

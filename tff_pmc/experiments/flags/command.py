@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from declared_settings import (
-    A_SEED,
+    SEED,
     SettingError,
     Settings,
     setting,
-    unknown,
+    unknown_name_message,
 )
 from leaf_data.dataset import DATASETS
 from tff_pmc import project_files
@@ -47,7 +47,9 @@ def _experiment(name: str) -> str:
     if project_files.folder(file).is_file():
         raise SettingError(f"--experiment={name} is a flag file: --flagfile={file}")
     known = [*EXPERIMENTS, LR_SEARCH]
-    raise SettingError(f"--experiment={name}: {unknown('experiment', name, known)}")
+    raise SettingError(
+        f"--experiment={name}: {unknown_name_message('experiment', name, known)}"
+    )
 
 
 def _algorithms(text: str) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ class WhatToRun(Settings):
     seed: int = setting(
         None,
         "Sets the seeds of partition, model, cohorts and batches at once.",
-        within=A_SEED,
+        within=SEED,
     )
     seeds: tuple[int, ...] = setting(
         (),

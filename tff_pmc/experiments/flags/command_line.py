@@ -44,7 +44,7 @@ def _refuse(flags: str, given: Iterable[str], why: str) -> None:
 
 def command_of(given: Values) -> Command:
     """Returns the command that the flags give."""
-    command = Command.of_flags(given)
+    command = Command.from_flag_values(given)
     if command.data_dir and not os.path.isdir(command.data_dir):
         raise SettingError(f"--data_dir={command.data_dir} is no folder")
     on = [flag for flag in COMMAND_FLAGS if getattr(command, flag, False)]
@@ -79,7 +79,7 @@ def cluster_of(command: Command, given: Values) -> Any:
         if "engine" in given or "cluster" not in given:
             why = f"goes with --engine=cluster, not with --engine={command.engine}"
             _refuse(asked, given, why)
-    options: Any = kind.of_flags(given)
+    options: Any = kind.from_flag_values(given)
     if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
             f"--spread=runs does not go with --experiment={command.experiment}, whose "
@@ -97,7 +97,7 @@ def callbacks_of(command: Command, given: Values) -> list[Callback]:
         named = {flag for one in kinds.values() for flag in one.flags()}
         if ({*kind.flags()} - named) & {*given}:
             kinds.setdefault(name, kind)
-    return [kind.of_flags(given) for kind in kinds.values()]
+    return [kind.from_flag_values(given) for kind in kinds.values()]
 
 
 def runs_of(

@@ -154,7 +154,7 @@ def parse(
     values = flags.FlagValues()
     values.set_gnu_getopt(True)  # Flags may stand after what is none.
     for declared in by_flag.values():
-        define(declared, declared.words, values)
+        define(declared, declared.help, values)
     rest = values(["", *words], known_only=known_only)[1:]
     if rest and not known_only:
         raise SettingError(f"unexpected argument: {rest[0]}")

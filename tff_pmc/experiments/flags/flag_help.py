@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from absl import flags
 
-from declared_settings import Setting, SettingError, unknown
+from declared_settings import Setting, SettingError, unknown_name_message
 from tff_pmc import criteria, project_files
 from tff_pmc.algorithms import Algorithm
 from tff_pmc.experiments.callbacks import CALLBACKS
@@ -96,7 +96,9 @@ def help_text(part: str = "") -> str:
         title, lists = _title(name), _lists(of=("files", "experiment"), paper=name)
         wanted = [s for s in sections if s.part == name]
     else:
-        raise SettingError(f"--help={part}: {unknown('part of the help', part, parts)}")
+        raise SettingError(
+            f"--help={part}: {unknown_name_message('part of the help', part, parts)}"
+        )
     return "\n\n".join([title, *lists, *_flags(wanted)])
 
 
@@ -147,7 +149,7 @@ def _first_page(sections: Iterable[Section]) -> str:
     by_flag = {one.flag: one for section in sections for one in section.settings}
     parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
     for title, names in _FIRST_DAY.items():
-        own = {name: by_flag[name].words.partition(". ")[0] for name in names.split()}
+        own = {name: by_flag[name].help.partition(". ")[0] for name in names.split()}
         first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
         parts.append(_format_list(title, first))
     rest = (
@@ -227,7 +229,7 @@ def _title(part: str) -> str:
 def _words(declared: Setting) -> str:
     """Returns the words of a setting, and its choices."""
     choices = ", ".join(filter(None, declared.choices))
-    return declared.words + (f" One of {choices}." if choices else "")
+    return declared.help + (f" One of {choices}." if choices else "")
 
 
 def _default(declared: Setting) -> str:

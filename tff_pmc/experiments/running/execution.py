@@ -100,7 +100,7 @@ def execute(
         else:
             elsewhere, number = None, len(runs) * (len(command.seeds) or 1)
             if cluster is not None and running.engine.spreads_runs(number):
-                stored = data.train_examples.stored
+                stored = data.train_examples.store_part
                 running.engine.check_folders(output_dir, load.data_dir, stored)
                 elsewhere = running.engine.remote_runner(sweep.run_job)
             text = sweep.run_all(

@@ -135,7 +135,7 @@ def describe(
         "label": settings.label,
         "algorithm": settings.algorithm.name,
         "note": settings.data.note,
-        "settings": settings.as_record(),
+        "settings": settings.to_record(),
         "data": {
             "name": data.name,
             "clients": len(data.client_ids),

@@ -146,7 +146,7 @@ def run_all(
                     os.path.join(folder, settings.folder),
                     title=f"run {number} of {total}{name}: {settings.label}",
                     resume=begun,
-                    stored=data.train_examples.stored if known else None,
+                    stored=data.train_examples.store_part if known else None,
                     files=data.origin.files if known else None,
                 )
 
@@ -216,7 +216,7 @@ def _plan(
         del described["clients"], described["options"], described[EXAMPLES]
     elif seeds:
         del described["options"]
-    first, *others = (settings.as_record() for settings in runs)
+    first, *others = (settings.to_record() for settings in runs)
     shared: dict[str, Any] = {}
     for group, values in first.items():
         shared[group] = values

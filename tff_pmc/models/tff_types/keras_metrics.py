@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Callable
 
-from leaf_data.errors import one_line
+from leaf_data.errors import shorten
 
 _TFF_METRICS = ("loss", "num_examples", "num_batches")
 """The metrics that TFF adds to those passed to `from_keras_model`."""
@@ -34,7 +34,7 @@ def check_metric_names(names: Iterable[Any]) -> None:
         if not _METRIC_NAME.fullmatch(str(name)):
             letters = re.sub(r"[^\w.-]+", "_", str(name)[:40], flags=re.ASCII)
             raise ValueError(
-                f"the model's metric {one_line(repr(name), 60)} must have a name of "
+                f"the model's metric {shorten(repr(name), 60)} must have a name of "
                 "letters from a to z, digits, _, - and ., which may have parts, as "
                 f"val/auc: name it {letters.strip('_.-') or 'my_metric'!r}, for example"
             )

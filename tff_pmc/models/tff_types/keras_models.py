@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from leaf_data.errors import one_line
+from leaf_data.errors import error_summary, shorten
 from tff_pmc.models.tff_types.keras_checks import (
     MODEL_FN,
     Trial,
@@ -139,7 +139,9 @@ def _make_functional(model: Any) -> PackedModel:
     try:
         trial = try_out(keras_model, spec)
     except Exception as error:
-        raise ValueError(f"the model fails on examples: {one_line(error)}") from error
+        raise ValueError(
+            f"the model fails on examples: {error_summary(error)}"
+        ) from error
     if trial.changed:
         raise ValueError(
             f"training changes {', '.join(trial.changed)} without a gradient, which "
@@ -241,7 +243,7 @@ def _creation_order(keras_model: tf.keras.Model) -> list[int]:
         try:
             copy = tf.keras.models.clone_model(keras_model)
         except Exception as error:  # Keras cannot copy all layers.
-            words = f"Keras cannot copy the model: {one_line(error)}"
+            words = f"Keras cannot copy the model: {error_summary(error)}"
             raise ValueError(words) from error
         indices = {id(variable): index for index, variable in enumerate(copy.variables)}
         shapes = [variable.shape for variable in copy.variables]
@@ -268,7 +270,7 @@ def _check_equal(model: PackedModel, forward: Callable[..., Any], trial: Trial) 
         words = str(getattr(error, "message", error)).strip()
         if words.startswith("in user code"):  # The error follows a list of calls.
             words = words.splitlines()[-1]
-        words = f"a copy of the Keras model fails: {one_line(words)}"
+        words = f"a copy of the Keras model fails: {shorten(words)}"
         raise ValueError(words) from error
     if trial.output is None:
         return

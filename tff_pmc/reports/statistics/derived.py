@@ -123,7 +123,7 @@ def normalization_of(run: pd.Series[Any]) -> scores.Normalization:
     ranges = run.get("criteria_ranges", ())
     bounds = {code: (low, high) for code, low, high in ranges}
     method = run.get("normalization", "sum")
-    return scores.Normalization.declared(method, list(run["criteria"]), bounds)
+    return scores.Normalization.from_codes(method, list(run["criteria"]), bounds)
 
 
 def relative_weights(results: Results) -> pd.DataFrame:

@@ -1,10 +1,10 @@
 """Divisions of examples among clients: pure functions of labels, counts and a seed.
 
 The partitions return a list with one index array (int64) per client; together they hold
-every example exactly once. `iid` and `sorted_shards` are those of McMahan et al. 2017
+every example exactly once. `iid` and `sorted_shards` follow McMahan et al. 2017
 ("Communication-Efficient Learning of Deep Networks from Decentralized Data",
 section 3), which "Prioritized Multi-Criteria Federated Learning" (section 5.1) says
-it uses for MNIST. `dirichlet` is as that of Hsu, Qi, Brown 2019 ("Measuring the
+it uses for MNIST. `dirichlet` is similar to that of Hsu, Qi, Brown 2019 ("Measuring the
 Effects of Non-Identical Data Distribution for Federated Visual Classification", section
 3), whose alpha is shared among the classes: with ten, theirs is ten times ours.
 
@@ -36,7 +36,7 @@ _ROUNDING = 1e-12  # Of a fraction: the differences of some floats.
 
 
 def iid(labels: IntArray, sizes: IntArray, seed: int = 0) -> list[IntArray]:
-    """Shuffles labels [N], and gives each client its number, sizes [K], sum N."""
+    """Shuffles N examples and deals client k `sizes[k]` of them; the sizes sum to N."""
     order = random_state(seed).permutation(len(labels)).astype(np.int64)
     return np.split(order, np.cumsum(sizes)[:-1])
 
@@ -46,7 +46,7 @@ def sorted_shards(
 ) -> list[IntArray]:
     """Sorts by label, cuts into equal shards, deals two shuffled shards to a client.
 
-    Where the labels do not divide so, the first shards have one more.
+    If the labels do not divide evenly, the first shards have one more.
     With MNIST's 60,000 labels and 100 clients there are 200 shards of 300 images.
     MNIST's digits are not multiples of 300, so nine of the 200 shards, one at
     each border between digits, hold two digits. A client therefore has one to
@@ -57,53 +57,53 @@ def sorted_shards(
     order = np.argsort(labels, kind="stable").astype(np.int64)
     shards = np.array_split(order, 2 * num_clients)
     pairs = random_state(seed).permutation(2 * num_clients).reshape(num_clients, 2)
-    return [np.concatenate([shards[one], shards[other]]) for one, other in pairs]
+    return [np.concatenate([shards[first], shards[second]]) for first, second in pairs]
 
 
 def dirichlet(
     labels: IntArray, sizes: IntArray, alpha: float, seed: int
 ) -> list[IntArray]:
-    """Gives each client its number of examples, of classes that it prefers.
+    """Deals each client `sizes[k]` examples, from classes that it prefers.
 
-    Labels are [N], sizes [K], which add up to N. A client's shares of the classes are
-    drawn from a Dirichlet distribution, `alpha` for each class: of 0.1 most examples of
-    a client are of one class or two, of 100 nearly as many of each. Examples are given
-    out one at a time, to clients in random order: of a class by the client's shares,
-    among the classes that are left. Nobody is last, so nobody alone gets what others
-    left over.
+    Labels are [N], sizes [K], which sum to N. A client's shares of the classes are
+    drawn from a Dirichlet distribution, `alpha` for each class: with 0.1 most examples
+    of a client have one class or two, with 100 all classes are nearly equal. Examples
+    are dealt one at a time, to clients in random order: the class is drawn by the
+    client's shares, among the classes with examples left. So no client is last and gets
+    only the remainder.
     """
     random = random_state(seed, _DIRICHLET_STREAM)
     classes, of_class = np.unique(labels, return_inverse=True)
-    left = np.bincount(of_class)
+    num_left = np.bincount(of_class)
     shares = random.dirichlet([alpha] * len(classes), len(sizes))
-    given = np.zeros(shares.shape, np.int64)
+    counts_by_client = np.zeros(shares.shape, np.int64)
     turns = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
     for client, point in zip(turns, random.random_sample(len(turns))):
-        ends = np.cumsum(shares[client] * (left > 0))
-        if not ends[-1] > 0:  # It prefers only classes that are used up.
-            ends = np.cumsum(left)
+        ends = np.cumsum(shares[client] * (num_left > 0))
+        if not ends[-1] > 0:  # All classes that it prefers are used up.
+            ends = np.cumsum(num_left)
         chosen = np.searchsorted(ends, point * ends[-1], side="right")
-        given[client, chosen] += 1
-        left[chosen] -= 1
+        counts_by_client[client, chosen] += 1
+        num_left[chosen] -= 1
     rows = np.lexsort((random.permutation(len(labels)), of_class))
-    begins = np.concatenate([[0], np.cumsum(given.sum(axis=0))[:-1]])
-    ends = begins + np.cumsum(given, axis=0)
+    begins = np.concatenate([[0], np.cumsum(counts_by_client.sum(axis=0))[:-1]])
+    ends = begins + np.cumsum(counts_by_client, axis=0)
     return [
         np.concatenate([rows[end - n : end] for end, n in zip(row, counts)])
-        for row, counts in zip(ends, given)
+        for row, counts in zip(ends, counts_by_client)
     ]
 
 
 def power_law(num_examples: int, num_clients: int, seed: int) -> IntArray:
     """Draws sizes of clients that fall as 1 / rank (Zipf's law), in random order, [K].
 
-    They add up to the number of examples, and each is at least 1: of 4,000 among 100
-    clients the largest has 753, half have 16 or fewer, and the smallest 9.
+    They sum to the number of examples, and each is at least 1: with 4,000 examples and
+    100 clients the largest has 753, half have 16 or fewer, and the smallest 9.
     """
     shares = 1 / np.arange(1, num_clients + 1)
     exact = (num_examples - num_clients) * shares / shares.sum()
     sizes = 1 + exact.astype(np.int64)
-    # What the rounding left over goes to the clients that lost most by it.
+    # The remainder of rounding is dealt to the clients that lost most by it.
     most = np.argsort(sizes - 1 - exact, kind="stable")
     sizes[most[: num_examples - int(sizes.sum())]] += 1
     return random_state(seed, _SIZES_STREAM).permutation(sizes)
@@ -112,17 +112,17 @@ def power_law(num_examples: int, num_clients: int, seed: int) -> IntArray:
 def mislabel(
     labels: IntArray, fraction: float, num_classes: int, random: np.random.RandomState
 ) -> npt.NDArray[np.int32]:
-    """Returns a copy of labels, a part of them wrong, each wrong one as likely."""
+    """Returns a copy of labels, a part of them wrong, with equally likely errors."""
     wrong = labels.astype(np.int32)
     rows = random.permutation(len(labels))[: round(fraction * len(labels))]
-    # A step of 1 to num_classes - 1 around the circle of labels: never the same one.
+    # A step of 1 to num_classes - 1 around the circle of labels changes each label.
     steps = random.randint(1, num_classes, len(rows))
     wrong[rows] = (wrong[rows] + steps) % num_classes
     return wrong
 
 
 def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
-    """Returns the random numbers of a seed; each `stream` is a separate sequence."""
+    """Returns the generator of a seed; each `stream` is a separate sequence."""
     try:
         value = operator.index(seed)
     except TypeError:
@@ -133,11 +133,11 @@ def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
 
 
 def floor_share(fraction: float, size: int) -> int:
-    """Returns `floor(fraction * size)`, of the fraction as it is written in decimals.
+    """Returns `floor(fraction * size)`, with the fraction as written in decimals.
 
-    Floats are a little less or more than they mean: `0.29 * 100` is 28.999999999999996
-    and `(1 - 0.8) * 5` is 0.9999999999999998. A product this near to a whole number
-    becomes that number.
+    Floats differ a little from their decimals: `0.29 * 100` is 28.999999999999996 and
+    `(1 - 0.8) * 5` is 0.9999999999999998. A product this close to a whole number is
+    rounded to it.
     """
     exact = fractions.Fraction(str(fraction)) * int(size)
     nearest = round(exact)
@@ -149,9 +149,9 @@ def leaf_sample(
 ) -> IntArray:
     """Samples as LEAF's `-s niid --sf FRACTION`: whole users until it is reached.
 
-    For each file alone: its users are shuffled and taken one after the other until
-    `int(fraction * examples of the file)` is reached; of the last one taken only as
-    many examples as are missing, its first. The product is LEAF's, in floats.
+    For each file separately, its users are shuffled and taken one after another until
+    `int(fraction * examples of the file)` is reached; of the last user only the first
+    examples that are missing. The product is LEAF's, in floats.
     """
     taken = np.zeros(len(sizes), np.int64)
     for number in np.unique(files):
@@ -164,7 +164,7 @@ def leaf_sample(
 
 
 def leaf_cut(sizes: IntArray, taken: IntArray) -> IntArray:
-    """Shares what is taken of each user between train and test, in proportion."""
+    """Divides the sampled number of each user between train and test, in proportion."""
     total = np.maximum(sizes.sum(axis=1), 1)
     test = taken * sizes[:, 1] // total
     return np.stack([taken - test, test], axis=1)
@@ -179,7 +179,7 @@ def leaf_split(
     examples, the others the test examples; both stay in their order. The product is
     LEAF's, in floats.
     """
-    # Half of a character is a name here as any other.
+    # Half of a surrogate pair is a valid name here.
     stream = zlib.crc32(user.encode(errors="surrogatepass"))
     state = random_state(seed, stream)
     order = state.permutation(size).astype(np.int64)
@@ -190,7 +190,7 @@ def leaf_split(
 def split_classes(
     labels: IntArray, fraction: float, random: np.random.RandomState
 ) -> tuple[IntArray, IntArray]:
-    """Cuts a random part out of every class: its indices and the others', int64."""
+    """Draws a part of every class; returns its indices and the others', int64."""
     counts = np.bincount(labels)
     chosen = _ranks(labels, random) < np.rint(fraction * counts)[labels]
     return np.flatnonzero(chosen), np.flatnonzero(~chosen)
@@ -199,7 +199,7 @@ def split_classes(
 def mixed_classes(labels: IntArray, random: np.random.RandomState) -> IntArray:
     """Returns a random order in which the classes take turns until they run out.
 
-    With classes of equal size, any run of the order holds as many of each class,
+    With classes of equal size, any run of the order has equally many of each class,
     within one.
     """
     order: IntArray = np.lexsort((labels, _ranks(labels, random)))
@@ -209,7 +209,7 @@ def mixed_classes(labels: IntArray, random: np.random.RandomState) -> IntArray:
 def equal_parts(
     rows: IntArray, labels: IntArray, parts: int, random: np.random.RandomState
 ) -> list[IntArray]:
-    """Cuts rows into parts as large, within one, each with all classes."""
+    """Cuts rows into parts of equal size, within one, each with all classes."""
     return np.array_split(rows[mixed_classes(labels[rows], random)], parts)
 
 

@@ -1,4 +1,4 @@
-"""Clients that are drawn: uniformly, by size, or those that the model fits worst."""
+"""Sampling of cohorts: uniform, by size, and power of choice (by the losses)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tff_pmc.selections.selection import LOSS, SELECTIONS, Clients, Selection
 
 @dataclasses.dataclass(frozen=True)
 class Uniform(Selection):
-    """Each client is as likely as any other, as in the papers."""
+    """Every client is equally likely, as in the papers."""
 
     def choose(
         self, generator: np.random.Generator, clients: Clients, count: int
@@ -26,10 +26,11 @@ class Uniform(Selection):
 class BySize(Selection):
     """Clients are drawn one after another, in proportion to their training examples.
 
-    Of those that are left, client k comes next with the probability `n_k / sum n`
+    Among the remaining clients, client k is drawn next with the probability
+    `n_k / sum n`
     (*Federated Optimization in Heterogeneous Networks*, Li et al. 2020, Algorithm 2,
-    which does not specify whether one may come twice; here none does). The algorithm
-    weighs them afterwards: where that is by DS, size counts twice.
+    which does not specify whether a client may be drawn twice; here none is). The
+    algorithm weighs them afterwards: if it weighs by DS, size counts twice.
     """
 
     name = "drawn by size"
@@ -38,10 +39,10 @@ class BySize(Selection):
         self, generator: np.random.Generator, clients: Clients, count: int
     ) -> Any:
         """Draws without replacement."""
-        return drawn_by_size(generator, clients, count)
+        return sample_by_size(generator, clients, count)
 
 
-def drawn_by_size(generator: np.random.Generator, clients: Clients, count: int) -> Any:
+def sample_by_size(generator: np.random.Generator, clients: Clients, count: int) -> Any:
     """Draws the places of `count` clients in proportion to their training examples."""
     shares = clients.sizes / clients.sizes.sum()
     return generator.choice(len(shares), count, replace=False, p=shares)
@@ -49,15 +50,15 @@ def drawn_by_size(generator: np.random.Generator, clients: Clients, count: int) 
 
 @dataclasses.dataclass(frozen=True)
 class PowerOfChoice(Selection):
-    """Of candidates drawn by size, those of the highest loss (Cho et al. 2022).
+    """Selects the clients with the highest loss among candidates drawn by size.
 
     *Client Selection in Federated Learning: Convergence Analysis and Power-of-Choice
     Selection Strategies* (Cho, Wang, Joshi, arXiv 2010.01243), pi_pow-d: d candidates
-    are drawn as by `by_size`; each is sent the model w and answers with its mean loss
+    are drawn as by `by_size`; each receives the model w and reports its mean loss
     `F_k(w) = 1/n_k sum loss(w, example)` over its training examples; the m with the
-    largest are the round's. Ties are broken at random, and a loss that is not a number
-    comes last. In the paper the chosen count alike; here the algorithm weighs them, and
-    where that is by DS, size counts twice.
+    largest losses form the cohort. Ties are broken at random, and a loss that is not a
+    number comes last. In the paper the chosen clients have equal weights; here the
+    algorithm weighs them: if it weighs by DS, size counts twice.
     """
 
     name = "power of choice"
@@ -72,7 +73,7 @@ class PowerOfChoice(Selection):
     )
 
     def check(self, count: int, num_clients: int) -> None:
-        """Refuses fewer candidates than a round has clients, or more than there are."""
+        """Raises a `SettingError` for too few candidates, or more than clients."""
         if self.candidates and not count <= self.candidates <= num_clients:
             raise SettingError(
                 f"--choice_candidates={self.candidates} must be from {count}, the "
@@ -82,13 +83,15 @@ class PowerOfChoice(Selection):
     def choose(
         self, generator: np.random.Generator, clients: Clients, count: int
     ) -> Any:
-        """Draws candidates, and takes those with the largest losses."""
-        drawn = self.candidates or min(2 * count, len(clients.sizes))
-        # Whoever is drawn first is likely to be large: ties go by another order.
-        places = generator.permutation(drawn_by_size(generator, clients, drawn))
-        losses = clients.measure(LOSS, places)
+        """Draws candidates, and returns those with the largest losses."""
+        num_candidates = self.candidates or min(2 * count, len(clients.sizes))
+        # The first drawn are likely to be large: another order breaks ties.
+        candidates = generator.permutation(
+            sample_by_size(generator, clients, num_candidates)
+        )
+        losses = clients.measure(LOSS, candidates)
         worst = np.argsort(np.where(np.isnan(losses), np.inf, -losses), kind="stable")
-        return places[worst[:count]]
+        return candidates[worst[:count]]
 
 
 SELECTIONS.register("uniform", Uniform)

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from leaf_data.splits import partition
+from leaf_data import partition
 
 # How often each digit is among MNIST's 60,000 training labels.
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -156,8 +156,8 @@ def test_sampling_takes_exactly_the_fraction_and_shuffles():
     for seed in range(30):
         taken = partition.leaf_sample(sizes, files, 0.6, seed)
         assert taken[files == 3].sum() == 15 and taken[files == 0].sum() == 12
-        for own in (files == 3, files == 0):
-            part = (taken[own] > 0) & (taken[own] < sizes[own])
+        for in_file in (files == 3, files == 0):
+            part = (taken[in_file] > 0) & (taken[in_file] < sizes[in_file])
             assert part.sum() <= 1 and (taken <= sizes).all()
         # Another file's users change nothing.
         alone = partition.leaf_sample(sizes[:5], files[:5], 0.6, seed)
@@ -170,8 +170,8 @@ def test_sampling_takes_exactly_the_fraction_and_shuffles():
 def test_a_cut_writer_keeps_the_proportion_of_train_and_test():
     sizes = np.array([[90, 10], [90, 10], [0, 4], [4, 0], [0, 0], [7, 3]])
     taken = np.array([50, 9, 3, 3, 0, 10])
-    found = partition.leaf_cut(sizes, taken)
-    assert found.tolist() == [*([45, 5], [9, 0], [0, 3]), *([3, 0], [0, 0], [7, 3])]
+    cut = partition.leaf_cut(sizes, taken)
+    assert cut.tolist() == [*([45, 5], [9, 0], [0, 3]), *([3, 0], [0, 0], [7, 3])]
 
 
 @pytest.mark.parametrize(
