@@ -6,7 +6,6 @@ import pytest
 import tff_pmc
 from tff_pmc import scores
 from tff_pmc._lazy import tff
-from tff_pmc.aggregation import SumOptions
 
 UPDATE = "<trainable=<float32[16,3],float32[3]>,non_trainable=<>>"
 COUNTS = "<clients=int32,excluded=int32,examples=int32,loss_sum=float32>"
@@ -32,21 +31,21 @@ def lines(message):
             5,
         ),
         (
-            {"priority": ("LD",), "sums": SumOptions("max")},
+            {"priority": ("LD",), "normalization": "max"},
             False,
             [("updates", f"1 x {UPDATE}"), *zip(("criteria", "monomials"), (3, 1))]
             + [("maxima", 3)],
             7,
         ),
         (
-            {"score": OWA, "sums": SumOptions("max")},
+            {"score": OWA, "normalization": "max"},
             True,
             # The totals and largest criteria; then the scales come back; then the sums.
             [("updates", f"7 x {UPDATE}"), ("criteria", 3), ("monomials", 7)],
             (3 + 3) + 3 + (3 + 7),
         ),
         (
-            {"aggregator": tff_pmc.BASELINES["median"]()},
+            {"aggregator": "median"},
             False,
             [("updates", f"1 x {UPDATE}"), ("monomials", "float32")],
             1,
@@ -59,9 +58,14 @@ def test_a_message_has_the_fields_of_its_sums(
 ):
     from tff_pmc.processes.communication import client_messages, traffic
 
-    process = build_prioritized(toy_model, **options)
-    sums = options.get("sums", SumOptions())
-    how = {"normalization": sums.normalization, "two_stage": two_stage}
+    arguments = dict(options)
+    normalization = arguments.pop("normalization", "sum")
+    if normalization != "sum":
+        arguments["sums"] = tff_pmc.SumOptions(normalization)
+    if "aggregator" in options:
+        arguments["aggregator"] = tff_pmc.BASELINES[options["aggregator"]]()
+    process = build_prioritized(toy_model, **arguments)
+    how = {"normalization": normalization, "two_stage": two_stage}
     *first, last = client_messages(process.next, **how)
     expected = {n: t if isinstance(t, str) else f"float32[{t}]" for n, t in fields}
     assert lines(last) == {**expected, "measurements": COUNTS}
@@ -85,7 +89,7 @@ def test_a_message_is_what_the_client_work_of_the_process_returns(
     from tff_pmc.processes.round_components import build_round_components
 
     factory = tff_pmc.aggregation.PrioritizedMeanFactory(
-        CODES, ("LD", "DS"), sums=SumOptions(method)
+        CODES, ("LD", "DS"), sums=tff_pmc.SumOptions(method)
     )
     components = build_round_components(
         toy_model,
