@@ -234,7 +234,7 @@ def test_batches_and_unknown_clients_of_client_data_are_named(assert_one_line):
 @pytest.fixture
 def read():
     """The clients of a pack, read in a graph as training does."""
-    from tff_pmc.clients.packed_clients import PackedClients
+    from tff_pmc.clients.pack_reader import PackedClients
 
     @tf.function
     def element(pack, place):

@@ -150,7 +150,7 @@ def test_a_class_without_examples_at_the_server_weighs_one(
 )
 def test_macro_f1_is_scikit_learns(confusion):
     """Of the classes that are there or predicted; the F1 of others is NaN."""
-    from tff_pmc.processes.server_examples import f1_of_classes
+    from tff_pmc.processes.server_evaluation import f1_of_classes
 
     counts = np.array(confusion)
     label, answer = (

@@ -23,7 +23,7 @@ def test_the_servers_measures_of_several_runs_are_not_taken_for_retracing(
     warnings, toy_packed_model, toy_examples
 ):
     """As in Dual's eight runs, each of which measures its model on such examples."""
-    from tff_pmc.processes.server_examples import build_confusion
+    from tff_pmc.processes.server_evaluation import build_confusion
 
     x, y = toy_examples.x, toy_examples.y
     weights = tff.learning.models.ModelWeights(*toy_packed_model.initial_weights)

@@ -56,7 +56,7 @@ def examples_of(name):
 def test_examples_of_training_run(tf, tff):
     import tff_pmc
     from tff_pmc import models, processes
-    from tff_pmc.aggregation import baseline_parts
+    from tff_pmc.aggregation import baseline_factories
     from tff_pmc.criteria.server_criteria import server_metric
     from tff_pmc.reports.figures.accuracy_plot import accuracy_plot
 
@@ -66,7 +66,7 @@ def test_examples_of_training_run(tf, tff):
     names = {
         **{name: getattr(processes, name) for name in processes.__all__},
         **{name: getattr(tff_pmc, name) for name in tff_pmc.__all__},
-        **dict(tf=tf, tff=tff, tff_pmc=tff_pmc, baseline_parts=baseline_parts),
+        **dict(tf=tf, tff=tff, tff_pmc=tff_pmc, baseline_factories=baseline_factories),
         **dict(server_metric=server_metric, accuracy_plot=accuracy_plot),
         "data": data,
         "datasets": [tf.data.Dataset.from_tensor_slices((x, y)).batch(10)] * 2,

@@ -17,7 +17,8 @@ The seventh baseline, Quantization, rounds the clients' models, which no factory
 it is `simple_average` after the client's step `quantize_parameters`.
 `quantized_updates` is another thing, which the paper does not have.
 
-    >>> process = BASELINES["median"]().create(update_type, baseline_parts.WEIGHT_TYPE)
+    >>> weight_type = baseline_factories.WEIGHT_TYPE
+    >>> process = BASELINES["median"]().create(update_type, weight_type)
     >>> process.next(process.initialize(), updates, [600.0, 20.0])
 """
 
@@ -29,7 +30,7 @@ from typing import Any, Callable
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.baseline_parts import (
+from tff_pmc.aggregation.baseline_factories import (
     AtServer,
     IncludedClients,
     Median,

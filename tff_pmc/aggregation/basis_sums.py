@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.aggregation.tff_utils import aggregation_process, parts_of, zipped
 from tff_pmc.scores import Basis, Normalization, Score
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.aggregation.tff_utils import without_autograph
 
 MEASUREMENTS = {
     "clients": np.int32,

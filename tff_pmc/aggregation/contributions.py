@@ -10,9 +10,9 @@ import tensorflow as tf
 import tensorflow_federated as tff
 from tensorflow.python.eager import context
 
-from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.client_message import MEASUREMENTS, ClientMessage
 from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.aggregation.tff_utils import without_autograph
 from tff_pmc.models.functional import cast_to_common_float
 from tff_pmc.scores import Basis
 

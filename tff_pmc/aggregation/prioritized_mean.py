@@ -11,12 +11,6 @@ import tensorflow_federated as tff
 
 from declared_settings import ordered
 from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
-from tff_pmc.aggregation.building import (
-    aggregation_process,
-    check_kind,
-    parts_of,
-    zipped,
-)
 from tff_pmc.aggregation.contributions import (
     RunningSums,
     check_not_negative,
@@ -24,6 +18,12 @@ from tff_pmc.aggregation.contributions import (
     weighted_updates,
 )
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
+from tff_pmc.aggregation.tff_utils import (
+    aggregation_process,
+    check_kind,
+    parts_of,
+    zipped,
+)
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 from tff_pmc.scores import Basis, Score, prioritized
 

@@ -18,7 +18,7 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import with_server_step
+from tff_pmc.aggregation.tff_utils import with_server_step
 from tff_pmc.scores import Basis, Normalization
 
 

@@ -15,10 +15,10 @@ from tff_pmc.aggregation.basis_sums import (
     measured_normalization,
     scales_of,
 )
-from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.contributions import Contribution, client_weights
 from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.aggregation.tff_utils import aggregation_process, parts_of, zipped
 from tff_pmc.scores import Basis, Normalization
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.aggregation.client_message import MEASUREMENTS
 from tff_pmc.aggregation.contributions import (
     Contribution,
@@ -20,6 +19,7 @@ from tff_pmc.aggregation.contributions import (
     contribution_of,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.aggregation.tff_utils import parts_of, without_autograph, zipped
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.scores.basis import name_of
 

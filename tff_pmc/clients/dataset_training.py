@@ -15,9 +15,9 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import RunningSums, weighted_updates
 from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.aggregation.tff_utils import without_autograph
 from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,

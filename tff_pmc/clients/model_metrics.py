@@ -14,8 +14,8 @@ from typing import Any, Callable, NamedTuple, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
+from tff_pmc.aggregation.tff_utils import without_autograph
 from tff_pmc.models.tff_types.keras_metrics import (
     check_keras_metrics,
     check_metric_names,

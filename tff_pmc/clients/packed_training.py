@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import method_with_autograph
 from tff_pmc.aggregation.contributions import (
     ModelSums,
     RunningSums,
@@ -24,6 +23,7 @@ from tff_pmc.aggregation.contributions import (
     check_room,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.aggregation.tff_utils import method_with_autograph
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
 from tff_pmc.clients.client_work import (
     build_client_work,
@@ -34,7 +34,7 @@ from tff_pmc.clients.client_work import (
     with_proximal_term,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
-from tff_pmc.clients.packed_clients import PackedClients
+from tff_pmc.clients.pack_reader import PackedClients
 from tff_pmc.clients.packing import element_spec
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes

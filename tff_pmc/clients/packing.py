@@ -24,7 +24,7 @@ import leaf_data
 from declared_settings import AT_LEAST_1, check_value, ordered
 from leaf_data.client_ids import ClientNumber
 from leaf_data.client_table import values_by_client
-from tff_pmc.aggregation.building import check_kind
+from tff_pmc.aggregation.tff_utils import check_kind
 from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, dataset_of
 from tff_pmc.models.tff_types.packed_model import split_batch
 

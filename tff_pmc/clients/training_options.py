@@ -12,7 +12,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from declared_settings import AT_LEAST_1, check_value, ordered, unknown_name_message
-from tff_pmc.aggregation.building import check_kind
+from tff_pmc.aggregation.tff_utils import check_kind
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.criteria import Criterion, check_attribute_name

@@ -38,7 +38,7 @@ from tff_pmc.processes.prioritized_fed_avg import (
     build_prioritized_fed_avg,
     with_score,
 )
-from tff_pmc.processes.server_examples import build_server_judge
+from tff_pmc.processes.server_evaluation import build_server_judge
 from tff_pmc.runtime import default_context
 
 default_context.warn_when_used()

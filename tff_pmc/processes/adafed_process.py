@@ -25,7 +25,7 @@ from tff_pmc.aggregation.sum_options import PLAIN_SUMS
 from tff_pmc.clients.training_options import TrainingOptions, takes_training
 from tff_pmc.models import PackedModel
 from tff_pmc.processes.prioritized_fed_avg import build_prioritized_fed_avg
-from tff_pmc.processes.server_examples import build_class_weight_distributor
+from tff_pmc.processes.server_evaluation import build_class_weight_distributor
 
 
 @takes_training

@@ -8,8 +8,8 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.aggregation.contributions import check_client
+from tff_pmc.aggregation.tff_utils import parts_of, without_autograph, zipped
 from tff_pmc.clients.dataset_training import counted, num_examples_of, unstar
 from tff_pmc.models.functional import predicted_labels
 from tff_pmc.models.tff_types.packed_model import split_batch

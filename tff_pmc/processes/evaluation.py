@@ -13,8 +13,8 @@ import tensorflow_federated as tff
 import leaf_data
 from declared_settings import AT_LEAST_1, check_value
 from tff_pmc import models
-from tff_pmc.aggregation.building import check_kind, zipped
 from tff_pmc.aggregation.contributions import check_client
+from tff_pmc.aggregation.tff_utils import check_kind, zipped
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions

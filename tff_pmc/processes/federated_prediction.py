@@ -11,7 +11,7 @@ import tensorflow_federated as tff
 import leaf_data
 from tff_pmc.aggregation.contributions import check_client, check_room
 from tff_pmc.clients import packing
-from tff_pmc.clients.packed_clients import PackedClients
+from tff_pmc.clients.pack_reader import PackedClients
 from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions

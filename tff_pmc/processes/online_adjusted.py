@@ -28,8 +28,8 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions, combine
 from tff_pmc.aggregation.basis_sums import named_coefficients
-from tff_pmc.aggregation.building import zipped
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
+from tff_pmc.aggregation.tff_utils import zipped
 from tff_pmc.clients.training_options import (
     Training,
     TrainingOptions,

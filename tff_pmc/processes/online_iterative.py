@@ -14,8 +14,8 @@ from typing_extensions import Unpack
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import SumOptions
-from tff_pmc.aggregation.building import zipped
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
+from tff_pmc.aggregation.tff_utils import zipped
 from tff_pmc.clients.training_options import (
     Training,
     TrainingOptions,

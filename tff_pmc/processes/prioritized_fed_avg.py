@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions
-from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
+from tff_pmc.aggregation.baseline_factories import WEIGHT_TYPE
 from tff_pmc.aggregation.baselines import ClientStep
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
 from tff_pmc.clients.training_options import (
@@ -25,7 +25,7 @@ from tff_pmc.processes.round_components import (
     build_round_components,
     one_client_each,
 )
-from tff_pmc.processes.server_examples import num_weighted_classes
+from tff_pmc.processes.server_evaluation import num_weighted_classes
 from tff_pmc.processes.server_step import build_finalizer
 from tff_pmc.scores import Basis, Score, single
 

@@ -12,8 +12,8 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import PrioritizedMeanFactory
 from tff_pmc.aggregation.baselines import ClientStep
-from tff_pmc.aggregation.building import check_kind
 from tff_pmc.aggregation.contributions import averaged, update_type
+from tff_pmc.aggregation.tff_utils import check_kind
 from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work

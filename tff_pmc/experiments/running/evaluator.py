@@ -11,7 +11,7 @@ from tff_pmc import processes
 from tff_pmc._lazy import tff
 from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
-from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
+from tff_pmc.processes.server_evaluation import build_confusion, f1_of_classes
 from tff_pmc.record import metrics
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.aggregation.tff_utils import without_autograph
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,13 +10,13 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import (
+from tff_pmc.aggregation.contributions import check_not_negative
+from tff_pmc.aggregation.privacy import add_noise
+from tff_pmc.aggregation.tff_utils import (
     aggregation_process,
     with_server_step,
     zipped,
 )
-from tff_pmc.aggregation.contributions import check_not_negative
-from tff_pmc.aggregation.privacy import add_noise
 
 WEIGHT_TYPE = tff.TensorType(np.float32)
 """The type of a client's weight, the number of its examples."""

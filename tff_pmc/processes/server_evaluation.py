@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
-from tff_pmc.aggregation.building import zipped
+from tff_pmc.aggregation.tff_utils import zipped
 from tff_pmc.models.functional import predicted_labels, reduce_predictions
 
 
