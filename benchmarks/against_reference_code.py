@@ -103,7 +103,7 @@ def aggregate_their_models(config, examples, cohort, before, trained):
     )
     plan = SumPlan(basis)
     received = model_weights(before)
-    sums, models = RunningSums.of_nobody(basis), ModelSums(len(basis), received)
+    sums, models = RunningSums.zeros(basis), ModelSums(len(basis), received)
     raw = []
     for k, weights in zip(cohort, trained):
         client_examples = {
@@ -122,7 +122,7 @@ def aggregate_their_models(config, examples, cohort, before, trained):
         size = tf.size(client_examples["y"])
         contribution = measure_contribution(measured_criteria, plan, client, size)
         raw.append(contribution.raw.numpy())
-        sums = sums.plus(contribution, size, 0.0)
+        sums = sums.add(contribution, size, 0.0)
         models.add(contribution)
     update, _ = combine(
         basis, basis.coefficients(score), sums.criteria, sums.monomials, models.read()

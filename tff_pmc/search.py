@@ -3,7 +3,7 @@
 The candidates are scores in a list, and a search refers to them by index. It names the
 next one to test, takes how well its model did, and decides when to stop.
 `processes.online_adjusted` runs it, on the command line from `algorithms.trainer`;
-`processes.online_iterative.choice` makes the same choice in TensorFlow. The search does
+`processes.online_iterative.choose_index` makes the same choice in TensorFlow. The search does
 not depend on scores, models, TensorFlow or files, so it can be run alone:
 
     >>> trials = CandidateSearch("backtracking", 6, SearchState(index=2, correct=90))

@@ -78,7 +78,7 @@ def test_a_pack_of_a_store_is_read_from_the_store(toy_examples, tmp_path):
 
     import leaf_data
     import tff_pmc
-    from tff_pmc.clients.stored_packs import Reference
+    from tff_pmc.clients.stored_packs import StoredPackReference
     from tff_pmc.cluster import pack_encoding
 
     sharp = {"sharp": np.linspace(0, 1, len(toy_examples.y))}
@@ -97,7 +97,10 @@ def test_a_pack_of_a_store_is_read_from_the_store(toy_examples, tmp_path):
     for pack, other in zip(packs, expected):
         assert pack.element_spec == other.element_spec
         part = pack_encoding.encode(pack)
-        assert isinstance(part, Reference) and pack_encoding.num_bytes(part) < 1000
+        assert (
+            isinstance(part, StoredPackReference)
+            and pack_encoding.num_bytes(part) < 1000
+        )
         there = tf.data.experimental.from_variant(
             pack_encoding.decode(part), pack.element_spec
         )

@@ -47,7 +47,7 @@ def test_a_model_fn_of_keras_becomes_functional(tf, tff, assert_one_line):
     """A function may also return a functional model; others raise an error."""
     from tff_pmc.models.tff_types.keras_models import as_functional
     from tff_pmc.models.tff_types.packed_model import evaluate_initial_model
-    from tff_pmc.processes.evaluation import num_scores
+    from tff_pmc.processes.evaluation import num_output_classes
 
     layers = tf.keras.layers
     inner = tf.keras.Sequential([layers.Flatten(input_shape=(2, 2)), layers.Dense(3)])
@@ -66,7 +66,7 @@ def test_a_model_fn_of_keras_becomes_functional(tf, tff, assert_one_line):
         np.testing.assert_allclose(output, scores, rtol=1e-6)
         logs = np.log(np.exp(scores).sum(1)) - scores[np.arange(2), y]
         np.testing.assert_allclose(mean, logs.mean(), rtol=1e-5)
-        assert num_scores(as_functional(lambda: model)) == 3  # noqa: B023
+        assert num_output_classes(as_functional(lambda: model)) == 3  # noqa: B023
     for wrong, says in (
         (inner, "returned a Sequential"),
         (lambda: 3, "returned a int"),

@@ -150,13 +150,13 @@ def test_a_class_without_examples_at_the_server_weighs_one(
 )
 def test_macro_f1_is_scikit_learns(confusion):
     """Of the classes that are there or predicted; the F1 of others is NaN."""
-    from tff_pmc.processes.server_evaluation import f1_of_classes
+    from tff_pmc.processes.server_evaluation import f1_by_class
 
     counts = np.array(confusion)
     label, answer = (
         np.repeat(i.ravel(), counts.ravel()) for i in np.indices(counts.shape)
     )
-    f1 = np.asarray(f1_of_classes(counts))
+    f1 = np.asarray(f1_by_class(counts))
     known = np.unique([label, answer])
     expected = f1_score(label, answer, average=None, labels=known, zero_division=0)
     np.testing.assert_allclose(f1[known], expected, rtol=1e-6)

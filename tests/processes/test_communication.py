@@ -128,11 +128,11 @@ def test_of_a_search_the_sums_that_it_needs_count(toy_model, sgd):
 
 def test_metrics_are_sent_before_they_are_finalized(metric_model, build_prioritized):
     """Two float32 of each of the two metrics, whose finalized values are one each."""
-    from tff_pmc.clients.model_metrics import OwnMetrics
+    from tff_pmc.clients.model_metrics import ModelMetrics
     from tff_pmc.processes.communication import client_messages, traffic
 
     process = build_prioritized(metric_model, criteria=("DS",))
-    specs = OwnMetrics.of(metric_model).specs
+    specs = ModelMetrics.from_model(metric_model).specs
     (message,) = client_messages(process.next, model_metrics=specs)
     assert len(tff.structure.flatten(message.metrics)) == 4
     found = traffic(process.next, model_metrics=specs)

@@ -19,8 +19,8 @@ from tff_pmc.aggregation.baselines import (
 )
 from tff_pmc.aggregation.basis_sums import (
     build_basis_sums,
+    build_scored_mean,
     combine,
-    with_score_in_force,
 )
 from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.prioritized_mean import PrioritizedMeanFactory
@@ -47,5 +47,5 @@ __all__ = [
     "quantized_updates",
     "simple_average",
     "weighted_mean",
-    "with_score_in_force",
+    "build_scored_mean",
 ]

@@ -13,9 +13,9 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.contributions import check_not_negative
 from tff_pmc.aggregation.privacy import add_noise
 from tff_pmc.aggregation.tff_utils import (
-    aggregation_process,
+    build_aggregation_process,
+    federated_struct,
     with_server_step,
-    zipped,
 )
 
 WEIGHT_TYPE = tff.TensorType(np.float32)
@@ -23,7 +23,7 @@ WEIGHT_TYPE = tff.TensorType(np.float32)
 
 
 @dataclasses.dataclass(frozen=True)
-class IncludedClients(tff.aggregators.WeightedAggregationFactory):
+class ExcludingFactory(tff.aggregators.WeightedAggregationFactory):
     """A factory around another, to which a client left out is 0 with the weight 0.
 
     The other gives nothing to a value of weight 0. With `equal_weights` the clients
@@ -63,15 +63,17 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
         def next_fn(state, values, weights):
             prepared = tff.federated_map(prepare, (values, weights))
             output = process.next(state, prepared[0], prepared[1])
-            measured = zipped(left_out=tff.federated_sum(prepared[2]))
+            measured = federated_struct(left_out=tff.federated_sum(prepared[2]))
             return tff.templates.MeasuredProcessOutput(
                 output.state, output.result, measured
             )
 
-        return aggregation_process(process.initialize, next_fn, value_type, weight_type)
+        return build_aggregation_process(
+            process.initialize, next_fn, value_type, weight_type
+        )
 
 
-class Median(tff.aggregators.WeightedAggregationFactory):
+class MedianFactory(tff.aggregators.WeightedAggregationFactory):
     """The median of each coordinate, over the values whose weight is above 0."""
 
     def create(
@@ -88,7 +90,7 @@ class Median(tff.aggregators.WeightedAggregationFactory):
         def middle(sample):
             counts = sample["weight"] > 0
             return tf.nest.map_structure(
-                lambda stacked: median_of_rows(stacked, counts), sample["value"]
+                lambda stacked: masked_median(stacked, counts), sample["value"]
             )
 
         def next_fn(state, values, weights):
@@ -98,12 +100,12 @@ class Median(tff.aggregators.WeightedAggregationFactory):
             nothing = tff.federated_value((), tff.SERVER)
             return tff.templates.MeasuredProcessOutput(sampled.state, result, nothing)
 
-        return aggregation_process(
+        return build_aggregation_process(
             reservoir.initialize, next_fn, value_type, weight_type
         )
 
 
-def median_of_rows(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+def masked_median(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """Returns the median over the first axis [K, ...] of the rows that count, bool [K].
 
     Of an even number it is the mean of the middle two; of no rows it is 0.
@@ -136,7 +138,7 @@ def optimizer_step(optimizer: tff.learning.optimizers.Optimizer) -> ServerStep:
     return lambda specs: optimizer.initialize(tf.nest.flatten(specs)), next_step
 
 
-def laplace_noise(scale: float, seed: int) -> ServerStep:
+def laplace_noise_step(scale: float, seed: int) -> ServerStep:
     """Draws Laplace noise whose absolute values have this mean, for every number."""
 
     def noise(key, value):
@@ -154,7 +156,7 @@ def laplace_noise(scale: float, seed: int) -> ServerStep:
 
 
 @dataclasses.dataclass(frozen=True)
-class AtServer(tff.aggregators.WeightedAggregationFactory):
+class ServerStepFactory(tff.aggregators.WeightedAggregationFactory):
     """A factory around another, with a step of the server on its result."""
 
     inner: tff.aggregators.WeightedAggregationFactory

@@ -31,10 +31,10 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.baseline_factories import (
-    AtServer,
-    IncludedClients,
-    Median,
-    laplace_noise,
+    ExcludingFactory,
+    MedianFactory,
+    ServerStepFactory,
+    laplace_noise_step,
     optimizer_step,
 )
 
@@ -50,12 +50,12 @@ def simple_average() -> _Factory:
     It is TFF's `MeanFactory` with equal weights. TFF's `UnweightedMeanFactory` is the
     same where no client is left out, and would count one that is as an update of 0.
     """
-    return IncludedClients(_mean(), equal_weights=True)
+    return ExcludingFactory(_mean(), equal_weights=True)
 
 
 def weighted_mean() -> _Factory:
     """Builds `sum_k n_k d_k / sum_k n_k`: federated averaging, TFF's `MeanFactory`."""
-    return IncludedClients(_mean())
+    return ExcludingFactory(_mean())
 
 
 def median() -> _Factory:
@@ -64,7 +64,7 @@ def median() -> _Factory:
     Weights do not count. The server sees every client's update, and holds them all:
     no sum gives a median. Its memory is a model for each client of a round.
     """
-    return IncludedClients(Median())
+    return ExcludingFactory(MedianFactory())
 
 
 def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
@@ -86,7 +86,7 @@ def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
         raise ValueError(f"beta must be in [0, 1), got {beta}")
     _check_above_0("eta", eta)
     optimizer = tff.learning.optimizers.build_sgdm(eta, beta or None)
-    return AtServer(weighted_mean(), optimizer_step(optimizer))
+    return ServerStepFactory(weighted_mean(), optimizer_step(optimizer))
 
 
 def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
@@ -117,7 +117,7 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
     if form == "text":
         return simple_average()
     optimizer = tff.learning.optimizers.build_sgdm(1 - alpha)
-    return AtServer(simple_average(), optimizer_step(optimizer))
+    return ServerStepFactory(simple_average(), optimizer_step(optimizer))
 
 
 def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
@@ -137,7 +137,7 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
         ValueError: epsilon is not above 0.
     """
     _check_above_0("epsilon", epsilon)
-    return AtServer(simple_average(), laplace_noise(1.0 / epsilon, seed))
+    return ServerStepFactory(simple_average(), laplace_noise_step(1.0 / epsilon, seed))
 
 
 def quantized_updates(levels: int = 256) -> _Factory:
@@ -160,7 +160,7 @@ def quantized_updates(levels: int = 256) -> _Factory:
     sums = tff.aggregators.EncodedSumFactory.quantize_above_threshold(
         bits, threshold=0, stochastic=False
     )
-    return IncludedClients(_mean(sums))
+    return ExcludingFactory(_mean(sums))
 
 
 BASELINES: dict[str, Callable[..., _Factory]] = {

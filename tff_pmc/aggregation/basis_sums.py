@@ -13,7 +13,11 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.aggregation.tff_utils import aggregation_process, parts_of, zipped
+from tff_pmc.aggregation.tff_utils import (
+    build_aggregation_process,
+    federated_struct,
+    members_by_name,
+)
 from tff_pmc.scores import Basis, Normalization, Score
 
 
@@ -56,21 +60,23 @@ def build_basis_sums(
 
     @tff.federated_computation
     def initialize():
-        return zipped(
+        return federated_struct(
             model_sums=model_sums.initialize(), scalar_sums=scalar_sums.initialize()
         )
 
     def next_fn(state, updates, weights):
         models = model_sums.next(state.model_sums, updates)
-        to_sum = zipped(criteria=weights.criteria, monomials=weights.monomials)
+        to_sum = federated_struct(
+            criteria=weights.criteria, monomials=weights.monomials
+        )
         scalars = scalar_sums.next(state.scalar_sums, to_sum)
         totals, monomials = scalars.result.criteria, scalars.result.monomials
         largest = weights.maxima if message.maxima else None
-        scales = scales_of(normalization.method, totals, largest)
+        scales = normalization_scales(normalization.method, totals, largest)
         return tff.templates.MeasuredProcessOutput(
-            zipped(model_sums=models.state, scalar_sums=scalars.state),
-            zipped(models=models.result, scales=scales, monomials=monomials),
-            zipped(
+            federated_struct(model_sums=models.state, scalar_sums=scalars.state),
+            federated_struct(models=models.result, scales=scales, monomials=monomials),
+            federated_struct(
                 totals=totals,
                 monomials=monomials,
                 normalization=measured_normalization(normalization, scales),
@@ -80,10 +86,12 @@ def build_basis_sums(
         )
 
     weights_type = tff.to_type(message.update_weight)
-    return aggregation_process(initialize, next_fn, message.updates, weights_type)
+    return build_aggregation_process(initialize, next_fn, message.updates, weights_type)
 
 
-def scales_of(method: str, totals: tff.Value, largest: Optional[tff.Value]) -> Any:
+def normalization_scales(
+    method: str, totals: tff.Value, largest: Optional[tff.Value]
+) -> Any:
     """Returns what criteria are divided by, float32 [m] at the server.
 
     `largest` is the clients' or packs' largest criteria, for the normalization `max`.
@@ -103,7 +111,7 @@ def measured_normalization(normalization: Normalization, scales: tff.Value) -> A
     if normalization.method == "range":
         ranges = np.array(normalization.ranges, np.float32)
         values = tff.federated_value(ranges, tff.SERVER)
-    return zipped(**{normalization.method: values})
+    return federated_struct(**{normalization.method: values})
 
 
 def named_coefficients(basis: Basis, coefficients: tf.Tensor) -> Any:
@@ -115,7 +123,7 @@ def named_coefficients(basis: Basis, coefficients: tf.Tensor) -> Any:
     )
 
 
-def with_score_in_force(
+def build_scored_mean(
     sums: tff.templates.AggregationProcess, basis: Basis, score: Score
 ) -> tff.templates.AggregationProcess:
     """Builds the aggregation around sums whose result is the update of one score.
@@ -143,7 +151,9 @@ def with_score_in_force(
     @tff.federated_computation
     def initialize():
         coefficients = tff.federated_value(np.zeros_like(first), tff.SERVER)
-        return zipped(coefficients=coefficients, **parts_of(sums.initialize()))
+        return federated_struct(
+            coefficients=coefficients, **members_by_name(sums.initialize())
+        )
 
     @tff.tensorflow.computation(tff.TensorType(np.float32, first.shape), result_type)
     def mean_update(chosen, found):
@@ -154,17 +164,19 @@ def with_score_in_force(
         return update, score, named_coefficients(basis, coefficients)
 
     def next_fn(state, updates, weights):
-        of_sums = parts_of(state)
+        of_sums = members_by_name(state)
         coefficients = of_sums.pop("coefficients")
-        output = sums.next(zipped(**of_sums), updates, weights)
+        output = sums.next(federated_struct(**of_sums), updates, weights)
         found = tff.federated_map(mean_update, (coefficients, output.result))
         update, score, in_force = found
-        measured = parts_of(output.measurements)
+        measured = members_by_name(output.measurements)
         totals, monomials = measured.pop("totals"), measured.pop("monomials")
         return tff.templates.MeasuredProcessOutput(
-            zipped(coefficients=coefficients, **parts_of(output.state)),
+            federated_struct(
+                coefficients=coefficients, **members_by_name(output.state)
+            ),
             update,
-            zipped(
+            federated_struct(
                 totals=totals,
                 monomials=monomials,
                 score=score,
@@ -173,7 +185,7 @@ def with_score_in_force(
             ),
         )
 
-    return aggregation_process(initialize, next_fn, *client_types)
+    return build_aggregation_process(initialize, next_fn, *client_types)
 
 
 def combine(

@@ -32,7 +32,7 @@ class Contribution(NamedTuple):
 
 
 @without_autograph
-def contribution_of(
+def compute_contribution(
     plan: SumPlan, raw: tf.Tensor, update: Any, examples: tf.Tensor | int = 1
 ) -> Contribution:
     """Computes a client's contribution from its raw criteria [m] and its update.
@@ -73,7 +73,7 @@ def contribution_of(
 
 
 @without_autograph
-def averaged(weights: Any) -> tff.learning.models.ModelWeights:
+def aggregated_weights(weights: Any) -> tff.learning.models.ModelWeights:
     """Returns the weights that are averaged, of a `ModelWeights` of tensors or specs.
 
     Weights that are not trained and no floats, as a layer's counter or switch, have no
@@ -88,7 +88,7 @@ def averaged(weights: Any) -> tff.learning.models.ModelWeights:
 def update_type(weights_type: tff.Type) -> tff.Type:
     """Returns the type of an update of the weights that are averaged."""
     specs = tff.types.type_to_tf_tensor_specs(weights_type)
-    return tff.types.tensorflow_to_type(averaged(specs))
+    return tff.types.tensorflow_to_type(aggregated_weights(specs))
 
 
 @without_autograph
@@ -163,14 +163,14 @@ class RunningSums(NamedTuple):
 
     @classmethod
     @without_autograph
-    def of_nobody(cls, basis: Basis) -> RunningSums:
+    def zeros(cls, basis: Basis) -> RunningSums:
         """Returns the sums over no clients."""
         criteria, zero = tf.zeros([basis.num_criteria]), tf.constant(0)
         monomials, loss = tf.zeros([len(basis)]), tf.constant(0.0)
         return cls(criteria, criteria, monomials, zero, zero, zero, loss)
 
     @without_autograph
-    def plus(
+    def add(
         self, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
     ) -> RunningSums:
         """Adds one more client, its number of examples and their losses."""
@@ -208,7 +208,7 @@ class RunningSums(NamedTuple):
         values = self.clients, self.excluded, self.examples, self.loss
         measured = zip(MEASUREMENTS, values)
         return collections.OrderedDict(
-            [next(measured)] if plan.only_counts else measured
+            [next(measured)] if plan.counts_only else measured
         )
 
 

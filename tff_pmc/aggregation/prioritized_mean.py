@@ -10,19 +10,19 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from declared_settings import ordered
-from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
+from tff_pmc.aggregation.basis_sums import build_basis_sums, build_scored_mean
 from tff_pmc.aggregation.contributions import (
     RunningSums,
     check_not_negative,
-    contribution_of,
+    compute_contribution,
     weighted_updates,
 )
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
 from tff_pmc.aggregation.tff_utils import (
-    aggregation_process,
-    check_kind,
-    parts_of,
-    zipped,
+    build_aggregation_process,
+    check_type,
+    federated_struct,
+    members_by_name,
 )
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 from tff_pmc.scores import Basis, Score, prioritized
@@ -82,7 +82,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 twice, or they have no order; the basis does not cover the score; or the
                 sums need two stages and hide what clients send.
         """
-        check_kind("sums", sums, SumOptions, "a SumOptions")
+        check_type("sums", sums, SumOptions, "a SumOptions")
         criteria = ordered("criteria", criteria)
         if len(set(criteria)) != len(criteria):
             raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
@@ -111,7 +111,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
     ) -> tff.templates.AggregationProcess:
         """Creates the mean of what packs of clients send; see `create_sums`."""
         sums = self.create_sums(update_type)
-        return with_score_in_force(sums, self.plan.basis, self.score)
+        return build_scored_mean(sums, self.plan.basis, self.score)
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
@@ -124,19 +124,19 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             )
         inner = self.create_for_packs(value_type)
         # Each client is one pack.
-        plan = self.plan.unweighted() if self.plan.two_stage else self.plan
+        plan = self.plan.first_stage() if self.plan.two_stage else self.plan
 
         @tff.tensorflow.computation(value_type, weight_type)
         def prepare(update, raw):
             if plan.normalization.method != "range":
                 raw = check_not_negative(", ".join(self._criteria), raw)
-            own = contribution_of(plan, raw, update)
+            own = compute_contribution(plan, raw, update)
             left_out = tf.cast(tf.logical_not(own.included), tf.int32)
             if self.plan.two_stage:
                 sent = own.update, own.criteria
                 sent = tf.nest.map_structure(lambda t: t[tf.newaxis], sent)
                 return *sent, left_out
-            sums_of_one = RunningSums.of_nobody(plan.basis).plus(own, 0, 0.0)
+            sums_of_one = RunningSums.zeros(plan.basis).add(own, 0, 0.0)
             message = sums_of_one.message(plan, weighted_updates(own))
             return message.updates, message.update_weight, left_out
 
@@ -145,9 +145,13 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             weighted, scalars, left_out = prepared
             output = inner.next(state, weighted, scalars)
             excluded = tff.federated_sum(left_out)
-            measured = zipped(**parts_of(output.measurements), excluded=excluded)
+            measured = federated_struct(
+                **members_by_name(output.measurements), excluded=excluded
+            )
             return tff.templates.MeasuredProcessOutput(
                 output.state, output.result, measured
             )
 
-        return aggregation_process(inner.initialize, next_fn, value_type, weight_type)
+        return build_aggregation_process(
+            inner.initialize, next_fn, value_type, weight_type
+        )

@@ -106,11 +106,11 @@ class SumPlan:
         return self.basis.needs_totals(self.normalization.method)
 
     @property
-    def only_counts(self) -> bool:
+    def counts_only(self) -> bool:
         """Whether nothing but a count may be measured: the rest is not hidden."""
         return self.scalar_sum_factory is not None
 
-    def unweighted(self) -> SumPlan:
+    def first_stage(self) -> SumPlan:
         """Returns the same plan for updates that criteria do not weight yet."""
         return dataclasses.replace(self, basis=Basis.singles(self.basis.num_criteria))
 
@@ -162,7 +162,7 @@ class SumOptions(SumSettings):
             )
 
     @property
-    def hiding(self) -> dict[str, Any]:
+    def hiding_options(self) -> dict[str, Any]:
         """The names of those options given that hide what clients send."""
         options = {
             "privacy": self.privacy,
@@ -185,7 +185,7 @@ class SumOptions(SumSettings):
         plan = SumPlan(
             basis, normalization, clip_norm, self.max_update_norm, models, scalars
         )
-        for name in self.hiding if plan.two_stage else ():
+        for name in self.hiding_options if plan.two_stage else ():
             raise ValueError(
                 "OWA and Choquet need two stages with the normalization "
                 f"{self.normalization!r}, which send the totals in the clear: this "

@@ -32,18 +32,18 @@ def method_with_autograph(owner: Any, name: str) -> Callable[..., Any]:
     return lambda *given: tf.function(lambda: method(*given))()
 
 
-def check_kind(name: str, value: Any, kind: type, words: str) -> None:
+def check_type(name: str, value: Any, kind: type, words: str) -> None:
     """Raises a `TypeError` for what is not of a class, by the argument's name."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {words}, got {type(value).__name__}")
 
 
-def zipped(**parts: Any) -> Any:
+def federated_struct(**parts: Any) -> Any:
     """Joins values of one placement into one structure."""
     return tff.federated_zip(collections.OrderedDict(parts))
 
 
-def parts_of(structure: Any) -> collections.OrderedDict:
+def members_by_name(structure: Any) -> collections.OrderedDict:
     """Returns a structure's members within a federated computation, by their names."""
     type_ = structure.type_signature
     type_ = type_.member if isinstance(type_, tff.FederatedType) else type_
@@ -51,7 +51,7 @@ def parts_of(structure: Any) -> collections.OrderedDict:
     return collections.OrderedDict((name, structure[name]) for name in names)
 
 
-def aggregation_process(
+def build_aggregation_process(
     initialize: tff.Computation, next_fn: Callable[..., Any], *client_types: tff.Type
 ) -> tff.templates.AggregationProcess:
     """Builds the process whose `next` takes a state and values of types at CLIENTS."""
@@ -78,12 +78,12 @@ def with_server_step(
     @tff.federated_computation
     def initialize():
         step_state = tff.federated_eval(first, tff.SERVER)
-        return zipped(inner=inner.initialize(), step=step_state)
+        return federated_struct(inner=inner.initialize(), step=step_state)
 
     def stepped(state, output):
         new, result = tff.federated_map(step, (state.step, output.result))
         return tff.templates.MeasuredProcessOutput(
-            zipped(inner=output.state, step=new), result, output.measurements
+            federated_struct(inner=output.state, step=new), result, output.measurements
         )
 
     def unweighted(state, values):
@@ -93,4 +93,4 @@ def with_server_step(
         return stepped(state, inner.next(state.inner, values, weights))
 
     next_fn = weighted if len(client_types) == 2 else unweighted
-    return aggregation_process(initialize, next_fn, *client_types)
+    return build_aggregation_process(initialize, next_fn, *client_types)

@@ -13,12 +13,16 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.basis_sums import (
     build_basis_sums,
     measured_normalization,
-    scales_of,
+    normalization_scales,
 )
 from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.contributions import Contribution, client_weights
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.aggregation.tff_utils import aggregation_process, parts_of, zipped
+from tff_pmc.aggregation.tff_utils import (
+    build_aggregation_process,
+    federated_struct,
+    members_by_name,
+)
 from tff_pmc.scores import Basis, Normalization
 
 
@@ -76,33 +80,35 @@ def build_two_stage_sums(
 
     @tff.tensorflow.computation(scales_type, stacked_type, criteria_type)
     def weighted_sums(scales, updates, criteria):
-        message = sum_of_stacked_updates(plan.basis, scales, updates, criteria)
+        message = sum_stacked_updates(plan.basis, scales, updates, criteria)
         return message.client_result
 
     def next_fn(state, updates, criteria):
         totals = tff.federated_sum(tff.federated_map(total, criteria))
         maxima = tff.federated_map(largest, criteria) if method == "max" else None
-        scales = scales_of(method, totals, maxima)
+        scales = normalization_scales(method, totals, maxima)
         weighted = tff.federated_map(
             weighted_sums, (tff.federated_broadcast(scales), updates, criteria)
         )
         output = inner.next(state, weighted.update, weighted.update_weight)
         measured = collections.OrderedDict(
-            parts_of(output.measurements),
+            members_by_name(output.measurements),
             totals=totals,
             normalization=measured_normalization(plan.normalization, scales),
         )
         return tff.templates.MeasuredProcessOutput(
-            output.state, output.result, zipped(**measured)
+            output.state, output.result, federated_struct(**measured)
         )
 
-    return aggregation_process(inner.initialize, next_fn, stacked_type, criteria_type)
+    return build_aggregation_process(
+        inner.initialize, next_fn, stacked_type, criteria_type
+    )
 
 
-WaitingUpdates = tuple  # Of `tf.TensorArray`s: each tensor of an update, the criteria.
+UpdateBuffer = tuple  # Of `tf.TensorArray`s: each tensor of an update, the criteria.
 
 
-def no_updates(weights: Any, num_criteria: int) -> WaitingUpdates:
+def empty_update_buffer(weights: Any, num_criteria: int) -> UpdateBuffer:
     """Returns the empty list of updates, of the structure of `weights`."""
     shapes = [(t.dtype, t.shape) for t in tf.nest.flatten(weights)]
     return tuple(
@@ -111,14 +117,14 @@ def no_updates(weights: Any, num_criteria: int) -> WaitingUpdates:
     )
 
 
-def append_update(waiting: WaitingUpdates, added: Contribution) -> WaitingUpdates:
+def append_update(waiting: UpdateBuffer, added: Contribution) -> UpdateBuffer:
     """Appends a client's update and criteria, zeros if the client is left out."""
     values = [*tf.nest.flatten(added.update), added.criteria]
     return tuple(array.write(array.size(), t) for array, t in zip(waiting, values))
 
 
 def stack_updates(
-    waiting: WaitingUpdates, weights: Any
+    waiting: UpdateBuffer, weights: Any
 ) -> tff.learning.templates.ClientResult:
     """Stacks updates, like `weights` [n, ...], and their criteria, float32 [n, m]."""
     *updates, criteria = [array.stack() for array in waiting]
@@ -127,7 +133,7 @@ def stack_updates(
     )
 
 
-def sum_of_stacked_updates(
+def sum_stacked_updates(
     basis: Basis, scales: tf.Tensor, updates: Any, criteria: tf.Tensor
 ) -> ClientMessage:
     """Computes a pack's second message, once the scales are known, float32 [m].

@@ -30,7 +30,7 @@ def check_run(
     What needs no model is checked before the model is built.
     """
     from tff_pmc.models.tff_types.packed_model import split_batch
-    from tff_pmc.processes.evaluation import num_scores
+    from tff_pmc.processes.evaluation import num_output_classes
     from tff_pmc.record.tables import COHORT
 
     sampler = cohort_sampler(settings, data)
@@ -85,7 +85,7 @@ def check_run(
             )
     classes, flag = model.num_classes, f"--model={settings.names['model']}"
     if not classes and data.has_classes:
-        classes = prefix_errors(flag, num_scores, build_model())
+        classes = prefix_errors(flag, num_output_classes, build_model())
     if 0 < classes < data.num_classes:
         raise SettingError(
             f"--model={settings.names['model']} has {classes} classes, and "

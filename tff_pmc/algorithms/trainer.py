@@ -37,7 +37,7 @@ class Trainer(abc.ABC):
         num_sums: Optional[int] = None,
     ) -> None:
         """Takes a process, its computation that trains, and how many sums count."""
-        from tff_pmc.clients.model_metrics import OwnMetrics
+        from tff_pmc.clients.model_metrics import ModelMetrics
         from tff_pmc.processes.communication import traffic
         from tff_pmc.runtime import lost_rounds
 
@@ -49,7 +49,7 @@ class Trainer(abc.ABC):
             train,
             normalization=context.settings.aggregation.normalization,
             two_stage=context.settings.two_stage,
-            model_metrics=OwnMetrics.of(context.model).specs,
+            model_metrics=ModelMetrics.from_model(context.model).specs,
             num_sums=num_sums,
         )
 

@@ -32,11 +32,11 @@ class ClientMemory:
         """Returns the weights from which a client trains: those it received."""
         return received
 
-    def of_client(self, memory: Any, client: tf.Tensor) -> Any:
+    def read_row(self, memory: Any, client: tf.Tensor) -> Any:
         """Returns what criteria receive of the client, as `LocalClient.memory`."""
         return ()
 
-    def nothing(self, memory: Any) -> Any:
+    def zero_updates(self, memory: Any) -> Any:
         """Returns what a pack remembers before its first client: empty rows."""
         if not self.size:
             return ()
@@ -48,11 +48,11 @@ class ClientMemory:
             present=tf.zeros([self.size]),
         )
 
-    def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
+    def record_client(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
         """Returns what a pack remembers after one more client."""
         return found
 
-    def settled(self, rows: Any) -> Any:
+    def finalize(self, rows: Any) -> Any:
         """Returns all rows after a round, from those that its clients have replaced."""
         return rows
 
@@ -81,12 +81,12 @@ class AgnosticWeights(ClientMemory):
         """Returns equal weights."""
         return np.full(self.size, 1 / self.size, np.float32)
 
-    def of_client(self, memory: Any, client: tf.Tensor) -> Any:
+    def read_row(self, memory: Any, client: tf.Tensor) -> Any:
         """Returns the client's weight, float32."""
         number = check_client(self.size, client)
         return memory[number]
 
-    def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
+    def record_client(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
         """Puts in the client's weight after the step, not on the simplex yet."""
         loss = received_loss(known)
         step = tf.where(tf.math.is_finite(loss), self._rate * loss, 0.0)
@@ -96,7 +96,7 @@ class AgnosticWeights(ClientMemory):
             for name, value in values.items()
         )
 
-    def settled(self, rows: Any) -> Any:
+    def finalize(self, rows: Any) -> Any:
         """Projects onto the simplex by sorting (Duchi et al. 2008, Figure 1)."""
         falling = tf.sort(rows, direction="DESCENDING")
         above = (tf.cumsum(falling) - 1.0) / tf.range(1.0, self.size + 1.0)
@@ -104,7 +104,7 @@ class AgnosticWeights(ClientMemory):
         return tf.maximum(rows - above[count - 1], 0.0)
 
 
-class OwnModels(ClientMemory):
+class PersistentModels(ClientMemory):
     """The models of clients that ignore the server's, as AdaFed's adversaries do."""
 
     def __init__(self, clients: Sequence[int]) -> None:
@@ -130,7 +130,7 @@ class OwnModels(ClientMemory):
             lambda w, rows: tf.where(is_own, rows[row], w), received, memory
         )
 
-    def remember(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
+    def record_client(self, found: Any, client: tf.Tensor, known: LocalClient) -> Any:
         """Puts in the client's trained model, if the client has a row."""
         place = self._place(client)
 

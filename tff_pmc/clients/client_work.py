@@ -14,12 +14,16 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.client_message import MEASUREMENTS
 from tff_pmc.aggregation.contributions import (
     Contribution,
-    averaged,
+    aggregated_weights,
     check_not_negative,
-    contribution_of,
+    compute_contribution,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.aggregation.tff_utils import parts_of, without_autograph, zipped
+from tff_pmc.aggregation.tff_utils import (
+    federated_struct,
+    members_by_name,
+    without_autograph,
+)
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.scores.basis import name_of
 
@@ -39,13 +43,13 @@ MEASURED = (*MEASUREMENTS, *_BY_CLIENT)
 
 
 def build_client_work(
-    received_type: tff.Type,
+    message_type: tff.Type,
     data_type: tff.Type,
     train_pack: Callable[[Any, Any, Any], collections.OrderedDict],
     *,
     seed: int,
     memory: Optional[Any] = None,
-    settled: Callable[[Any], Any] = lambda rows: rows,
+    finalize_memory: Callable[[Any], Any] = lambda rows: rows,
     metrics: Optional[tff.Computation] = None,
     client_rate: Optional[Callable[[Any], Any]] = None,
     codes_by_client: Sequence[str] = (),
@@ -89,13 +93,13 @@ def build_client_work(
     def first_state():
         return tf.nest.map_structure(tf.constant, state)
 
-    @tff.tensorflow.computation(state_type, received_type, data_type)
+    @tff.tensorflow.computation(state_type, message_type, data_type)
     def work(state, received, pack):
         return train_pack(state, received, pack)
 
     if metrics is not None:
         _check_not_measured(metrics)
-    checked = tff.tensorflow.computation(_nan_of_nobody)
+    mask_empty_round = tff.tensorflow.computation(_nan_if_all_excluded)
     with_totals = tff.tensorflow.computation(
         lambda measured: _with_totals(measured, codes_by_client)
     )
@@ -111,7 +115,7 @@ def build_client_work(
 
     @tff.federated_computation(
         tff.FederatedType(state_type, tff.SERVER),
-        tff.FederatedType(received_type, tff.CLIENTS),
+        tff.FederatedType(message_type, tff.CLIENTS),
         tff.FederatedType(data_type, tff.CLIENTS),
     )
     def next_fn(state, received, packs):
@@ -120,16 +124,16 @@ def build_client_work(
         )
         measured = tff.federated_sum(outputs["measurements"])
         if metrics is not None:
-            measured = _joined(measured, metrics(outputs["metrics"]))
+            measured = _merge_measurements(measured, metrics(outputs["metrics"]))
         if by_client is not None:
-            measured = _joined(measured, by_client(outputs["row"]))
-        if "excluded" in parts_of(measured):
-            measured = tff.federated_map(checked, measured)
+            measured = _merge_measurements(measured, by_client(outputs["row"]))
+        if "excluded" in members_by_name(measured):
+            measured = tff.federated_map(mask_empty_round, measured)
         if codes_by_client:
             measured = tff.federated_map(with_totals, measured)
         if memory is not None:
             recalled = tff.tensorflow.computation(
-                lambda state, found: _recall(state, found, settled)
+                lambda state, found: _update_memory(state, found, finalize_memory)
             )
             found = tff.federated_sum(outputs["memory"])
             state = tff.federated_map(recalled, (state, found))
@@ -141,7 +145,7 @@ def build_client_work(
         return tff.templates.MeasuredProcessOutput(
             tff.federated_map(advance, state),
             outputs["result"],
-            zipped(**measured),
+            federated_struct(**measured),
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
@@ -180,26 +184,26 @@ def _check_not_measured(metrics: tff.Computation) -> None:
             )
 
 
-def _joined(measured: Any, metrics: Any) -> Any:
+def _merge_measurements(measured: Any, metrics: Any) -> Any:
     """Joins measurements and metrics at the server, whose names must differ."""
-    ours, theirs = parts_of(measured), parts_of(metrics)
+    ours, theirs = members_by_name(measured), members_by_name(metrics)
     for name in set(ours) & set(theirs):
         raise ValueError(_TAKEN.format(name=name))
-    return zipped(**ours, **theirs)
+    return federated_struct(**ours, **theirs)
 
 
-def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
+def _nan_if_all_excluded(measured: Any) -> collections.OrderedDict:
     """Returns the measurements; loss and metrics are NaN where all were left out."""
-    nobody = tf.equal(measured["clients"], measured["excluded"])
+    all_excluded = tf.equal(measured["clients"], measured["excluded"])
 
-    def checked(value):
+    def mask(value):
         if not value.dtype.is_floating:
             return value
-        return tf.where(nobody, tf.cast(np.nan, value.dtype), value)
+        return tf.where(all_excluded, tf.cast(np.nan, value.dtype), value)
 
-    found = tf.nest.map_structure(checked, measured)
-    found.update((n, v) for n, v in measured.items() if n in _BY_CLIENT)
-    return found
+    masked = tf.nest.map_structure(mask, measured)
+    masked.update((n, v) for n, v in measured.items() if n in _BY_CLIENT)
+    return masked
 
 
 def _with_totals(measured: Any, codes: Sequence[str]) -> collections.OrderedDict:
@@ -215,8 +219,8 @@ def _with_totals(measured: Any, codes: Sequence[str]) -> collections.OrderedDict
     return measured
 
 
-def _recall(
-    state: Any, found: Any, settled: Callable[[Any], Any]
+def _update_memory(
+    state: Any, found: Any, finalize_memory: Callable[[Any], Any]
 ) -> collections.OrderedDict:
     """Returns the state with the memory of the clients that are present."""
     present = found["present"] > 0
@@ -226,7 +230,7 @@ def _recall(
         return tf.where(of_row, tf.cast(new, old.dtype), old)
 
     rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
-    return collections.OrderedDict(state, memory=settled(rows))
+    return collections.OrderedDict(state, memory=finalize_memory(rows))
 
 
 @without_autograph
@@ -272,32 +276,37 @@ def measure_contribution(
     A negative criterion is an error in its code and ends the round, by name.
     """
     # A declared range cuts what is below it; an error would show the value.
-    checked = plan.normalization.method != "range"
-    values = [raw_value(c, client, checked=checked, number=number) for c in criteria]
+    check_sign = plan.normalization.method != "range"
+    values = [
+        evaluate_criterion(c, client, check_sign=check_sign, number=number)
+        for c in criteria
+    ]
     raw = tf.stack(values)
     update = tf.nest.map_structure(
-        tf.subtract, averaged(client.initial_weights), averaged(client.trained_weights)
+        tf.subtract,
+        aggregated_weights(client.initial_weights),
+        aggregated_weights(client.trained_weights),
     )
-    return contribution_of(plan, raw, update, examples)
+    return compute_contribution(plan, raw, update, examples)
 
 
-def row_of(contribution: Contribution) -> tf.Tensor:
+def criteria_row(contribution: Contribution) -> tf.Tensor:
     """Returns a client's raw criteria and, last, 1 if it is left out: [1, m + 1]."""
     left_out = tf.cast(tf.logical_not(contribution.included), tf.float32)
     return tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis]
 
 
 @without_autograph
-def once_each(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def cached_by_function(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Wraps a client's `mean_on_received` to run the model once for each function."""
     return without_autograph(functools.lru_cache(maxsize=None)(mean))
 
 
-def raw_value(
+def evaluate_criterion(
     criterion: Criterion,
     client: LocalClient,
     *,
-    checked: bool = True,
+    check_sign: bool = True,
     number: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Returns a criterion's value as a float32 scalar.
@@ -320,4 +329,4 @@ def raw_value(
     if given.dtype == tf.float64:  # What vanishes is no 0: the client is left out.
         vanishes = tf.not_equal(given, 0.0) & tf.equal(value, 0.0)
         value = tf.where(vanishes, np.nan, value)
-    return check_not_negative(criterion.code, value, number) if checked else value
+    return check_not_negative(criterion.code, value, number) if check_sign else value

@@ -54,7 +54,7 @@ def data_source(
         def pack_cohort(places: Any) -> list[Any]:
             return pack(clients, [ClientNumber(k) for k in places], **packing)
 
-        return _Source(clients.client_ids, clients.sizes, seed, pack_cohort)
+        return _CohortSource(clients.client_ids, clients.sizes, seed, pack_cohort)
     if not isinstance(clients, tff.simulation.datasets.ClientData):
         raise TypeError(
             "clients must be leaf_data.Examples or a ClientData, got a "
@@ -67,10 +67,12 @@ def data_source(
         )
     ids, create = clients.client_ids, clients.create_tf_dataset_for_client
     sizes = np.ones(len(ids), np.int64)  # Not known: whoever is there takes part.
-    return _Source(ids, sizes, seed, lambda places: [create(ids[k]) for k in places])
+    return _CohortSource(
+        ids, sizes, seed, lambda places: [create(ids[k]) for k in places]
+    )
 
 
-class _Source(tff.program.FederatedDataSource):
+class _CohortSource(tff.program.FederatedDataSource):
     """The clients of a federation, by their places in it, of which `data` is made."""
 
     def __init__(
@@ -110,7 +112,7 @@ class _Source(tff.program.FederatedDataSource):
 class _Cohorts(tff.program.FederatedDataSourceIterator):
     """Counts the rounds; all else is its source's, which copies share."""
 
-    source: ClassVar[_Source]
+    source: ClassVar[_CohortSource]
 
     def __init__(self, drawn: int) -> None:
         self._drawn = drawn

@@ -20,13 +20,13 @@ from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.tff_utils import without_autograph
 from tff_pmc.clients.client_work import (
     build_client_work,
+    cached_by_function,
+    criteria_row,
     measure_contribution,
-    once_each,
-    row_of,
     with_learning_rate,
     with_proximal_term,
 )
-from tff_pmc.clients.model_metrics import metrics_of_included
+from tff_pmc.clients.model_metrics import metrics_if_included
 from tff_pmc.clients.packing import attribute_spec, check_attribute
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion
@@ -51,10 +51,10 @@ class _DatasetClient:
         self.initial_weights = received
         self.trained_weights = trained
         self.attributes = attributes
-        self.mean_on_received = once_each(
+        self.mean_on_received = cached_by_function(
             lambda of_batch: tf.function(self._mean)(received, of_batch)
         )
-        self.mean_on_trained = once_each(
+        self.mean_on_trained = cached_by_function(
             lambda of_batch: tf.function(self._mean)(trained, of_batch)
         )
 
@@ -69,7 +69,7 @@ class _DatasetClient:
         total, examples = 0.0, 0.0
         for batch in iter(self._batches):
             output = self._model.forward_pass(batch, training=False)
-            count = tf.cast(num_examples_of(output), tf.float32)
+            count = tf.cast(count_examples(output), tf.float32)
             mean = of_batch(output, split_batch(batch)[1])
             total += tf.cast(mean, tf.float32) * count
             examples += count
@@ -91,12 +91,13 @@ class _DatasetClient:
             pairs.element_spec,
         )
         return pairs.reduce(
-            empty, lambda found, batch: tf.nest.map_structure(_joined, found, batch)
+            empty,
+            lambda found, batch: tf.nest.map_structure(_concat_padded, found, batch),
         )
 
 
 @without_autograph
-def _joined(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+def _concat_padded(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
     if None not in second.shape[1:]:
         return tf.concat([first, second], 0)
     sizes = [tf.shape(part)[1:] for part in (first, second)]
@@ -177,8 +178,8 @@ def build_dataset_client_work(
                 tf.nest.map_structure(
                     lambda v, w: v.assign(w), variables.trainable, updated
                 )
-                count = num_examples_of(output)
-                examples = counted(examples, count)
+                count = count_examples(output)
+                examples = add_examples(examples, count)
                 loss = tf.cast(output.loss, tf.float32)
                 loss_sum += loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
@@ -189,15 +190,15 @@ def build_dataset_client_work(
         ran = batches, model, training.local_epochs, examples
         client = _DatasetClient(*ran, received, trained, attributes)
         own = measure_contribution(criteria, plan, client, examples)
-        sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
+        sums = RunningSums.zeros(plan.basis).add(own, examples, loss_sum)
         if metrics is not None:
             model.reset_metrics()
             none = model.report_local_unfinalized_metrics()
-            own_metrics = metrics_of_included(own, found, none)
+            own_metrics = metrics_if_included(own, found, none)
         message = sums.message(plan, weighted_updates(own), own_metrics)
         output = message.outputs()
         if training.report_cohort is not None:
-            output["row"] = row_of(own)
+            output["row"] = criteria_row(own)
         return output
 
     def train_pack(state, received, dataset):
@@ -216,7 +217,7 @@ def build_dataset_client_work(
 
 
 @without_autograph
-def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
+def count_examples(output: tff.learning.models.BatchOutput) -> tf.Tensor:
     """Counts the examples of a batch, int32, from the model's output on it."""
     if output.num_examples is None:  # As in TFF's algorithms.
         return tf.shape(output.predictions)[0]
@@ -224,7 +225,7 @@ def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
 
 
 @without_autograph
-def counted(examples: Any, count: tf.Tensor) -> tf.Tensor:
+def add_examples(examples: Any, count: tf.Tensor) -> tf.Tensor:
     """Adds so many examples; reports a dataset that seems to have no end."""
     seen = examples + count
     passed = (seen > MOST_EXAMPLES) & (examples <= MOST_EXAMPLES)

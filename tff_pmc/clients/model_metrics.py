@@ -28,7 +28,7 @@ MetricsAggregator = Callable[[Any], tff.Computation]
 `tff.learning.metrics.sum_then_finalize` is."""
 
 
-class OwnMetrics(NamedTuple):
+class ModelMetrics(NamedTuple):
     """The metrics of a model.
 
     The `finalizers`, as a `metrics_aggregator` of TFF's takes them, and the `specs` of
@@ -39,7 +39,7 @@ class OwnMetrics(NamedTuple):
     specs: Any
 
     @classmethod
-    def of(cls, model: Any) -> OwnMetrics:
+    def from_model(cls, model: Any) -> ModelMetrics:
         """Returns the metrics of a functional model, or of what a `model_fn` makes."""
         with tf.Graph().as_default():
             if isinstance(model, tff.learning.models.FunctionalModel):
@@ -64,7 +64,7 @@ def build_aggregation(
     It is None where the model has none, and where nothing may be in the clear
     (`hidden`) and there is no aggregator: the default one sums in the clear.
     """
-    finalizers, specs = OwnMetrics.of(model)
+    finalizers, specs = ModelMetrics.from_model(model)
     if not tf.nest.flatten(specs) or (hidden and aggregator is None):
         return None
     if isinstance(specs, Mapping):  # Here an empty name is not lost yet.
@@ -105,14 +105,14 @@ def _check_names(metrics_type: tff.Type) -> None:
 
 
 @without_autograph
-def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
+def metrics_if_included(own: Contribution, found: Any, none: Any) -> Any:
     """Returns a client's metrics; `none` if it is left out, as in TFF's algorithms."""
     return tf.nest.map_structure(
         lambda some, no: tf.where(own.included, some, no), found, none
     )
 
 
-def updated(model: Any, state: Any, labels: Any, output: Any) -> Any:
+def update_metrics(model: Any, state: Any, labels: Any, output: Any) -> Any:
     """Returns the state of a functional model's metrics after one more batch."""
     batch = tff.learning.models.BatchOutput(
         loss=model.loss(output, labels),
@@ -137,11 +137,11 @@ def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
         ValueError: the metrics have no names, or such as `check_metric_names` refuses.
             What a metric raises on such labels and outputs is passed on.
     """
-    if not tf.nest.flatten(OwnMetrics.of(model).specs):
+    if not tf.nest.flatten(ModelMetrics.from_model(model).specs):
         return {}
 
     def measure(output: Any, labels: Any) -> Any:
-        state = updated(model, model.initialize_metrics_state(), labels, output)
+        state = update_metrics(model, model.initialize_metrics_state(), labels, output)
         return model.finalize_metrics(state)
 
     (found,) = evaluate_initial_model(model, x, y, output_fn=measure)

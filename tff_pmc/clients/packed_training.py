@@ -19,21 +19,25 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.contributions import (
     ModelSums,
     RunningSums,
-    averaged,
+    aggregated_weights,
     check_room,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.tff_utils import method_with_autograph
-from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
+from tff_pmc.aggregation.two_stage_sums import (
+    append_update,
+    empty_update_buffer,
+    stack_updates,
+)
 from tff_pmc.clients.client_work import (
     build_client_work,
+    cached_by_function,
+    criteria_row,
     measure_contribution,
-    once_each,
-    row_of,
     with_learning_rate,
     with_proximal_term,
 )
-from tff_pmc.clients.model_metrics import metrics_of_included
+from tff_pmc.clients.model_metrics import metrics_if_included
 from tff_pmc.clients.pack_reader import PackedClients
 from tff_pmc.clients.packing import element_spec
 from tff_pmc.clients.training_options import Training
@@ -69,11 +73,11 @@ def build_packed_client_work(
         model.input_spec, training.client_attributes, example_attributes(criteria)
     )
     updates_wait = plan.two_stage
-    plan = plan.unweighted() if updates_wait else plan
+    plan = plan.first_stage() if updates_wait else plan
     num_criteria = plan.basis.num_criteria
-    received_type = weights_type(model)
+    message_type = weights_type(model)
     if num_weighted_classes:
-        received_type = weighted_type(received_type, num_weighted_classes)
+        message_type = weighted_type(message_type, num_weighted_classes)
     kept = training.remembered
 
     @tf.function(autograph=False)
@@ -82,11 +86,11 @@ def build_packed_client_work(
         if num_weighted_classes:
             received, class_weights = received["weights"], received["class_weights"]
         remembered = state.get("memory", ())
-        memory = kept.nothing(remembered)
-        sums = RunningSums.of_nobody(plan.basis)
-        like = averaged(received)
+        memory = kept.zero_updates(remembered)
+        sums = RunningSums.zeros(plan.basis)
+        like = aggregated_weights(received)
         models = ModelSums(0 if updates_wait else len(plan.basis), like)
-        waiting = no_updates(like, num_criteria) if updates_wait else ()
+        waiting = empty_update_buffer(like, num_criteria) if updates_wait else ()
         own_metrics = no_metrics = ()
         if metrics is not None:
             no_metrics = model.initialize_metrics_state()
@@ -123,21 +127,21 @@ def build_packed_client_work(
                 attributes=element.get("attributes", {}),
                 example_attributes=element.get("example_attributes", {}),
                 steps=training.num_steps(size),
-                mean_on_received=once_each(
+                mean_on_received=cached_by_function(
                     functools.partial(mean_of_batches, model, received, x, y)
                 ),
-                memory=kept.of_client(remembered, number),
+                memory=kept.read_row(remembered, number),
                 num_examples=size,
-                mean_on_trained=once_each(
+                mean_on_trained=cached_by_function(
                     functools.partial(mean_of_batches, model, trained, x, y)
                 ),
             )
-            memory = kept.remember(memory, number, client)
+            memory = kept.record_client(memory, number, client)
             contribution = measure_contribution(criteria, plan, client, size, number)
-            sums = sums.plus(contribution, size, loss)
+            sums = sums.add(contribution, size, loss)
             models.add(contribution)
             if metrics is not None:
-                found = metrics_of_included(contribution, found, no_metrics)
+                found = metrics_if_included(contribution, found, no_metrics)
                 own_metrics = tf.nest.map_structure(tf.add, own_metrics, found)
             if updates_wait:
                 waiting = append_update(waiting, contribution)
@@ -149,7 +153,7 @@ def build_packed_client_work(
                     "the place of a client in the cohort",
                 )
                 by_client = tf.tensor_scatter_nd_add(
-                    by_client, [[row]], row_of(contribution)
+                    by_client, [[row]], criteria_row(contribution)
                 )
             return memory, sums, waiting, own_metrics, by_client
 
@@ -170,12 +174,12 @@ def build_packed_client_work(
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)
     return build_client_work(
-        received_type,
+        message_type,
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
         seed=training.seed,
         memory=kept.initial(first) if kept.size else None,
-        settled=kept.settled,
+        finalize_memory=kept.finalize,
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
         codes_by_client=training.codes_shown(criteria),

@@ -24,8 +24,8 @@ import leaf_data
 from declared_settings import AT_LEAST_1, check_value, ordered
 from leaf_data.client_ids import ClientNumber
 from leaf_data.client_table import values_by_client
-from tff_pmc.aggregation.tff_utils import check_kind
-from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, dataset_of
+from tff_pmc.aggregation.tff_utils import check_type
+from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, build_pack_dataset
 from tff_pmc.models.tff_types.packed_model import split_batch
 
 MAX_PACK_BYTES = 500_000_000
@@ -144,7 +144,7 @@ def pack(
     Examples:
         >>> pack(data.train_examples, ["client_003", "client_017"])
     """
-    check_kind("examples", examples, leaf_data.Examples, EXAMPLES)
+    check_type("examples", examples, leaf_data.Examples, EXAMPLES)
     for name in example_attributes:
         if name not in examples.attributes:
             raise ValueError(
@@ -169,9 +169,9 @@ def pack(
             [names[part.number] for part in parts],
             max_bytes,
         )
-    packs = split_arrays(parts, names, num_packs, max_bytes, attributes)
+    packs = split_clients(parts, names, num_packs, max_bytes, attributes)
     if examples.store_part is None:
-        return [dataset_of(pack) for pack in packs]
+        return [build_pack_dataset(pack) for pack in packs]
     return [StoredPack(pack, examples.store_part) for pack in packs]
 
 
@@ -228,8 +228,8 @@ def pack_client_data(
             y = y.astype(np.int32)
         parts.append(ClientArrays(numbers[name], x, y))
     check_bytes([part.x.nbytes for part in parts], [*ids], max_bytes)
-    packs = split_arrays(parts, [*numbers], num_packs, max_bytes, attributes)
-    return [dataset_of(pack) for pack in packs]
+    packs = split_clients(parts, [*numbers], num_packs, max_bytes, attributes)
+    return [build_pack_dataset(pack) for pack in packs]
 
 
 def _input_and_label(element: tuple) -> tuple[Any, Any]:
@@ -262,7 +262,7 @@ def check_bytes(
             )
 
 
-def split_arrays(
+def split_clients(
     clients: Sequence[ClientArrays],
     names: Sequence[str],
     num_packs: int,
@@ -283,7 +283,7 @@ def split_arrays(
         attributes = {name: attributes[name] for name in attributes.columns}
     if attributes is None:
         attributes = {}
-    check_kind(
+    check_type(
         "attributes", attributes, Mapping, "a leaf_data.ClientTable or a mapping"
     )
     attributes = {

@@ -26,7 +26,7 @@ class ClientArrays(NamedTuple):
     place: int = 0
 
 
-class Reference(NamedTuple):
+class StoredPackReference(NamedTuple):
     """What travels of a `StoredPack`: all but what the store has."""
 
     stored: StorePart
@@ -46,7 +46,7 @@ class StoredPack(tf.data.Dataset):
     def __init__(self, clients: Sequence[ClientArrays], stored: StorePart) -> None:
         """Takes clients whose arrays are views of this store's; reads nothing."""
         self._clients = clients
-        self.reference = Reference(
+        self.reference = StoredPackReference(
             stored,
             np.array([client.number for client in clients], np.int32),
             np.array([client.place for client in clients], np.int32),
@@ -60,7 +60,7 @@ class StoredPack(tf.data.Dataset):
 
     @property
     def _variant_tensor(self) -> tf.Tensor:
-        return tf.data.experimental.to_variant(dataset_of(self._clients))
+        return tf.data.experimental.to_variant(build_pack_dataset(self._clients))
 
     def _inputs(self) -> list[tf.data.Dataset]:
         return []
@@ -71,7 +71,7 @@ class StoredPack(tf.data.Dataset):
         return _spec(_element(self._clients[0]))
 
 
-def dataset_of(clients: Sequence[ClientArrays]) -> tf.data.Dataset:
+def build_pack_dataset(clients: Sequence[ClientArrays]) -> tf.data.Dataset:
     """Builds a dataset of given elements, for which no function has to be traced."""
     elements = [_element(client) for client in clients]
     spec = _spec(elements[0])

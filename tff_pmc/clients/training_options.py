@@ -12,8 +12,8 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from declared_settings import AT_LEAST_1, check_value, ordered, unknown_name_message
-from tff_pmc.aggregation.tff_utils import check_kind
-from tff_pmc.clients.client_memory import ClientMemory, OwnModels
+from tff_pmc.aggregation.tff_utils import check_type
+from tff_pmc.clients.client_memory import ClientMemory, PersistentModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.criteria import Criterion, check_attribute_name
 from tff_pmc.settings.groups import LocalTraining
@@ -113,7 +113,7 @@ class Training(LocalTraining):
         for client in self.keep_own_model:
             check_value("a client of keep_own_model", client, int)
         if self.memory is not None:
-            check_kind("memory", self.memory, ClientMemory, "a ClientMemory")
+            check_type("memory", self.memory, ClientMemory, "a ClientMemory")
             if self.keep_own_model:
                 raise ValueError("memory and keep_own_model exclude each other")
 
@@ -166,7 +166,7 @@ class Training(LocalTraining):
     def remembered(self) -> ClientMemory:
         """What is remembered of packed clients."""
         own = tuple(self.keep_own_model)
-        return self.memory or (OwnModels(own) if own else ClientMemory())
+        return self.memory or (PersistentModels(own) if own else ClientMemory())
 
     def client_rate(self, round_num: tf.Tensor) -> Optional[tf.Tensor]:
         """Returns the clients' rate in a round, float32; None for the optimizer's."""

@@ -18,7 +18,12 @@ import tensorflow as tf
 
 import leaf_data
 from leaf_data.client_ids import ClientNumber
-from tff_pmc.clients.stored_packs import ClientArrays, Reference, StoredPack, dataset_of
+from tff_pmc.clients.stored_packs import (
+    ClientArrays,
+    StoredPack,
+    StoredPackReference,
+    build_pack_dataset,
+)
 from tff_pmc.runtime.pack_sums import to_variant_tensor
 
 _MAX_CACHED_STORES = 8  # They stay mapped in a worker.
@@ -26,7 +31,7 @@ _MAX_CACHED_STORES = 8  # They stay mapped in a worker.
 _NAMES = ("metadata", "_user_specified_name")
 _FAIL = 2  # `DatasetToGraphV2` raises an error for state outside of the graph.
 
-Part = Union[bytes, "np.ndarray[Any, Any]", Reference]
+Part = Union[bytes, "np.ndarray[Any, Any]", StoredPackReference]
 """An encoded tensor of a pack: a dataset's graph, an array, or a reference."""
 
 
@@ -48,7 +53,7 @@ def encode(tensor: Any) -> Part:
 
 def decode(part: Part) -> tf.Tensor:
     """Decodes a tensor of a pack."""
-    if isinstance(part, Reference):
+    if isinstance(part, StoredPackReference):
         return to_variant_tensor(_read(part))
     if isinstance(part, bytes):
         return tf.raw_ops.DatasetFromGraph(graph_def=part)
@@ -86,7 +91,7 @@ def open_cached_store(path: str, digest: str) -> leaf_data.FederatedDataset:
     return data
 
 
-def _read(reference: Reference) -> tf.data.Dataset:
+def _read(reference: StoredPackReference) -> tf.data.Dataset:
     """Reads the pack of a reference from the store on this machine."""
     stored, numbers, positions, attributes, names = reference
     examples = getattr(
@@ -107,7 +112,7 @@ def _read(reference: Reference) -> tf.data.Dataset:
                 position,
             )
         )
-    return dataset_of(clients)
+    return build_pack_dataset(clients)
 
 
 def _to_graph(dataset: tf.data.Dataset) -> bytes:

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tff_pmc.clients.stored_packs import Reference
+from tff_pmc.clients.stored_packs import StoredPackReference
 from tff_pmc.cluster import pack_encoding, tasks
 from tff_pmc.cluster.connection import ClusterConnection
 
@@ -45,7 +45,7 @@ class PacksOnWorkers:
             worker = workers[index * share // total]
             parts = list(map(pack_encoding.encode, packs[index]))
             # References are not kept: they are as small as their digests.
-            if all(isinstance(part, Reference) for part in parts):
+            if all(isinstance(part, StoredPackReference) for part in parts):
                 yield index, PlacedPack(tasks.to_bytes(parts), worker, 0)
                 continue
             key = pack_encoding.digest(parts)

@@ -51,7 +51,7 @@ def scores_over(
     return tuple(score.over(codes) for score in scores)
 
 
-def check_aggregator(
+def as_weighted_factory(
     aggregator: Any, sums: SumOptions, others: Mapping[str, Any]
 ) -> tff.aggregators.WeightedAggregationFactory:
     """Returns a factory of TFF's as a weighted one, which takes the place of `others`.
@@ -76,7 +76,9 @@ def check_aggregator(
     return aggregator
 
 
-def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, Any]:
+def initial_weights_and_spec(
+    model_fn: Any,
+) -> tuple[tff.learning.models.ModelWeights, Any]:
     """Returns a model's initial weights, as arrays, and its input spec.
 
     Raises:

@@ -14,7 +14,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.clients.client_work import TOO_NARROW, raw_value
+from tff_pmc.clients.client_work import TOO_NARROW, evaluate_criterion
 from tff_pmc.criteria import client_criteria
 from tff_pmc.models.tff_types.keras_models import with_penalties
 from tff_pmc.models.tff_types.packed_model import (
@@ -55,7 +55,7 @@ def probe_criteria(
             time, or needs classes where labels are none; the message names it.
     """
     _, label = specs = split_batch(input_spec)
-    received = _Received(model_fn, input_spec)
+    received = _ProbeModel(model_fn, input_spec)
     for criterion in found:
         if criterion.needs_classes and not received.has_classes(label):
             raise criteria_lib.CriterionError(
@@ -83,16 +83,16 @@ def probe_criteria(
     client = received.client(tf.nest.map_structure(tf.constant, arrays))
     made_up = f"for a made-up client of {PROBE_EXAMPLES} examples"
     for criterion in found:
-        with failure_named(criterion, made_up):
-            eager = float(raw_value(criterion, client, checked=False))
-        with failure_named(criterion, _IN_GRAPH):
+        with criterion_errors(criterion, made_up):
+            eager = float(evaluate_criterion(criterion, client, check_sign=False))
+        with criterion_errors(criterion, _IN_GRAPH):
             in_graph, repeated = _values_in_graph(criterion, received, arrays)
         if eager < 0:
             raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} gave a negative value, {eager:g}, "
                 f"{made_up}"
             )
-        again = float(raw_value(criterion, client, checked=False))
+        again = float(evaluate_criterion(criterion, client, check_sign=False))
         first, second = [eager, in_graph], [again, repeated]
         if not np.allclose(first, second, equal_nan=True, rtol=1e-3):
             raise criteria_lib.CriterionError(
@@ -109,7 +109,7 @@ def probe_criteria(
 
 
 @contextlib.contextmanager
-def failure_named(criterion: criteria_lib.Criterion, where: str) -> Iterator[None]:
+def criterion_errors(criterion: criteria_lib.Criterion, where: str) -> Iterator[None]:
     """Makes a `CriterionError` of any error within."""
     try:
         yield
@@ -130,7 +130,7 @@ class _Attributes(dict):
         raise KeyError(f"there is no {name!r}; the client attributes are: {named}")
 
 
-class _Received:
+class _ProbeModel:
     """The model that a made-up client received, if a criterion runs it."""
 
     def __init__(self, model_fn: Any, input_spec: Any) -> None:
@@ -182,7 +182,7 @@ class _Received:
 
 
 def _values_in_graph(
-    criterion: criteria_lib.Criterion, received: _Received, arrays: dict[str, Any]
+    criterion: criteria_lib.Criterion, received: _ProbeModel, arrays: dict[str, Any]
 ) -> list[float]:
     """Computes the criterion for a client of these arrays twice, in TFF's graphs."""
     by_example = ("x", "y", "example_attributes")
@@ -198,8 +198,10 @@ def _values_in_graph(
             )
             for name, value in arrays.items()
         }
-        with _no_comparisons():
-            value = raw_value(criterion, received.client(fed), checked=False)
+        with _forbid_tensor_equality():
+            value = evaluate_criterion(
+                criterion, received.client(fed), check_sign=False
+            )
         graph = session.graph.as_graph_def()
         bodies = (function.node_def for function in graph.library.function)
         for node in itertools.chain(graph.node, *bodies):
@@ -211,7 +213,7 @@ def _values_in_graph(
 
 
 @contextlib.contextmanager
-def _no_comparisons() -> Iterator[None]:
+def _forbid_tensor_equality() -> Iterator[None]:
     """Refuses `==` and `!=` of tensors, which compare Python objects in a graph.
 
     With labels that the made-up client lacks this would not be seen by values.

@@ -9,8 +9,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.contributions import check_client
-from tff_pmc.aggregation.tff_utils import parts_of, without_autograph, zipped
-from tff_pmc.clients.dataset_training import counted, num_examples_of, unstar
+from tff_pmc.aggregation.tff_utils import (
+    federated_struct,
+    members_by_name,
+    without_autograph,
+)
+from tff_pmc.clients.dataset_training import add_examples, count_examples, unstar
 from tff_pmc.models.functional import predicted_labels
 from tff_pmc.models.tff_types.packed_model import split_batch
 
@@ -61,8 +65,8 @@ def build_dataset_evaluation(
         examples, correct, loss_sum = 0, 0, 0.0
         for batch in iter(batches):
             output = model.forward_pass(batch, training=False)
-            count = num_examples_of(output)
-            examples = counted(examples, count)
+            count = count_examples(output)
+            examples = add_examples(examples, count)
             loss = tf.cast(output.loss, tf.float32)
             loss_sum += loss * tf.cast(count, tf.float32)
             if has_classes:
@@ -86,15 +90,15 @@ def build_dataset_evaluation(
         return judge(model_fn(), weights, dataset)
 
     def combine(outputs):
-        found = parts_of(tff.federated_sum(outputs["figures"]))
+        found = members_by_name(tff.federated_sum(outputs["figures"]))
         if metrics is not None:
             found["metrics"] = metrics(outputs["metrics"])
-        return zipped(**found)
+        return federated_struct(**found)
 
-    return over_clients(judge_locally, combine)
+    return map_and_aggregate(judge_locally, combine)
 
 
-def over_clients(
+def map_and_aggregate(
     locally: tff.Computation, combine: Callable[[Any], Any] = tff.federated_sum
 ) -> tff.Computation:
     """Builds `(<W@SERVER, D@CLIENTS> -> R@SERVER)` of `(<W, D> -> L)`, combined."""

@@ -14,13 +14,16 @@ import leaf_data
 from declared_settings import AT_LEAST_1, check_value
 from tff_pmc import models
 from tff_pmc.aggregation.contributions import check_client
-from tff_pmc.aggregation.tff_utils import check_kind, zipped
+from tff_pmc.aggregation.tff_utils import check_type, federated_struct
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions
 from tff_pmc.models.tff_types.keras_checks import check_model
 from tff_pmc.models.tff_types.packed_model import evaluate_initial_model, split_batch
-from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
+from tff_pmc.processes.dataset_evaluation import (
+    build_dataset_evaluation,
+    map_and_aggregate,
+)
 from tff_pmc.processes.round_components import Model
 
 _COUNT_BITS = 31  # Of a client's correct examples, an int32.
@@ -99,7 +102,7 @@ def build_federated_evaluation(
     )
 
 
-def num_scores(model: tff.learning.models.FunctionalModel) -> int:
+def num_output_classes(model: tff.learning.models.FunctionalModel) -> int:
     """Returns how many scores a model gives an example: its number of classes.
 
     Raises:
@@ -140,7 +143,7 @@ def build_correct_counts(
         ValueError: the model gives no score for each class, or has several labels of
             an example.
     """
-    num_scores(model)
+    num_output_classes(model)
     label = split_batch(model.input_spec)[1]
     if not isinstance(label, tf.TensorSpec) or label.shape.rank not in (None, 1):
         raise ValueError(
@@ -164,7 +167,7 @@ def build_correct_counts(
                 hits, client[rows], num_clients or 1
             )
             if metrics is not None:
-                state = model_metrics.updated(model, state, labels, output)
+                state = model_metrics.update_metrics(model, state, labels, output)
             return correct, state
 
         none = tf.zeros([num_clients or 1], tf.int32)
@@ -182,9 +185,9 @@ def build_correct_counts(
             correct = tff.federated_sum(correct)
         if metrics is None:
             return correct
-        return zipped(correct=correct, metrics=metrics(found[1]))
+        return federated_struct(correct=correct, metrics=metrics(found[1]))
 
-    return over_packs(model, type_of_examples(model), count, combine)
+    return map_packs_and_aggregate(model, examples_type(model), count, combine)
 
 
 def build_metrics(
@@ -211,7 +214,7 @@ def build_metrics(
         x, y = examples["x"], examples["y"]
 
         def add(state, rows, output):
-            return model_metrics.updated(model, state, y[rows], output)
+            return model_metrics.update_metrics(model, state, y[rows], output)
 
         first = model.initialize_metrics_state()
         size = tf.shape(y)[0]
@@ -219,10 +222,10 @@ def build_metrics(
             model, weights, x, size, first, add, batch_size=batch_size
         )
 
-    return over_packs(model, type_of_examples(model), measure, aggregate)
+    return map_packs_and_aggregate(model, examples_type(model), measure, aggregate)
 
 
-def over_packs(
+def map_packs_and_aggregate(
     model: tff.learning.models.FunctionalModel,
     data_type: tff.Type,
     of_pack: Callable[[Any, Any], Any],
@@ -230,10 +233,10 @@ def over_packs(
 ) -> tff.Computation:
     """Applies `over_clients` to a `tf.function` of model weights and a pack."""
     types = models.weights_type(model), data_type
-    return over_clients(tff.tensorflow.computation(*types)(of_pack), combine)
+    return map_and_aggregate(tff.tensorflow.computation(*types)(of_pack), combine)
 
 
-def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
+def examples_type(model: tff.learning.models.FunctionalModel) -> tff.Type:
     """Returns the type of a pack, <x=X[?, ...], y=Y[?, ...], client>."""
     x, y = split_batch(model.input_spec)
     client = tf.TensorSpec([None], tf.int32)
@@ -259,7 +262,7 @@ def evaluation_packs(
     Returns:
         A list of `OrderedDict(x, y, client)` of arrays; a client may lie in two.
     """
-    check_kind("examples", examples, leaf_data.Examples, packing.EXAMPLES)
+    check_type("examples", examples, leaf_data.Examples, packing.EXAMPLES)
     check_value("num_packs", num_packs, int, AT_LEAST_1)
     num_rows = len(examples.y)
     rows_per_pack = max(1, max_bytes // max(1, examples.x.nbytes // max(1, num_rows)))
@@ -326,4 +329,4 @@ def build_loss_sums(
             start += count
         return losses
 
-    return over_packs(model, type_of_examples(model), add_up)
+    return map_packs_and_aggregate(model, examples_type(model), add_up)

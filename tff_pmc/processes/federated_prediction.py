@@ -16,7 +16,11 @@ from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions
 from tff_pmc.models.tff_types.packed_model import split_batch
-from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs
+from tff_pmc.processes.evaluation import (
+    evaluation_packs,
+    map_packs_and_aggregate,
+    num_output_classes,
+)
 from tff_pmc.settings.groups import LocalTraining
 
 
@@ -45,7 +49,7 @@ def build_federated_prediction(
     Raises:
         ValueError: the model gives no score per class.
     """
-    num_scores(model)
+    num_output_classes(model)
     x_spec, _ = split_batch(model.input_spec)
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
@@ -56,7 +60,9 @@ def build_federated_prediction(
         x, row = examples["x"], examples["row"]
         return _predicted(model, weights, x, row, num_examples, batch_size)
 
-    return over_packs(model, examples_type, predict)  # Each row is in one pack.
+    return map_packs_and_aggregate(
+        model, examples_type, predict
+    )  # Each row is in one pack.
 
 
 def _predicted(model, weights, x, row, num_examples, batch_size):

@@ -29,7 +29,7 @@ from tff_pmc import search
 from tff_pmc.aggregation import PrioritizedMeanFactory, SumOptions, combine
 from tff_pmc.aggregation.basis_sums import named_coefficients
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.aggregation.tff_utils import zipped
+from tff_pmc.aggregation.tff_utils import federated_struct
 from tff_pmc.clients.training_options import (
     Training,
     TrainingOptions,
@@ -83,7 +83,7 @@ class OnlineOutput(NamedTuple):
     train_seconds: float = 0.0
 
 
-class OnlineParts(NamedTuple):
+class OnlineComponents(NamedTuple):
     """The parts of which either form of online adjustment is composed."""
 
     candidates: tuple[Score, ...]  # In the order of testing.
@@ -99,7 +99,7 @@ class OnlineParts(NamedTuple):
         return self.components.mean.plan.basis
 
 
-def chosen(
+def finish_round(
     trained: Any, stepped: Any, index: Any, correct: Any
 ) -> tuple[OnlineState, collections.OrderedDict]:
     """Returns the state and the metrics of a round that chose a candidate.
@@ -138,7 +138,7 @@ class OnlineAdjustedFedAvg:
             right, in all or for each client.
     """
 
-    parts: OnlineParts
+    parts: OnlineComponents
     policy: str
     judge: tff.Computation
 
@@ -204,7 +204,7 @@ class OnlineAdjustedFedAvg:
                     stepped, counts = candidate, found
             index, correct = trials.chosen.index, trials.chosen.correct
             tried = trials.tried
-        next_state, metrics = chosen(
+        next_state, metrics = finish_round(
             trained, stepped, np.int32(index), np.int32(correct)
         )
         lost_rounds.warn(self.parts.train, metrics)
@@ -351,7 +351,7 @@ def build_online_adjusted_fed_avg(
     except ValueError as error:
         raise ValueError(f"policy {error}") from error
     judge = judge or default_judge(model, num_clients, sums, secure=True)
-    parts = build_parts(
+    parts = build_online_components(
         model,
         options,
         client_optimizer=client_optimizer_fn,
@@ -366,7 +366,7 @@ def build_online_adjusted_fed_avg(
     return OnlineAdjustedFedAvg(parts, policy, judge)
 
 
-def build_parts(
+def build_online_components(
     model: Model,
     training: Training,
     *,
@@ -378,7 +378,7 @@ def build_parts(
     others: Sequence[Score] = (),
     criteria: Sequence[Union[str, criteria_lib.Criterion]],
     sums: SumOptions,
-) -> OnlineParts:
+) -> OnlineComponents:
     """Checks and builds the parts; args are of `build_online_adjusted_fed_avg`."""
     measured = criteria_lib.resolve(criteria)
     codes = [criterion.code for criterion in measured]
@@ -412,7 +412,7 @@ def build_parts(
     initialize = _build_initialize(components, summed, index)
     state_type = initialize.type_signature.result.member
     train = _build_train(components, summed, state_type)
-    return OnlineParts(
+    return OnlineComponents(
         tuple(candidates), index, components, initialize, train, _build_step(components)
     )
 
@@ -489,7 +489,7 @@ def _build_train(
             client_work=work.state,
             aggregator=found.state,
             sums=found.result,
-            metrics=zipped(
+            metrics=federated_struct(
                 client_work=work.measurements, aggregator=found.measurements
             ),
         )
@@ -534,8 +534,10 @@ def default_judge(
     Its counts are exact, so that it is refused with hidden sums; with secure ones
     it may be `secure` itself, if it counts for all together.
     """
-    secure &= list(sums.hiding) == ["scalar_sum_factory"] and num_clients is None
-    for name in () if secure else sums.hiding:
+    secure &= (
+        list(sums.hiding_options) == ["scalar_sum_factory"] and num_clients is None
+    )
+    for name in () if secure else sums.hiding_options:
         raise ValueError(
             f"{name} would hide the sums of training, while the default judge returns "
             "exact counts of correct examples: give another judge"

@@ -15,13 +15,17 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS
-from tff_pmc.aggregation.tff_utils import zipped
+from tff_pmc.aggregation.tff_utils import federated_struct
 from tff_pmc.clients.training_options import (
     Training,
     TrainingOptions,
     takes_training,
 )
-from tff_pmc.processes.online_adjusted import build_parts, chosen, default_judge
+from tff_pmc.processes.online_adjusted import (
+    build_online_components,
+    default_judge,
+    finish_round,
+)
 from tff_pmc.processes.round_components import Model
 from tff_pmc.scores import Score
 
@@ -68,7 +72,7 @@ def build_online_adjusted_iterative_process(
     if policy not in (known := search.POLICIES[1:]):
         raise ValueError(f"policy must be one of {', '.join(known)}; got {policy!r}")
     judge = judge or default_judge(model, None, sums)
-    parts = build_parts(
+    parts = build_online_components(
         model,
         options,
         client_optimizer=client_optimizer_fn,
@@ -111,9 +115,9 @@ def build_online_adjusted_iterative_process(
     )
     def choose(state, stepped, correct, trained):
         counts = tf.stack(correct)
-        index = choice(policy, counts, state.index, state.correct)
+        index = choose_index(policy, counts, state.index, state.correct)
         model = tf.switch_case(index, [lambda one=one: one for one in stepped])
-        next_state, metrics = chosen(trained, model, index, counts[index])
+        next_state, metrics = finish_round(trained, model, index, counts[index])
         metrics["search"] = collections.OrderedDict(correct=counts, chosen=index)
         return next_state, metrics
 
@@ -131,7 +135,7 @@ def build_online_adjusted_iterative_process(
         correct = tuple(
             judge(stepped[n].weights, pairs.test) for n in range(len(scores))
         )
-        kept = zipped(
+        kept = federated_struct(
             client_work=trained.client_work,
             aggregator=trained.aggregator,
             metrics=trained.metrics,
@@ -144,7 +148,7 @@ def build_online_adjusted_iterative_process(
     return tff.templates.IterativeProcess(parts.initialize, next_fn)
 
 
-def choice(
+def choose_index(
     policy: str, counts: tf.Tensor, in_force: tf.Tensor, before: tf.Tensor
 ) -> tf.Tensor:
     """Returns the index that `search.CandidateSearch` would choose, in TensorFlow.

@@ -23,7 +23,7 @@ from tff_pmc.processes import argument_checks
 from tff_pmc.processes.round_components import (
     Model,
     build_round_components,
-    one_client_each,
+    build_single_client_work,
 )
 from tff_pmc.processes.server_evaluation import num_weighted_classes
 from tff_pmc.processes.server_step import build_finalizer
@@ -179,7 +179,7 @@ def build_prioritized_fed_avg(
     codes = [criterion.code for criterion in found]
     if aggregator is not None:
         others = {"priority": priority, "score": score, "basis": basis}
-        aggregator = argument_checks.check_aggregator(aggregator, sums, others)
+        aggregator = argument_checks.as_weighted_factory(aggregator, sums, others)
         score = single("DS", codes)
         options = dataclasses.replace(options, packed=True)
     elif client_step is not None:
@@ -208,7 +208,7 @@ def build_prioritized_fed_avg(
     if aggregator is None:
         aggregation = mean.create_for_packs(components.update_type)
     else:
-        client_work = one_client_each(client_work, client_step)
+        client_work = build_single_client_work(client_work, client_step)
         aggregation = aggregator.create(components.update_type, WEIGHT_TYPE)
     # The model is sent: 1.
     distributor = model_distributor

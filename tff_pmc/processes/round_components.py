@@ -12,8 +12,8 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import PrioritizedMeanFactory
 from tff_pmc.aggregation.baselines import ClientStep
-from tff_pmc.aggregation.contributions import averaged, update_type
-from tff_pmc.aggregation.tff_utils import check_kind
+from tff_pmc.aggregation.contributions import aggregated_weights, update_type
+from tff_pmc.aggregation.tff_utils import check_type
 from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
@@ -68,9 +68,9 @@ def build_round_components(
     }
     for name, optimizer in optimizers.items():
         kind = tff.learning.optimizers.Optimizer
-        check_kind(name, optimizer, kind, "a tff.learning.optimizers.Optimizer")
-    training.check_sums(mean.options.hiding)
-    weights, input_spec = argument_checks.initial_weights(model)
+        check_type(name, optimizer, kind, "a tff.learning.optimizers.Optimizer")
+    training.check_sums(mean.options.hiding_options)
+    weights, input_spec = argument_checks.initial_weights_and_spec(model)
     for name, optimizer in optimizers.items():
         argument_checks.check_step(name, optimizer, weights.trainable)
     argument_checks.check_client_optimizer(
@@ -78,12 +78,12 @@ def build_round_components(
     )
     packed = training.is_packed(model)
     if not packed:
-        _check_datasets_suffice(criteria, mean, num_weighted_classes)
+        _check_dataset_clients(criteria, mean, num_weighted_classes)
     criterion_probe.probe_criteria(
         criteria, model, weights, input_spec, training.client_attributes
     )
     metrics = model_metrics.build_aggregation(
-        model, training.metrics_aggregator, hidden=mean.plan.only_counts
+        model, training.metrics_aggregator, hidden=mean.plan.counts_only
     )
     if packed:
         client_work = build_packed_client_work(
@@ -112,7 +112,7 @@ def build_round_components(
     return RoundComponents(initial_weights, client_work, mean, server_optimizer)
 
 
-def _check_datasets_suffice(
+def _check_dataset_clients(
     criteria: Sequence[criteria_lib.Criterion],
     mean: PrioritizedMeanFactory,
     num_weighted_classes: int,
@@ -134,7 +134,7 @@ def _check_datasets_suffice(
         raise ValueError("class weights are for packed clients only: leave packed out")
 
 
-def one_client_each(
+def build_single_client_work(
     inner: tff.learning.templates.ClientWorkProcess, client_step: Optional[ClientStep]
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work whose results are a client's update and its size.
@@ -164,7 +164,7 @@ def one_client_each(
         if client_step is not None:
             update = tf.nest.map_structure(
                 lambda part: tf.where(size > 0, part, tf.zeros_like(part)),
-                client_step(averaged(received), update),
+                client_step(aggregated_weights(received), update),
             )
         return tff.learning.templates.ClientResult(update, size)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
-from tff_pmc.aggregation.tff_utils import zipped
+from tff_pmc.aggregation.tff_utils import federated_struct
 from tff_pmc.models.functional import predicted_labels, reduce_predictions
 
 
@@ -67,26 +67,26 @@ def build_server_judge(
     return judge
 
 
-def f1_of_classes(confusion: tf.Tensor) -> tf.Tensor:
+def f1_by_class(confusion: tf.Tensor) -> tf.Tensor:
     """Computes F1 of each class, `2 TP / (2 TP + FP + FN)`.
 
     The confusion has the numbers of examples by label (rows) and prediction (columns).
     F1 is NaN for a class that no example has and none is predicted as.
     """
     counts = tf.cast(confusion, tf.float32)
-    there_or_predicted = tf.reduce_sum(counts, 0) + tf.reduce_sum(counts, 1)
-    f1 = tf.math.divide_no_nan(2 * tf.linalg.diag_part(counts), there_or_predicted)
-    return tf.where(there_or_predicted > 0, f1, np.nan)
+    label_plus_predicted = tf.reduce_sum(counts, 0) + tf.reduce_sum(counts, 1)
+    f1 = tf.math.divide_no_nan(2 * tf.linalg.diag_part(counts), label_plus_predicted)
+    return tf.where(label_plus_predicted > 0, f1, np.nan)
 
 
-def class_weights_of(confusion: tf.Tensor, epsilon: float) -> tf.Tensor:
+def compute_class_weights(confusion: tf.Tensor, epsilon: float) -> tf.Tensor:
     """Computes AdaFed's class weights, `1 / (F1 + epsilon)` (section 3.1).
 
     A class without examples at the server has the weight 1, as all have in the first
     round: what the model makes of such a class is not known.
     """
     is_there = tf.reduce_sum(confusion, 1) > 0
-    return tf.where(is_there, 1.0 / (f1_of_classes(confusion) + epsilon), 1.0)
+    return tf.where(is_there, 1.0 / (f1_by_class(confusion) + epsilon), 1.0)
 
 
 def build_class_weight_distributor(
@@ -113,7 +113,7 @@ def build_class_weight_distributor(
     def with_class_weights(rounds_done, weights):
         class_weights = tf.cond(
             rounds_done > 0,
-            lambda: class_weights_of(confusion(weights), epsilon),
+            lambda: compute_class_weights(confusion(weights), epsilon),
             lambda: tf.ones([num_classes]),
         )
         sent = collections.OrderedDict(weights=weights, class_weights=class_weights)
@@ -131,7 +131,7 @@ def build_class_weight_distributor(
         return tff.templates.MeasuredProcessOutput(
             sent[2],
             tff.federated_broadcast(sent[0]),
-            zipped(class_weights=sent[1]),
+            federated_struct(class_weights=sent[1]),
         )
 
     return tff.learning.templates.DistributionProcess(initialize, next_fn)

@@ -11,7 +11,7 @@ from tff_pmc import processes
 from tff_pmc._lazy import tff
 from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
-from tff_pmc.processes.server_evaluation import build_confusion, f1_of_classes
+from tff_pmc.processes.server_evaluation import build_confusion, f1_by_class
 from tff_pmc.record import metrics
 
 
@@ -113,7 +113,7 @@ class TestEvaluator:
         if self._confusion is None:
             return np.empty(0), None
         confusion = self._confusion(weights)
-        f1 = np.asarray(f1_of_classes(confusion), float)
+        f1 = np.asarray(f1_by_class(confusion), float)
         return f1, None if self._reported else int(np.trace(np.asarray(confusion)))
 
     def of(

@@ -15,9 +15,9 @@ from leaf_data.client_ids import ClientNumber
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext
-from tff_pmc.clients.client_work import raw_value
-from tff_pmc.processes.argument_checks import initial_weights
-from tff_pmc.processes.criterion_probe import failure_named, probe_criteria
+from tff_pmc.clients.client_work import evaluate_criterion
+from tff_pmc.processes.argument_checks import initial_weights_and_spec
+from tff_pmc.processes.criterion_probe import criterion_errors, probe_criteria
 from tff_pmc.record.round_record import shares_in_force, without
 from tff_pmc.reports.statistics.derived import figures_of_round
 from tff_pmc.runtime import Runtime
@@ -125,7 +125,7 @@ def _measure(
     """Measures the raw criteria [clients, m] of each cohort."""
     found, words = context.criteria, "measuring the criteria of cohorts"
     if not any(criterion.needs_model for criterion in found):
-        weights, spec = initial_weights(context.model)
+        weights, spec = initial_weights_and_spec(context.model)
         named = context.settings.aggregation.client_attributes
         probe_criteria(found, context.model, weights, spec, named)
         with tqdm(cohorts, desc=words, unit="cohort") as shown:
@@ -172,8 +172,8 @@ def _value(
     name: str,
 ) -> float:
     """Computes a criterion of a client's data; a `CriterionError` names both."""
-    with failure_named(criterion, f"for the data of client {name} alone"):
-        value = float(raw_value(criterion, client, checked=False))
+    with criterion_errors(criterion, f"for the data of client {name} alone"):
+        value = float(evaluate_criterion(criterion, client, check_sign=False))
     # A declared range cuts what is below it.
     if value < 0 and context.settings.aggregation.normalization != "range":
         raise criteria_lib.CriterionError(
