@@ -3,8 +3,8 @@
 The candidates are scores in a list, and a search refers to them by index. It names the
 next one to test, takes how well its model did, and decides when to stop.
 `processes.online_adjusted` runs it, on the command line from `algorithms.trainer`;
-`processes.online_iterative.choose_index` makes the same choice in TensorFlow. The search does
-not depend on scores, models, TensorFlow or files, so it can be run alone:
+`processes.online_iterative.choose_index` makes the same choice in TensorFlow. The
+search does not depend on scores, models, TensorFlow or files, so it can be run alone:
 
     >>> trials = CandidateSearch("backtracking", 6, SearchState(index=2, correct=90))
     >>> trials.next                     # the current ordering comes first

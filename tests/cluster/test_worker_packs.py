@@ -97,10 +97,8 @@ def test_a_pack_of_a_store_is_read_from_the_store(toy_examples, tmp_path):
     for pack, other in zip(packs, expected):
         assert pack.element_spec == other.element_spec
         part = pack_encoding.encode(pack)
-        assert (
-            isinstance(part, StoredPackReference)
-            and pack_encoding.num_bytes(part) < 1000
-        )
+        assert isinstance(part, StoredPackReference)
+        assert pack_encoding.num_bytes(part) < 1000
         there = tf.data.experimental.from_variant(
             pack_encoding.decode(part), pack.element_spec
         )

@@ -145,7 +145,7 @@ def test_a_dataset_without_an_end_is_reported_once(
 ):
     from tff_pmc.clients import dataset_training
 
-    monkeypatch.setattr(dataset_training, "MOST_EXAMPLES", 9)
+    monkeypatch.setattr(dataset_training, "MAX_EXPECTED_EXAMPLES", 9)
     process = tff_pmc.build_prioritized_fed_avg(
         *(keras_model_fn(),),
         criteria=("DS",),

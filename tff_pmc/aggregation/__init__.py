@@ -1,9 +1,9 @@
-"""Sums over the basis, and the updates that follow from them.
+"""Sums over the basis, and the mean updates computed from them.
 
-`PrioritizedMeanFactory` is the whole of it as one factory, to compose other
-processes with; `SumOptions` is what can be chosen of the sums. The baselines of
-Dual's Table I are also factories: `BASELINES` has them by name. Quantization, which is
-none, is the step of a client, `quantize_parameters`, before the simple average.
+`PrioritizedMeanFactory` is the complete aggregation as one TFF factory, to compose
+other processes with; `SumOptions` are the options of its sums. The baselines of Dual's
+Table I are also factories: `BASELINES` has them by name. Quantization is not a factory
+but a step of the client, `quantize_parameters`, before the simple average.
 """
 
 from tff_pmc.aggregation.baselines import (
@@ -21,6 +21,7 @@ from tff_pmc.aggregation.basis_sums import (
     build_basis_sums,
     build_scored_mean,
     combine,
+    with_score_in_force,
 )
 from tff_pmc.aggregation.client_message import ClientMessage
 from tff_pmc.aggregation.prioritized_mean import PrioritizedMeanFactory
@@ -47,5 +48,6 @@ __all__ = [
     "quantized_updates",
     "simple_average",
     "weighted_mean",
+    "with_score_in_force",
     "build_scored_mean",
 ]

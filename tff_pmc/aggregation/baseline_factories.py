@@ -1,4 +1,4 @@
-"""The parts that the factories of `aggregation.baselines` are made of."""
+"""The factories and server steps that `aggregation.baselines` composes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ WEIGHT_TYPE = tff.TensorType(np.float32)
 
 @dataclasses.dataclass(frozen=True)
 class ExcludingFactory(tff.aggregators.WeightedAggregationFactory):
-    """A factory around another, to which a client left out is 0 with the weight 0.
+    """Wraps a weighted factory; replaces an excluded client's update and weight by 0.
 
-    The other gives nothing to a value of weight 0. With `equal_weights` the clients
-    that count all have the weight 1.
+    `inner` must ignore values of weight 0. With `equal_weights` every included client
+    has the weight 1.
     """
 
     inner: tff.aggregators.WeightedAggregationFactory
@@ -63,9 +63,11 @@ class ExcludingFactory(tff.aggregators.WeightedAggregationFactory):
         def next_fn(state, values, weights):
             prepared = tff.federated_map(prepare, (values, weights))
             output = process.next(state, prepared[0], prepared[1])
-            measured = federated_struct(left_out=tff.federated_sum(prepared[2]))
+            excluded = tff.federated_sum(prepared[2])
+            # Also under the earlier name, for one more release.
+            measurements = federated_struct(excluded=excluded, left_out=excluded)
             return tff.templates.MeasuredProcessOutput(
-                output.state, output.result, measured
+                output.state, output.result, measurements
             )
 
         return build_aggregation_process(
@@ -82,67 +84,75 @@ class MedianFactory(tff.aggregators.WeightedAggregationFactory):
         """Creates the aggregation; it has no state."""
         pair = collections.OrderedDict(value=value_type, weight=weight_type)
         reservoir = tff.aggregators.UnweightedReservoirSamplingFactory(
-            sample_size=np.iinfo(np.int32).max  # No sample: a place for everyone.
+            sample_size=np.iinfo(np.int32).max  # All clients: nothing is sampled.
         ).create(tff.to_type(pair))
         sample_type = reservoir.next.type_signature.result.result.member
 
         @tff.tensorflow.computation(sample_type)
         def middle(sample):
-            counts = sample["weight"] > 0
+            included = sample["weight"] > 0
             return tf.nest.map_structure(
-                lambda stacked: masked_median(stacked, counts), sample["value"]
+                lambda rows: masked_median(rows, included), sample["value"]
             )
 
         def next_fn(state, values, weights):
             pairs = collections.OrderedDict(value=values, weight=weights)
             sampled = reservoir.next(state, tff.federated_zip(pairs))
             result = tff.federated_map(middle, sampled.result)
-            nothing = tff.federated_value((), tff.SERVER)
-            return tff.templates.MeasuredProcessOutput(sampled.state, result, nothing)
+            no_measurements = tff.federated_value((), tff.SERVER)
+            return tff.templates.MeasuredProcessOutput(
+                sampled.state, result, no_measurements
+            )
 
         return build_aggregation_process(
             reservoir.initialize, next_fn, value_type, weight_type
         )
 
 
-def masked_median(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-    """Returns the median over the first axis [K, ...] of the rows that count, bool [K].
+def masked_median(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Returns the median over the first axis of `values` [K, ...], of some rows.
 
-    Of an even number it is the mean of the middle two; of no rows it is 0.
+    They are the rows where `mask`, bool [K], is True. The median of an even number is
+    the mean of the middle two, and that of no rows is 0.
     """
-    shape = tf.concat(
-        [tf.shape(counts), tf.ones([len(stacked.shape) - 1], tf.int32)], 0
-    )
-    # Sorted last, the others do not move the middle.
-    present = tf.where(tf.reshape(counts, shape), stacked, stacked.dtype.max)
+    shape = tf.concat([tf.shape(mask), tf.ones([len(values.shape) - 1], tf.int32)], 0)
+    # Masked rows take the largest value: they sort last and do not change the median.
+    present = tf.where(tf.reshape(mask, shape), values, values.dtype.max)
     ordered = tf.sort(present, axis=0)
-    number = tf.math.count_nonzero(counts, dtype=tf.int32)
-    low, high = tf.maximum(number - 1, 0) // 2, number // 2
-    found = 0.5 * ordered[low] + 0.5 * ordered[high]
-    return tf.where(number > 0, found, tf.zeros_like(found))
+    num_included = tf.math.count_nonzero(mask, dtype=tf.int32)
+    low, high = tf.maximum(num_included - 1, 0) // 2, num_included // 2
+    median = 0.5 * ordered[low] + 0.5 * ordered[high]
+    return tf.where(num_included > 0, median, tf.zeros_like(median))
 
 
 ServerStep = tuple[Callable[[Any], Any], Callable[[Any, Any], tuple[Any, Any]]]
-"""A step of the server with the aggregate, in TensorFlow: from the `TensorSpec`s of an
-update to the first state, and `(state, update) -> (state, update)`."""
+"""A server-side transform of the aggregate, as two TensorFlow functions:
+`init(specs) -> state`, of an update's `TensorSpec`s, and
+`step(state, update) -> (state, update)`."""
 
 
 def optimizer_step(optimizer: tff.learning.optimizers.Optimizer) -> ServerStep:
-    """Takes a TFF optimizer's step from 0, with the update as its gradient."""
+    """Builds the server step that passes the update through a TFF optimizer.
+
+    The update is the gradient; the result is what the optimizer subtracts for it.
+    """
 
     def next_step(state, update):
         flat = tf.nest.flatten(update)
-        state, moved = optimizer.next(state, [tf.zeros_like(t) for t in flat], flat)
-        return state, tf.nest.pack_sequence_as(update, [-t for t in moved])
+        state, stepped = optimizer.next(state, [tf.zeros_like(t) for t in flat], flat)
+        return state, tf.nest.pack_sequence_as(update, [-t for t in stepped])
 
     return lambda specs: optimizer.initialize(tf.nest.flatten(specs)), next_step
 
 
 def laplace_noise_step(scale: float, seed: int) -> ServerStep:
-    """Draws Laplace noise whose absolute values have this mean, for every number."""
+    """Builds the server step that adds Laplace noise of this scale to every entry.
+
+    The scale is the mean absolute value of the noise.
+    """
 
     def noise(key, value):
-        # By the inverse of the distribution function; -1 itself would be infinite.
+        # By the inverse of the distribution function, which is infinite at -1.
         uniform = tf.random.stateless_uniform(
             tf.shape(value), key, np.nextafter(np.float32(-1), np.float32(0)), 1.0
         )
@@ -157,7 +167,7 @@ def laplace_noise_step(scale: float, seed: int) -> ServerStep:
 
 @dataclasses.dataclass(frozen=True)
 class ServerStepFactory(tff.aggregators.WeightedAggregationFactory):
-    """A factory around another, with a step of the server on its result."""
+    """Wraps a factory and applies a server step to its aggregate."""
 
     inner: tff.aggregators.WeightedAggregationFactory
     step: ServerStep
@@ -166,6 +176,9 @@ class ServerStepFactory(tff.aggregators.WeightedAggregationFactory):
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
         """Creates the aggregation; its state is `<inner=..., step=...>`."""
-        specs, (first, step) = tff.types.type_to_tf_tensor_specs(value_type), self.step
+        specs, (initial_state, step) = (
+            tff.types.type_to_tf_tensor_specs(value_type),
+            self.step,
+        )
         inner = self.inner.create(value_type, weight_type)
-        return with_server_step(inner, lambda: first(specs), step)
+        return with_server_step(inner, lambda: initial_state(specs), step)

@@ -1,21 +1,22 @@
 """The baselines of Dual's Table I, by its formulas, as aggregation factories.
 
 Dual is *Dual-Criterion Model Aggregation in Federated Learning* (2024). Each factory
-takes the clients' updates `d_k = w - w_k` (received minus trained, TFF's sign) and the
-numbers of their examples `n_k`, a float32 scalar, and gives the update that the server
-subtracts from its model. TFF's parts are used where TFF has them. `create` gives a
-`tff.templates.AggregationProcess` whose `next` has the type
+takes the clients' updates `d_k = w - w_k` (received minus trained, TFF's sign) and
+their numbers of examples `n_k`, a float32 scalar, and computes the update that the
+server subtracts from its model. TFF's factories are used where they exist. `create`
+returns a `tff.templates.AggregationProcess` whose `next` has the type
 
     (<state@SERVER, U@CLIENTS, float32@CLIENTS>
-     -> <state@SERVER, result=U@SERVER, measurements=<left_out=int32>@SERVER>)
+     -> <state@SERVER, result=U@SERVER, measurements=<excluded=int32, ...>@SERVER>)
 
-A client whose update or weight is not finite, or whose weight is 0, counts in none of
-them: it is `left_out`. When all are, the mean is 0. The paper prints no value of
-alpha, beta, eta, epsilon or Q; the defaults are ours (`docs/dual_criterion.md`).
+Every baseline excludes a client whose update or weight is not finite, or whose weight
+is 0, and counts it in `excluded` (and under the earlier name `left_out`, for one more
+release). If all are excluded, the aggregate is 0. The paper prints no value of alpha,
+beta, eta, epsilon or Q; the defaults are ours (`docs/dual_criterion.md`).
 
 The seventh baseline, Quantization, rounds the clients' models, which no factory sees:
-it is `simple_average` after the client's step `quantize_parameters`.
-`quantized_updates` is another thing, which the paper does not have.
+it is `simple_average` after the client step `quantize_parameters`. `quantized_updates`
+is ours and not in the paper.
 
     >>> weight_type = baseline_factories.WEIGHT_TYPE
     >>> process = BASELINES["median"]().create(update_type, weight_type)
@@ -47,8 +48,8 @@ _Factory = tff.aggregators.WeightedAggregationFactory
 def simple_average() -> _Factory:
     """Builds `sum_k d_k / K`: the unweighted mean.
 
-    It is TFF's `MeanFactory` with equal weights. TFF's `UnweightedMeanFactory` is the
-    same where no client is left out, and would count one that is as an update of 0.
+    It is TFF's `MeanFactory` with equal weights. TFF's `UnweightedMeanFactory` is equal
+    if no client is excluded; it would count an excluded one as an update of 0.
     """
     return ExcludingFactory(_mean(), equal_weights=True)
 
@@ -59,10 +60,11 @@ def weighted_mean() -> _Factory:
 
 
 def median() -> _Factory:
-    """Builds the median of each coordinate; of an even number, the middle two's mean.
+    """Builds the median of each coordinate; for an even number the middle two's mean.
 
-    Weights do not count. The server sees every client's update, and holds them all:
-    no sum gives a median. Its memory is a model for each client of a round.
+    It ignores the weights, except that a client of weight 0 is excluded. No sum
+    determines a median: the server sees every client's update, and its memory holds one
+    model per client of a round.
     """
     return ExcludingFactory(MedianFactory())
 
@@ -70,14 +72,13 @@ def median() -> _Factory:
 def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
     """Builds momentum on the weighted mean: `v <- beta v + mean`, update `eta v`.
 
-    This is TFF's server optimizer `build_sgdm(eta, beta)`, which it uses: the same
-    model follows from `weighted_mean` with that optimizer. It acts on every tensor of
-    the update; with batch normalization's statistics in it, use the server optimizer,
-    which leaves them alone.
+    It applies TFF's `build_sgdm(eta, beta)`: `weighted_mean` with this server optimizer
+    gives the same model. It acts on every tensor of the update; for models with batch
+    normalization use the server optimizer, which does not step the statistics.
 
     Args:
         beta: the momentum, in [0, 1).
-        eta: the server's rate.
+        eta: the server's learning rate.
 
     Raises:
         ValueError: a number is out of range.
@@ -93,20 +94,20 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
     """Builds the personalized baseline, by the paper's formula or by its text.
 
     - `formula`: new global model = `alpha * global + (1 - alpha) * simple mean of the
-      clients' models`. Nothing in it is personal: it is the simple average with the
-      server's rate `1 - alpha`. The page has the round k at the global model on both
-      sides; the one on the right is read as the model that the clients received.
+      clients' models`. No client has a model of its own: this is the simple average
+      with the server learning rate `1 - alpha`. The paper gives the global model the
+      index k on both sides; we read the right-hand one as the model that the clients
+      received.
     - `text` (local training after aggregation): the server's model is the simple
-      average, and what is reported is each client's model after one more local
-      training (`processes.build_local_tuning_prediction`). `alpha` has no part in
-      it.
+      average, and each client is tested with its model after one more local training
+      (`processes.build_local_tuning_prediction`). `alpha` is not used.
 
     Args:
-        alpha: the part of the old global model, in [0, 1).
+        alpha: the share of the previous global model, in [0, 1).
         form: one of `PERSONALIZED_FORMS`.
 
     Raises:
-        ValueError: an unknown form, or alpha out of range.
+        ValueError: the form is unknown, or alpha is out of range.
     """
     if form not in PERSONALIZED_FORMS:
         raise ValueError(
@@ -121,12 +122,12 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
 
 
 def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
-    """Builds the simple average with Laplace noise of scale `1 / epsilon` on it.
+    """Builds the simple average plus Laplace noise of scale `1 / epsilon`.
 
-    As printed, and odd: the scale is not tied to any sensitivity (no update is
-    clipped), so that **epsilon is no privacy guarantee**, and at epsilon = 1 the noise
-    is far larger than the parameters of a network, which it destroys. The paper's
-    accuracy of 0.11 with ten classes agrees. For differential privacy see
+    This is the paper's formula, although its scale is not tied to any sensitivity (no
+    update is clipped): **epsilon is not a privacy guarantee**, and at epsilon = 1 the
+    noise is far larger than the parameters of a network, which it destroys. The paper's
+    accuracy of 0.11 with ten classes agrees with this. For differential privacy see
     `aggregation.GaussianSums`.
 
     Args:
@@ -141,18 +142,18 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
 
 
 def quantized_updates(levels: int = 256) -> _Factory:
-    """Builds the weighted mean of updates that clients quantize to some levels; ours.
+    """Builds the weighted mean of updates that clients quantize; not in the paper.
 
-    Each tensor of an update is rounded to the nearest of evenly spaced values between
-    its minimum and its maximum (TFF's `EncodedSumFactory`, not stochastic). The weight
-    does not matter to that: it stretches the levels with the values. The paper's
-    Quantization rounds models, on a grid that is the same for all of them.
+    Each tensor of an update is rounded to the nearest of `levels` evenly spaced values
+    between its minimum and its maximum (TFF's `EncodedSumFactory`, not stochastic). The
+    weight does not change the rounding, because it scales the levels with the values.
+    The paper's Quantization rounds models, on one grid for all of them.
 
     Args:
-        levels: their number, a power of two from 2 to 65536.
+        levels: the number of levels, a power of two from 2 to 65536.
 
     Raises:
-        ValueError: the number is something else.
+        ValueError: `levels` is not such a power.
     """
     bits = int(levels).bit_length() - 1
     if levels != 2**bits or not 1 <= bits <= 16:
@@ -170,7 +171,7 @@ BASELINES: dict[str, Callable[..., _Factory]] = {
         quantized_updates,
     )
 }
-"""What makes the factories: six of Dual's Table I in its order, and ours."""
+"""The factories' builders by name: six of Dual's Table I in its order, and ours."""
 
 
 def _mean(value_sum_factory=None) -> _Factory:
@@ -187,28 +188,31 @@ ClientStep = Callable[[Any, Any], Any]
 
 
 def quantize_parameters(bits: int = 8) -> ClientStep:
-    """Rounds the trained parameters: `round(theta (2^Q - 1)) / (2^Q - 1)`.
+    """Builds the client step that rounds the trained parameters to a grid.
 
-    It is the first formula of Quantization in Dual's Table I, whose second is the
-    simple average of what the clients send (`aggregation.simple_average`). Q is a
-    number of bits: the values are the multiples of `1 / (2^Q - 1)`, and a number half
-    way between two becomes the even multiple, as NumPy and PyTorch round. No value
-    is clipped, so that Q bits suffice for a parameter in [0, 1] alone.
+    A parameter theta becomes `round(theta (2^Q - 1)) / (2^Q - 1)`: the first formula of
+    Quantization in Dual's Table I. The second is the simple average of the rounded
+    models (`aggregation.simple_average`). Q is a number of bits: the values are the
+    multiples of `1 / (2^Q - 1)`, and a number half way between two is rounded to the
+    even multiple, as in NumPy and PyTorch. No value is clipped, so Q bits suffice only
+    for parameters in [0, 1].
 
     Args:
         bits: Q, from 1 to 16.
 
     Raises:
-        ValueError: Q is something else.
+        ValueError: `bits` is out of range.
     """
     if not 1 <= bits <= 16:
         raise ValueError(f"bits must be from 1 to 16, got {bits}")
-    steps = float(2**bits - 1)
+    num_intervals = float(2**bits - 1)
 
     def step(received: Any, update: Any) -> Any:
         flat = zip(tf.nest.flatten(received), tf.nest.flatten(update))
         quantized = [
-            old - tf.round((old - moved) * steps) / steps for old, moved in flat
+            received_weight
+            - tf.round((received_weight - difference) * num_intervals) / num_intervals
+            for received_weight, difference in flat
         ]
         return tf.nest.pack_sequence_as(update, quantized)
 

@@ -16,11 +16,11 @@ MEASUREMENTS = {
     "examples": np.int32,
     "loss_sum": np.float32,
 }
-"""The types of the measurements in a message, scalars, by name."""
+"""The types of the measurements in a message, by name; each is a scalar."""
 
 
 class ClientMessage(NamedTuple):
-    """What a client sends to the server in a round, in tensors or in their types.
+    """What a client sends to the server in a round, as tensors or as their types.
 
     Client k trains the received model to an update `d_k` (received minus trained
     weights) and measures m criteria `r[k, i]`. For each of the B sums S of the basis
@@ -28,24 +28,25 @@ class ClientMessage(NamedTuple):
     minimum. A field that is not sent is `()`.
 
         updates       U*B             `r_S[k] d_k` for each S
-        criteria      float32[m]      `r[k, i]`, divided or ranged before where the
-                                      client knows by what
+        criteria      float32[m]      `r[k, i]`; normalized, if by declared ranges or in
+                                      the second of two stages
         monomials     float32[B]      `r_S[k]`, the weight of each update
-        maxima        float32[m]      `r[k, i]`, with the normalization `max` alone
+        maxima        float32[m]      `r[k, i]`, only for the normalization `max`
         measurements  `MEASUREMENTS`  counts of clients and examples, the sum of losses;
                                       with a `scalar_sum_factory` the count of clients
         metrics       of the model    its metrics, before they are finalized
 
-    A pack of clients sends one message: the sum of its clients' messages, and of
-    `maxima` the largest. An excluded client sends zeros, and counts in `excluded`.
+    A pack of clients sends one message: the sum of its clients' messages, with the
+    largest of their `maxima`. An excluded client sends zeros and counts in `excluded`.
 
-    With two stages a client sends two messages. The first has `criteria` (and `maxima`)
-    alone; the server broadcasts the totals, or the maxima, and the second message is
+    With two stages a client sends two messages. The first has only `criteria` (and
+    `maxima`); the server broadcasts their totals, or maxima, and the second message is
     computed from criteria divided by them. With an `aggregator` there is one update,
-    `d_k` itself, and in the place of the monomials its number of examples, a float32.
+    `d_k` itself, and its number of examples, a float32, instead of the monomials.
 
-    A simulation that records single clients also reports each one's criteria, and the
-    memory of clients. This is not part of the message, and no deployment sends it.
+    A simulation that records single clients also reports the criteria of each client,
+    and the per-client memory. These are not part of the message, and no deployment
+    sends them.
     """
 
     updates: Any
@@ -80,14 +81,15 @@ class ClientMessage(NamedTuple):
 
     @property
     def client_result(self) -> tff.learning.templates.ClientResult:
-        """What a TFF aggregation takes: the updates, and the scalars beside them."""
+        """The updates and their weights, as a TFF aggregation takes them."""
         return tff.learning.templates.ClientResult(self.updates, self.update_weight)
 
     @without_autograph
     def outputs(self) -> collections.OrderedDict:
-        """Returns the message as TFF's client work has it: by who aggregates a part.
+        """Returns the message as a client work sends it: by how it is aggregated.
 
-        The `result`, the `measurements`, which are summed, and the `metrics`, if any.
+        It is the `result`, which the aggregation takes, the `measurements`, which are
+        summed, and the `metrics`, if any.
         """
         outputs = collections.OrderedDict(
             result=self.client_result, measurements=self.measurements
@@ -97,7 +99,7 @@ class ClientMessage(NamedTuple):
         return outputs
 
     def describe(self) -> str:
-        """Returns a line for each field that is sent, of a message in types."""
+        """Returns one line per field that is sent, of a message of types."""
         types = {name: tff.to_type(part) for name, part in self._asdict().items()}
         lines = {name: str(type_) for name, type_ in types.items()}
         if self.updates:

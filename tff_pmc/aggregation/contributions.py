@@ -17,18 +17,18 @@ from tff_pmc.models.functional import cast_to_common_float
 from tff_pmc.scores import Basis
 
 SMALLEST, LARGEST = 1e-30, 1e30
-"""The range of a monomial that is not 0, and the top of its product with an update's
-norm, so that sums over a hundred million clients are finite in float32."""
+"""The range of a nonzero monomial; `LARGEST` also bounds its product with the update's
+norm. Sums over a hundred million clients then are finite in float32."""
 
 
 class Contribution(NamedTuple):
-    """One client's contribution; all but `raw` is zero when the client is left out."""
+    """One client's contribution; all but `raw` is zero if the client is excluded."""
 
     raw: tf.Tensor  # The raw criteria as measured, float32 [m].
-    criteria: tf.Tensor  # The same, after a normalization that the client applies.
+    criteria: tf.Tensor  # The criteria; normalized, if by declared ranges.
     monomials: tf.Tensor  # `r_S` for each sum of the basis, float32 [B].
-    update: Any  # Received minus trained weights: TFF's sign, as a gradient has it.
-    included: tf.Tensor  # Whether it counts; see `contribution_of`.
+    update: Any  # Received minus trained weights: TFF's sign, that of a gradient.
+    included: tf.Tensor  # False for an excluded client; see `compute_contribution`.
 
 
 @without_autograph
@@ -37,48 +37,48 @@ def compute_contribution(
 ) -> Contribution:
     """Computes a client's contribution from its raw criteria [m] and its update.
 
-    A client without examples, whose update or criteria are not finite, whose update has
-    a norm above the plan's `max_update_norm`, or whose criteria multiply to what is out
-    of `SMALLEST` to `LARGEST` contributes zeros: one diverged client must not destroy
-    the round.
+    A client is excluded, and contributes zeros, if it has no examples, its update or
+    criteria are not finite, the norm of its update exceeds `max_update_norm`, or a
+    nonzero monomial is outside `SMALLEST` to `LARGEST`: one diverged client must not
+    spoil the round.
     """
-    values = raw
+    criteria = raw
     if plan.normalization.method == "range":
         low, high = (
             tf.constant(x, tf.float32) for x in zip(*plan.normalization.ranges)
         )
-        values = tf.clip_by_value((raw - low) / (high - low), 0.0, 1.0)
-    monomials = client_weights(plan.basis, values)
+        criteria = tf.clip_by_value((raw - low) / (high - low), 0.0, 1.0)
+    monomials = client_weights(plan.basis, criteria)
     if plan.clip_norm is not None:
         update = _clip(update, plan.clip_norm)
-    # One pass over the update: the norm is not finite where one of its numbers is not.
+    # One pass over the update: the norm is not finite if any entry is not.
     norm = tf.linalg.global_norm([tf.cast(t, tf.float32) for t in _floats(update)])
-    # A product may overflow, or vanish, where its factors do not.
+    # A product may overflow, or underflow, although its factors do not.
     largest = tf.reduce_max(monomials) * norm
-    positive = tf.reduce_all((values > 0) | ~plan.basis.membership(), axis=-1)
-    checks = [
+    positive = tf.reduce_all((criteria > 0) | ~plan.basis.membership(), axis=-1)
+    conditions = [
         tf.math.is_finite(raw),
-        *(part <= LARGEST for part in (values, monomials, largest)),
+        *(part <= LARGEST for part in (criteria, monomials, largest)),
         (monomials >= SMALLEST) | ~positive,
         norm <= plan.max_update_norm,
         tf.greater(examples, 0),
     ]
-    included = tf.reduce_all([tf.reduce_all(check) for check in checks])
-    zeros = tf.nest.map_structure(tf.zeros_like, (values, monomials, update))
-    # A branch, because a choice number by number would copy the update.
-    values, monomials, update = tf.cond(
-        included, lambda: (values, monomials, update), lambda: zeros
+    included = tf.reduce_all([tf.reduce_all(condition) for condition in conditions])
+    zeros = tf.nest.map_structure(tf.zeros_like, (criteria, monomials, update))
+    # `tf.cond`, because an elementwise `tf.where` would copy the update.
+    criteria, monomials, update = tf.cond(
+        included, lambda: (criteria, monomials, update), lambda: zeros
     )
-    return Contribution(raw, values, monomials, update, included)
+    return Contribution(raw, criteria, monomials, update, included)
 
 
 @without_autograph
 def aggregated_weights(weights: Any) -> tff.learning.models.ModelWeights:
-    """Returns the weights that are averaged, of a `ModelWeights` of tensors or specs.
+    """Returns the weights that are aggregated, of a `ModelWeights` of tensors or specs.
 
-    Weights that are not trained and no floats, as a layer's counter or switch, have no
-    mean: they stay what the server has, as all that are not trained do in TFF's
-    algorithms.
+    Non-trainable weights that are not floats, such as a layer's counter, cannot be
+    averaged: the server keeps its own, as TFF's algorithms do with all non-trainable
+    weights.
     """
     fixed = tf.nest.flatten(weights.non_trainable)
     floats = tuple(w for w in fixed if w.dtype.is_floating)
@@ -86,7 +86,7 @@ def aggregated_weights(weights: Any) -> tff.learning.models.ModelWeights:
 
 
 def update_type(weights_type: tff.Type) -> tff.Type:
-    """Returns the type of an update of the weights that are averaged."""
+    """Returns the type of an update: that of the aggregated weights."""
     specs = tff.types.type_to_tf_tensor_specs(weights_type)
     return tff.types.tensorflow_to_type(aggregated_weights(specs))
 
@@ -111,28 +111,30 @@ def client_weights(basis: Basis, values: tf.Tensor) -> tf.Tensor:
 def check_not_negative(
     code: str, value: tf.Tensor, number: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Checks the value in the graph; NaN passes: such a client is left out."""
+    """Checks the value in the graph; NaN passes, because it excludes the client."""
     # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to
     # `value >= 0`.
     allowed = tf.reduce_all(tf.logical_or(value >= 0, tf.math.is_nan(value)))
-    # The engines make a `CriterionError` of these words.
+    # The engines recognize this message and raise a `CriterionError`.
     words = [f"the criterion {code} gave a negative value:", value]
     words += [] if number is None else ["of client", number]
     with tf.control_dependencies([tf.debugging.Assert(allowed, words)]):
         return tf.identity(value)
 
 
-def check_room(argument: str, number: tf.Tensor, size: int, counted: str) -> tf.Tensor:
-    """Checks in the graph that numbers are below the size that an argument gave."""
+def check_room(
+    argument: str, number: tf.Tensor, size: int, description: str
+) -> tf.Tensor:
+    """Checks in the graph that each number is below the size that an argument sets."""
     largest = tf.reduce_max(number)
-    # The engines make a `ValueError` of these words.
-    words = [f"{argument} is too small: {counted}, from 0, is", largest]
+    # The engines recognize this message and raise a `ValueError`.
+    words = [f"{argument} is too small: {description}, from 0, is", largest]
     with tf.control_dependencies([tf.debugging.Assert(largest < size, words)]):
         return tf.identity(number)
 
 
 def check_client(num_clients: int, number: tf.Tensor) -> tf.Tensor:
-    """Checks in the graph that clients' numbers are below their count."""
+    """Checks in the graph that client numbers are below `num_clients`."""
     argument = f"num_clients={num_clients}"
     return check_room(argument, number, num_clients, "the number of a client")
 
@@ -142,7 +144,7 @@ def _floats(update: Any) -> list[tf.Tensor]:
 
 
 def _clip(update: Any, clip_norm: float) -> Any:
-    """Scales an update to at most the norm; a huge finite one does not overflow."""
+    """Scales an update to a norm of at most `clip_norm`, without overflow."""
     flat = cast_to_common_float(_floats(update))
     peak = tf.maximum(tf.reduce_max([tf.reduce_max(tf.abs(t)) for t in flat]), 1e-30)
     norm = peak * tf.linalg.global_norm([t / peak for t in flat])
@@ -151,15 +153,15 @@ def _clip(update: Any, clip_norm: float) -> Any:
 
 
 class RunningSums(NamedTuple):
-    """The sums of scalars over the clients of a pack so far."""
+    """The running sums of scalars over the clients of a pack."""
 
     criteria: tf.Tensor  # `sum_k r[k, i]`, float32 [m].
     maxima: tf.Tensor  # `max_k r[k, i]`, float32 [m].
     monomials: tf.Tensor  # `sum_k r_S[k]`, float32 [B].
-    clients: tf.Tensor  # The number of clients trained, int32.
-    excluded: tf.Tensor  # The number of these that were left out.
-    examples: tf.Tensor  # The training examples of the others, int32.
-    loss: tf.Tensor  # The sum of these examples' losses over the last epoch.
+    clients: tf.Tensor  # The number of trained clients, int32.
+    excluded: tf.Tensor  # The number of excluded clients among them, int32.
+    examples: tf.Tensor  # The training examples of the included clients, int32.
+    loss: tf.Tensor  # The sum of the losses on these examples over the last epoch.
 
     @classmethod
     @without_autograph
@@ -173,7 +175,7 @@ class RunningSums(NamedTuple):
     def add(
         self, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
     ) -> RunningSums:
-        """Adds one more client, its number of examples and their losses."""
+        """Returns the sums with a client's added: `loss` is the sum of its losses."""
         return RunningSums(
             self.criteria + added.criteria,
             tf.maximum(self.maxima, added.criteria),
@@ -188,7 +190,7 @@ class RunningSums(NamedTuple):
     def message(
         self, plan: SumPlan, updates: tuple[Any, ...], metrics: Any = ()
     ) -> ClientMessage:
-        """Returns the message of a pack with these sums of updates and metrics."""
+        """Returns a pack's message: these sums, and those of updates and metrics."""
         return ClientMessage(
             updates=updates,
             criteria=self.criteria,
@@ -200,29 +202,29 @@ class RunningSums(NamedTuple):
 
     @without_autograph
     def measurements(self, plan: SumPlan) -> collections.OrderedDict:
-        """Returns the measurements of a pack with its sums, for the record.
+        """Returns the measurements of a pack.
 
-        With the plan's `only_counts` they are the number of clients alone: whatever
-        else is released without noise would break differential privacy.
+        With the plan's `counts_only` they are the number of clients only: anything else
+        that is released without noise would break differential privacy.
         """
         values = self.clients, self.excluded, self.examples, self.loss
-        measured = zip(MEASUREMENTS, values)
+        named_values = zip(MEASUREMENTS, values)
         return collections.OrderedDict(
-            [next(measured)] if plan.counts_only else measured
+            [next(named_values)] if plan.counts_only else named_values
         )
 
 
 class ModelSums:
     """`sum_k r_S[k] d_k` for each sum S of the basis.
 
-    A sum is changed where it is: adding a client to tensors, which cannot change, takes
-    two to three times as long (docs/performance.md). `add` may be called in a loop, of
-    which the sums are no variables.
+    The sums are variables, updated in place: adding a client to immutable tensors takes
+    two to three times as long (docs/performance.md). In a `tf.while_loop` they need not
+    be loop variables.
     """
 
     @without_autograph
     def __init__(self, count: int, like: Any) -> None:
-        """Begins with zeros, `count` structures like an update."""
+        """Creates `count` sums of zeros, structured like an update."""
         self._like = like
         self._sums = [
             [_variable(tf.zeros_like(t)) for t in tf.nest.flatten(like)]
@@ -257,7 +259,7 @@ class ModelSums:
 
 @without_autograph
 def weighted_updates(added: Contribution) -> tuple[Any, ...]:
-    """Returns the sums over one client alone, a tuple of B structures."""
+    """Returns a client's update weighted by each monomial, a tuple of B structures."""
     return tuple(
         tf.nest.map_structure(lambda d, w=weight: tf.cast(w, d.dtype) * d, added.update)
         for weight in tf.unstack(added.monomials)
@@ -265,7 +267,7 @@ def weighted_updates(added: Contribution) -> tuple[Any, ...]:
 
 
 def _variable(value: tf.Tensor) -> tf.Tensor:
-    """Returns the handle of a call's variable, freed with its last handle."""
+    """Creates a variable for one call; it is freed with its last handle, the result."""
     handle = tf.raw_ops.VarHandleOp(
         dtype=value.dtype, shape=value.shape, shared_name=context.anonymous_name()
     )

@@ -1,4 +1,4 @@
-"""The mean of updates under a score over criteria, as an aggregation of TFF's."""
+"""The mean of updates, weighted by a score over criteria, as a TFF aggregation."""
 
 from __future__ import annotations
 
@@ -31,26 +31,25 @@ from tff_pmc.scores import Basis, Score, prioritized
 class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
     """The mean of updates, weighted by a score over each client's criteria.
 
-    The weight of an update is the vector of its client's raw criteria, and the
-    result is `sum_k p_k d_k` with p of PMC's equation 5. `create` gives a
+    The weight of an update is the vector of its client's raw criteria, and the result
+    is `sum_k p_k d_k` with the `p_k` of PMC's equation 5. `create` returns a
     `tff.templates.AggregationProcess` whose `next` has the type
 
         (<state@SERVER, U@CLIENTS, float32[m]@CLIENTS>
          -> <state@SERVER, result=U@SERVER, measurements=...@SERVER>)
 
-    The measurements have `excluded`, the number of clients that do not count, as their
-    update or a criterion is not finite or too large (`SumOptions`).
+    The measurements contain `excluded`, the number of clients whose update or criteria
+    are not finite or too large (`SumOptions`).
 
-    `build_prioritized_fed_avg` aggregates by it: its clients weight their updates
-    themselves, several in a pack, so that it takes `create_for_packs`, which is the
-    same without the clients' part.
+    `build_prioritized_fed_avg` uses `create_for_packs`, the server's half of `create`:
+    its clients weight their updates themselves, several to a pack.
 
-    OWA and Choquet without declared ranges need the totals of the criteria first:
-    updates wait at the clients for them, in two stages, and the process compiles to
-    none of TFF's deployment forms.
+    OWA and Choquet without declared ranges need the totals of the criteria first. They
+    take two stages, between which the clients keep their updates, and the process
+    compiles to none of TFF's deployment forms.
 
     Attributes:
-        score: the score in force.
+        score: the score that the initial state selects.
         options: the options of the sums.
         plan: the plan of the sums, with the `basis` and whether it is `two_stage`.
 
@@ -68,19 +67,20 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         basis: Optional[Basis] = None,
         sums: SumOptions = PLAIN_SUMS,
     ) -> None:
-        """Makes the factory.
+        """Checks the criteria, the score and the options, and plans the sums.
 
         Args:
-            criteria: the code of each of the m columns.
-            priority: an ordering of codes or columns, or any score: by codes it is
-                that of these criteria, whichever columns it was built over.
-            basis: the sums to make; by default those that the score needs.
+            criteria: the codes of the m criteria, in the order of the weights.
+            priority: an ordering of codes or column numbers, or any score. A score over
+                codes applies to the criteria with these codes, in any order.
+            basis: the sums to compute; by default those that the score needs.
             sums: the options of the sums.
 
         Raises:
-            ValueError: the ordering or score does not fit the criteria, one is named
-                twice, or they have no order; the basis does not cover the score; or the
-                sums need two stages and hide what clients send.
+            ValueError: the ordering or score does not fit the criteria; a criterion is
+                listed twice; the criteria are a set or a dict, which have no order; the
+                basis does not cover the score; or the sums need two stages and options
+                hide what clients send.
         """
         check_type("sums", sums, SumOptions, "a SumOptions")
         criteria = ordered("criteria", criteria)
@@ -91,7 +91,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             priority = prioritized(priority, criteria)
         self.score = priority.over(criteria)
         basis = (basis or Basis.of(criteria, [self.score])).over(criteria)
-        basis.coefficients(self.score)  # Refused here, before anything is traced.
+        basis.coefficients(self.score)  # Raises here, before anything is traced.
         self.options, self.plan = sums, sums.plan(basis, self._criteria)
         if not self.plan.two_stage:
             basis.check_computable(self.plan.normalization)
@@ -102,21 +102,21 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         return tff.TensorType(np.float32, [len(self._criteria)])
 
     def create_sums(self, update_type: tff.Type) -> tff.templates.AggregationProcess:
-        """Creates the sums over packs, of which any score over the basis follows."""
+        """Creates the aggregation of packs' messages to sums; see `combine`."""
         build = build_two_stage_sums if self.plan.two_stage else build_basis_sums
         return build(update_type, self.plan)
 
     def create_for_packs(
         self, update_type: tff.Type
     ) -> tff.templates.AggregationProcess:
-        """Creates the mean of what packs of clients send; see `create_sums`."""
+        """Creates the aggregation of packs' messages to the mean update."""
         sums = self.create_sums(update_type)
         return build_scored_mean(sums, self.plan.basis, self.score)
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
-        """Creates the aggregation; a `TypeError` for another type of weights."""
+        """Creates the aggregation; raises a `TypeError` for another type of weights."""
         if not self.weight_type.is_equivalent_to(weight_type):
             raise TypeError(
                 f"the weight must be the client's raw criteria, {self.weight_type}, "
@@ -130,26 +130,26 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         def prepare(update, raw):
             if plan.normalization.method != "range":
                 raw = check_not_negative(", ".join(self._criteria), raw)
-            own = compute_contribution(plan, raw, update)
-            left_out = tf.cast(tf.logical_not(own.included), tf.int32)
+            contribution = compute_contribution(plan, raw, update)
+            excluded = tf.cast(tf.logical_not(contribution.included), tf.int32)
             if self.plan.two_stage:
-                sent = own.update, own.criteria
-                sent = tf.nest.map_structure(lambda t: t[tf.newaxis], sent)
-                return *sent, left_out
-            sums_of_one = RunningSums.zeros(plan.basis).add(own, 0, 0.0)
-            message = sums_of_one.message(plan, weighted_updates(own))
-            return message.updates, message.update_weight, left_out
+                stacked = contribution.update, contribution.criteria
+                stacked = tf.nest.map_structure(lambda t: t[tf.newaxis], stacked)
+                return *stacked, excluded
+            client_sums = RunningSums.zeros(plan.basis).add(contribution, 0, 0.0)
+            message = client_sums.message(plan, weighted_updates(contribution))
+            return message.updates, message.update_weight, excluded
 
         def next_fn(state, updates, criteria):
             prepared = tff.federated_map(prepare, (updates, criteria))
-            weighted, scalars, left_out = prepared
+            weighted, scalars, excluded = prepared
             output = inner.next(state, weighted, scalars)
-            excluded = tff.federated_sum(left_out)
-            measured = federated_struct(
-                **members_by_name(output.measurements), excluded=excluded
+            measurements = federated_struct(
+                **members_by_name(output.measurements),
+                excluded=tff.federated_sum(excluded),
             )
             return tff.templates.MeasuredProcessOutput(
-                output.state, output.result, measured
+                output.state, output.result, measurements
             )
 
         return build_aggregation_process(

@@ -1,4 +1,4 @@
-"""Weighted sums that need the cohort's totals first: two aggregations in turn."""
+"""Weighted sums that need the cohort's totals first: two aggregations per round."""
 
 from __future__ import annotations
 
@@ -29,46 +29,48 @@ from tff_pmc.scores import Basis, Normalization
 def build_two_stage_sums(
     update_type: tff.Type, plan: SumPlan
 ) -> tff.templates.AggregationProcess:
-    """Builds the aggregation that gives the sums of `build_basis_sums` for any score.
+    """Builds the aggregation that sums the criteria, then the updates weighted by them.
 
-    What comes in is not weighted yet: a stack of the updates of each pack (`U[n]`: of
-    the structure of U, with a leading axis) and the criteria, float32 [n, m], raw or
-    of declared ranges. Their totals, or maxima, go back to the clients, which
-    normalize them, weight the updates and send sums: the type of `next` is
+    The clients' values are not weighted yet: for each pack its updates, stacked as
+    `U[n]` (U with a leading axis n), and its criteria, float32 [n, m], raw or in
+    declared ranges. The server broadcasts the totals or maxima of the criteria; the
+    clients normalize their criteria by them, weight their updates and send the sums.
+    The type of `next` is
 
         (<state@SERVER, U[n]@CLIENTS, float32[n, m]@CLIENTS>
          -> <state@SERVER, result=..., measurements=...>)
 
-    with state, result and measurements of `build_basis_sums`, where `scales` is 1,
-    because the criteria are normalized; `totals` and `normalization` are of what came
-    in. A broadcast
-    that depends on an aggregate compiles to none of TFF's deployment forms.
+    State, result and measurements are those of `build_basis_sums`, with `scales` of 1,
+    because the criteria are normalized; `totals` and `normalization` are those of the
+    clients' values. A broadcast that depends on an aggregate compiles to none of TFF's
+    deployment forms.
 
     Args:
         update_type: the type of one update, U, a structure of float tensors.
-        plan: the plan of the sums; the basis is of normalized criteria.
+        plan: the plan of the sums, with the basis of the second stage.
 
     Raises:
-        ValueError: the plan has a `scalar_sum_factory`: the totals are summed in the
+        ValueError: the plan has a `scalar_sum_factory`, and the first stage sums in the
             clear.
     """
     if plan.scalar_sum_factory is not None:
         raise ValueError(
-            "the two-stage form sends the totals in the clear: leave out "
-            "scalar_sum_factory, or declare ranges and take one stage"
+            "scalar_sum_factory cannot be combined with two stages, which send the "
+            "totals in the clear: leave it out, or declare ranges, with which one "
+            "stage is enough"
         )
-    columns, method = plan.basis.num_criteria, plan.normalization.method
-    # To the sums the criteria are what they are with declared ranges: in [0, 1].
-    in_range = Normalization("range", ((0.0, 1.0),) * columns)
+    num_criteria, method = plan.basis.num_criteria, plan.normalization.method
+    # The inner sums receive normalized criteria in [0, 1], as with declared ranges.
+    normalized = Normalization("range", ((0.0, 1.0),) * num_criteria)
     inner = build_basis_sums(
-        update_type, dataclasses.replace(plan, normalization=in_range)
+        update_type, dataclasses.replace(plan, normalization=normalized)
     )
     specs = tff.types.type_to_tf_tensor_specs(update_type)
     stacked_type = tff.types.tensorflow_to_type(
         tf.nest.map_structure(lambda t: tf.TensorSpec([None, *t.shape], t.dtype), specs)
     )
-    criteria_type = tff.TensorType(np.float32, [None, columns])
-    scales_type = tff.TensorType(np.float32, [columns])
+    criteria_type = tff.TensorType(np.float32, [None, num_criteria])
+    scales_type = tff.TensorType(np.float32, [num_criteria])
 
     @tff.tensorflow.computation(criteria_type)
     def total(criteria):
@@ -76,7 +78,7 @@ def build_two_stage_sums(
 
     @tff.tensorflow.computation(criteria_type)
     def largest(criteria):
-        return tf.maximum(tf.reduce_max(criteria, axis=0), 0.0)  # Of no clients, 0.
+        return tf.maximum(tf.reduce_max(criteria, axis=0), 0.0)  # 0 without clients.
 
     @tff.tensorflow.computation(scales_type, stacked_type, criteria_type)
     def weighted_sums(scales, updates, criteria):
@@ -91,13 +93,13 @@ def build_two_stage_sums(
             weighted_sums, (tff.federated_broadcast(scales), updates, criteria)
         )
         output = inner.next(state, weighted.update, weighted.update_weight)
-        measured = collections.OrderedDict(
+        measurements = collections.OrderedDict(
             members_by_name(output.measurements),
             totals=totals,
             normalization=measured_normalization(plan.normalization, scales),
         )
         return tff.templates.MeasuredProcessOutput(
-            output.state, output.result, federated_struct(**measured)
+            output.state, output.result, federated_struct(**measurements)
         )
 
     return build_aggregation_process(
@@ -105,11 +107,11 @@ def build_two_stage_sums(
     )
 
 
-UpdateBuffer = tuple  # Of `tf.TensorArray`s: each tensor of an update, the criteria.
+UpdateBuffer = tuple  # A `tf.TensorArray` per tensor of an update, and the criteria's.
 
 
 def empty_update_buffer(weights: Any, num_criteria: int) -> UpdateBuffer:
-    """Returns the empty list of updates, of the structure of `weights`."""
+    """Returns a buffer without updates, for updates of the structure of `weights`."""
     shapes = [(t.dtype, t.shape) for t in tf.nest.flatten(weights)]
     return tuple(
         tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
@@ -117,17 +119,17 @@ def empty_update_buffer(weights: Any, num_criteria: int) -> UpdateBuffer:
     )
 
 
-def append_update(waiting: UpdateBuffer, added: Contribution) -> UpdateBuffer:
-    """Appends a client's update and criteria, zeros if the client is left out."""
+def append_update(buffer: UpdateBuffer, added: Contribution) -> UpdateBuffer:
+    """Appends a client's update and criteria; those of an excluded client are zeros."""
     values = [*tf.nest.flatten(added.update), added.criteria]
-    return tuple(array.write(array.size(), t) for array, t in zip(waiting, values))
+    return tuple(array.write(array.size(), t) for array, t in zip(buffer, values))
 
 
 def stack_updates(
-    waiting: UpdateBuffer, weights: Any
+    buffer: UpdateBuffer, weights: Any
 ) -> tff.learning.templates.ClientResult:
-    """Stacks updates, like `weights` [n, ...], and their criteria, float32 [n, m]."""
-    *updates, criteria = [array.stack() for array in waiting]
+    """Stacks a buffer's updates, [n, ...], and their criteria, float32 [n, m]."""
+    *updates, criteria = [array.stack() for array in buffer]
     return tff.learning.templates.ClientResult(
         tf.nest.pack_sequence_as(weights, updates), criteria
     )
@@ -136,10 +138,10 @@ def stack_updates(
 def sum_stacked_updates(
     basis: Basis, scales: tf.Tensor, updates: Any, criteria: tf.Tensor
 ) -> ClientMessage:
-    """Computes a pack's second message, once the scales are known, float32 [m].
+    """Computes a pack's second message from the scales, float32 [m].
 
-    Updates and criteria are those of `stack_updates`. A criterion whose scale is 0
-    becomes 0.
+    `updates` and `criteria` come from `stack_updates`; the result has the form of
+    `RunningSums.message`. A criterion whose scale is 0 becomes 0.
     """
     normalized = tf.math.divide_no_nan(criteria, scales)
     weights = client_weights(basis, normalized)

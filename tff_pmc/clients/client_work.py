@@ -32,14 +32,14 @@ TOO_NARROW = (
     "tf.reduce_sum(tf.cast(client.x, tf.float32))"
 )
 
-_TAKEN = (
+_NAME_TAKEN = (
     "the model's metric {name!r} has the name of a measurement of the round: give it "
     "another name"
 )
 
 _BY_CLIENT = ("criteria_by_client", "excluded_by_client")
 MEASURED = (*MEASUREMENTS, *_BY_CLIENT)
-"""What a round measures, by names that no metric of a model may have."""
+"""The names of a round's measurements, which no metric of a model may have."""
 
 
 def build_client_work(
@@ -57,8 +57,8 @@ def build_client_work(
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one pack.
 
-    With `R` what clients receive (the type `W` of the model's weights, or what holds
-    it) and `W*B` a tuple of B of them, the `next` of the result has the type
+    With `R` the type of the server's message (the type `W` of the model's weights, or a
+    structure that contains it) and `W*B` a tuple of B such weights, `next` has the type
 
         (<state=<seed=int32,round=int32>@SERVER, R@CLIENTS, data_type@CLIENTS>
          -> <state@SERVER,
@@ -67,20 +67,22 @@ def build_client_work(
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
                                   loss_sum=float32, M>>@SERVER>)
 
-    with M the model's metrics by name, and after `train` the `client_learning_rate`
-    where `client_rate` gives the rate of a round. `train_pack` returns the `outputs` of
-    a `ClientMessage`, whose `metrics` are aggregated by `metrics`.
-    Loss and metrics of a round in which no client counts are NaN. For simulation,
-    `memory` has arrays `[A, ...]`, one row for each client that remembers. The state
-    then also has them, and `train_pack` gives `memory`, `<rows=like memory,
-    present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack. Of the
-    rows after a round `settled` makes those of the state.
+    with M the model's metrics by name and, after `train`, the `client_learning_rate` if
+    `client_rate`, a function of the round, is given. `train_pack(state, message, pack)`
+    returns the `outputs()` of a `ClientMessage`; `metrics` aggregates its `metrics`. In
+    a round that excludes all clients, the loss and the metrics are NaN.
 
-    With `codes_by_client`, those of the m criteria, the measurements have
-    `criteria_by_client`, float32 [n, m], and `excluded_by_client`, float32 [n], and
-    `totals_by_code=<DS=float32, ...>`, their sums over the clients that are not
-    excluded. If `train_pack` does not measure the two, it `sends_rows`: a `row`,
-    float32 [1, m + 1], which are then joined in the order of the clients.
+    For simulation, `memory` holds arrays `[A, ...]`, one row per client with a memory,
+    which the state then contains, too. `train_pack` also returns `memory`,
+    `<rows=like memory, present=float32[A]>`: the new rows of the clients in the pack,
+    zeros elsewhere. `finalize_memory` maps the rows after a round to the rows kept in
+    the state.
+
+    With `codes_by_client`, the codes of the m criteria, the measurements also contain
+    `criteria_by_client`, float32 [n, m], `excluded_by_client`, float32 [n], and
+    `totals_by_code=<DS=float32, ...>`, the criteria's sums over the included clients.
+    The first two come from `train_pack`, or are joined, with `sends_rows`, from a `row`
+    per client, float32 [1, m + 1], in the order of the clients.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
@@ -94,14 +96,14 @@ def build_client_work(
         return tf.nest.map_structure(tf.constant, state)
 
     @tff.tensorflow.computation(state_type, message_type, data_type)
-    def work(state, received, pack):
-        return train_pack(state, received, pack)
+    def work(state, message, pack):
+        return train_pack(state, message, pack)
 
     if metrics is not None:
         _check_not_measured(metrics)
     mask_empty_round = tff.tensorflow.computation(_nan_if_all_excluded)
     with_totals = tff.tensorflow.computation(
-        lambda measured: _with_totals(measured, codes_by_client)
+        lambda measurements: _with_totals(measurements, codes_by_client)
     )
     by_client = _build_rows(len(codes_by_client) + 1) if sends_rows else None
 
@@ -118,45 +120,51 @@ def build_client_work(
         tff.FederatedType(message_type, tff.CLIENTS),
         tff.FederatedType(data_type, tff.CLIENTS),
     )
-    def next_fn(state, received, packs):
+    def next_fn(state, message, packs):
         outputs = tff.federated_map(
-            work, (tff.federated_broadcast(state), received, packs)
+            work, (tff.federated_broadcast(state), message, packs)
         )
-        measured = tff.federated_sum(outputs["measurements"])
+        measurements = tff.federated_sum(outputs["measurements"])
         if metrics is not None:
-            measured = _merge_measurements(measured, metrics(outputs["metrics"]))
-        if by_client is not None:
-            measured = _merge_measurements(measured, by_client(outputs["row"]))
-        if "excluded" in members_by_name(measured):
-            measured = tff.federated_map(mask_empty_round, measured)
-        if codes_by_client:
-            measured = tff.federated_map(with_totals, measured)
-        if memory is not None:
-            recalled = tff.tensorflow.computation(
-                lambda state, found: _update_memory(state, found, finalize_memory)
+            measurements = _merge_measurements(
+                measurements, metrics(outputs["metrics"])
             )
-            found = tff.federated_sum(outputs["memory"])
-            state = tff.federated_map(recalled, (state, found))
+        if by_client is not None:
+            measurements = _merge_measurements(measurements, by_client(outputs["row"]))
+        if "excluded" in members_by_name(measurements):
+            measurements = tff.federated_map(mask_empty_round, measurements)
+        if codes_by_client:
+            measurements = tff.federated_map(with_totals, measurements)
+        if memory is not None:
+            update_memory = tff.tensorflow.computation(
+                lambda state, row_updates: _update_memory(
+                    state, row_updates, finalize_memory
+                )
+            )
+            row_updates = tff.federated_sum(outputs["memory"])
+            state = tff.federated_map(update_memory, (state, row_updates))
         # Under `train`, as in TFF's algorithms and as its programs expect.
-        measured = {"train": measured}
+        measurements = {"train": measurements}
         if client_rate is not None:
             rate = tff.tensorflow.computation(client_rate, np.int32)
-            measured["client_learning_rate"] = tff.federated_map(rate, state["round"])
+            measurements["client_learning_rate"] = tff.federated_map(
+                rate, state["round"]
+            )
         return tff.templates.MeasuredProcessOutput(
             tff.federated_map(advance, state),
             outputs["result"],
-            federated_struct(**measured),
+            federated_struct(**measurements),
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
 
 
 def _build_rows(size: int) -> Callable[[Any], Any]:
-    """Builds what lays the clients' rows, float32 [1, size], one under the other."""
+    """Builds the aggregation that concatenates the clients' rows, float32 [1, size]."""
     rows = tff.TensorType(np.float32, [None, size])
 
     @tff.tensorflow.computation
-    def nothing():
+    def no_rows():
         return tf.zeros([0, size])
 
     @tff.tensorflow.computation(rows, rows)
@@ -164,72 +172,75 @@ def _build_rows(size: int) -> Callable[[Any], Any]:
         return tf.concat([first, second], 0)
 
     @tff.tensorflow.computation(rows)
-    def named(found):
+    def split_columns(joined_rows):
         return collections.OrderedDict(
-            criteria_by_client=found[:, :-1], excluded_by_client=found[:, -1]
+            criteria_by_client=joined_rows[:, :-1],
+            excluded_by_client=joined_rows[:, -1],
         )
 
-    return lambda row: tff.federated_aggregate(row, nothing(), join, join, named)
+    return lambda row: tff.federated_aggregate(
+        row, no_rows(), join, join, split_columns
+    )
 
 
 def _check_not_measured(metrics: tff.Computation) -> None:
-    """Refuses metrics of a model with the name of a measurement, as a `ValueError`."""
+    """Raises a `ValueError` if a metric has the name of a measurement."""
     result = metrics.type_signature.result
     result = result.member if isinstance(result, tff.FederatedType) else result
     for name in tff.structure.name_list(result):
         if name in MEASURED:
-            raise ValueError(
-                f"the model's metric {name!r} has the name of a measurement of the "
-                "round: give it another name"
-            )
+            raise ValueError(_NAME_TAKEN.format(name=name))
 
 
-def _merge_measurements(measured: Any, metrics: Any) -> Any:
-    """Joins measurements and metrics at the server, whose names must differ."""
-    ours, theirs = members_by_name(measured), members_by_name(metrics)
-    for name in set(ours) & set(theirs):
-        raise ValueError(_TAKEN.format(name=name))
-    return federated_struct(**ours, **theirs)
+def _merge_measurements(measurements: Any, metrics: Any) -> Any:
+    """Merges measurements and metrics at the server; their names must differ."""
+    measurements_by_name, theirs = (
+        members_by_name(measurements),
+        members_by_name(metrics),
+    )
+    for name in set(measurements_by_name) & set(theirs):
+        raise ValueError(_NAME_TAKEN.format(name=name))
+    return federated_struct(**measurements_by_name, **theirs)
 
 
-def _nan_if_all_excluded(measured: Any) -> collections.OrderedDict:
-    """Returns the measurements; loss and metrics are NaN where all were left out."""
-    all_excluded = tf.equal(measured["clients"], measured["excluded"])
+def _nan_if_all_excluded(measurements: Any) -> collections.OrderedDict:
+    """Returns the measurements; all floats are NaN if all clients are excluded."""
+    all_excluded = tf.equal(measurements["clients"], measurements["excluded"])
 
     def mask(value):
         if not value.dtype.is_floating:
             return value
         return tf.where(all_excluded, tf.cast(np.nan, value.dtype), value)
 
-    masked = tf.nest.map_structure(mask, measured)
-    masked.update((n, v) for n, v in measured.items() if n in _BY_CLIENT)
+    masked = tf.nest.map_structure(mask, measurements)
+    masked.update((n, v) for n, v in measurements.items() if n in _BY_CLIENT)
     return masked
 
 
-def _with_totals(measured: Any, codes: Sequence[str]) -> collections.OrderedDict:
-    """Returns the measurements with the sums of the clients' criteria by code."""
-    excluded = measured["excluded_by_client"][:, tf.newaxis] > 0
-    included = tf.where(excluded, 0.0, measured["criteria_by_client"])
-    totals = tf.unstack(tf.reduce_sum(included, axis=0), num=len(codes))
+def _with_totals(measurements: Any, codes: Sequence[str]) -> collections.OrderedDict:
+    """Adds the criteria's sums over the included clients, by code."""
+    excluded = measurements["excluded_by_client"][:, tf.newaxis] > 0
+    included_criteria = tf.where(excluded, 0.0, measurements["criteria_by_client"])
+    totals = tf.unstack(tf.reduce_sum(included_criteria, axis=0), num=len(codes))
     name = "totals_by_code"
-    if name in measured:
-        raise ValueError(_TAKEN.format(name=name))
-    measured = collections.OrderedDict(measured)
-    measured[name] = collections.OrderedDict(zip(map(name_of, codes), totals))
-    return measured
+    if name in measurements:
+        raise ValueError(_NAME_TAKEN.format(name=name))
+    measurements = collections.OrderedDict(measurements)
+    measurements[name] = collections.OrderedDict(zip(map(name_of, codes), totals))
+    return measurements
 
 
 def _update_memory(
-    state: Any, found: Any, finalize_memory: Callable[[Any], Any]
+    state: Any, row_updates: Any, finalize_memory: Callable[[Any], Any]
 ) -> collections.OrderedDict:
-    """Returns the state with the memory of the clients that are present."""
-    present = found["present"] > 0
+    """Returns the state with the rows of this round's clients replaced."""
+    present = row_updates["present"] > 0
 
     def choose(new, old):
-        of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
-        return tf.where(of_row, tf.cast(new, old.dtype), old)
+        row_mask = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
+        return tf.where(row_mask, tf.cast(new, old.dtype), old)
 
-    rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
+    rows = tf.nest.map_structure(choose, row_updates["rows"], state["memory"])
     return collections.OrderedDict(state, memory=finalize_memory(rows))
 
 
@@ -237,7 +248,7 @@ def _update_memory(
 def with_learning_rate(
     optimizer: tff.learning.optimizers.Optimizer, state: Any, rate: tf.Tensor | None
 ) -> Any:
-    """Returns an optimizer's state with another learning rate; as it is for None."""
+    """Returns an optimizer's state with this learning rate; unchanged for None."""
     if rate is None:
         return state
     hparams = collections.OrderedDict(optimizer.get_hparams(state), learning_rate=rate)
@@ -250,18 +261,18 @@ def with_proximal_term(
 ) -> Sequence[Any]:
     """Adds FedProx's gradient `mu (w - w_start)`, that of mu/2 ||w - w_start||^2.
 
-    *Federated Optimization in Heterogeneous Networks* (Li et al. 2020), eq. 2. Weights
-    beyond those of the start are local ones, to which nothing is added, and neither is
-    to those that the loss does not depend on. With mu = 0 nothing is computed.
+    *Federated Optimization in Heterogeneous Networks* (Li et al. 2020), eq. 2. Local
+    weights, which follow the received ones, and weights without a gradient get no
+    proximal term. With mu = 0 the gradients are returned unchanged.
     """
     if not mu:
         return gradients
-    added = [
-        # Indexed slices, an embedding's gradient, are made whole: the term is dense.
+    with_term = [
+        # An embedding's gradient is `IndexedSlices`; the term is dense.
         g if g is None else tf.convert_to_tensor(g) + tf.cast(mu, w.dtype) * (w - w_0)
         for g, w, w_0 in zip(gradients, weights, start)
     ]
-    return type(gradients)([*added, *gradients[len(added) :]])
+    return type(gradients)([*with_term, *gradients[len(with_term) :]])
 
 
 def measure_contribution(
@@ -271,11 +282,13 @@ def measure_contribution(
     examples: tf.Tensor | int,
     number: tf.Tensor | None = None,
 ) -> Contribution:
-    """Measures a client of so many examples, inside its TensorFlow graph.
+    """Evaluates a client's criteria and computes its contribution, in its graph.
 
-    A negative criterion is an error in its code and ends the round, by name.
+    `examples` is the client's number of examples, and `number` its number in the
+    federation. A negative criterion is an error in its code: it ends the round with a
+    message that names the criterion.
     """
-    # A declared range cuts what is below it; an error would show the value.
+    # A declared range clips negative values; an error message would reveal the value.
     check_sign = plan.normalization.method != "range"
     values = [
         evaluate_criterion(c, client, check_sign=check_sign, number=number)
@@ -291,14 +304,14 @@ def measure_contribution(
 
 
 def criteria_row(contribution: Contribution) -> tf.Tensor:
-    """Returns a client's raw criteria and, last, 1 if it is left out: [1, m + 1]."""
-    left_out = tf.cast(tf.logical_not(contribution.included), tf.float32)
-    return tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis]
+    """Returns a client's raw criteria, then 1 if it is excluded: float32 [1, m + 1]."""
+    excluded = tf.cast(tf.logical_not(contribution.included), tf.float32)
+    return tf.concat([contribution.raw, [excluded]], 0)[tf.newaxis]
 
 
 @without_autograph
 def cached_by_function(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Wraps a client's `mean_on_received` to run the model once for each function."""
+    """Caches the mean of each batch metric, so that the model runs once for each."""
     return without_autograph(functools.lru_cache(maxsize=None)(mean))
 
 
@@ -311,22 +324,22 @@ def evaluate_criterion(
 ) -> tf.Tensor:
     """Returns a criterion's value as a float32 scalar.
 
-    With `checked` a negative one is an error in the graph. While it is traced, a
-    criterion that gives no scalar, or one of less than 32 bits, is a `ValueError`.
+    With `check_sign` a negative value raises an error when the graph runs. A value that
+    is not a scalar, or has fewer than 32 bits, raises a `ValueError` while tracing.
     """
-    given = tf.convert_to_tensor(criterion.value(client))
-    if given.shape.rank not in (0, None) or given.dtype.is_complex:
+    measured = tf.convert_to_tensor(criterion.value(client))
+    if measured.shape.rank not in (0, None) or measured.dtype.is_complex:
         raise ValueError(
-            f"the criterion {criterion.code} must give one number per client, but "
-            f"gives a tensor of the shape {given.shape}, {given.dtype.name}"
+            f"the criterion {criterion.code} must return one number per client, but "
+            f"returns a tensor of shape {measured.shape}, {measured.dtype.name}"
         )
-    if given.dtype.size < 4 and not given.dtype.is_bool:
+    if measured.dtype.size < 4 and not measured.dtype.is_bool:
         raise ValueError(
-            f"the criterion {criterion.code} gives a number of type "
-            f"{given.dtype.name}, which {TOO_NARROW}"
+            f"the criterion {criterion.code} returns a number of type "
+            f"{measured.dtype.name}, which {TOO_NARROW}"
         )
-    value = tf.reshape(tf.cast(given, tf.float32), [])
-    if given.dtype == tf.float64:  # What vanishes is no 0: the client is left out.
-        vanishes = tf.not_equal(given, 0.0) & tf.equal(value, 0.0)
-        value = tf.where(vanishes, np.nan, value)
+    value = tf.reshape(tf.cast(measured, tf.float32), [])
+    if measured.dtype == tf.float64:  # NaN excludes the client; a 0 would include it.
+        underflowed = tf.not_equal(measured, 0.0) & tf.equal(value, 0.0)
+        value = tf.where(underflowed, np.nan, value)
     return check_not_negative(criterion.code, value, number) if check_sign else value

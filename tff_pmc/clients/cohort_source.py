@@ -1,4 +1,4 @@
-"""The cohorts of the command as a data source for a program of TFF, resumable."""
+"""A resumable data source for TFF programs that draws the command's cohorts."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ def data_source(
 ) -> tff.program.FederatedDataSource:
     """Wraps the clients of a federation for `tff.learning.programs.train_model`.
 
-    A cohort is a pure function of the seed and of how many were drawn before: it is
-    that of `run_experiments.py` with this `--cohort_seed` in the same round. A program
-    that resumes draws what it would have drawn. TFF's `DatasetDataSource` draws
-    without a seed, saves all data with each round's state, and ends over datasets of
-    `TestClientData` with "cannot pickle 'Graph' object".
+    A cohort is a pure function of the seed and the round: it equals that of
+    `run_experiments.py` with the same `--cohort_seed` in the same round, and a resumed
+    program draws the same cohorts. TFF's `DatasetDataSource` draws without a seed,
+    saves all data with each round's state, and fails for datasets of `TestClientData`
+    with "cannot pickle 'Graph' object".
 
     Args:
-        clients: `Examples`, of which packs are made, of clients that have examples; or
-            a `ClientData`, whose datasets are given as they are: preprocess them.
-        seed: what the cohorts are drawn from, 0 or more.
-        **packing: of `Examples`, the options of `pack`.
+        clients: `Examples`, whose clients with examples are drawn and packed; or a
+            `ClientData`, whose datasets are passed on unchanged: preprocess them.
+        seed: the seed of the cohorts, 0 or more.
+        **packing: for `Examples` only, the options of `pack`.
 
     Returns:
-        The data source. `select(k)` of its iterators gives k different clients, and
-        without k all of them; a `ValueError` reports that there are fewer. So does an
-        iterator that was saved of other clients or with another seed.
+        The data source. `select(k)` of its iterators returns the data of k different
+        clients, without k of all. It raises a `ValueError` if there are fewer; so does
+        restoring an iterator that was saved with other clients or another seed.
 
     Raises:
         ValueError: the seed is negative, or no client has examples.
-        TypeError: `clients` is neither, or a `ClientData` is to be packed.
+        TypeError: `clients` is neither of them, or options of packing are given for a
+            `ClientData`.
 
     Examples:
         >>> source = data_source(data.train_examples, seed=3)
@@ -51,8 +52,8 @@ def data_source(
     """
     if isinstance(clients, leaf_data.Examples):
 
-        def pack_cohort(places: Any) -> list[Any]:
-            return pack(clients, [ClientNumber(k) for k in places], **packing)
+        def pack_cohort(indices: Any) -> list[Any]:
+            return pack(clients, [ClientNumber(k) for k in indices], **packing)
 
         return _CohortSource(clients.client_ids, clients.sizes, seed, pack_cohort)
     if not isinstance(clients, tff.simulation.datasets.ClientData):
@@ -62,32 +63,32 @@ def data_source(
         )
     if packing:
         raise TypeError(
-            f"{', '.join(packing)}: the clients of a ClientData are not packed; "
-            "leaf_data.Examples are"
+            f"{', '.join(packing)}: a ClientData is not packed: remove the options of "
+            "packing, or pass leaf_data.Examples"
         )
     ids, create = clients.client_ids, clients.create_tf_dataset_for_client
-    sizes = np.ones(len(ids), np.int64)  # Not known: whoever is there takes part.
+    sizes = np.ones(len(ids), np.int64)  # Unknown: every client may be drawn.
     return _CohortSource(
-        ids, sizes, seed, lambda places: [create(ids[k]) for k in places]
+        ids, sizes, seed, lambda indices: [create(ids[k]) for k in indices]
     )
 
 
 class _CohortSource(tff.program.FederatedDataSource):
-    """The clients of a federation, by their places in it, of which `data` is made."""
+    """Draws cohorts of client indices and converts them to data with `make_data`."""
 
     def __init__(
-        self, ids: Any, sizes: Any, seed: int, data: Callable[[Any], list[Any]]
+        self, ids: Any, sizes: Any, seed: int, make_data: Callable[[Any], list[Any]]
     ) -> None:
         if seed < 0:
             raise ValueError(f"seed must be 0 or more, got {seed}")
-        self._sampler, self._data = CohortSampler(sizes, seed), data
+        self._sampler, self._data = CohortSampler(sizes, seed), make_data
         if not len(self._sampler.trainable):
             raise ValueError("clients: no client has examples")
         names = hashlib.sha256("\n".join(ids).encode()).hexdigest()
         self.origin = {"seed": seed, "clients": len(ids), "sha256": names}
-        # TFF makes a saved iterator again with nothing but its class.
+        # TFF restores a saved iterator from its class alone.
         self._iterators = type("Cohorts", (_Cohorts,), {"source": self})
-        (first,) = data(self._sampler.trainable[:1])
+        (first,) = make_data(self._sampler.trainable[:1])
         element = tff.types.tensorflow_to_type(first.element_spec)
         self._type = tff.FederatedType(tff.SequenceType(element), tff.CLIENTS)
 
@@ -97,20 +98,23 @@ class _CohortSource(tff.program.FederatedDataSource):
         return self._type
 
     def iterator(self) -> tff.program.FederatedDataSourceIterator:
-        """Begins with the first round's cohort."""
+        """Returns an iterator that starts at the first round's cohort."""
         return self._iterators(0)
 
     def cohort(self, round_num: int, size: Optional[int]) -> Any:
         """Returns the data of a round's clients."""
-        most = len(self._sampler.trainable)
-        size = most if size is None else size
-        if not 1 <= size <= most:
-            raise ValueError(f"a cohort has 1 to {most} clients here, not {size}")
+        num_trainable = len(self._sampler.trainable)
+        size = num_trainable if size is None else size
+        if not 1 <= size <= num_trainable:
+            raise ValueError(
+                f"a cohort must have 1 to {num_trainable} clients, all that have "
+                f"examples; got {size}"
+            )
         return self._data(self._sampler.draw(round_num, size).clients)
 
 
 class _Cohorts(tff.program.FederatedDataSourceIterator):
-    """Counts the rounds; all else is its source's, which copies share."""
+    """Counts the drawn cohorts; copies share the source, which has all the rest."""
 
     source: ClassVar[_CohortSource]
 
@@ -132,18 +136,19 @@ class _Cohorts(tff.program.FederatedDataSourceIterator):
         return cohort
 
     def to_bytes(self) -> bytes:
-        """Returns what a program's state has of it: no data."""
+        """Returns the position and the origin of the cohorts, without their data."""
         return json.dumps({"drawn": self._drawn, **self.source.origin}).encode()
 
     @classmethod
     def from_bytes(cls, buffer: bytes) -> _Cohorts:
-        """Restores the iterator that was saved of this source, or of an equal one."""
+        """Restores an iterator that was saved from this source or an equal one."""
         saved = json.loads(buffer)
         drawn = saved.pop("drawn")
         for name, here in cls.source.origin.items():
             if saved.get(name) != here:
                 raise ValueError(
-                    "the program was saved with another data source: its "
-                    f"{name} was {saved.get(name)}, and is {here} here"
+                    "the program was saved with another data source, whose "
+                    f"{name} was {saved.get(name)}; here it is {here}: resume with "
+                    "the same source"
                 )
         return cls(drawn)

@@ -32,15 +32,15 @@ from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion
 from tff_pmc.models.tff_types.packed_model import split_batch
 
-MOST_EXAMPLES = 1_000_000
-"""The number of a client's examples after which a warning asks whether they end."""
+MAX_EXPECTED_EXAMPLES = 1_000_000
+"""The number of a client's examples above which a warning asks whether they end."""
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
 class _DatasetClient:
-    """A `criteria.LocalClient` whose examples are gathered when they are used.
+    """A `criteria.LocalClient` that reads its examples on first use.
 
-    Its model has the weights that a criterion ran it with last.
+    A criterion that runs the model overwrites the model's variables.
     """
 
     def __init__(
@@ -52,26 +52,26 @@ class _DatasetClient:
         self.trained_weights = trained
         self.attributes = attributes
         self.mean_on_received = cached_by_function(
-            lambda of_batch: tf.function(self._mean)(received, of_batch)
+            lambda batch_metric: tf.function(self._mean)(received, batch_metric)
         )
         self.mean_on_trained = cached_by_function(
-            lambda of_batch: tf.function(self._mean)(trained, of_batch)
+            lambda batch_metric: tf.function(self._mean)(trained, batch_metric)
         )
 
     @property
     def steps(self) -> tf.Tensor:
-        """A step for each batch of each epoch."""
+        """The number of optimizer steps, one per batch of each epoch."""
         return self._epochs * self._batches.reduce(0, lambda count, *_: count + 1)
 
-    def _mean(self, weights, of_batch):
+    def _mean(self, weights, batch_metric):
         variables = tff.learning.models.ModelWeights.from_model(self._model)
         tf.nest.map_structure(lambda v, w: v.assign(w), variables, weights)
         total, examples = 0.0, 0.0
         for batch in iter(self._batches):
             output = self._model.forward_pass(batch, training=False)
             count = tf.cast(count_examples(output), tf.float32)
-            mean = of_batch(output, split_batch(batch)[1])
-            total += tf.cast(mean, tf.float32) * count
+            batch_mean = batch_metric(output, split_batch(batch)[1])
+            total += tf.cast(batch_mean, tf.float32) * count
             examples += count
         return tf.math.divide_no_nan(total, examples)
 
@@ -80,10 +80,10 @@ class _DatasetClient:
 
     @functools.cached_property
     def _examples(self) -> tuple[Any, Any]:
-        """Joins the inputs and labels of all batches, `[n, ...]`.
+        """Concatenates the inputs, and the labels, of all batches, `[n, ...]`.
 
-        Both from one pass: a dataset that shuffles has another order in the next. Where
-        batches have other lengths, the shorter are padded with zeros at the end.
+        Both come from one pass, because a dataset that shuffles changes its order in
+        each. Where lengths differ between batches, zeros are appended to the shorter.
         """
         pairs = self._batches.map(lambda *batch: split_batch(unstar(batch)))
         empty = tf.nest.map_structure(
@@ -92,7 +92,7 @@ class _DatasetClient:
         )
         return pairs.reduce(
             empty,
-            lambda found, batch: tf.nest.map_structure(_concat_padded, found, batch),
+            lambda joined, batch: tf.nest.map_structure(_concat_padded, joined, batch),
         )
 
 
@@ -118,7 +118,7 @@ def with_attributes(
         attributes: the values by name, boolean or in [0, 1].
 
     Returns:
-        The dataset in the form that a process built with `client_attributes` takes.
+        The dataset as a process built with `client_attributes` takes it.
 
     Raises:
         ValueError: a value is not in [0, 1]; the message names the attribute.
@@ -139,7 +139,11 @@ def build_dataset_client_work(
     training: Training,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
-    """Builds the client work for `{batch*}`, or `{<batch, attributes>*}`, as data."""
+    """Builds the client work for clients that are datasets of batches.
+
+    The data of a client is `{batch*}`, with client attributes `{<batch, attributes>*}`.
+    See `build_client_work`.
+    """
     with tf.Graph().as_default():
         spec_model = model_fn()
     data_spec = spec_model.input_spec
@@ -174,31 +178,40 @@ def build_dataset_client_work(
                     received.trainable,
                     training.prox_mu,
                 )
-                state, updated = optimizer.next(state, variables.trainable, gradients)
+                state, stepped = optimizer.next(state, variables.trainable, gradients)
                 tf.nest.map_structure(
-                    lambda v, w: v.assign(w), variables.trainable, updated
+                    lambda v, w: v.assign(w), variables.trainable, stepped
                 )
                 count = count_examples(output)
                 examples = add_examples(examples, count)
                 loss = tf.cast(output.loss, tf.float32)
                 loss_sum += loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
-        own_metrics = ()
-        if metrics is not None:  # Before a criterion runs the model again.
+        client_metrics = ()
+        if metrics is not None:  # Read before a criterion runs the model again.
             reported = model.report_local_unfinalized_metrics()
-            found = tf.nest.map_structure(tf.identity, reported)
-        ran = batches, model, training.local_epochs, examples
-        client = _DatasetClient(*ran, received, trained, attributes)
-        own = measure_contribution(criteria, plan, client, examples)
-        sums = RunningSums.zeros(plan.basis).add(own, examples, loss_sum)
+            unfinalized_metrics = tf.nest.map_structure(tf.identity, reported)
+        client = _DatasetClient(
+            batches=batches,
+            model=model,
+            local_epochs=training.local_epochs,
+            num_examples=examples,
+            received=received,
+            trained=trained,
+            attributes=attributes,
+        )
+        contribution = measure_contribution(criteria, plan, client, examples)
+        sums = RunningSums.zeros(plan.basis).add(contribution, examples, loss_sum)
         if metrics is not None:
             model.reset_metrics()
-            none = model.report_local_unfinalized_metrics()
-            own_metrics = metrics_if_included(own, found, none)
-        message = sums.message(plan, weighted_updates(own), own_metrics)
+            zero_metrics = model.report_local_unfinalized_metrics()
+            client_metrics = metrics_if_included(
+                contribution, unfinalized_metrics, zero_metrics
+            )
+        message = sums.message(plan, weighted_updates(contribution), client_metrics)
         output = message.outputs()
         if training.report_cohort is not None:
-            output["row"] = criteria_row(own)
+            output["row"] = criteria_row(contribution)
         return output
 
     def train_pack(state, received, dataset):
@@ -208,7 +221,7 @@ def build_dataset_client_work(
         tff.learning.models.weights_type_from_model(spec_model),
         tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
         train_pack,
-        seed=training.seed,  # For what the model draws: not the dataset's order.
+        seed=training.seed,  # It seeds dropout; the dataset fixes its own order.
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
         codes_by_client=training.codes_shown(criteria),
@@ -218,7 +231,7 @@ def build_dataset_client_work(
 
 @without_autograph
 def count_examples(output: tff.learning.models.BatchOutput) -> tf.Tensor:
-    """Counts the examples of a batch, int32, from the model's output on it."""
+    """Returns the number of examples of a batch, int32, from the model's output."""
     if output.num_examples is None:  # As in TFF's algorithms.
         return tf.shape(output.predictions)[0]
     return tf.cast(output.num_examples, tf.int32)
@@ -226,15 +239,15 @@ def count_examples(output: tff.learning.models.BatchOutput) -> tf.Tensor:
 
 @without_autograph
 def add_examples(examples: Any, count: tf.Tensor) -> tf.Tensor:
-    """Adds so many examples; reports a dataset that seems to have no end."""
-    seen = examples + count
-    passed = (seen > MOST_EXAMPLES) & (examples <= MOST_EXAMPLES)
-    words = (
-        f"WARNING: a client's dataset has not ended after {MOST_EXAMPLES} examples: is "
-        "there a .repeat() without a count?"
+    """Adds to the number of examples; warns of a dataset that seems not to end."""
+    total = examples + count
+    just_passed = (total > MAX_EXPECTED_EXAMPLES) & (examples <= MAX_EXPECTED_EXAMPLES)
+    warning = (
+        f"WARNING: a client's dataset has not ended after {MAX_EXPECTED_EXAMPLES} "
+        "examples: is there a .repeat() without a count?"
     )
-    tf.cond(passed, lambda: tf.print(words, output_stream=sys.stderr), tf.no_op)
-    return seen
+    tf.cond(just_passed, lambda: tf.print(warning, output_stream=sys.stderr), tf.no_op)
+    return total
 
 
 def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:
@@ -243,5 +256,5 @@ def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:
 
 
 def unstar(batch: tuple) -> Any:
-    """Returns a batch as one value, from the arguments of `Dataset.map`."""
+    """Returns an element as one value, from the arguments of `Dataset.map`."""
     return batch if len(batch) > 1 else batch[0]

@@ -1,8 +1,8 @@
-"""The metrics that a model brings along, aggregated as in TFF's algorithms.
+"""The metrics of a model, aggregated as in TFF's algorithms.
 
-A `tff.learning.models.VariableModel` reports them (such as Keras metrics) unfinalized,
-as sums over a client's examples; a `FunctionalModel` may have functions for them. A
-`metrics_aggregator` of TFF's sums them over the clients and finalizes the sums.
+A `tff.learning.models.VariableModel` reports its metrics (such as Keras metrics)
+unfinalized, as sums over a client's examples; a `FunctionalModel` may have functions
+for them. A TFF `metrics_aggregator` sums them over the clients and finalizes the sums.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from tff_pmc.models.tff_types.keras_models import with_penalties
 from tff_pmc.models.tff_types.packed_model import evaluate_initial_model, split_batch
 
 MetricsAggregator = Callable[[Any], tff.Computation]
-"""From a model's metric finalizers to the computation that aggregates its metrics, as
-`tff.learning.metrics.sum_then_finalize` is."""
+"""A function from a model's metric finalizers to the computation that aggregates its
+metrics, such as `tff.learning.metrics.sum_then_finalize`."""
 
 
 class ModelMetrics(NamedTuple):
-    """The metrics of a model.
+    """The metrics of a model: their finalizers and types.
 
-    The `finalizers`, as a `metrics_aggregator` of TFF's takes them, and the `specs` of
-    what a client reports, by name; without tensors if the model has no metrics.
+    Attributes:
+        finalizers: the model's metric finalizers, as a `metrics_aggregator` takes them.
+        specs: the `tf.TensorSpec`s of a client's unfinalized metrics, by name; without
+            tensors if the model has no metrics.
     """
 
     finalizers: Any
@@ -40,18 +42,18 @@ class ModelMetrics(NamedTuple):
 
     @classmethod
     def from_model(cls, model: Any) -> ModelMetrics:
-        """Returns the metrics of a functional model, or of what a `model_fn` makes."""
+        """Returns the metrics of a functional model, or of a `model_fn`'s model."""
         with tf.Graph().as_default():
             if isinstance(model, tff.learning.models.FunctionalModel):
                 finalizers = model.finalize_metrics
-                found = model.initialize_metrics_state()
+                unfinalized = model.initialize_metrics_state()
             else:
-                made = model()
-                check_keras_metrics(made)
-                finalizers = made.metric_finalizers()
-                found = made.report_local_unfinalized_metrics()
+                variable_model = model()
+                check_keras_metrics(variable_model)
+                finalizers = variable_model.metric_finalizers()
+                unfinalized = variable_model.report_local_unfinalized_metrics()
             specs = tf.nest.map_structure(
-                lambda t: tf.TensorSpec(t.shape, t.dtype), found
+                lambda t: tf.TensorSpec(t.shape, t.dtype), unfinalized
             )
         return cls(finalizers, specs)
 
@@ -61,13 +63,13 @@ def build_aggregation(
 ) -> Optional[tff.Computation]:
     """Builds `(specs@CLIENTS -> <name=..., ...>@SERVER)` of a model's metrics.
 
-    It is None where the model has none, and where nothing may be in the clear
-    (`hidden`) and there is no aggregator: the default one sums in the clear.
+    Returns None if the model has no metrics, or if `hidden` is set without an
+    aggregator, because the default aggregator sums in the clear.
     """
     finalizers, specs = ModelMetrics.from_model(model)
     if not tf.nest.flatten(specs) or (hidden and aggregator is None):
         return None
-    if isinstance(specs, Mapping):  # Here an empty name is not lost yet.
+    if isinstance(specs, Mapping):  # TFF's type below drops an empty name.
         check_metric_names(specs)
     aggregate = (aggregator or tff.learning.metrics.sum_then_finalize)(finalizers)
     specs_type = tff.types.tensorflow_to_type(specs)
@@ -82,22 +84,25 @@ def build_aggregation(
             tff.test.assert_not_contains_unsecure_aggregation(aggregate_metrics)
         except AssertionError as error:
             raise ValueError(
-                "metrics_aggregator sums in the clear, which scalar_sum_factory "
-                "excludes: give tff.learning.metrics.secure_sum_then_finalize, or none"
+                "metrics_aggregator sums in the clear and cannot be combined with "
+                "scalar_sum_factory: use "
+                "tff.learning.metrics.secure_sum_then_finalize, or None"
             ) from error
     result = aggregate_metrics.type_signature.result
     result = result.member if isinstance(result, tff.FederatedType) else result
-    named = isinstance(result, tff.StructType)
-    if not named or None in [name for name, _ in tff.structure.iter_elements(result)]:
+    has_names = isinstance(result, tff.StructType)
+    if not has_names or None in [
+        name for name, _ in tff.structure.iter_elements(result)
+    ]:
         raise ValueError(
-            f"metrics_aggregator must give each metric a name; its result is {result}"
+            f"metrics_aggregator must return named metrics; its result is {result}"
         )
     _check_names(result)
     return aggregate_metrics
 
 
 def _check_names(metrics_type: tff.Type) -> None:
-    """Checks the names in a type of metrics, at each of its levels."""
+    """Checks the names in a type of metrics, at all levels."""
     if isinstance(metrics_type, tff.StructType):
         check_metric_names(tff.structure.name_list(metrics_type))
         for _, member_type in tff.structure.iter_elements(metrics_type):
@@ -105,10 +110,17 @@ def _check_names(metrics_type: tff.Type) -> None:
 
 
 @without_autograph
-def metrics_if_included(own: Contribution, found: Any, none: Any) -> Any:
-    """Returns a client's metrics; `none` if it is left out, as in TFF's algorithms."""
+def metrics_if_included(
+    contribution: Contribution, unfinalized: Any, zero_metrics: Any
+) -> Any:
+    """Returns a client's metrics; `zero_metrics` if the client is excluded.
+
+    TFF's algorithms do the same.
+    """
     return tf.nest.map_structure(
-        lambda some, no: tf.where(own.included, some, no), found, none
+        lambda value, zero: tf.where(contribution.included, value, zero),
+        unfinalized,
+        zero_metrics,
     )
 
 
@@ -134,8 +146,8 @@ def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
         A number by name; empty for a model without metrics.
 
     Raises:
-        ValueError: the metrics have no names, or such as `check_metric_names` refuses.
-            What a metric raises on such labels and outputs is passed on.
+        ValueError: the metrics have no names, or names that `check_metric_names`
+            rejects. An error of a metric on these labels and outputs is passed on.
     """
     if not tf.nest.flatten(ModelMetrics.from_model(model).specs):
         return {}
@@ -144,14 +156,16 @@ def metrics_on(model: Any, x: Any, y: Any) -> dict[str, Any]:
         state = update_metrics(model, model.initialize_metrics_state(), labels, output)
         return model.finalize_metrics(state)
 
-    (found,) = evaluate_initial_model(model, x, y, output_fn=measure)
-    if not isinstance(found, Mapping):
-        raise ValueError("they have no names: give a dict of them")
-    return dict(found)
+    (metrics,) = evaluate_initial_model(model, x, y, output_fn=measure)
+    if not isinstance(metrics, Mapping):
+        raise ValueError(
+            "the model's metrics have no names: their finalizer must return a dict"
+        )
+    return dict(metrics)
 
 
 def as_model_fn(model: Any) -> Any:
-    """Wraps either kind of model as a function that makes a `VariableModel`."""
+    """Returns a function that builds a `VariableModel`, from either kind of model."""
     if isinstance(model, tff.learning.models.FunctionalModel):
         return lambda: _FunctionalWithMetrics(model)
     return lambda: with_penalties(model())
@@ -160,7 +174,7 @@ def as_model_fn(model: Any) -> Any:
 class _FunctionalWithMetrics(tff.learning.models.VariableModel):
     """A functional model as a `VariableModel` with the model's metrics.
 
-    `tff.learning.models.model_from_functional` replaces them by the loss.
+    `tff.learning.models.model_from_functional` drops these metrics for the loss.
     """
 
     def __init__(self, model: tff.learning.models.FunctionalModel) -> None:

@@ -1,8 +1,8 @@
 """Local training of packed clients: many whole clients in one pack.
 
-One TensorFlow loop trains the clients of a pack one after another, from
-explicit weights, and adds each one's contribution to B running sums, so that memory
-does not grow with the cohort and only sums leave the pack.
+One TensorFlow loop trains the clients of a pack one after another, from explicit
+weights, and adds each contribution to B running sums, so that memory does not grow with
+the cohort and only sums leave the pack.
 """
 
 from __future__ import annotations
@@ -60,54 +60,55 @@ def build_packed_client_work(
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for packs of packed clients; see `build_client_work`.
 
-    With `num_weighted_classes` clients receive not the weights W but `<weights=W,
-    class_weights=float32[classes]>`. Where the plan has two stages nothing is weighted
-    or summed yet, and the result is that of `stack_updates`.
+    With `num_weighted_classes` the server's message is `<weights=W,
+    class_weights=float32[classes]>` instead of the weights W. If the plan has two
+    stages, the result is that of `stack_updates`: updates that are neither weighted nor
+    summed.
     """
     if not isinstance(split_batch(model.input_spec)[1], tf.TensorSpec):
         raise ValueError(
-            "packed clients have one tensor of labels, and the model's are several: "
-            "give packed=False, and each client's dataset of batches"
+            "packed clients have one tensor of labels, but the model has several: "
+            "use packed=False, and pass each client's dataset of batches"
         )
     spec = element_spec(
         model.input_spec, training.client_attributes, example_attributes(criteria)
     )
-    updates_wait = plan.two_stage
-    plan = plan.first_stage() if updates_wait else plan
+    two_stage = plan.two_stage
+    plan = plan.first_stage() if two_stage else plan
     num_criteria = plan.basis.num_criteria
     message_type = weights_type(model)
     if num_weighted_classes:
         message_type = weighted_type(message_type, num_weighted_classes)
-    kept = training.remembered
+    client_memory = training.client_memory
 
     @tf.function(autograph=False)
     def train_pack(state, received, pack):
         class_weights = None
         if num_weighted_classes:
             received, class_weights = received["weights"], received["class_weights"]
-        remembered = state.get("memory", ())
-        memory = kept.zero_updates(remembered)
+        memory_rows = state.get("memory", ())
+        row_updates = client_memory.zero_updates(memory_rows)
         sums = RunningSums.zeros(plan.basis)
-        like = aggregated_weights(received)
-        models = ModelSums(0 if updates_wait else len(plan.basis), like)
-        waiting = empty_update_buffer(like, num_criteria) if updates_wait else ()
-        own_metrics = no_metrics = ()
+        template = aggregated_weights(received)
+        model_sums = ModelSums(0 if two_stage else len(plan.basis), template)
+        update_buffer = empty_update_buffer(template, num_criteria) if two_stage else ()
+        metric_totals = zero_metrics = ()
         if metrics is not None:
-            no_metrics = model.initialize_metrics_state()
-            own_metrics = tf.nest.map_structure(tf.zeros_like, no_metrics)
+            zero_metrics = model.initialize_metrics_state()
+            metric_totals = tf.nest.map_structure(tf.zeros_like, zero_metrics)
         by_client = tf.zeros([training.report_cohort or 0, num_criteria + 1])
         rate = training.client_rate(state["round"])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         clients = PackedClients.read(pack)
 
-        def train_client(place, carried):
-            memory, sums, waiting, own_metrics, by_client = carried
-            element = clients[place]
+        def train_client(index, loop_vars):
+            row_updates, sums, update_buffer, metric_totals, by_client = loop_vars
+            element = clients[index]
             x, y, number = element["x"], element["y"], element["client"]
             size = tf.shape(y)[0]
-            start = kept.start(remembered, number, received)
-            trained, loss, found = train_locally(
+            start = client_memory.start(memory_rows, number, received)
+            trained, loss, client_metrics = train_locally(
                 model,
                 optimizer,
                 start,
@@ -130,21 +131,25 @@ def build_packed_client_work(
                 mean_on_received=cached_by_function(
                     functools.partial(mean_of_batches, model, received, x, y)
                 ),
-                memory=kept.read_row(remembered, number),
+                memory=client_memory.read_row(memory_rows, number),
                 num_examples=size,
                 mean_on_trained=cached_by_function(
                     functools.partial(mean_of_batches, model, trained, x, y)
                 ),
             )
-            memory = kept.record_client(memory, number, client)
+            row_updates = client_memory.record_client(row_updates, number, client)
             contribution = measure_contribution(criteria, plan, client, size, number)
             sums = sums.add(contribution, size, loss)
-            models.add(contribution)
+            model_sums.add(contribution)
             if metrics is not None:
-                found = metrics_if_included(contribution, found, no_metrics)
-                own_metrics = tf.nest.map_structure(tf.add, own_metrics, found)
-            if updates_wait:
-                waiting = append_update(waiting, contribution)
+                client_metrics = metrics_if_included(
+                    contribution, client_metrics, zero_metrics
+                )
+                metric_totals = tf.nest.map_structure(
+                    tf.add, metric_totals, client_metrics
+                )
+            if two_stage:
+                update_buffer = append_update(update_buffer, contribution)
             if training.report_cohort is not None:
                 row = check_room(
                     f"report_cohort={training.report_cohort}",
@@ -155,21 +160,21 @@ def build_packed_client_work(
                 by_client = tf.tensor_scatter_nd_add(
                     by_client, [[row]], criteria_row(contribution)
                 )
-            return memory, sums, waiting, own_metrics, by_client
+            return row_updates, sums, update_buffer, metric_totals, by_client
 
-        carried = memory, sums, waiting, own_metrics, by_client
-        memory, sums, waiting, own_metrics, by_client = reduce_range(
-            clients.count, 1, carried, train_client
+        loop_vars = row_updates, sums, update_buffer, metric_totals, by_client
+        row_updates, sums, update_buffer, metric_totals, by_client = reduce_range(
+            clients.count, 1, loop_vars, train_client
         )
-        message = sums.message(plan, models.read(), own_metrics)
+        message = sums.message(plan, model_sums.read(), metric_totals)
         output = message.outputs()
-        if updates_wait:  # The message is computed when the totals are known.
-            output["result"] = stack_updates(waiting, like)
+        if two_stage:  # The message is computed when the totals are known.
+            output["result"] = stack_updates(update_buffer, template)
         if training.report_cohort is not None:
             output["measurements"]["criteria_by_client"] = by_client[:, :-1]
             output["measurements"]["excluded_by_client"] = by_client[:, -1]
-        if kept.size:
-            output["memory"] = memory
+        if client_memory.size:
+            output["memory"] = row_updates
         return output
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)
@@ -178,8 +183,8 @@ def build_packed_client_work(
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
         seed=training.seed,
-        memory=kept.initial(first) if kept.size else None,
-        finalize_memory=kept.finalize,
+        memory=client_memory.initial(first) if client_memory.size else None,
+        finalize_memory=client_memory.finalize,
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
         codes_by_client=training.codes_shown(criteria),
@@ -201,16 +206,17 @@ def train_locally(
 ) -> tuple[tff.learning.models.ModelWeights, tf.Tensor, Any]:
     """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
 
-    The optimizer's state and the model's local weights start anew; B = 0 is one batch
-    of all examples. The seed, int32 [2], is the client's in this round, of the batches
-    and the dropout. FedProx's term is of the trainable weights without the local ones;
-    see `with_proximal_term`. Class weights, float32 [classes], are factors of the
-    examples' losses before the mean over the batch, as Keras's `class_weight`. A
-    `learning_rate` is in the place of the optimizer's.
+    Each client starts with a fresh optimizer state and fresh local weights.
+    `batch_size` 0 means one batch of all examples. `seed`, int32 [2], belongs to this
+    client and round, and determines shuffling and dropout. FedProx's term covers the
+    trainable weights but not the local ones; see `with_proximal_term`. Class weights,
+    float32 [classes], are factors of the examples' losses before the mean over the
+    batch, as Keras's `class_weight`. A `learning_rate` replaces the optimizer's.
 
-    Gives the trained weights; the sum of the examples' losses over the last epoch (each
-    batch's taken before its step, with the model's penalties); and the state of the
-    model's metrics after all batches of all epochs, as in TFF's algorithms, or `()`.
+    Returns the trained weights; the sum of the examples' losses over the last epoch
+    (that of each batch before its step, with the model's penalties); and the state of
+    the model's metrics after all batches of all epochs, as in TFF's algorithms, or
+    `()`.
     """
     local = tuple(tf.constant(w) for w in model.local_weights)
     weights = (*received.trainable, *local)
@@ -222,22 +228,22 @@ def train_locally(
     fold_in = tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]
     batch_size = training.batch_size
-    step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
+    stride = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
     metrics = model.initialize_metrics_state() if with_metrics else ()
 
-    def train_epoch(epoch, carried):
+    def train_epoch(epoch, loop_vars):
         epoch_seed = fold_in(seed, epoch)
         if batch_size == 0:
             order = tf.range(size)
         else:
             order = tf.random.experimental.stateless_shuffle(tf.range(size), epoch_seed)
 
-        def train_batch(start, carried):
-            state, weights, non_trainable, metrics, loss_sum = carried
+        def train_batch(start, loop_vars):
+            state, weights, non_trainable, metrics, loss_sum = loop_vars
             if batch_size == 0:
                 batch_x, batch_y = x, y
             else:
-                batch = order[start : start + step]
+                batch = order[start : start + stride]
                 batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
@@ -269,13 +275,13 @@ def train_locally(
                 )
             return state, weights, non_trainable, metrics, loss_sum
 
-        *carried, _ = carried
-        first = *carried, tf.constant(0.0)
-        return reduce_range(size, step, first, train_batch)
+        *loop_vars, _ = loop_vars
+        initial_loop_vars = *loop_vars, tf.constant(0.0)
+        return reduce_range(size, stride, initial_loop_vars, train_batch)
 
-    carried = state, weights, non_trainable, metrics, tf.constant(0.0)
+    loop_vars = state, weights, non_trainable, metrics, tf.constant(0.0)
     _, weights, non_trainable, metrics, loss_sum = reduce_range(
-        training.local_epochs, 1, carried, train_epoch
+        training.local_epochs, 1, loop_vars, train_epoch
     )
     trained = weights[: len(received.trainable)]
     weights_type = tff.learning.models.ModelWeights
@@ -283,7 +289,7 @@ def train_locally(
 
 
 def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
-    """Returns the type of the weights and class weights that clients receive."""
+    """Returns the type of the server's message of weights and class weights."""
     return tff.to_type(
         collections.OrderedDict(
             weights=model_type, class_weights=tff.TensorType(np.float32, [num_classes])

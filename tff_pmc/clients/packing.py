@@ -1,12 +1,12 @@
 """Many whole clients in one pack.
 
 A *packed* element is one whole client, `OrderedDict(x=[n, ...], y=[n],
-client=int32 [], place=int32 [])`, with attributes of the client or of its examples
-where criteria need them; a *pack* is a sequence of them, which to TFF is the data of
-one of its clients. A deployment has one client in a pack; a simulation packs many, so
-that one TensorFlow loop trains them and no model travels for each. `client` is the
-client's index in the federation, to which its random streams belong, and `place` that
-in the cohort, in whose order its results come: neither depends on the packs.
+client=int32 [], place=int32 [])`, with attributes of the client or of its examples if
+criteria need them. A *pack* is a sequence of packed clients; to TFF it is the data of
+one client. A deployment has one client per pack. A simulation packs many: one
+TensorFlow loop trains them, and the model is sent once per pack. `client` is the
+client's index in the federation, which seeds its random streams; `place` is its index
+in the cohort, which orders the recorded criteria. Neither depends on the packs.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from tff_pmc.clients.stored_packs import ClientArrays, StoredPack, build_pack_da
 from tff_pmc.models.tff_types.packed_model import split_batch
 
 MAX_PACK_BYTES = 500_000_000
-"""Default limit of a pack: a message to the worker cannot exceed 2 GB."""
+"""The default limit of a pack's inputs: a message to a worker cannot exceed 2 GB."""
 
 EXAMPLES = "leaf_data.Examples, as data.train_examples"
+"""The description of the argument `examples` in errors."""
 Attributes = Union[leaf_data.ClientTable, Mapping[str, np.ndarray]]
 _INPUT_KEYS, _LABEL_KEYS = ("x", "pixels", "image"), ("y", "label")
 
@@ -41,7 +42,7 @@ def element_spec(
     client_attributes: Sequence[str] = (),
     example_attributes: Sequence[str] = (),
 ) -> collections.OrderedDict:
-    """Returns the `TensorSpec`s of a model's packed client with these attributes."""
+    """Returns the `TensorSpec`s of a packed client with these attributes."""
     x, y = split_batch(input_spec)
     number = tf.TensorSpec([], tf.int32)
     spec = collections.OrderedDict(x=x, y=y, client=number, place=number)
@@ -55,7 +56,7 @@ def element_spec(
 def attribute_spec(
     names: Sequence[str], shape: Sequence[Optional[int]] = ()
 ) -> collections.OrderedDict:
-    """Returns float32 for each name, sorted, so that their order does not matter."""
+    """Returns a float32 `TensorSpec` by name, sorted so that the order is defined."""
     return collections.OrderedDict(
         (name, tf.TensorSpec(shape, tf.float32)) for name in sorted(names)
     )
@@ -78,9 +79,9 @@ def check_attribute(name: str, values: Any) -> None:
 
 
 def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
-    """Deals clients of these sizes to packs of about equal work, largest clients first.
+    """Assigns clients to packs of about equal work, largest clients first.
 
-    The positions in `sizes`, ascending, for each pack; none is empty.
+    Returns the indices into `sizes` of each pack, ascending; no pack is empty.
     """
     loads = [0] * min(num_packs, len(sizes))
     packs: list[list[int]] = [[] for _ in loads]
@@ -92,7 +93,7 @@ def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
 
 
 class PackingOptions(TypedDict, total=False):
-    """The options of `pack`, which `data_source` takes by name, too."""
+    """The options of `pack`, which `data_source` also takes by name."""
 
     num_packs: int
     max_bytes: int
@@ -116,30 +117,31 @@ def pack(
     Args:
         examples: the federation's training examples.
         clients: the cohort, each client by its index in the federation or by its name,
-            one of `examples.client_ids`. A number that could be both is refused.
-        num_packs: the number of packs; more are made where one would exceed
-            `max_bytes`, and fewer where there are fewer clients.
-        max_bytes: the most bytes of inputs in a pack. A store's client may be larger:
-            its pack has no arrays, but names the place where they are mapped.
-        attributes: the client attributes that travel along: a table, in any order; or
-            by name arrays [K] in the federation's order, or what has a value by client
-            in any order: a dict, or a pandas Series whose index names the clients.
-            Also a data frame of such Series.
-        example_attributes: the names of the examples' attributes that travel along;
-            `criteria.example_attributes` are those that criteria need.
-        num_classes: the model's, by which labels are checked; by default they are not,
-            as a `FederatedDataset` has done it.
+            one of `examples.client_ids`. A number that could be either raises an error.
+        num_packs: the number of packs; there are more if one would exceed `max_bytes`,
+            and fewer if there are fewer clients.
+        max_bytes: the maximum bytes of inputs in a pack. A client of a store may be
+            larger, because its pack holds references instead of arrays.
+        attributes: the client attributes to pack: a `ClientTable`, in any order; or a
+            mapping from name to an array [K] in the federation's order, or to values by
+            client in any order (a dict, or a pandas Series indexed by client); or a
+            data frame of such Series.
+        example_attributes: the names of the example attributes to pack;
+            `criteria.example_attributes` returns those that criteria need.
+        num_classes: the model's number of classes, to check the labels; by default they
+            are not checked, because `FederatedDataset` has checked them.
 
     Returns:
-        One `tf.data.Dataset` of packed clients for each pack. Of the examples of a
-        store (`leaf_data.open_store`) it refers to the clients, which are read where
-        they are trained: a cluster's workers read them of the store at the same path.
+        One `tf.data.Dataset` of packed clients per pack. A pack of a store
+        (`leaf_data.open_store`) holds references: workers read its clients from the
+        store at the same path when they train them.
 
     Raises:
-        leaf_data.DataError: there is no client of an index or a name, or in the table.
-        ValueError: the cohort is empty, one name by itself or has a client twice, one
-            client alone exceeds `max_bytes`, an attribute is not K values in [0, 1], or
-            the examples lack one, or a label or number is out of range.
+        leaf_data.DataError: a client is unknown to the examples, or not in the table.
+        ValueError: the cohort is empty, a single name, or lists a client twice; a
+            client alone exceeds `max_bytes`; an attribute does not have K values in
+            [0, 1]; the examples lack an attribute; or a label or number is out of
+            range.
 
     Examples:
         >>> pack(data.train_examples, ["client_003", "client_017"])
@@ -148,20 +150,23 @@ def pack(
     for name in example_attributes:
         if name not in examples.attributes:
             raise ValueError(
-                f"the examples have no attribute {name!r}, which a criterion needs; "
+                f"the examples have no attribute {name!r}, which a criterion needs: "
                 f"they have {', '.join(examples.attributes) or 'none'}"
             )
     parts = []
     for client in ordered("clients", clients):
         k = examples.position(client)
-        own = examples.client(ClientNumber(k))
-        if num_classes is not None and own["y"].max(initial=0) >= num_classes:
+        client_examples = examples.client(ClientNumber(k))
+        largest = client_examples["y"].max(initial=0)
+        if num_classes is not None and largest >= num_classes:
             raise ValueError(
-                f"client {examples.client_ids[k]!r} has label {own['y'].max()}, but "
-                f"there are {num_classes} classes"
+                f"client {examples.client_ids[k]!r} has label {largest}, but there are "
+                f"{num_classes} classes, with labels from 0"
             )
-        extras = {name: own[name] for name in sorted(example_attributes)}
-        parts.append(ClientArrays(k, own["x"], own["y"], {}, extras))
+        extras = {name: client_examples[name] for name in sorted(example_attributes)}
+        parts.append(
+            ClientArrays(k, client_examples["x"], client_examples["y"], {}, extras)
+        )
     names = examples.client_ids
     if examples.store_part is None:
         check_bytes(
@@ -186,33 +191,32 @@ def pack_client_data(
     """Packs clients of any `tff.simulation.datasets.ClientData`.
 
     Args:
-        client_data: its elements are `(input, label)`, or mappings with an input
-            `x`, `pixels` or `image` and a label `y` or `label`, as TFF's data
-            sets have them.
+        client_data: the clients. Its elements are `(input, label)`, or mappings with an
+            input `x`, `pixels` or `image` and a label `y` or `label`, as in TFF's data
+            sets.
         client_ids: the ids of the cohort; by default all clients. A client's number
-            is its place in `client_data.client_ids`.
+            is its index in `client_data.client_ids`.
         num_packs: see `pack`.
         max_bytes: see `pack`.
         attributes: see `pack`; arrays are in the order of `client_data.client_ids`.
 
     Returns:
-        One dataset of packed clients for each pack.
+        One dataset of packed clients per pack.
 
     Raises:
-        ValueError: as `pack`; there is no client of a name, or an element has not this
-            form.
+        ValueError: as `pack`; a client is unknown, or an element has another form.
     """
-    numbers = {name: place for place, name in enumerate(client_data.client_ids)}
+    numbers = {name: index for index, name in enumerate(client_data.client_ids)}
     parts = []
     ids = [*numbers] if client_ids is None else ordered("client_ids", client_ids)
     for name in ids:
         if name not in numbers:
-            raise ValueError(f"there is no client {name!r} in the client data")
+            raise ValueError(f"unknown client {name!r}: client_data does not have it")
         dataset = client_data.create_tf_dataset_for_client(name)
         pairs = dataset.map(lambda *element: _input_and_label(element))
         if any(None in spec.shape for spec in pairs.element_spec):
             raise ValueError(
-                f"the elements of client {name!r} have an axis of unknown size: give "
+                f"the elements of client {name!r} have an axis of unknown size: pass "
                 "them without .batch(...)"
             )
         rows = list(pairs.as_numpy_iterator())
@@ -224,7 +228,7 @@ def pack_client_data(
         )
         if np.issubdtype(y.dtype, np.integer):  # TFF's data sets mix int32 and int64.
             if (y != y.astype(np.int32)).any():
-                raise ValueError(f"client {name!r} has a label that is no int32")
+                raise ValueError(f"client {name!r} has a label outside int32")
             y = y.astype(np.int32)
         parts.append(ClientArrays(numbers[name], x, y))
     check_bytes([part.x.nbytes for part in parts], [*ids], max_bytes)
@@ -237,22 +241,22 @@ def _input_and_label(element: tuple) -> tuple[Any, Any]:
     if len(element) == 2:
         return element
     if isinstance(element[0], Mapping):
-        found = [
+        matches = [
             [element[0][key] for key in keys if key in element[0]]
             for keys in (_INPUT_KEYS, _LABEL_KEYS)
         ]
-        if all(len(values) == 1 for values in found):
-            return found[0][0], found[1][0]
+        if all(len(values) == 1 for values in matches):
+            return matches[0][0], matches[1][0]
     raise ValueError(
-        f"cannot tell input and label in an element {element}: it must be a pair, or a "
-        f"mapping with one of {_INPUT_KEYS} and one of {_LABEL_KEYS}"
+        f"cannot tell input from label in the element {element}: it must be a pair, or "
+        f"a mapping with one of {_INPUT_KEYS} and one of {_LABEL_KEYS}"
     )
 
 
 def check_bytes(
     sizes: Iterable[int], names: Sequence[str], limit: int, option: str = "max_bytes"
 ) -> None:
-    """Raises a `ValueError` that names a client whose bytes no pack can hold."""
+    """Raises a `ValueError` that names a client which alone exceeds a pack's limit."""
     for name, size in zip(names, sizes):
         if size > limit:
             raise ValueError(
@@ -269,9 +273,10 @@ def split_clients(
     max_bytes: int,
     attributes: Optional[Attributes],
 ) -> list[list[ClientArrays]]:
-    """Splits clients into packs, with attributes; takes and raises what `pack` does.
+    """Splits clients into packs and adds their attributes.
 
-    The names are of all K clients. Of arrays that lie on the disk nothing is read.
+    Arguments and errors are those of `pack`; `names` are those of all K clients. Arrays
+    on disk are not read.
     """
     if not clients:
         raise ValueError("clients is empty: name at least one client")
@@ -292,8 +297,10 @@ def split_clients(
     }
     for name, column in attributes.items():
         if np.shape(column) != (len(names),):
-            found = f"[{len(names)}], one value a client, got {list(np.shape(column))}"
-            raise ValueError(f"the attribute {name} must be {found}")
+            raise ValueError(
+                f"the attribute {name} must be [{len(names)}], one value per client, "
+                f"got {list(np.shape(column))}"
+            )
         check_attribute(name, column)
     (most, count), *_ = collections.Counter(c.number for c in clients).most_common(1)
     if count > 1:
@@ -307,6 +314,8 @@ def split_clients(
         packs = split_evenly(sizes, num_packs)
     placed = []
     for place, client in enumerate(clients):
-        own = {k: np.float32(v[client.number]) for k, v in attributes.items()}
-        placed.append(client._replace(attributes=own, place=place))
+        client_attributes = {
+            k: np.float32(v[client.number]) for k, v in attributes.items()
+        }
+        placed.append(client._replace(attributes=client_attributes, place=place))
     return [[placed[place] for place in pack] for pack in packs]

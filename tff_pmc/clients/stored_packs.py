@@ -1,6 +1,7 @@
-"""Packs of clients, and those of a store, which are read where they are trained.
+"""Packs of clients as datasets: of arrays, or of references to a store.
 
-A process that only reads packs imports this module: it needs TensorFlow and not TFF.
+Workers read the clients of a store where they train them. A Python process that only
+reads packs imports this module, which needs TensorFlow but not TFF.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from leaf_data.examples import StorePart
 
 
 class ClientArrays(NamedTuple):
-    """The arrays of one client, its number in the federation, its place in a cohort."""
+    """A client's arrays, its number in the federation and its place in the cohort."""
 
     number: int
     x: np.ndarray
@@ -27,7 +28,7 @@ class ClientArrays(NamedTuple):
 
 
 class StoredPackReference(NamedTuple):
-    """What travels of a `StoredPack`: all but what the store has."""
+    """The serialized form of a `StoredPack`: all that the store does not hold."""
 
     stored: StorePart
     numbers: np.ndarray
@@ -37,10 +38,10 @@ class StoredPackReference(NamedTuple):
 
 
 class StoredPack(tf.data.Dataset):
-    """A pack of clients of a store: `dataset_of` them, each time it is read.
+    """A pack of clients of a store, whose arrays are read whenever it is iterated.
 
     Attributes:
-        reference: what travels of it.
+        reference: its serialized form.
     """
 
     def __init__(self, clients: Sequence[ClientArrays], stored: StorePart) -> None:
@@ -67,12 +68,12 @@ class StoredPack(tf.data.Dataset):
 
     @property
     def element_spec(self) -> Any:
-        """As every dataset's, of the first client."""
+        """The `TensorSpec`s of its elements, from the first client."""
         return _spec(_element(self._clients[0]))
 
 
 def build_pack_dataset(clients: Sequence[ClientArrays]) -> tf.data.Dataset:
-    """Builds a dataset of given elements, for which no function has to be traced."""
+    """Builds the dataset of these clients, without tracing a function."""
     elements = [_element(client) for client in clients]
     spec = _spec(elements[0])
     flat = tf.nest.flatten(spec)
@@ -89,16 +90,17 @@ def _element(client: ClientArrays) -> collections.OrderedDict:
     element = collections.OrderedDict(x=client.x, y=client.y)
     element.update(client=np.int32(client.number), place=np.int32(client.place))
     for name in ("attributes", "example_attributes"):
-        known = getattr(client, name)
-        if known:
+        client_attributes = getattr(client, name)
+        if client_attributes:
             element[name] = collections.OrderedDict(
-                (key, np.float32(known[key])) for key in sorted(known)
+                (key, np.float32(client_attributes[key]))
+                for key in sorted(client_attributes)
             )
     return element
 
 
 def _spec(element: collections.OrderedDict) -> collections.OrderedDict:
-    """Returns the types of elements like this one, of any number of examples."""
+    """Returns the `TensorSpec`s of such elements, with any number of examples."""
     return tf.nest.map_structure(
         lambda part: tf.TensorSpec(
             [None, *part.shape[1:]] if part.ndim else [], part.dtype

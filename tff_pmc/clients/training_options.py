@@ -1,4 +1,4 @@
-"""The options of a client's training, and how a builder takes them."""
+"""The options of local training, and the decorator that documents them on builders."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Builder = TypeVar("Builder", bound=Callable[..., Any])
 
 
 class TrainingOptions(TypedDict, total=False):
-    """The options of a client's training, which each builder takes by name.
+    """The options of local training, which each builder takes by name.
 
-    A function of yours that hands them on takes `**training: Unpack[TrainingOptions]`.
+    Your own function passes them on with `**training: Unpack[TrainingOptions]`.
 
     Attributes:
         local_epochs: Local epochs, E. By default 5.
@@ -36,29 +36,31 @@ class TrainingOptions(TypedDict, total=False):
             that they received; 0 leaves it out. By default 0.0.
         packed: the form of the data; by default packed for a functional model
             and datasets of batches for a `model_fn`.
-        client_learning_rate_fn: the clients' learning rate by round, of the number of
-            the round from 0, an int32 tensor, as of TFF's
-            `build_weighted_fed_avg_with_optimizer_schedule`. It takes the place of the
-            optimizer's, and the metrics report it as `client_learning_rate`.
-        client_attributes: the names of attributes that travel with each client;
+        client_learning_rate_fn: a function from the round number, an int32 tensor that
+            starts at 0, to the clients' learning rate, as in TFF's
+            `build_weighted_fed_avg_with_optimizer_schedule`. It replaces the
+            optimizer's rate, and the metrics report it as `client_learning_rate`.
+        client_attributes: the names of the attributes in each client's data;
             `criteria.attribute(name)` makes one a criterion.
-        report_cohort: simulation only: the most clients in a round; the metrics then
-            show each one's raw criteria, in the order in which `pack` was given them,
-            or of the datasets (`tff_pmc.cohort_weights`). None (the default) keeps
-            everything but sums from the server.
+        report_cohort: simulation only: the maximum size of a cohort; the metrics then
+            contain each client's raw criteria, in the order of the cohort that `pack`
+            took, or of the datasets (`tff_pmc.cohort_weights`). With None (the default)
+            the server receives sums only.
         keep_own_model: packed simulation only, without privacy or a
-            `scalar_sum_factory`: the numbers of the clients that ignore the model
-            received and continue with the one they trained, as AdaFed's adversaries do.
-            Their models travel in the client work's state: TFF's clients keep nothing.
-        memory: packed simulation only, and not with `keep_own_model`: what is
-            remembered of clients; see `clients.client_memory.AgnosticWeights`.
-        metrics_aggregator: how the model's metrics (those of its Keras model, say)
-            are aggregated over the clients, as TFF's algorithms take it; by default
+            `scalar_sum_factory`: the numbers of the clients that ignore the received
+            model and continue with the one they trained, as AdaFed's adversaries do.
+            Their models are kept in the client work's state: TFF's clients are
+            stateless.
+        memory: packed simulation only, and not with `keep_own_model`: the per-client
+            state to keep between rounds, by default none; see
+            `clients.client_memory.AgnosticWeights`.
+        metrics_aggregator: how the model's metrics (such as those of a Keras model)
+            are aggregated over the clients, as in TFF's algorithms; by default
             `tff.learning.metrics.sum_then_finalize`. They are reported with the
             measurements, under their names. With a `scalar_sum_factory` it must sum
             securely (`tff.learning.metrics.secure_sum_then_finalize`), and by default
-            the metrics are left out; with `privacy` they always are. Packed clients'
-            metrics are summed within a pack first, so that there it must sum.
+            no metrics are reported; with `privacy` they never are. The metrics of
+            packed clients are first summed within a pack, so there it must sum.
     """
 
     local_epochs: int
@@ -76,16 +78,16 @@ class TrainingOptions(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True)
 class Training(LocalTraining):
-    """The training of a round's clients: `TrainingOptions`, checked, with defaults.
+    """The options of local training: `TrainingOptions`, checked, with defaults.
 
-    Numbers and words (`local_epochs`, `batch_size`, `seed`, `prox_mu`) are declared
-    once, with range, default and help, as flags of the command: see `LocalTraining`.
+    `local_epochs`, `batch_size`, `seed` and `prox_mu` are declared once, with range,
+    default and help, as flags of the command: see `LocalTraining`.
 
     Raises:
-        ValueError: (constructor) a number is none or out of range, an attribute has a
-            name that none can have, or options exclude each other; the message names
-            them.
-        TypeError: (constructor) the memory is not of its class.
+        ValueError: (constructor) a value is not a number or is out of range, the name
+            of an attribute is not valid, or options exclude each other; the message
+            names them.
+        TypeError: (constructor) `memory` is not a `ClientMemory`.
     """
 
     errors_name_fields: ClassVar[bool] = True
@@ -115,14 +117,17 @@ class Training(LocalTraining):
         if self.memory is not None:
             check_type("memory", self.memory, ClientMemory, "a ClientMemory")
             if self.keep_own_model:
-                raise ValueError("memory and keep_own_model exclude each other")
+                raise ValueError(
+                    "memory cannot be combined with keep_own_model: each defines the "
+                    "state that is kept of clients"
+                )
 
     @classmethod
     def from_options(cls, options: TrainingOptions) -> Training:
-        """Returns the training with these options, and defaults for the others.
+        """Returns the training with these options, and defaults for the rest.
 
         Raises:
-            TypeError: there is no option of a name.
+            TypeError: an option is unknown.
             ValueError: see the class.
         """
         names = [field.name for field in dataclasses.fields(cls)]
@@ -135,52 +140,60 @@ class Training(LocalTraining):
         return cls(**options)
 
     def check_sums(self, hiding: Collection[str]) -> None:
-        """Refuses, with a `ValueError`, what would show that which the sums hide."""
+        """Raises a `ValueError` for options that would reveal what the sums hide.
+
+        `hiding` has the names of the options that hide: `SumOptions.hiding_options`.
+        """
         if "privacy" in hiding and self.metrics_aggregator is not None:
             raise ValueError(
-                "metrics_aggregator would aggregate without noise: privacy excludes it"
+                "metrics_aggregator cannot be combined with privacy, because it adds "
+                "no noise: remove it"
             )
         if hiding and self.report_cohort is not None:
             raise ValueError(
-                "report_cohort shows each client's criteria: it excludes privacy "
-                "and scalar_sum_factory"
+                "report_cohort cannot be combined with privacy or scalar_sum_factory, "
+                "because it reveals each client's criteria: remove it"
             )
         if hiding and (self.memory is not None or self.keep_own_model):
             raise ValueError(
-                "memory and keep_own_model are summed in the clear: they exclude "
-                "privacy and scalar_sum_factory"
+                "memory and keep_own_model cannot be combined with privacy or "
+                "scalar_sum_factory, because they are summed in the clear: remove them"
             )
 
     def codes_shown(self, criteria: Sequence[Criterion]) -> tuple[str, ...]:
-        """Returns the codes of the criteria that the metrics show by client."""
+        """Returns the codes of the criteria that the metrics contain per client."""
         if self.report_cohort is None:
             return ()
         return tuple(criterion.code for criterion in criteria)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of a builder by name."""
+        """The options by name, as keyword arguments of a builder."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     @property
-    def remembered(self) -> ClientMemory:
-        """What is remembered of packed clients."""
-        own = tuple(self.keep_own_model)
-        return self.memory or (PersistentModels(own) if own else ClientMemory())
+    def client_memory(self) -> ClientMemory:
+        """The per-client state that packed clients keep between rounds."""
+        if self.keep_own_model:
+            return PersistentModels(self.keep_own_model)
+        return self.memory or ClientMemory()
 
     def client_rate(self, round_num: tf.Tensor) -> Optional[tf.Tensor]:
-        """Returns the clients' rate in a round, float32; None for the optimizer's."""
+        """Returns the clients' learning rate in a round; None for the optimizer's."""
         if self.client_learning_rate_fn is None:
             return None
         return tf.cast(tf.function(self.client_learning_rate_fn)(round_num), tf.float32)
 
     def num_steps(self, size: Any) -> Any:
-        """Returns the steps of a packed client of so many examples, one a batch."""
+        """Returns the number of optimizer steps of a packed client, one per batch.
+
+        `size` is the client's number of examples.
+        """
         batch = self.batch_size or tf.maximum(size, 1)
         return self.local_epochs * ((size + batch - 1) // batch)
 
     def is_packed(self, model: Any) -> bool:
-        """Returns whether this model's clients are packed; raises if they cannot be."""
+        """Returns whether the clients are packed; raises if the model excludes it."""
         is_functional = isinstance(model, tff.learning.models.FunctionalModel)
         packed = is_functional if self.packed is None else self.packed
         if packed and not is_functional:
@@ -188,26 +201,26 @@ class Training(LocalTraining):
                 "packed clients need a tff.learning.models.FunctionalModel; with a "
                 "model_fn, pass each client's dataset of batches (packed=False)"
             )
-        of_packed_clients = {
+        packed_only = {
             "batch_size": self.batch_size,
             "keep_own_model": tuple(self.keep_own_model),
             "memory": self.memory,
         }
-        for name, value in of_packed_clients.items():
+        for name, value in packed_only.items():
             if value and not packed:
                 raise ValueError(
-                    f"{name} is for packed clients only: a dataset of batches fixes "
-                    "the batches and their order, and has no client number"
+                    f"{name} only applies to packed clients: a dataset of batches "
+                    "fixes the batches and their order, and has no client number"
                 )
         return packed
 
 
 def takes_training(build: Builder) -> Builder:
-    """Shows the training options of a builder where it is asked at run time.
+    """Adds the training options to a builder's run-time signature and docstring.
 
-    Type checkers read them from `TrainingOptions`. `inspect.signature` then has an
-    argument with its default in the place of `**training`, and the docstring the words
-    of each declaration.
+    `inspect.signature` then has an argument with its default for each option, instead
+    of `**training`, and the docstring the declared help. Type checkers read the options
+    from `TrainingOptions`.
     """
     signature = inspect.signature(build)
     parameters = [

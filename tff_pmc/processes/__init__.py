@@ -1,11 +1,11 @@
 """TFF processes composed from criteria, scores, client work and aggregation.
 
-The learning process is `build_prioritized_fed_avg`, by a score or around any TFF
-aggregation factory, such as the baselines of `tff_pmc.aggregation`. `build_adafed` is
-the same with a server that measures clients' models. Online adjustment is
-`build_online_adjusted_fed_avg`, or as one pure process
-`build_online_adjusted_iterative_process`. `TrainingOptions` are those that they share.
-The others evaluate, or make their data.
+`build_prioritized_fed_avg` builds the learning process, for a score or around any TFF
+aggregation factory, such as the baselines of `tff_pmc.aggregation`. `build_adafed` adds
+a criterion and class weights that the server's examples determine.
+`build_online_adjusted_fed_avg` builds online adjustment, and
+`build_online_adjusted_iterative_process` the same as one pure process. All of them take
+`TrainingOptions`. The other functions build evaluations, or data for them.
 """
 
 from tff_pmc.clients.training_options import Training, TrainingOptions
@@ -43,7 +43,7 @@ from tff_pmc.runtime import default_context
 
 default_context.warn_when_used()
 
-# In the order of the reference: the builders, and what they take, come first.
+# In the order of the API reference: builders and their options come first.
 __all__ = [
     "build_prioritized_fed_avg",
     "build_online_adjusted_fed_avg",

@@ -1,10 +1,9 @@
-"""AdaFed: clients weighted by their models' accuracy, a loss that adapts.
+"""AdaFed: clients weighted by their models' accuracy, and a loss that adapts.
 
 One round:
 
-    the server sends w and class weights: 1 in the first round, and then
-       1 / (F1_c + epsilon), F1_c the model's on the server's examples after the round
-       before
+    the server sends w and class weights: 1 in the first round, then
+       1 / (F1_c + epsilon), with F1_c the F1 of w for class c on the server's examples
     -> each client trains on the weighted loss; its model's accuracy on the server's
        examples is its criterion ACC
     -> sums, score and server step as in `prioritized_fed_avg`
@@ -47,40 +46,39 @@ def build_adafed(
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of AdaFed.
 
-    It is that of `build_prioritized_fed_avg` with one more criterion, ACC, and where
-    the loss adapts with a `model_distributor` that sends class weights: the metrics
-    then have `distributor=<class_weights=float32[classes]>`. Its `next` compiles to
+    It is that of `build_prioritized_fed_avg` with one more criterion, ACC, and, if the
+    loss adapts, with a `model_distributor` that sends class weights: the metrics then
+    contain `distributor=<class_weights=float32[classes]>`. Its `next` compiles to
     MapReduceForm.
 
     Args:
-        model: a functional model; with `adapt_loss` of a classifier, a
+        model: a functional model; with `adapt_loss` a classifier that is a
             `models.PackedModel` with `example_losses`, as those of `tff_pmc.models`.
         client_optimizer_fn: the clients' optimizer.
-        server_examples: the arrays (x, y) of the examples that the server measures
-            models on.
+        server_examples: the arrays (x, y) of the examples on which models are measured.
         num_classes: the number of classes; labels are 0 to num_classes - 1. Only the
             class weights need it: 0 for a regression.
         server_optimizer_fn: the server's optimizer; by default SGD with rate 1.
-        power: the exponent of the accuracy; see `criteria.server_accuracy`,
-            also for whom this trusts.
-        quality: what weighs in the place of ACC, a criterion bound to the server's
-            examples: for a regression `criteria.server_percentage_error`.
-        criteria: the criteria after that one, which is the first column. Others that
-            need the server's examples are bound to these.
+        power: the exponent of the accuracy; `criteria.server_accuracy` defines it and
+            says whom it trusts.
+        quality: a criterion bound to the server's examples, which replaces ACC: for a
+            regression `criteria.server_percentage_error`.
+        criteria: the criteria of the further columns; ACC is the first. Those that need
+            the server's examples are bound to `server_examples`.
         score: over the columns (ACC, *criteria); by default ACC alone.
-            `scores.product(("ACC", "DS"))` is accuracy x number of
-            samples, and `scores.single(1)` federated averaging.
+            `scores.product(("ACC", "DS"))` is accuracy x number of examples, and
+            `scores.single(1)` federated averaging.
         adapt_loss: whether the server sends class weights.
-        epsilon: what is added to F1 in a class weight, so that it is at most
-            1 / epsilon; 0.1 in AdaFed's simulation 2.
+        epsilon: the summand of F1 in a class weight, which bounds it by 1 / epsilon;
+            0.1 in AdaFed's simulation 2.
         sums: normalization, clipping, secure sums, privacy.
         **training: the clients' training, see `TrainingOptions`. The clients of
             `keep_own_model` are the adversaries of simulation 3.
 
     Raises:
         ValueError: as `build_prioritized_fed_avg` and `server_accuracy`; the model is
-            not functional, or has no `example_losses`; `adapt_loss` with
-            `packed=False`.
+            not functional; or `adapt_loss` is set for a model without `example_losses`,
+            or with `packed=False`.
 
     Examples:
         >>> process = build_adafed(
@@ -97,12 +95,12 @@ def build_adafed(
     if adapt_loss and not PackedModel.of(model).has_example_losses:
         raise ValueError(
             "adapt_loss needs a models.PackedModel with example_losses(output, y) -> "
-            "float32[n]"
+            "float32[n]: pass one, or adapt_loss=False"
         )
     x, y = server_examples
     if quality is None:
         quality = criteria_lib.server_accuracy(model, x, y, power=power)
-    found = criteria_lib.resolve((quality, *criteria))
+    resolved = criteria_lib.resolve((quality, *criteria))
     distributor = None
     if adapt_loss:
         distributor = build_class_weight_distributor(model, x, y, num_classes, epsilon)
@@ -112,7 +110,7 @@ def build_adafed(
         server_optimizer_fn=server_optimizer_fn,
         priority=None if score else (quality.code,),
         score=score,
-        criteria=criteria_lib.bind_to_server(found, model, x, y),
+        criteria=criteria_lib.bind_to_server(resolved, model, x, y),
         sums=sums,
         model_distributor=distributor,
         **training,

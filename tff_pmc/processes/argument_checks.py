@@ -1,4 +1,4 @@
-"""Arguments of the processes, read and checked before anything is built."""
+"""Checks of the builders' arguments, before anything is built."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def resolve_score(
 ) -> Score:
     """Returns the score over `codes` that `priority` or `score` names.
 
-    A `ValueError` says that both are given, or what of them does not fit the criteria.
+    Raises a `ValueError` if both are given, or one does not fit the criteria.
     """
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
         return scores_over("score", [score], codes)[0]
     order = codes if priority is None else ordered("priority", priority)
-    declared = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
-    return prioritized(declared, codes)
+    order_codes = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
+    return prioritized(order_codes, codes)
 
 
 def scores_over(
     name: str, scores: Iterable[Score], codes: Sequence[str]
 ) -> tuple[Score, ...]:
-    """Returns the scores of an argument, over the criteria that clients measure.
+    """Returns the scores of the argument `name`, over the criteria with these codes.
 
     Raises:
-        ValueError: they have no order, one is not a score, or it weighs by a criterion
-            that is not among the codes.
+        ValueError: the scores are a set or a dict, which have no order; a value is not
+            a score; or a score weighs by a criterion that is not among the codes.
     """
     scores = ordered(name, scores)
     for score in scores:
@@ -52,27 +52,28 @@ def scores_over(
 
 
 def as_weighted_factory(
-    aggregator: Any, sums: SumOptions, others: Mapping[str, Any]
+    aggregator: Any, sums: SumOptions, replaced: Mapping[str, Any]
 ) -> tff.aggregators.WeightedAggregationFactory:
-    """Returns a factory of TFF's as a weighted one, which takes the place of `others`.
+    """Checks the argument `aggregator` and returns it as a weighted factory.
 
     Raises:
-        ValueError: one of the others is given, or more of the sums than `clip_norm`.
-        TypeError: it is no factory of TFF's.
+        ValueError: an argument in `replaced` is not None, or an option of the sums
+            other than `clip_norm` is set.
+        TypeError: the aggregator is not a TFF aggregation factory.
     """
-    for name, value in others.items():
+    for name, value in replaced.items():
         if value is not None:
             raise ValueError(f"give either aggregator or {name}, not both")
     if sums != SumOptions(clip_norm=sums.clip_norm):
         raise ValueError(
-            "the aggregator takes the place of the sums: of these only clip_norm can "
-            f"be given, got {sums}"
+            "aggregator replaces the sums, whose only option it follows is clip_norm: "
+            f"remove the others from {sums}"
         )
     if isinstance(aggregator, tff.aggregators.UnweightedAggregationFactory):
         return tff.aggregators.as_weighted_aggregator(aggregator)
     if not isinstance(aggregator, tff.aggregators.WeightedAggregationFactory):
         kind = type(aggregator).__name__
-        raise TypeError(f"aggregator must be one of tff.aggregators, got {kind}")
+        raise TypeError(f"aggregator must be a factory of tff.aggregators, got {kind}")
     return aggregator
 
 
@@ -82,33 +83,34 @@ def initial_weights_and_spec(
     """Returns a model's initial weights, as arrays, and its input spec.
 
     Raises:
-        ValueError: it is no model of TFF's, and no function that returns one; or it
-            has what `check_model` refuses.
+        ValueError: it is neither a TFF model nor a function that returns one, or
+            `check_model` rejects it.
     """
     if isinstance(model_fn, tff.learning.models.FunctionalModel):
         check_model(model_fn)
         trainable, non_trainable = model_fn.initial_weights
         arrays = (tuple(map(np.asarray, part)) for part in (trainable, non_trainable))
         return tff.learning.models.ModelWeights(*arrays), model_fn.input_spec
-    # A model of Keras can also be called.
-    made = callable(model_fn) and not isinstance(model_fn, tf.keras.Model)
-    model = model_fn() if made else model_fn
-    if made and isinstance(model, tff.learning.models.FunctionalModel):
+    # A Keras model is callable, too.
+    is_function = callable(model_fn) and not isinstance(model_fn, tf.keras.Model)
+    model = model_fn() if is_function else model_fn
+    if is_function and isinstance(model, tff.learning.models.FunctionalModel):
         raise ValueError(
-            "model_fn is a function that makes a functional model: give what it "
-            "returns, as models.mnist_cnn()"
+            "model_fn is a function that returns a FunctionalModel: pass its result, "
+            "as models.mnist_cnn()"
         )
-    if not made or not isinstance(model, tff.learning.models.VariableModel):
+    if not is_function or not isinstance(model, tff.learning.models.VariableModel):
         raise ValueError(
             "model_fn must be a FunctionalModel, or a function that returns what "
             "tff.learning.models.from_keras_model does; it "
-            f"{'returns' if made else 'is'} a {type(model).__name__}"
+            f"{'returns' if is_function else 'is'} a {type(model).__name__}"
         )
     labels = split_batch(model.input_spec)[1]
     if type(model).__name__ == "_KerasModel" and isinstance(labels, Mapping):
         raise ValueError(
-            f"the labels are a mapping ({', '.join(labels)}), and TFF's Keras models "
-            "take those of several outputs as a tuple, in the order of the outputs"
+            f"the labels are a mapping ({', '.join(labels)}), but TFF's Keras models "
+            "take the labels of several outputs as a tuple: pass them so, in the order "
+            "of the outputs"
         )
     check_model(model)
     variables = tff.learning.models.ModelWeights.from_model(model)
@@ -120,7 +122,7 @@ def check_step(
 ) -> None:
     """Raises a `ValueError` if an optimizer cannot step weights (arrays) of their type.
 
-    TFF's SGD with momentum steps no float64.
+    TFF's SGD with momentum, for example, cannot step float64.
     """
     types = sorted({w.dtype.name for w in trainable})
     if types == ["float32"]:
@@ -135,7 +137,7 @@ def check_step(
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{name}, a {type(optimizer).__name__}, cannot step weights of "
-                f"{', '.join(types)}: build the layers with dtype='float32', or give "
+                f"{', '.join(types)}: build the layers with dtype='float32', or use "
                 "another optimizer, such as SGD without momentum"
             ) from error
 
@@ -143,30 +145,31 @@ def check_step(
 def check_client_optimizer(
     optimizer: tff.learning.optimizers.Optimizer, training: Training, trainable: Any
 ) -> None:
-    """Checks the clients' optimizer, and rate by round, for these weights (arrays).
+    """Checks the clients' optimizer and their rate by round, for weights (arrays).
 
-    A `ValueError` reports a rate that follows a client's steps, or does not follow the
-    round.
+    Raises a `ValueError` if the optimizer schedules its rate by local steps, or if
+    `client_learning_rate_fn` cannot set its rate.
     """
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), trainable)
     with tf.Graph().as_default():
         state = optimizer.initialize(specs)
         hparams = optimizer.get_hparams(state)
-    # As of TFF's `schedule_learning_rate`.
+    # The state of TFF's `schedule_learning_rate`.
     if isinstance(state, Mapping) and {"round_num", "optimizer"} <= {*state}:
         raise ValueError(
-            "client_optimizer_fn has a schedule that counts a client's steps, and "
-            "begins anew in every round: give the optimizer without it, and the "
-            "schedule as client_learning_rate_fn, which is of the round"
+            "client_optimizer_fn has a learning-rate schedule by local steps, which "
+            "restarts in every round: pass the optimizer without it, and a schedule by "
+            "round as client_learning_rate_fn"
         )
     if training.client_learning_rate_fn and "learning_rate" not in hparams:
         raise ValueError(
             "client_learning_rate_fn: client_optimizer_fn, a "
-            f"{type(optimizer).__name__}, has no learning_rate in its hparams"
+            f"{type(optimizer).__name__}, has no learning_rate in its hparams to set: "
+            "use an optimizer of tff.learning.optimizers"
         )
     rate = training.client_rate(tf.constant(0))
     if rate is not None and not (rate.shape.rank == 0 and 0 <= rate < np.inf):
         raise ValueError(
-            "client_learning_rate_fn must give one number, 0 or more and finite, and "
-            f"gives {np.asarray(rate)} for round 0"
+            "client_learning_rate_fn must return one finite number, 0 or more; for "
+            f"round 0 it returns {np.asarray(rate)}"
         )

@@ -1,6 +1,6 @@
 """The messages of a round and their bytes, computed from the types (DA, footnote 1).
 
-They are counted as in a deployment, in which a pack is one client: payload only, no
+They are those of a deployment, in which a pack is one client: payload only, without
 framing or compression.
 """
 
@@ -16,14 +16,14 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.client_message import MEASUREMENTS, ClientMessage
 from tff_pmc.aggregation.contributions import update_type
 
-_COUNT = tf.TensorSpec([], tf.int32)  # What a judge sends.
+_COUNT = tf.TensorSpec([], tf.int32)  # The answer of a judging client.
 
 
 class Traffic(NamedTuple):
-    """The bytes that a client sends and receives when it trains, and when it judges.
+    """The bytes that a client receives and sends when it trains, and when it judges.
 
-    Training: the model and the round's number to it, its messages back. Judging one
-    candidate: the model to it, an integer back.
+    In training it receives the model and the round's number, and sends its messages. To
+    judge one candidate it receives the model and sends an integer.
     """
 
     per_client_training: int
@@ -77,7 +77,7 @@ def client_messages(
     sizes = update, num_criteria, num_sums or num_monomials
     if not two_stage:
         return (ClientMessage.of_sums(*sizes, normalization)._replace(**beside),)
-    # To the second stage the criteria are as those of declared ranges.
+    # The second stage receives normalized criteria, as with declared ranges.
     last = ClientMessage.of_sums(*sizes, "range")._replace(**beside)
     first = ClientMessage.of_sums(*sizes, normalization)
     return first._replace(updates=(), monomials=()), last
@@ -86,7 +86,7 @@ def client_messages(
 def traffic(train: tff.Computation, **options: Any) -> Traffic:
     """Computes the traffic of a process; the options are those of `client_messages`.
 
-    What a simulation reports of each client, or remembers for it, does not count.
+    The reports and the memory of single clients in a simulation are not counted.
     """
     state, metrics = _state_and_metrics(train)
     model = _specs(state.global_model_weights)
@@ -95,12 +95,14 @@ def traffic(train: tff.Computation, **options: Any) -> Traffic:
     received = [model, work_state]
     if tff.structure.has_field(metrics, "distributor"):
         received.append(_specs(metrics.distributor))  # The class weights.
-    sent = client_messages(train, **options)
-    if len(sent) > 1:  # The totals are broadcast.
-        received.append(_specs(sent[0].criteria))
-    training = sum(map(size, received))
-    training += sum(size(_specs(part)) for message in sent for part in message)
-    return Traffic(training, size([model, _COUNT]))
+    messages = client_messages(train, **options)
+    if len(messages) > 1:  # The totals are broadcast.
+        received.append(_specs(messages[0].criteria))
+    training_bytes = sum(map(size, received))
+    training_bytes += sum(
+        size(_specs(part)) for message in messages for part in message
+    )
+    return Traffic(training_bytes, size([model, _COUNT]))
 
 
 def size(specs: Any) -> int:
@@ -111,7 +113,7 @@ def size(specs: Any) -> int:
 
 
 def _state_and_metrics(train: tff.Computation) -> tuple[Any, Any]:
-    """Returns the types of the state before a round and of its metrics."""
+    """Returns the types of a round's state and of its metrics."""
     signature = train.type_signature
     return signature.parameter[0].member, signature.result.metrics.member
 

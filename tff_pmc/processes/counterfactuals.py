@@ -1,8 +1,8 @@
-"""A round's models under other weightings, judged and not taken.
+"""A round's models under other weightings, which are judged but not used.
 
-A round's sums hold the model of every score over the basis, and of every learning rate
-of the server: so a cohort trains once, and the models are made and judged one after
-another. Nobody sees a client's update for it.
+The sums of a round determine the model of every score over the basis and every server
+learning rate. So a cohort trains once, and the server computes and judges the models
+one after another. No client's update is revealed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Counterfactual(NamedTuple):
-    """A weighting that was judged: by score and server's rate what the judge found."""
+    """The judge's counts for one score and one server learning rate."""
 
     score: Score
     rate: Optional[float]  # None for that of the process.
-    correct: npt.NDArray[np.int64]  # [], or [K] by client.
+    correct: npt.NDArray[np.int64]  # [], or [K] for each client.
 
 
 def judge_all(
@@ -37,17 +37,18 @@ def judge_all(
     scores: Iterable[Score],
     rates: Sequence[Optional[float]] = (None,),
 ) -> list[Counterfactual]:
-    """Judges the models of scores, and of rates, on what `parts.train` gave.
+    """Judges the model of each score and rate, computed from a round's training.
 
-    The errors are those of `OnlineAdjustedFedAvg.step`.
+    `trained` is the result of `parts.train`; errors are those of
+    `OnlineAdjustedFedAvg.step`.
     """
-    found = []
+    results = []
     for score in scores:
         for rate in rates:
-            stepped = online.step(state, trained, score, rate)
-            correct = online.correct(stepped["weights"], judges)
-            found.append(Counterfactual(score, rate, correct))
-    return found
+            candidate = online.step(state, trained, score, rate)
+            correct = online.count_correct(candidate["weights"], judges)
+            results.append(Counterfactual(score, rate, correct))
+    return results
 
 
 def counterfactuals(
@@ -58,29 +59,29 @@ def counterfactuals(
     scores: Optional[Sequence[Score]] = None,
     rates: Sequence[float] = (),
 ) -> pd.DataFrame:
-    """Asks what a round would become under each of several weightings.
+    """Judges the models that a round would have under other weightings.
 
-    The cohort trains once, and the state stays as it is: `online.next` may be called
-    with it as if this had not been called.
+    The cohort trains once, and the state does not change: a later `online.next` with it
+    is not affected.
 
     Args:
-        online: the process, of `build_online_adjusted_fed_avg`; its judge judges.
+        online: the process of `build_online_adjusted_fed_avg`, whose judge is used.
         state: its state before the round.
-        clients: the cohort's data, as of `online.next`.
-        judges: the data of the judging clients, as of `online.next`.
-        scores: the weightings, by codes of the process's criteria or by its columns;
-            by default its candidates. Its `others` may be among them.
+        clients: the cohort's data, as for `online.next`.
+        judges: the data of the judging clients, as for `online.next`.
+        scores: the scores, over codes of the process's criteria or over its columns;
+            by default its candidates. The process's sums cover these and its `others`.
         rates: the server's learning rates; by default that of the process.
 
     Returns:
-        A data frame with a row for each score and rate: `score` (its label), `rate`
-        (NaN for that of the process) and `correct`, the examples that the model gets
-        right, of all judging clients together.
+        A data frame with one row per score and rate: `score` (its label), `rate`
+        (NaN for that of the process) and `correct`, the number of examples that the
+        model classifies correctly, over all judging clients.
 
     Raises:
-        ValueError: there are no judges, the sums of the process do not cover a score,
-            it weighs by a criterion that is not measured, or rates are given and the
-            server's optimizer has none.
+        ValueError: there are no judges, the sums of the process do not cover a score, a
+            score weighs by a criterion that is not measured, or rates are given for a
+            server optimizer without a learning rate.
 
     Examples:
         >>> tests = tff_pmc.evaluation_packs(data.test_examples)
@@ -89,15 +90,15 @@ def counterfactuals(
     import pandas as pd
 
     online.check_judges(judges)
-    wanted = online.candidates if scores is None else ordered("scores", scores)
-    for score in wanted:
-        online.parts.basis.coefficients(score)  # Or it is refused.
+    weightings = online.candidates if scores is None else ordered("scores", scores)
+    for score in weightings:
+        online.parts.basis.coefficients(score)  # Raises before the training.
     rates = ordered("rates", rates)
     trained = online.parts.train(state.learning, clients)
-    found = judge_all(online, state, trained, judges, wanted, rates or (None,))
+    results = judge_all(online, state, trained, judges, weightings, rates or (None,))
     columns = {
-        "score": [one.score.label for one in found],
-        "rate": np.array([one.rate for one in found], float),
-        "correct": [int(one.correct.sum()) for one in found],
+        "score": [result.score.label for result in results],
+        "rate": np.array([result.rate for result in results], float),
+        "correct": [int(result.correct.sum()) for result in results],
     }
     return pd.DataFrame(columns)

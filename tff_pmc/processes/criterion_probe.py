@@ -1,4 +1,4 @@
-"""The probe of criteria: each is tried on a made-up client before anything is built."""
+"""The probe of criteria: each is evaluated on a synthetic client before the build."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WITH_EVERY_MODEL = (
     client_criteria.class_balance,
     client_criteria.model_divergence,
 )
-# What wraps where the type of its numbers, T, is narrow.
+# The operations that overflow silently if their type, T, is a narrow integer.
 _ARITHMETIC = (
     *("Sum", "Mean", "Prod", "Cumsum", "SegmentSum", "UnsortedSegmentSum"),
     *("AddV2", "AddN", "Sub", "Mul", "Square", "MatMul", "BatchMatMulV2", "Einsum"),
@@ -39,35 +39,37 @@ _ARITHMETIC = (
 
 
 def probe_criteria(
-    found: Sequence[criteria_lib.Criterion],
+    criteria: Sequence[criteria_lib.Criterion],
     model_fn: Any,
     weights: tff.learning.models.ModelWeights,
     input_spec: Any,
     client_attributes: Sequence[str],
 ) -> None:
-    """Tries each criterion on a made-up client, so that a wrong one is named here.
+    """Evaluates each criterion on a synthetic client, so that a faulty one fails here.
 
-    DS, LD, CB and MD are not tried: they work with every model, and it takes .4 s.
+    DS, LD, CB and MD are skipped: they work with every model, and the probe of one
+    takes 0.4 s.
 
     Raises:
-        CriterionError: a criterion fails on it, is no scalar, is negative, computes
-            with integers of less than 32 bits, gives another value in a graph or each
-            time, or needs classes where labels are none; the message names it.
+        CriterionError: a criterion fails, is not a scalar, is negative, computes with
+            integers of fewer than 32 bits, differs between calls or between eager and
+            graph mode, or needs class labels that the model does not have; the message
+            names it.
     """
     _, label = specs = split_batch(input_spec)
     received = _ProbeModel(model_fn, input_spec)
-    for criterion in found:
+    for criterion in criteria:
         if criterion.needs_classes and not received.has_classes(label):
             raise criteria_lib.CriterionError(
-                f"the criterion {criterion.code} needs labels that are the numbers of "
-                f"classes, no one-hot vectors, and the model's are {label}: give such "
-                "labels and a loss that takes them, or name other criteria"
+                f"the criterion {criterion.code} needs class numbers as labels, not "
+                f"one-hot vectors or real numbers, and the model's labels are {label}: "
+                "use such labels and a loss that takes them, or other criteria"
             )
-    found = [one for one in found if one.value not in _WITH_EVERY_MODEL]
-    if not found:
+    criteria = [c for c in criteria if c.value not in _WITH_EVERY_MODEL]
+    if not criteria:
         return
     x, y = (tf.nest.map_structure(make_probe_array, spec) for spec in specs)
-    by_example = criteria_lib.example_attributes(found)
+    by_example = criteria_lib.example_attributes(criteria)
     arrays = dict(
         x=x,
         y=y,
@@ -82,7 +84,7 @@ def probe_criteria(
     )
     client = received.client(tf.nest.map_structure(tf.constant, arrays))
     made_up = f"for a made-up client of {PROBE_EXAMPLES} examples"
-    for criterion in found:
+    for criterion in criteria:
         with criterion_errors(criterion, made_up):
             eager = float(evaluate_criterion(criterion, client, check_sign=False))
         with criterion_errors(criterion, _IN_GRAPH):
@@ -96,21 +98,21 @@ def probe_criteria(
         first, second = [eager, in_graph], [again, repeated]
         if not np.allclose(first, second, equal_nan=True, rtol=1e-3):
             raise criteria_lib.CriterionError(
-                f"the criterion {criterion.code} gives another value each time: is it "
-                "random? use tf.random.stateless_uniform; what changes from round to "
-                "round has to be a client attribute"
+                f"the criterion {criterion.code} differs between two calls: if it is "
+                "random, use tf.random.stateless_uniform; a value that changes from "
+                "round to round must be a client attribute"
             )
         if not np.isclose(eager, in_graph, equal_nan=True, rtol=1e-3):
             raise criteria_lib.CriterionError(
-                f"the criterion {criterion.code} gives {eager:g} called directly but "
-                f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
-                "tensors that should be tf.equal?"
+                f"the criterion {criterion.code} returns {eager:g} if called directly "
+                f"but {in_graph:g} in a graph, where TFF runs it: is there an == "
+                "between tensors that should be tf.equal?"
             )
 
 
 @contextlib.contextmanager
 def criterion_errors(criterion: criteria_lib.Criterion, where: str) -> Iterator[None]:
-    """Makes a `CriterionError` of any error within."""
+    """Raises a `CriterionError` from any error within; it names criterion and place."""
     try:
         yield
     except Exception as error:
@@ -118,27 +120,31 @@ def criterion_errors(criterion: criteria_lib.Criterion, where: str) -> Iterator[
         if isinstance(error, KeyError):
             reason = " ".join(["KeyError:", *map(str, error.args)])
         if where == _IN_GRAPH and "None" in reason:
-            reason += " (tf.shape gives the size, which is not known yet)"
+            reason += " (use tf.shape: the static size is unknown)"
         raise criteria_lib.CriterionError(
             f"the criterion {criterion.code} fails {where}: {' '.join(reason.split())}"
         ) from error
 
 
 class _Attributes(dict):
+    """Attributes by name; an unknown name raises an error that lists the known ones."""
+
     def __missing__(self, name: Any) -> Any:
-        named = ", ".join(self) or "none"
-        raise KeyError(f"there is no {name!r}; the client attributes are: {named}")
+        known_names = ", ".join(self) or "none"
+        raise KeyError(
+            f"unknown attribute {name!r}; the client attributes are: {known_names}"
+        )
 
 
 class _ProbeModel:
-    """The model that a made-up client received, if a criterion runs it."""
+    """The model that a synthetic client received; it runs at most once."""
 
     def __init__(self, model_fn: Any, input_spec: Any) -> None:
         self._model_fn, self._spec = model_fn, input_spec
 
     @functools.cached_property
     def _output(self) -> Any:
-        """Its output on the client's examples, in arrays."""
+        """The model's output on the client's examples, as arrays."""
         batch = tf.nest.map_structure(make_probe_array, self._spec)
         if isinstance(self._model_fn, tff.learning.models.FunctionalModel):
             predictions, loss = evaluate_initial_model(
@@ -146,9 +152,10 @@ class _ProbeModel:
             )
         else:
             batch = tf.nest.map_structure(tf.constant, batch)
-            model = with_penalties(self._model_fn())  # Its functions do not keep it.
+            # Kept in a variable, because its functions hold no reference to it.
+            model = with_penalties(self._model_fn())
             output = model.forward_pass(batch, training=False)
-            # NumPy itself cannot take a tensor of bfloat16.
+            # NumPy itself cannot convert a tensor of bfloat16.
             predictions, loss = tf.nest.map_structure(
                 lambda t: t.numpy(), (output.predictions, output.loss)
             )
@@ -156,43 +163,45 @@ class _ProbeModel:
         return tff.learning.models.BatchOutput(*arrays, PROBE_EXAMPLES)
 
     def has_classes(self, label: Any) -> bool:
-        """Returns whether labels are class numbers, of whole examples or of steps."""
+        """Returns whether labels are class numbers, one per example or per step."""
         if not isinstance(label, tf.TensorSpec) or not label.dtype.is_integer:
             return False
         if label.shape.rank in (None, 1) or label.shape[-1] == 1:
             return True
-        # Sequences: of one-hot labels the predictions have the same axes.
+        # Sequences: with class numbers, predictions have one axis more than labels.
         return np.ndim(self._output.predictions) == label.shape.rank + 1
 
     def client(self, values: dict[str, Any]) -> criteria_lib.LocalClient:
-        """Returns the client of these values."""
+        """Returns the client with these values."""
         values = dict(values, attributes=_Attributes(values["attributes"]))
 
-        def mean(of_batch: Any) -> Any:
+        def batch_mean(batch_metric: Any) -> Any:
             output = tf.nest.map_structure(tf.constant, self._output)
-            return tf.cast(of_batch(output, values["y"]), tf.float32)
+            return tf.cast(batch_metric(output, values["y"]), tf.float32)
 
         return criteria_lib.LocalClient(
             **dict(values, num_examples=tf.constant(PROBE_EXAMPLES)),
             steps=tf.constant(1),
-            mean_on_received=mean,
-            mean_on_trained=mean,
+            mean_on_received=batch_mean,
+            mean_on_trained=batch_mean,
             memory=tf.ones([]),
         )
 
 
 def _values_in_graph(
-    criterion: criteria_lib.Criterion, received: _ProbeModel, arrays: dict[str, Any]
+    criterion: criteria_lib.Criterion, probe_model: _ProbeModel, arrays: dict[str, Any]
 ) -> list[float]:
-    """Computes the criterion for a client of these arrays twice, in TFF's graphs."""
+    """Computes the criterion for a client of these arrays twice, in graph mode."""
     by_example = ("x", "y", "example_attributes")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        # Fed, and no constants: a graph takes seconds to hold a large model's weights,
-        # and TFF's does not have a client's number of examples.
+        # Placeholders instead of constants: a graph takes seconds to store a large
+        # model's weights, and TFF's graphs do not know a client's number of examples.
         fed = {
             name: tf.nest.map_structure(
-                lambda a, known=name not in by_example: tf.compat.v1.placeholder(
-                    a.dtype, a.shape if known else [None, *a.shape[1:]]
+                lambda a, has_known_size=name not in by_example: (
+                    tf.compat.v1.placeholder(
+                        a.dtype, a.shape if has_known_size else [None, *a.shape[1:]]
+                    )
                 ),
                 value,
             )
@@ -200,42 +209,45 @@ def _values_in_graph(
         }
         with _forbid_tensor_equality():
             value = evaluate_criterion(
-                criterion, received.client(fed), check_sign=False
+                criterion, probe_model.client(fed), check_sign=False
             )
         graph = session.graph.as_graph_def()
         bodies = (function.node_def for function in graph.library.function)
         for node in itertools.chain(graph.node, *bodies):
-            of = tf.as_dtype(node.attr["T"].type if node.op in _ARITHMETIC else "int32")
-            if of.is_integer and of.size < 4:
-                raise TypeError(f"its {node.op} is of {of.name}, which {TOO_NARROW}")
+            dtype = tf.as_dtype(
+                node.attr["T"].type if node.op in _ARITHMETIC else "int32"
+            )
+            if dtype.is_integer and dtype.size < 4:
+                raise TypeError(f"its {node.op} is of {dtype.name}, which {TOO_NARROW}")
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
         return [float(session.run(value, feeds)) for _ in range(2)]
 
 
 @contextlib.contextmanager
 def _forbid_tensor_equality() -> Iterator[None]:
-    """Refuses `==` and `!=` of tensors, which compare Python objects in a graph.
+    """Makes `==` and `!=` of tensors raise: in a graph they compare Python objects.
 
-    With labels that the made-up client lacks this would not be seen by values.
+    The synthetic client's values would not show it for labels that the client lacks.
     """
     operators = {"__eq__": "tf.equal", "__ne__": "tf.not_equal"}
-    before = {name: getattr(tf.Tensor, name) for name in operators}
+    originals = {name: getattr(tf.Tensor, name) for name in operators}
 
-    def refusing(name: str) -> Callable[[Any, Any], Any]:
+    def reject(name: str) -> Callable[[Any, Any], Any]:
         def compare(self: Any, other: Any) -> Any:
             caller = sys._getframe(1).f_globals.get("__name__", "")
             if other is None or caller.partition(".")[0] in ("tensorflow", "keras"):
-                return before[name](self, other)
+                return originals[name](self, other)
             raise TypeError(
-                f"tensors are compared by {operators[name]} in TFF's graphs"
+                f"compare tensors by {operators[name]}: in TFF's graphs == and != "
+                "compare Python objects"
             )
 
         return compare
 
     for name in operators:
-        setattr(tf.Tensor, name, refusing(name))
+        setattr(tf.Tensor, name, reject(name))
     try:
         yield
     finally:
-        for name, original in before.items():
+        for name, original in originals.items():
             setattr(tf.Tensor, name, original)

@@ -1,4 +1,4 @@
-"""The evaluation of any TFF model on clients that are datasets of batches."""
+"""The evaluation of any TFF model, on clients that are datasets of batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset
         number: its number, 0 to K - 1.
 
     Returns:
-        The dataset in the form that an evaluation built with `num_clients` takes.
+        The dataset as an evaluation that is built with `num_clients` takes it.
 
     Raises:
         ValueError: the number is negative.
@@ -44,7 +44,7 @@ def build_dataset_evaluation(
     *,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.Computation:
-    """Builds evaluation on datasets of batches; see `build_federated_evaluation`."""
+    """Builds the evaluation on datasets of batches of `build_federated_evaluation`."""
     with tf.Graph().as_default():
         spec_model = model_fn()
         has_classes = _has_classes(spec_model)
@@ -55,9 +55,9 @@ def build_dataset_evaluation(
     data_type = tff.SequenceType(tff.types.tensorflow_to_type(data_spec))
 
     @tf.function
-    def judge(model, received, dataset):
+    def evaluate_client(model, weights, dataset):
         variables = tff.learning.models.ModelWeights.from_model(model)
-        tf.nest.map_structure(lambda v, w: v.assign(w), variables, received)
+        tf.nest.map_structure(lambda v, w: v.assign(w), variables, weights)
         batches, client = dataset, tf.constant(0)
         if num_clients is not None:
             client = dataset.take(1).reduce(0, lambda _, element: element[1])
@@ -71,54 +71,58 @@ def build_dataset_evaluation(
             loss_sum += loss * tf.cast(count, tf.float32)
             if has_classes:
                 correct += _count_correct(output.predictions, split_batch(batch)[1])
-        figures = collections.OrderedDict(examples=examples, loss_sum=loss_sum)
+        totals = collections.OrderedDict(examples=examples, loss_sum=loss_sum)
         if has_classes:
-            figures["correct"] = correct
+            totals["correct"] = correct
         if num_clients is not None:
             client = check_client(num_clients, client)
-            # Placed and not multiplied: a loss that is not finite stays its client's.
-            figures = tf.nest.map_structure(
-                lambda value: tf.scatter_nd([[client]], [value], [num_clients]), figures
+            # `tf.scatter_nd`, because a product would carry NaNs to other clients.
+            totals = tf.nest.map_structure(
+                lambda value: tf.scatter_nd([[client]], [value], [num_clients]), totals
             )
-        output = collections.OrderedDict(figures=figures)
+        output = collections.OrderedDict(figures=totals)
         if metrics is not None:
             output["metrics"] = model.report_local_unfinalized_metrics()
         return output
 
     @tff.tensorflow.computation(weights_type, data_type)
-    def judge_locally(weights, dataset):
-        return judge(model_fn(), weights, dataset)
+    def evaluate_locally(weights, dataset):
+        return evaluate_client(model_fn(), weights, dataset)
 
     def combine(outputs):
-        found = members_by_name(tff.federated_sum(outputs["figures"]))
+        result = members_by_name(tff.federated_sum(outputs["figures"]))
         if metrics is not None:
-            found["metrics"] = metrics(outputs["metrics"])
-        return federated_struct(**found)
+            result["metrics"] = metrics(outputs["metrics"])
+        return federated_struct(**result)
 
-    return map_and_aggregate(judge_locally, combine)
+    return map_and_aggregate(evaluate_locally, combine)
 
 
 def map_and_aggregate(
-    locally: tff.Computation, combine: Callable[[Any], Any] = tff.federated_sum
+    client_fn: tff.Computation, combine: Callable[[Any], Any] = tff.federated_sum
 ) -> tff.Computation:
-    """Builds `(<W@SERVER, D@CLIENTS> -> R@SERVER)` of `(<W, D> -> L)`, combined."""
-    weights_type, data_type = locally.type_signature.parameter
+    """Builds `(<W@SERVER, D@CLIENTS> -> R@SERVER)` from `client_fn: (<W, D> -> L)`.
+
+    It broadcasts the weights, applies `client_fn` at the clients, and aggregates the
+    results by `combine`.
+    """
+    weights_type, data_type = client_fn.type_signature.parameter
 
     @tff.federated_computation(
         tff.FederatedType(weights_type, tff.SERVER),
         tff.FederatedType(data_type, tff.CLIENTS),
     )
     def evaluate(weights, clients):
-        sent = tff.federated_broadcast(weights)
-        return combine(tff.federated_map(locally, (sent, clients)))
+        received = tff.federated_broadcast(weights)
+        return combine(tff.federated_map(client_fn, (received, clients)))
 
     return evaluate
 
 
 def _has_classes(model: tff.learning.models.VariableModel) -> bool:
-    """Returns whether the model gives class scores for examples with one label each.
+    """Returns whether the model outputs class scores for examples with one label each.
 
-    Only then it is defined how many examples it gets right.
+    Only then the number of correctly classified examples is defined.
     """
 
     @tf.function
@@ -131,9 +135,9 @@ def _has_classes(model: tff.learning.models.VariableModel) -> bool:
         isinstance(t, (tf.Tensor, tf.TensorSpec)) for t in (predictions, labels)
     ):
         return False
-    one_each = predictions.shape.rank == 2 and labels.shape.rank == 1
-    scores = predictions.dtype.is_floating and labels.dtype.is_integer
-    return one_each and scores and predictions.shape[1] != 1
+    is_one_label_each = predictions.shape.rank == 2 and labels.shape.rank == 1
+    has_scores = predictions.dtype.is_floating and labels.dtype.is_integer
+    return is_one_label_each and has_scores and predictions.shape[1] != 1
 
 
 @without_autograph

@@ -1,4 +1,4 @@
-"""Every client's local accuracy, as exact integer counts."""
+"""Federated evaluation: exact integer counts of correct examples, losses, metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tff_pmc.processes.dataset_evaluation import (
 )
 from tff_pmc.processes.round_components import Model
 
-_COUNT_BITS = 31  # Of a client's correct examples, an int32.
+_COUNT_BITS = 31  # The bits of a client's count of correct examples, an int32.
 
 
 def build_federated_evaluation(
@@ -39,49 +39,49 @@ def build_federated_evaluation(
 ) -> tff.Computation:
     """Builds the evaluation of one model on all clients' local examples.
 
-    *Packed*, the examples of many clients are evaluated in common batches
-    (`evaluation_packs`); the type is
+    With *packed* data the examples of many clients are evaluated in common batches
+    (`evaluation_packs`). The type is
 
         (<W@SERVER, <x=X[?, ...], y=int32[?], client=int32[?]>@CLIENTS>
          -> int32[K]@SERVER)
 
-    the number of examples that the model classifies correctly (PMC eq. 10 divides their
-    sum by the number of examples). Counts, so that comparisons are exact. A model with
-    metrics gives `<correct=int32[K], metrics=M>`.
+    The result is the number of correctly classified examples per client (PMC eq. 10
+    divides their sum by the number of examples); integers make comparisons exact. For a
+    model with metrics M it is `<correct=int32[K], metrics=M>`.
 
-    With *datasets of batches*, as of TFF's `build_fed_eval`, B being a batch,
+    With *datasets of batches* B, as in TFF's `build_fed_eval`, the type is
 
         (<W@SERVER, {B*}@CLIENTS>
          -> <examples=int32, loss_sum=float32, correct=int32, metrics=M>@SERVER)
 
     where M are the model's metrics (such as those of a Keras model) by name, and
-    `loss_sum` is the sum of the losses of all examples. `correct` is there where the
-    model gives each example a score per class, and each has one label. With
-    `num_clients` the data are `{<B, int32>*}@CLIENTS`, made by `with_client_number`,
-    and the first three are of each client, `[K]`. They show the server each client's
-    figures: that is for simulation only.
+    `loss_sum` is the sum of the losses of all examples. The result contains `correct`
+    if the model outputs a score per class and each example has one label. With
+    `num_clients` the data are `{<B, int32>*}@CLIENTS`, from `with_client_number`, and
+    the first three results have a value per client, `[K]`, which the server then sees:
+    this is for simulation only.
 
     Args:
-        model: a functional model, or a function that makes a
-            `tff.learning.models.VariableModel`. Packed, it must be a classifier whose
-            output is a score per class.
-        num_clients: the number of clients in the federation, K, to count for each
-            client; None counts in all, without an axis.
+        model: a functional model, or a function that returns a
+            `tff.learning.models.VariableModel`. For packed data it must be a classifier
+            that outputs a score per class.
+        num_clients: the number of clients in the federation, K, to count per client;
+            with None (the default) counts are totals, without an axis.
         packed: the form of the data; by default packed for a functional model and
             datasets of batches for a `model_fn`.
-        batch_size: packed only: the number of examples in a forward pass.
-        metrics_aggregator: as of `Training`; by default
+        batch_size: for packed data: the number of examples in a forward pass.
+        metrics_aggregator: see `TrainingOptions`; by default
             `tff.learning.metrics.sum_then_finalize`.
 
     Raises:
-        ValueError: packed data without a functional model, or of one that gives no
-            score per class, or a number out of range; or the model has what no process
-            takes, such as a loss that is a sum over the batch.
+        ValueError: `packed` is set for a `model_fn`; the model of packed data does not
+            output a score per class; a number is out of range; or no process supports
+            the model, such as one whose loss is a sum over the batch.
 
     Examples:
         >>> evaluate = build_federated_evaluation(model_fn)
-        >>> found = evaluate(process.get_model_weights(state), datasets)
-        >>> found["metrics"]["sparse_categorical_accuracy"]
+        >>> result = evaluate(process.get_model_weights(state), datasets)
+        >>> result["metrics"]["sparse_categorical_accuracy"]
     """
     if num_clients is not None:
         check_value("the argument num_clients", num_clients, int, AT_LEAST_1)
@@ -89,8 +89,8 @@ def build_federated_evaluation(
     is_functional = isinstance(model, tff.learning.models.FunctionalModel)
     if packed and not is_functional:
         raise ValueError(
-            "packed examples need a tff.learning.models.FunctionalModel; with a "
-            "model_fn, pass each client's dataset of batches"
+            "packed examples need a tff.learning.models.FunctionalModel: with a "
+            "model_fn, pass each client's dataset of batches and packed=False"
         )
     check_model(model if is_functional else model())
     metrics = model_metrics.build_aggregation(model, metrics_aggregator)
@@ -103,11 +103,11 @@ def build_federated_evaluation(
 
 
 def num_output_classes(model: tff.learning.models.FunctionalModel) -> int:
-    """Returns how many scores a model gives an example: its number of classes.
+    """Returns the number of classes for which a model outputs scores.
 
     Raises:
-        ValueError: it does not give a score for each class, of which the highest is
-            the one predicted.
+        ValueError: the model does not output one score per class, the highest of which
+            is the prediction.
     """
     example = tf.nest.map_structure(
         lambda spec: np.zeros(
@@ -116,7 +116,7 @@ def num_output_classes(model: tff.learning.models.FunctionalModel) -> int:
         split_batch(model.input_spec)[0],
     )
     (output,) = evaluate_initial_model(model, example)
-    predicted_labels(output)  # Refuses what is no such output.
+    predicted_labels(output)  # Raises for another form of output.
     return int(output.shape[-1])
 
 
@@ -128,27 +128,27 @@ def build_correct_counts(
     metrics: Optional[tff.Computation] = None,
     secure: bool = False,
 ) -> tff.Computation:
-    """Builds the packed form of `build_federated_evaluation`, by default counts alone.
+    """Builds the packed `build_federated_evaluation`, by default of counts only.
 
     Args:
-        model: a classifier with one score for each class.
+        model: a classifier that outputs one score per class.
         num_clients: the number of clients in the federation, K; None for one total
             over all clients.
-        batch_size: the most examples in a forward pass.
-        metrics: the aggregation of the model's metrics; None for counts alone.
-        secure: whether counts are a secure sum, of which the server sees the total
-            alone.
+        batch_size: the maximum number of examples in a forward pass.
+        metrics: the aggregation of the model's metrics; None for counts only.
+        secure: whether the counts are a secure sum, so that the server sees only the
+            total.
 
     Raises:
-        ValueError: the model gives no score for each class, or has several labels of
-            an example.
+        ValueError: the model does not output one score per class, or its examples have
+            several labels.
     """
     num_output_classes(model)
     label = split_batch(model.input_spec)[1]
     if not isinstance(label, tf.TensorSpec) or label.shape.rank not in (None, 1):
         raise ValueError(
-            "packed examples are judged by one label each, and the model's are "
-            f"{label}: give packed=False, and each client's dataset of batches"
+            "packed examples must have one label each, and the model's labels are "
+            f"{label}: use packed=False, and pass each client's dataset of batches"
         )
 
     @tf.function(autograph=False)
@@ -159,33 +159,42 @@ def build_correct_counts(
         else:
             client = check_client(num_clients, client)
 
-        def add(found, rows, output):
-            correct, state = found
+        def add(totals, rows, output):
+            correct, state = totals
             labels = y[rows]
-            hits = tf.cast(tf.equal(predicted_labels(output), labels), tf.int32)
+            is_correct = tf.cast(tf.equal(predicted_labels(output), labels), tf.int32)
             correct += tf.math.unsorted_segment_sum(
-                hits, client[rows], num_clients or 1
+                is_correct, client[rows], num_clients or 1
             )
             if metrics is not None:
                 state = model_metrics.update_metrics(model, state, labels, output)
             return correct, state
 
-        none = tf.zeros([num_clients or 1], tf.int32)
-        first = none, model.initialize_metrics_state() if metrics is not None else ()
+        zero_counts = tf.zeros([num_clients or 1], tf.int32)
+        initial_totals = (
+            zero_counts,
+            model.initialize_metrics_state() if metrics is not None else (),
+        )
         correct, state = reduce_predictions(
-            model, weights, x, tf.shape(y)[0], first, add, batch_size=batch_size
+            model,
+            weights,
+            x,
+            tf.shape(y)[0],
+            initial_totals,
+            add,
+            batch_size=batch_size,
         )
         return correct[0] if num_clients is None else correct, state
 
-    def combine(found):
-        correct = found[0]
+    def combine(outputs):
+        correct = outputs[0]
         if secure:
             correct = tff.federated_secure_sum_bitwidth(correct, _COUNT_BITS)
         else:
             correct = tff.federated_sum(correct)
         if metrics is None:
             return correct
-        return federated_struct(correct=correct, metrics=metrics(found[1]))
+        return federated_struct(correct=correct, metrics=metrics(outputs[1]))
 
     return map_packs_and_aggregate(model, examples_type(model), count, combine)
 
@@ -195,14 +204,14 @@ def build_metrics(
     *,
     batch_size: int = BATCH_SIZE,
 ) -> Optional[tff.Computation]:
-    """Builds the evaluation of a model's metrics alone, on `evaluation_packs`.
+    """Builds the evaluation of only a model's metrics, on `evaluation_packs`.
 
     The type is
 
         (<W@SERVER, <x=X[?, ...], y=Y[?, ...], client=int32[?]>@CLIENTS> -> M@SERVER)
 
-    with M as of `build_federated_evaluation`: the states of each metric (its sums) are
-    added over all examples of all clients, and then finalized once. It is None for a
+    with M as in `build_federated_evaluation`: the states of each metric (its sums) are
+    added over all examples of all clients and then finalized once. Returns None for a
     model without metrics.
     """
     aggregate = model_metrics.build_aggregation(model)
@@ -228,16 +237,16 @@ def build_metrics(
 def map_packs_and_aggregate(
     model: tff.learning.models.FunctionalModel,
     data_type: tff.Type,
-    of_pack: Callable[[Any, Any], Any],
+    pack_fn: Callable[[Any, Any], Any],
     combine: Callable[[Any], Any] = tff.federated_sum,
 ) -> tff.Computation:
-    """Applies `over_clients` to a `tf.function` of model weights and a pack."""
+    """Applies `map_and_aggregate` to a function of model weights and a pack."""
     types = models.weights_type(model), data_type
-    return map_and_aggregate(tff.tensorflow.computation(*types)(of_pack), combine)
+    return map_and_aggregate(tff.tensorflow.computation(*types)(pack_fn), combine)
 
 
 def examples_type(model: tff.learning.models.FunctionalModel) -> tff.Type:
-    """Returns the type of a pack, <x=X[?, ...], y=Y[?, ...], client>."""
+    """Returns the type of an evaluation pack, <x=X[?, ...], y=Y[?, ...], client>."""
     x, y = split_batch(model.input_spec)
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(
@@ -255,12 +264,12 @@ def evaluation_packs(
 
     Args:
         examples: the examples of all clients.
-        num_packs: the number of packs, of about equal size; more are made where one
-            would exceed `max_bytes`.
-        max_bytes: the most bytes of inputs in a pack.
+        num_packs: the number of packs, of about equal size; there are more if one would
+            exceed `max_bytes`.
+        max_bytes: the maximum bytes of inputs in a pack.
 
     Returns:
-        A list of `OrderedDict(x, y, client)` of arrays; a client may lie in two.
+        A list of `OrderedDict(x, y, client)` of arrays; two packs may share a client.
     """
     check_type("examples", examples, leaf_data.Examples, packing.EXAMPLES)
     check_value("num_packs", num_packs, int, AT_LEAST_1)
@@ -289,23 +298,23 @@ def build_loss_sums(
     *,
     batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
-    """Builds the sums of the losses of each client's examples, for simulation only.
+    """Builds the sum of the losses of each client's examples, for simulation only.
 
     The data are those of `evaluation_packs`; the type is
 
         (<W@SERVER, <x=X[?, ...], y=Y[?, ...], client=int32[?]>@CLIENTS>
          -> float32[num_clients]@SERVER)
 
-    A model gives the mean loss of a batch and not that of each example, so no batch
-    has the examples of two clients.
+    A model returns the mean loss of a batch and not that of each example, so no batch
+    contains the examples of two clients.
 
     Args:
         model: a functional model, whose loss is a mean over the batch.
         num_clients: the number of clients in the federation, K.
-        batch_size: the most examples in a forward pass.
+        batch_size: the maximum number of examples in a forward pass.
 
     Raises:
-        ValueError: the loss is not such a mean.
+        ValueError: the loss is not a mean over the batch.
     """
     check_model(model)
 
@@ -317,10 +326,10 @@ def build_loss_sums(
         losses = tf.zeros([num_clients])
         while start < size:
             owner = client[start]
-            # Packs have the clients' examples in the clients' order.
-            own = tf.equal(client[start : start + batch_size], owner)
+            # The examples of a client are adjacent in a pack.
+            same_client = tf.equal(client[start : start + batch_size], owner)
             owner = check_client(num_clients, owner)
-            count = tf.math.count_nonzero(own, dtype=tf.int32)
+            count = tf.math.count_nonzero(same_client, dtype=tf.int32)
             rows = slice(start, start + count)
             output = model.predict_on_batch(parameters, x[rows], False)
             mean = tf.cast(model.loss(output, y[rows]), tf.float32)

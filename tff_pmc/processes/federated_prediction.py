@@ -1,4 +1,4 @@
-"""Every single prediction of a model, for simulation only."""
+"""The predictions of a model for single examples, for simulation only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build_federated_prediction(
     *,
     batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
-    """Builds the computation of a model's every prediction, for simulation only.
+    """Builds the computation of a model's prediction per example, for simulation only.
 
     The type is
 
@@ -38,16 +38,16 @@ def build_federated_prediction(
          -> int32[num_examples]@SERVER)
 
     Args:
-        model: a classifier whose output is a score per class.
+        model: a classifier that outputs a score per class.
         num_examples: the number of examples of all clients together, N.
         batch_size: the number of examples in a forward pass.
 
     Returns:
-        A computation that gives the predicted label of each example, at its row; -1
-        where a score is NaN.
+        A computation of the predicted label of each example, at its row; -1 if a score
+        is NaN.
 
     Raises:
-        ValueError: the model gives no score per class.
+        ValueError: the model does not output a score per class.
     """
     num_output_classes(model)
     x_spec, _ = split_batch(model.input_spec)
@@ -66,7 +66,7 @@ def build_federated_prediction(
 
 
 def _predicted(model, weights, x, row, num_examples, batch_size):
-    """Predicts the label of each x at its row, int32 [num_examples]; 0 elsewhere."""
+    """Returns the predicted label of each x at its row, int32 [N]; 0 elsewhere."""
 
     def add(predicted, rows, output):
         return tf.tensor_scatter_nd_update(
@@ -76,9 +76,9 @@ def _predicted(model, weights, x, row, num_examples, batch_size):
     row = check_room(
         f"num_examples={num_examples}", row, num_examples, "the row of an example"
     )
-    none = tf.zeros([num_examples], tf.int32)
+    no_labels = tf.zeros([num_examples], tf.int32)
     return reduce_predictions(
-        model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
+        model, weights, x, tf.shape(row)[0], no_labels, add, batch_size=batch_size
     )
 
 
@@ -109,7 +109,7 @@ def build_local_tuning_prediction(
     training: LocalTraining,
     prediction_batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
-    """Builds the computation of the predictions by clients' further trained models.
+    """Builds the computation of the predictions of clients' locally tuned models.
 
     It is the personalized baseline by Dual's text (`aggregation.personalized` with
     `form="text"`), for simulation only. The type is
@@ -117,19 +117,19 @@ def build_local_tuning_prediction(
         (<W@SERVER, {D*}@CLIENTS, x=uint8[?, ...]@SERVER>
          -> int32[num_clients, num_examples]@SERVER)
 
-    with the packed clients D of `build_prioritized_fed_avg`, many or one in a pack. No
-    model comes back to the server.
+    with the packed clients D of `build_prioritized_fed_avg`, many or one in a pack. The
+    tuned models are not sent to the server.
 
     Args:
-        model: a functional model whose output is a score per class.
+        model: a functional model that outputs a score per class.
         num_clients: the number of clients in the federation, K.
         num_examples: the number of inputs x, N.
         client_optimizer_fn: the clients' optimizer.
-        training: the options of the further training.
+        training: the options of the local tuning.
         prediction_batch_size: the number of examples in a forward pass.
 
     Returns:
-        A computation that gives the label each client's tuned model predicts for each
+        A computation of the label that each client's tuned model predicts for each
         example; -1 for a client without data in the call.
     """
     model = PackedModel.of(model)
@@ -144,12 +144,12 @@ def build_local_tuning_prediction(
     @tff.tensorflow.computation(received_type, data_type, x_type)
     @tf.function
     def tune_pack(received, pack, x):
-        # One more than the label, so that a sum distinguishes class 0 from no answer.
-        answers = tf.zeros([num_clients, num_examples], tf.int32)
+        # Labels plus 1, so that 0 in the sum means no prediction.
+        shifted_labels = tf.zeros([num_clients, num_examples], tf.int32)
         rows = tf.range(num_examples)
         clients = PackedClients.read(pack)
-        for place in tf.range(clients.count):
-            element = clients[place]
+        for index in tf.range(clients.count):
+            element = clients[index]
             tuned, *_ = train_locally(
                 model,
                 client_optimizer_fn,
@@ -159,18 +159,18 @@ def build_local_tuning_prediction(
                 training=training,
                 seed=tf.stack([training.seed, element["client"]]),
             )
-            found = _predicted(
+            predicted = _predicted(
                 model, tuned, x, rows, num_examples, prediction_batch_size
             )
             number = check_client(num_clients, element["client"])
-            answers = tf.tensor_scatter_nd_add(
-                answers, [[number]], found[tf.newaxis] + 1
+            shifted_labels = tf.tensor_scatter_nd_add(
+                shifted_labels, [[number]], predicted[tf.newaxis] + 1
             )
-        return answers
+        return shifted_labels
 
     @tff.tensorflow.computation(tff.TensorType(np.int32, [num_clients, num_examples]))
-    def labels(answers):
-        return answers - 1
+    def labels(shifted_labels):
+        return shifted_labels - 1
 
     @tff.federated_computation(
         tff.FederatedType(received_type, tff.SERVER),
@@ -178,8 +178,12 @@ def build_local_tuning_prediction(
         tff.FederatedType(x_type, tff.SERVER),
     )
     def predict_all(weights, clients, x):
-        sent = tff.federated_broadcast(weights), clients, tff.federated_broadcast(x)
-        answers = tff.federated_sum(tff.federated_map(tune_pack, sent))
-        return tff.federated_map(labels, answers)
+        arguments = (
+            tff.federated_broadcast(weights),
+            clients,
+            tff.federated_broadcast(x),
+        )
+        shifted_labels = tff.federated_sum(tff.federated_map(tune_pack, arguments))
+        return tff.federated_map(labels, shifted_labels)
 
     return predict_all

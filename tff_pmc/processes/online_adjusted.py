@@ -2,13 +2,13 @@
 
 One round:
 
-    the cohort trains once -> sums over the whole basis come back once
-    -> a candidate's model is a linear combination of them
+    the cohort trains once and sends the sums over the whole basis
+    -> a candidate's model is computed from a linear combination of the sums
     -> all clients judge it -> the search chooses it or names the next candidate
 
-Here training and judging are two federated computations, with the search between
-them: no more candidates are tested than must be. `online_iterative` is the same as
-one pure process, of the same parts.
+Here training and judging are two federated computations with the search between them,
+so that no more candidates are tested than the search needs. `online_iterative` composes
+the same components to one pure process.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from tff_pmc.scores import Basis, Score, prioritized
 
 
 class OnlineState(NamedTuple):
-    """The state between two rounds, in either form of online adjustment.
+    """The state between two rounds, in both forms of online adjustment.
 
     Attributes:
         learning: a `tff.learning.templates.LearningAlgorithmState`: the model, and
             the states of client work, sums and server optimizer.
-        index: the index of the candidate in force in the list of candidates, int32.
-        correct: the number of examples that the model got right when it was chosen,
-            int32; -1 before the first round, where nothing is judged, and where
+        index: the index of the current candidate in the list of candidates, int32.
+        correct: the number of examples that the model classified correctly when it was
+            chosen, int32; -1 before the first round, if nothing is judged, and after
             `set_model_weights` has replaced the model.
     """
 
@@ -69,11 +69,11 @@ class OnlineOutput(NamedTuple):
 
     Attributes:
         state: the `OnlineState` after the round.
-        metrics: `<client_work, aggregator, finalizer>` as of
-            `build_prioritized_fed_avg`, of the chosen model.
-        trials: the candidates tested, in order.
-        counts: the judge's counts for the chosen model; None where nothing is judged.
-        train_seconds: the seconds that the training took; the rest went into testing.
+        metrics: `<client_work, aggregator, finalizer>` for the chosen model, as in
+            `build_prioritized_fed_avg`.
+        trials: the tested candidates, in order.
+        counts: the judge's counts for the chosen model; None if nothing is judged.
+        train_seconds: the seconds that the training took.
     """
 
     state: OnlineState
@@ -84,10 +84,10 @@ class OnlineOutput(NamedTuple):
 
 
 class OnlineComponents(NamedTuple):
-    """The parts of which either form of online adjustment is composed."""
+    """The components of both forms of online adjustment."""
 
     candidates: tuple[Score, ...]  # In the order of testing.
-    first: int  # The index of the candidate in force in the first round.
+    first: int  # The index of the candidate that the first round tests first.
     components: RoundComponents
     initialize: tff.Computation  # ( -> OnlineState@SERVER)
     train: tff.Computation  # See `_build_train`.
@@ -100,29 +100,32 @@ class OnlineComponents(NamedTuple):
 
 
 def finish_round(
-    trained: Any, stepped: Any, index: Any, correct: Any
+    training_output: Any, server_output: Any, index: Any, correct: Any
 ) -> tuple[OnlineState, collections.OrderedDict]:
     """Returns the state and the metrics of a round that chose a candidate.
 
-    Both forms call it, with arrays or with tensors: `trained` is of `OnlineParts.train`
-    (without the sums), `stepped` of its `step` to the candidate of this index, whose
-    model gets so many examples right.
+    Both forms call it, with arrays or tensors. `training_output` is the result of
+    `OnlineComponents.train` (without the sums), `server_output` that of its `step` for
+    the candidate `index`, and `correct` the number of examples that the new model
+    classifies correctly.
     """
     learning = tff.learning.templates.LearningAlgorithmState(
-        global_model_weights=stepped["weights"],
+        global_model_weights=server_output["weights"],
         distributor=(),
-        client_work=trained["client_work"],
-        aggregator=trained["aggregator"],
-        finalizer=stepped["optimizer"],
+        client_work=training_output["client_work"],
+        aggregator=training_output["aggregator"],
+        finalizer=server_output["optimizer"],
     )
     metrics = collections.OrderedDict(
-        client_work=trained["metrics"]["client_work"],
+        client_work=training_output["metrics"]["client_work"],
         aggregator=collections.OrderedDict(
-            trained["metrics"]["aggregator"],
-            score=stepped["score"],
-            coefficients=stepped["coefficients"],
+            training_output["metrics"]["aggregator"],
+            score=server_output["score"],
+            coefficients=server_output["coefficients"],
         ),
-        finalizer=collections.OrderedDict(update_rejected=stepped["update_rejected"]),
+        finalizer=collections.OrderedDict(
+            update_rejected=server_output["update_rejected"]
+        ),
     )
     return OnlineState(learning, index, correct), metrics
 
@@ -132,10 +135,10 @@ class OnlineAdjustedFedAvg:
     """Online adjustment by two federated computations, train and judge, and a search.
 
     Attributes:
-        parts: the candidates, and the parts that the round is made of.
+        parts: the candidates, and the components of a round.
         policy: one of `search.POLICIES`; with `fixed` nothing is judged.
-        judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`: examples that a model gets
-            right, in all or for each client.
+        judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`: the number of examples that a
+            model classifies correctly, in total or per client.
     """
 
     parts: OnlineComponents
@@ -157,12 +160,12 @@ class OnlineAdjustedFedAvg:
         """Runs one round: the cohort trains once, then candidates are tested.
 
         Args:
-            state: the state after the round before.
-            clients: the cohort's data, as of `build_prioritized_fed_avg`.
-            judges: all clients' data, as the judge takes it.
+            state: the state after the previous round.
+            clients: the cohort's data, as for `build_prioritized_fed_avg`.
+            judges: all clients' data, as the judge takes them.
 
         Raises:
-            ValueError: a federated judge is given no data.
+            ValueError: `judges` is empty, and the judge is a federated computation.
         """
         output, _ = self.next_with_sums(state, clients, judges)
         return output
@@ -170,69 +173,81 @@ class OnlineAdjustedFedAvg:
     def next_with_sums(
         self, state: OnlineState, clients: Sequence[Any], judges: Sequence[Any]
     ) -> tuple[OnlineOutput, Any]:
-        """Runs one round as `next`; also returns what `parts.train` gave.
+        """Runs one round as `next`; also returns the result of `parts.train`.
 
-        Of its sums `step` makes the models of other scores. They are as large as a
-        model for each set of the basis, so that an `OnlineOutput` does not keep them.
+        `step` computes the models of other scores from its sums. An `OnlineOutput` does
+        not keep the sums, because they are as large as one model per set of the basis.
         """
         if self.policy != "fixed":
             self.check_judges(judges)
         start = time.perf_counter()
-        trained = self.parts.train(state.learning, clients)
+        training_output = self.parts.train(state.learning, clients)
         train_seconds = time.perf_counter() - start
-        output = self.choose(state, trained, judges)
-        return output._replace(train_seconds=train_seconds), trained
+        output = self.choose(state, training_output, judges)
+        return output._replace(train_seconds=train_seconds), training_output
 
     def choose(
-        self, state: OnlineState, trained: Any, judges: Sequence[Any]
+        self, state: OnlineState, training_output: Any, judges: Sequence[Any]
     ) -> OnlineOutput:
-        """Tests candidates on what `parts.train` gave, the second part of `next`."""
+        """Runs the second half of `next`: tests candidates after `parts.train`."""
         if self.policy == "fixed":
-            # Of a state of another process the search resumes; this does not.
-            index, correct, tried, counts = self.parts.first, -1, [], None
-            stepped = self.step(state, trained, self.candidates[index])
+            # A search resumes at the state's index, also in another process's state;
+            # `fixed` ignores it.
+            index, correct, trials, counts = self.parts.first, -1, [], None
+            server_output = self.step(state, training_output, self.candidates[index])
         else:
-            before = search.SearchState(int(state.index), int(state.correct))
-            trials = search.CandidateSearch(self.policy, len(self.candidates), before)
-            while trials.next is not None:
-                tested = trials.next
-                candidate = self.step(state, trained, self.candidates[tested])
-                found = self.correct(candidate["weights"], judges)
-                trials.report(int(found.sum()))
-                # The models of the others need not stay in memory.
-                if trials.best.index == tested:
-                    stepped, counts = candidate, found
-            index, correct = trials.chosen.index, trials.chosen.correct
-            tried = trials.tried
+            search_state = search.SearchState(int(state.index), int(state.correct))
+            candidate_search = search.CandidateSearch(
+                self.policy, len(self.candidates), search_state
+            )
+            while candidate_search.next is not None:
+                tested = candidate_search.next
+                candidate = self.step(state, training_output, self.candidates[tested])
+                candidate_counts = self.count_correct(candidate["weights"], judges)
+                candidate_search.report(int(candidate_counts.sum()))
+                # Only the best model stays in memory.
+                if candidate_search.best.index == tested:
+                    server_output, counts = candidate, candidate_counts
+            index, correct = (
+                candidate_search.chosen.index,
+                candidate_search.chosen.correct,
+            )
+            trials = candidate_search.tried
         next_state, metrics = finish_round(
-            trained, stepped, np.int32(index), np.int32(correct)
+            training_output, server_output, np.int32(index), np.int32(correct)
         )
         lost_rounds.warn(self.parts.train, metrics)
-        return OnlineOutput(next_state, metrics, tried, counts)
+        return OnlineOutput(next_state, metrics, trials, counts)
 
     def get_model_weights(self, state: OnlineState) -> Any:
         """Returns the model of a state, a `tff.learning.models.ModelWeights`."""
         return state.learning.global_model_weights
 
     def set_model_weights(self, state: OnlineState, weights: Any) -> OnlineState:
-        """Returns the state with another model, as of a `LearningProcess` of TFF's.
+        """Returns the state with another model, as a TFF `LearningProcess` does.
 
-        How many examples the new model classifies correctly is not known: the next
-        round searches as the first one does, from the candidate in force.
+        The number of examples that it classifies correctly is unknown: the next round
+        searches as the first round does, from the current candidate.
         """
         type_ = self.parts.components.weights_type
-        made = tff.tensorflow.computation(lambda given: given, type_)(weights)
-        learning = state.learning._replace(global_model_weights=made)
+        tensors = tff.tensorflow.computation(lambda w: w, type_)(weights)
+        learning = state.learning._replace(global_model_weights=tensors)
         return state._replace(learning=learning, correct=np.int32(-1))
 
     def check_judges(self, judges: Sequence[Any]) -> None:
-        """Raises a `ValueError` where a federated judge is given no data."""
+        """Raises a `ValueError` if the judge is federated and has no data."""
         if isinstance(self.judge, tff.Computation) and not judges:
-            raise ValueError("judges is empty: there is nothing to judge candidates on")
+            raise ValueError(
+                "judges is empty: pass the data on which candidates are judged"
+            )
+
+    def count_correct(self, weights: Any, judges: Sequence[Any]) -> np.ndarray:
+        """Runs the judge: the correctly classified examples, int64 [] or [K]."""
+        return np.asarray(self.judge(weights, judges), np.int64)
 
     def correct(self, weights: Any, judges: Sequence[Any]) -> np.ndarray:
-        """Returns what the judge finds that a model gets right, int64 [] or [K]."""
-        return np.asarray(self.judge(weights, judges), np.int64)
+        """Returns `count_correct(...)`: its earlier name, for one more release."""
+        return self.count_correct(weights, judges)
 
     def step(
         self,
@@ -241,11 +256,11 @@ class OnlineAdjustedFedAvg:
         score: Score,
         rate: Optional[float] = None,
     ) -> Any:
-        """Takes the server's step with one score, for which no client does anything.
+        """Computes the server update for one score from a round's sums.
 
-        `trained` is what `parts.train` gave, and `rate` another learning rate of the
-        server. A `ValueError` reports that the sums do not cover the score, or that the
-        server's optimizer has no learning rate.
+        It needs no client. `trained` is the result of `parts.train`, and `rate`, if
+        given, replaces the server's learning rate. Raises a `ValueError` if the sums do
+        not cover the score, or the server's optimizer has no learning rate to replace.
         """
         optimizer = self.parts.components.server_optimizer
         optimizer_state = state.learning.finalizer
@@ -253,7 +268,8 @@ class OnlineAdjustedFedAvg:
             settings = optimizer.get_hparams(optimizer_state)
             if "learning_rate" not in settings:
                 raise ValueError(
-                    "the server's optimizer has no learning rate to change"
+                    "rates need a server optimizer with a learning rate: "
+                    f"{type(optimizer).__name__} has none to change"
                 )
             settings["learning_rate"] = np.float32(rate)
             optimizer_state = optimizer.set_hparams(optimizer_state, settings)
@@ -261,7 +277,7 @@ class OnlineAdjustedFedAvg:
             self.parts.basis.coefficients(score),
             trained["sums"],
             optimizer_state,
-            # In a state that was put together the arrays may be in lists.
+            # A state that a user has composed may contain lists.
             tff.learning.models.ModelWeights(
                 tuple(state.learning.global_model_weights.trainable),
                 tuple(state.learning.global_model_weights.non_trainable),
@@ -286,42 +302,42 @@ def build_online_adjusted_fed_avg(
     sums: SumOptions = PLAIN_SUMS,
     **training: Unpack[TrainingOptions],
 ) -> OnlineAdjustedFedAvg:
-    """Builds online adjustment as train, judge and a search between them.
+    """Builds online adjustment by two federated computations and a search between them.
 
-    One round, whose steps 1 to 4 are those of `build_prioritized_fed_avg`, with the
-    sums that all candidates need:
+    One round starts with steps 1 to 4 of `build_prioritized_fed_avg`, with the sums
+    that all candidates need:
 
     5.  A candidate's score combines the sums, and the server's optimizer steps to its
-        model: first that of the candidate in force, then the others in their order.
-    6.  All clients count the examples that the model gets right.
+        model: first for the current candidate, then for the rest in their order.
+    6.  All clients count the examples that the model classifies correctly.
     7.  With `backtracking` the candidate is chosen if it is at least as good as the
-        model of the round before; else the next is tested, and where none is as good,
-        the best is chosen (DA, Algorithm 1). `best_of_all` tests all and chooses the
-        best, of equals the first.
+        previous round's model; else the next is tested, and if none is as good, the
+        best is chosen (DA, Algorithm 1). `best_of_all` tests all and chooses the best,
+        in a tie the first.
 
     Args:
-        model: as of `build_prioritized_fed_avg`.
+        model: as for `build_prioritized_fed_avg`.
         client_optimizer_fn: the clients' optimizer.
         server_optimizer_fn: the server's optimizer; by default SGD with rate 1.
-        priority: the ordering in force in the first round. The candidates are all
-            orderings of the same criteria, tested in the order of
-            `search.orderings`. Default: the declared criteria, in their order.
-        candidates: scores to search in the place of orderings.
-        first: the candidate in force in the first round, if `priority` does not name
-            it; by default the first.
-        others: scores that are not searched, and whose models follow from the sums,
-            too; see `counterfactuals`.
-        criteria: the criteria the clients measure, codes or `Criterion`s.
+        priority: the ordering that the first round tests first. The candidates are all
+            orderings of the same criteria, tested in the order of `search.orderings`.
+            By default the criteria in their order.
+        candidates: scores to search instead of orderings.
+        first: the candidate that the first round tests first, instead of `priority`; by
+            default the first candidate.
+        others: scores that the sums also cover but the search does not test; see
+            `counterfactuals`.
+        criteria: the criteria that the clients measure, codes or `Criterion`s.
         policy: `backtracking` (the paper's), `best_of_all`, or `fixed`, which judges
             nothing and keeps the first candidate; see `search.POLICIES`.
-        judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`, how many examples a model
-            gets right, for whatever data J. By default
+        judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`, the number of examples that a
+            model classifies correctly, for any data J. By default
             `build_federated_evaluation`, which needs a functional model.
-        num_clients: the number of clients in the federation, K, for each of which the
-            default judge then counts; by default it counts for all together, with a
+        num_clients: the number of clients in the federation, K, to let the default
+            judge count per client; by default it returns the total, with a
             `scalar_sum_factory` by a secure sum.
-        sums: normalization, clipping, secure sums, privacy. Two stages follow from
-            the candidates and the normalization.
+        sums: normalization, clipping, secure sums, privacy. Candidates and
+            normalization determine whether two stages are needed.
         **training: the clients' training, see `TrainingOptions`.
 
     Returns:
@@ -329,11 +345,11 @@ def build_online_adjusted_fed_avg(
         `get_model_weights(state)`, `set_model_weights(state, weights)`.
 
     Raises:
-        ValueError: as `build_prioritized_fed_avg`; an unknown policy; `first` is not
-            among the candidates; more than
-            `search.MAX_CRITERIA` criteria to order; sums that hide what clients
-            send, without a judge that keeps to them: the default one returns exact
-            counts, and a secure sum for all together only.
+        ValueError: as `build_prioritized_fed_avg`; the policy is unknown; `first` is
+            not among the candidates; there are more than `search.MAX_CRITERIA` criteria
+            to order; or options hide what clients send and the judge is the default
+            one, which returns exact counts. (Its total count can be a secure sum, for
+            `scalar_sum_factory` without `num_clients`.)
 
     Examples:
         >>> online = build_online_adjusted_fed_avg(
@@ -379,58 +395,59 @@ def build_online_components(
     criteria: Sequence[Union[str, criteria_lib.Criterion]],
     sums: SumOptions,
 ) -> OnlineComponents:
-    """Checks and builds the parts; args are of `build_online_adjusted_fed_avg`."""
-    measured = criteria_lib.resolve(criteria)
-    codes = [criterion.code for criterion in measured]
+    """Checks the arguments of `build_online_adjusted_fed_avg`, builds components."""
+    resolved = criteria_lib.resolve(criteria)
+    codes = [criterion.code for criterion in resolved]
     for name, value in {"candidates": candidates, "first": first}.items():
         if priority is not None and value is not None:
             raise ValueError(f"give either priority or {name}, not both")
     if candidates is not None:
         candidates = argument_checks.scores_over("candidates", candidates, codes)
         if not candidates:
-            raise ValueError("there are no candidates to search")
-        in_force = candidates[0]
+            raise ValueError("candidates is empty: pass at least one score to search")
+        first_score = candidates[0]
     else:
-        in_force = argument_checks.resolve_score(priority, None, codes)
-        names = [codes[column] for column in sorted(in_force.columns)]
+        first_score = argument_checks.resolve_score(priority, None, codes)
+        names = [codes[column] for column in sorted(first_score.columns)]
         candidates = [prioritized(order, codes) for order in search.orderings(names)]
     if first is not None:
-        (in_force,) = argument_checks.scores_over("first", [first], codes)
-    index = _index_of(in_force, candidates)
+        (first_score,) = argument_checks.scores_over("first", [first], codes)
+    index = _index_of(first_score, candidates)
     others = argument_checks.scores_over("others", others, codes)
     basis = Basis.of(codes, [*candidates, *others])
     mean = PrioritizedMeanFactory(codes, candidates[index], basis=basis, sums=sums)
     components = build_round_components(
         model,
-        measured,
+        resolved,
         mean,
         training,
         client_optimizer=client_optimizer,
         server_optimizer=server_optimizer,
     )
-    summed = mean.create_sums(components.update_type)
-    initialize = _build_initialize(components, summed, index)
+    aggregation = mean.create_sums(components.update_type)
+    initialize = _build_initialize(components, aggregation, index)
     state_type = initialize.type_signature.result.member
-    train = _build_train(components, summed, state_type)
+    train = _build_train(components, aggregation, state_type)
     return OnlineComponents(
         tuple(candidates), index, components, initialize, train, _build_step(components)
     )
 
 
-def _index_of(in_force: Score, candidates: Sequence[Score]) -> int:
-    """Returns the index of the equal candidate, else of one of the same terms."""
+def _index_of(score: Score, candidates: Sequence[Score]) -> int:
+    """Returns the index of the candidate that equals a score, or has the same terms."""
 
     def terms(score: Score) -> Any:
         return score.products, score.minima, score.step_powers
 
-    equal = [i for i, score in enumerate(candidates) if score == in_force]
-    others = [i for i, s in enumerate(candidates) if terms(s) == terms(in_force)]
-    if not equal + others:
+    equal = [i for i, candidate in enumerate(candidates) if candidate == score]
+    equivalent = [i for i, c in enumerate(candidates) if terms(c) == terms(score)]
+    if not equal + equivalent:
+        labels = "; ".join(candidate.label for candidate in candidates)
         raise ValueError(
-            f"first is the score {in_force.label!r}, which is not among the candidates "
-            f"{'; '.join(score.label for score in candidates)}"
+            f"first is the score {score.label!r}, which is not among the candidates "
+            f"{labels}"
         )
-    return (equal + others)[0]
+    return (equal + equivalent)[0]
 
 
 def _build_initialize(
@@ -467,7 +484,7 @@ def _build_train(
     sums: tff.templates.AggregationProcess,
     state_type: tff.Type,
 ) -> tff.Computation:
-    """Builds the training of one cohort, whose result is the sums.
+    """Builds the training of one cohort, with the sums as its result.
 
     (<LearningAlgorithmState@SERVER, {D*}@CLIENTS>
      -> <client_work=..., aggregator=...,
@@ -480,17 +497,17 @@ def _build_train(
         tff.FederatedType(state_type.learning, tff.SERVER), data_type
     )
     def train(state, clients):
-        received = tff.federated_broadcast(state.global_model_weights)
-        work = components.client_work.next(state.client_work, received, clients)
-        found = sums.next(
+        message = tff.federated_broadcast(state.global_model_weights)
+        work = components.client_work.next(state.client_work, message, clients)
+        aggregate = sums.next(
             state.aggregator, work.result.update, work.result.update_weight
         )
         return collections.OrderedDict(
             client_work=work.state,
-            aggregator=found.state,
-            sums=found.result,
+            aggregator=aggregate.state,
+            sums=aggregate.result,
             metrics=federated_struct(
-                client_work=work.measurements, aggregator=found.measurements
+                client_work=work.measurements, aggregator=aggregate.measurements
             ),
         )
 
@@ -501,9 +518,9 @@ def _build_step(components: RoundComponents) -> Callable[..., collections.Ordere
     """Builds the server's step to one candidate's model, a `tf.function`.
 
     Its arguments are the candidate's coefficients `a_S`, float32 [B], the sums, the
-    optimizer's state and the weights; its result the same weights and state after the
-    step, `update_rejected`, `score`, the sum of the clients' scores, and the
-    `coefficients` by the names of their sums.
+    optimizer's state and the weights. Its result contains the `weights` and the
+    `optimizer` state after the step, `update_rejected`, `score`, the sum of the
+    clients' scores, and the `coefficients` by the names of their sums.
     """
     basis = components.mean.plan.basis
 
@@ -529,22 +546,24 @@ def _build_step(components: RoundComponents) -> Callable[..., collections.Ordere
 def default_judge(
     model: Any, num_clients: Optional[int], sums: SumOptions, *, secure: bool = False
 ) -> tff.Computation:
-    """Builds an evaluation, by client or of all, which needs a functional model.
+    """Builds the default judge, which counts correct examples per client or in total.
 
-    Its counts are exact, so that it is refused with hidden sums; with secure ones
-    it may be `secure` itself, if it counts for all together.
+    It needs a functional model. Its counts are exact, so options that hide what clients
+    send exclude it, unless `secure` makes its total a secure sum.
     """
     secure &= (
         list(sums.hiding_options) == ["scalar_sum_factory"] and num_clients is None
     )
-    for name in () if secure else sums.hiding_options:
+    if sums.hiding_options and not secure:
+        name = next(iter(sums.hiding_options))
         raise ValueError(
-            f"{name} would hide the sums of training, while the default judge returns "
-            "exact counts of correct examples: give another judge"
+            f"{name} cannot be combined with the default judge, which returns exact "
+            "counts of correct examples: pass another judge"
         )
     if not isinstance(model, tff.learning.models.FunctionalModel):
         raise ValueError(
-            "with a model_fn, give a judge: a computation (<W@SERVER, data@CLIENTS> "
-            "-> int32@SERVER) of how many examples a model gets right"
+            "the default judge needs a tff.learning.models.FunctionalModel: with a "
+            "model_fn, pass a judge, a computation (<W@SERVER, data@CLIENTS> -> "
+            "int32@SERVER) of the number of examples that a model classifies correctly"
         )
     return build_correct_counts(model, num_clients, secure=secure)

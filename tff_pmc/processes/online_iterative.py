@@ -45,7 +45,7 @@ def build_online_adjusted_iterative_process(
     sums: SumOptions = PLAIN_SUMS,
     **training: Unpack[TrainingOptions],
 ) -> tff.templates.IterativeProcess:
-    """Builds online adjustment as one process, which chooses at the server.
+    """Builds online adjustment as one pure process, in which the server chooses.
 
     With n candidates, `next` has the type
 
@@ -55,22 +55,22 @@ def build_online_adjusted_iterative_process(
                       finalizer=<update_rejected=int32>,
                       search=<correct=int32[n], chosen=int32>>@SERVER>)
 
-    The state has the ordering in force and its model's number of correct examples, and
-    the choice is that of `build_online_adjusted_fed_avg` in every round. What it costs
-    more: a federated computation cannot stop half way, so that all n models are made,
-    sent to the clients and judged in every round, also where backtracking would be
-    content with the first. As a broadcast cannot depend on an aggregate in TFF's
-    deployment forms, it compiles to none of them, and runs on one machine.
+    The state contains the current candidate and its model's number of correct examples,
+    and every round chooses as `build_online_adjusted_fed_avg` does. It costs more: a
+    federated computation cannot stop early, so all n models are computed, broadcast and
+    judged in every round, even if backtracking would accept the first. A broadcast
+    cannot depend on an aggregate in TFF's deployment forms, so the process compiles to
+    none of them, and runs on one machine.
 
-    A pair is a pack to train on, which is empty where its clients are not in the
-    round's cohort, and a pack to judge on; `pair_packs` makes such pairs.
+    The data of a client is a pair of a pack to train on, empty if its clients are not
+    in the cohort, and a pack to judge on; see `pair_packs`.
 
-    Args and errors are those of `build_online_adjusted_fed_avg`, but that the policy
-    is no `fixed`, and the judge has to give one integer.
+    Arguments and errors are those of `build_online_adjusted_fed_avg`, except that
+    `policy` cannot be `fixed`, and the judge must return one integer.
     """
     options = Training.from_options(training)
-    if policy not in (known := search.POLICIES[1:]):
-        raise ValueError(f"policy must be one of {', '.join(known)}; got {policy!r}")
+    if policy not in (policies := search.POLICIES[1:]):
+        raise ValueError(f"policy must be one of {', '.join(policies)}; got {policy!r}")
     judge = judge or default_judge(model, None, sums)
     parts = build_online_components(
         model,
@@ -113,11 +113,13 @@ def build_online_adjusted_iterative_process(
         tff.to_type((np.int32,) * len(scores)),
         without_sums,
     )
-    def choose(state, stepped, correct, trained):
+    def choose(state, server_outputs, correct, training_output):
         counts = tf.stack(correct)
         index = choose_index(policy, counts, state.index, state.correct)
-        model = tf.switch_case(index, [lambda one=one: one for one in stepped])
-        next_state, metrics = finish_round(trained, model, index, counts[index])
+        model = tf.switch_case(
+            index, [lambda output=output: output for output in server_outputs]
+        )
+        next_state, metrics = finish_round(training_output, model, index, counts[index])
         metrics["search"] = collections.OrderedDict(correct=counts, chosen=index)
         return next_state, metrics
 
@@ -130,18 +132,19 @@ def build_online_adjusted_iterative_process(
 
     @tff.federated_computation(state_type, tff.FederatedType(pair_type, tff.CLIENTS))
     def next_fn(state, pairs):
-        trained = train(state.learning, pairs.train)
-        stepped = tff.federated_map(step_all, (state, trained.sums))
+        training_output = train(state.learning, pairs.train)
+        server_outputs = tff.federated_map(step_all, (state, training_output.sums))
         correct = tuple(
-            judge(stepped[n].weights, pairs.test) for n in range(len(scores))
+            judge(server_outputs[n].weights, pairs.test) for n in range(len(scores))
         )
-        kept = federated_struct(
-            client_work=trained.client_work,
-            aggregator=trained.aggregator,
-            metrics=trained.metrics,
+        trained_without_sums = federated_struct(
+            client_work=training_output.client_work,
+            aggregator=training_output.aggregator,
+            metrics=training_output.metrics,
         )
         next_state, metrics = tff.federated_map(
-            choose, (state, stepped, tff.federated_zip(correct), kept)
+            choose,
+            (state, server_outputs, tff.federated_zip(correct), trained_without_sums),
         )
         return tff.learning.templates.LearningProcessOutput(next_state, metrics)
 
@@ -149,32 +152,32 @@ def build_online_adjusted_iterative_process(
 
 
 def choose_index(
-    policy: str, counts: tf.Tensor, in_force: tf.Tensor, before: tf.Tensor
+    policy: str, counts: tf.Tensor, current_index: tf.Tensor, previous_count: tf.Tensor
 ) -> tf.Tensor:
     """Returns the index that `search.CandidateSearch` would choose, in TensorFlow.
 
     Args:
         policy: `backtracking` or `best_of_all`.
-        counts: the correct examples of each candidate's model, int32 [n].
-        in_force: the index of the candidate in force, which is tested first.
-        before: the count of the round before; -1 before the first.
+        counts: the number of correct examples of each candidate's model, int32 [n].
+        current_index: the index of the current candidate, which is tested first.
+        previous_count: the previous round's count; -1 before the first round.
     """
     indices = tf.range(tf.size(counts))
     # In the order of the tests; `tf.equal`, as `==` compares objects in TFF's graphs.
-    order = tf.argsort(tf.where(tf.equal(indices, in_force), -1, indices))
+    order = tf.argsort(tf.where(tf.equal(indices, current_index), -1, indices))
     tested = tf.gather(counts, order)
-    best = tf.argmax(tested, output_type=tf.int32)  # Of equals the first.
+    best = tf.argmax(tested, output_type=tf.int32)  # In a tie the first.
     if policy == "best_of_all":
         return order[best]
-    enough = tested >= before
-    first = tf.argmax(tf.cast(enough, tf.int32), output_type=tf.int32)
-    return order[tf.where(tf.reduce_any(enough), first, best)]
+    is_enough = tested >= previous_count
+    first = tf.argmax(tf.cast(is_enough, tf.int32), output_type=tf.int32)
+    return order[tf.where(tf.reduce_any(is_enough), first, best)]
 
 
 def pair_packs(
     train: Sequence[Any], test: Sequence[Any]
 ) -> list[collections.OrderedDict]:
-    """Pairs training packs with packs of examples to judge on.
+    """Pairs packs of the cohort, to train on, with packs of examples, to judge on.
 
     Args:
         train: the packs of the round's cohort, made by `tff_pmc.pack`.
@@ -182,8 +185,8 @@ def pair_packs(
             `evaluation_packs`.
 
     Returns:
-        As many `OrderedDict(train, test)` as the longer of the two has packs; the
-        other's are filled up with empty ones.
+        A list of `OrderedDict(train, test)`, as long as the longer of the two lists;
+        empty packs fill the shorter.
     """
     count = max(len(train), len(test))
     no_clients = train[0].take(0)
@@ -193,6 +196,6 @@ def pair_packs(
     train = [*train, *[no_clients] * (count - len(train))]
     test = [*test, *[no_examples] * (count - len(test))]
     return [
-        collections.OrderedDict(train=one, test=other)
-        for one, other in zip(train, test)
+        collections.OrderedDict(train=train_pack, test=test_pack)
+        for train_pack, test_pack in zip(train, test)
     ]

@@ -1,4 +1,4 @@
-"""The components of a round that every process is composed of, checked and built."""
+"""The components of which every process is composed, and their checks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RoundComponents:
 
     initial_weights: tff.Computation  # ( -> W), W the model's `ModelWeights`.
     client_work: tff.learning.templates.ClientWorkProcess
-    mean: PrioritizedMeanFactory  # It aggregates what the client work sends.
+    mean: PrioritizedMeanFactory  # It aggregates the results of the client work.
     server_optimizer: tff.learning.optimizers.Optimizer
 
     @property
@@ -67,8 +67,10 @@ def build_round_components(
         "server_optimizer_fn": server_optimizer,
     }
     for name, optimizer in optimizers.items():
-        kind = tff.learning.optimizers.Optimizer
-        check_type(name, optimizer, kind, "a tff.learning.optimizers.Optimizer")
+        optimizer_type = tff.learning.optimizers.Optimizer
+        check_type(
+            name, optimizer, optimizer_type, "a tff.learning.optimizers.Optimizer"
+        )
     training.check_sums(mean.options.hiding_options)
     weights, input_spec = argument_checks.initial_weights_and_spec(model)
     for name, optimizer in optimizers.items():
@@ -117,32 +119,35 @@ def _check_dataset_clients(
     mean: PrioritizedMeanFactory,
     num_weighted_classes: int,
 ) -> None:
-    """Refuses what clients in the form of datasets of batches cannot follow."""
+    """Raises a `ValueError` for options that need packed clients."""
     if mean.plan.two_stage:
         raise ValueError(
-            "two stages keep the updates of packed clients: they need a "
-            "tff.learning.models.FunctionalModel, and no packed=False; with "
-            "normalization='range' one stage is enough"
+            "two stages need packed clients, whose updates they keep: pass a "
+            "tff.learning.models.FunctionalModel without packed=False, or declare "
+            "ranges (normalization='range'), with which one stage is enough"
         )
     if criteria_lib.example_attributes(criteria):
         names = ", ".join(criteria_lib.example_attributes(criteria))
         raise ValueError(
-            f"the examples' attributes ({names}) that a criterion needs travel with "
-            "packed clients only"
+            f"a criterion needs example attributes ({names}), which only packed "
+            "clients have: remove packed=False, or the criterion"
         )
     if num_weighted_classes:
-        raise ValueError("class weights are for packed clients only: leave packed out")
+        raise ValueError(
+            "class weights only apply to packed clients: remove packed=False"
+        )
 
 
 def build_single_client_work(
     inner: tff.learning.templates.ClientWorkProcess, client_step: Optional[ClientStep]
 ) -> tff.learning.templates.ClientWorkProcess:
-    """Builds the client work whose results are a client's update and its size.
+    """Builds the client work whose result is one client's update and size.
 
-    It is what any aggregation factory of TFF's takes, which sees each client's update.
+    Any TFF aggregation factory takes it, and then sees each client's update.
 
-    `inner` sends the sum over a pack's clients of `n_k d_k`, and of `n_k`. Of one
-    client they give `d_k` back. One that is left out sends an update of 0 all the same.
+    `inner` sends the sums over a pack's clients of `n_k d_k` and of `n_k`. For a pack
+    of one client their quotient is `d_k`. An excluded client sends an update of 0 with
+    the weight 0.
     """
     _, weights_type, data_type = inner.next.type_signature.parameter
     sums_type = inner.next.type_signature.result.result.member
@@ -151,11 +156,11 @@ def build_single_client_work(
     def divide(sums, pack, received):
         clients = pack.reduce(0, lambda count, _: count + 1)
         message = (
-            "each pack must hold exactly one client (make as many packs as the cohort "
-            "has clients), but one holds"
+            "each pack must hold exactly one client (num_packs=len(cohort)), but one "
+            "holds"
         )
-        one = tf.debugging.Assert(tf.equal(clients, 1), [message, clients])
-        with tf.control_dependencies([one]):
+        assertion = tf.debugging.Assert(tf.equal(clients, 1), [message, clients])
+        with tf.control_dependencies([assertion]):
             size = tf.identity(sums.update_weight["monomials"][0])
         update = tf.nest.map_structure(
             lambda total: tf.math.divide_no_nan(total, tf.cast(size, total.dtype)),

@@ -1,4 +1,4 @@
-"""The server's step: its optimizer takes the mean update for a gradient."""
+"""The server's step: its optimizer takes the mean update as the gradient."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ def apply_update(
 ) -> tuple[Any, Any, tf.Tensor]:
     """Takes one server step: `w - server_rate * update` (PMC eq. 2) for SGD.
 
-    An update is received minus trained weights, as everywhere in TFF: a
-    gradient to the optimizer, which steps the trainable variables. Non-trainable
-    ones (batch-norm statistics) are averages and not directions: they become
-    the clients' mean with the same weights, whatever the optimizer. Those that
-    are no floats stay (see `averaged`). An update that is all zero (no client was
-    included, or every score was 0) or not finite, or whose model is not, leaves
-    model and optimizer as they are: the last result is then 1.
+    An update is received minus trained weights, as in all of TFF, and the gradient of
+    the trainable weights to the optimizer. Non-trainable weights (such as batch
+    normalization's statistics) are averages and not directions: with any optimizer they
+    become the clients' weighted mean. Those that are not floats stay unchanged (see
+    `aggregated_weights`).
+
+    The step is rejected, and model and optimizer stay unchanged, if the update is all
+    zero (no client included, or every score 0), or if the update or the new model is
+    not finite. The last result is 1 for a rejected step, else 0.
     """
     next_state, trainable = optimizer.next(state, weights.trainable, update.trainable)
     means = iter(tf.nest.flatten(update.non_trainable))
@@ -41,17 +43,17 @@ def apply_update(
     def unless_rejected(old, new):
         return tf.nest.map_structure(lambda o, n: tf.where(rejected, o, n), old, new)
 
-    stepped = tff.learning.models.ModelWeights(
+    new_weights = tff.learning.models.ModelWeights(
         unless_rejected(weights.trainable, trainable),
         unless_rejected(weights.non_trainable, non_trainable),
     )
-    return unless_rejected(state, next_state), stepped, tf.cast(rejected, tf.int32)
+    return unless_rejected(state, next_state), new_weights, tf.cast(rejected, tf.int32)
 
 
 def build_optimizer_initializer(
     optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
 ) -> tff.Computation:
-    """Builds `( -> the server optimizer's initial state)` for a model's weights."""
+    """Builds the computation of the server optimizer's initial state."""
 
     @tff.tensorflow.computation
     def initial_state():
@@ -65,15 +67,15 @@ def build_optimizer_initializer(
 def build_finalizer(
     optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
 ) -> tff.learning.templates.FinalizerProcess:
-    """Builds the finalizer around `apply_update`, for a whole `ModelWeights`."""
+    """Builds the finalizer of a learning process, which runs `apply_update`."""
     initial_state = build_optimizer_initializer(optimizer, weights_type)
     state_type = initial_state.type_signature.result
 
     @tff.tensorflow.computation(state_type, weights_type, update_type(weights_type))
     def step(state, weights, update):
         state, weights, rejected = apply_update(optimizer, state, weights, update)
-        measured = collections.OrderedDict(update_rejected=rejected)
-        return tff.templates.MeasuredProcessOutput(state, weights, measured)
+        measurements = collections.OrderedDict(update_rejected=rejected)
+        return tff.templates.MeasuredProcessOutput(state, weights, measurements)
 
     @tff.tensorflow.computation(state_type)
     def get_hparams(state):
