@@ -122,7 +122,9 @@ class Contract:
         found, _, measured = aggregator.next(broken, SIZES)
         expected, *_ = aggregator.next([u[kept] for u in UPDATES], SIZES[kept])
         assert_equal(found, expected, 2e-6)
-        assert measured.get("left_out", 1) == 1  # Prioritized: by the client work.
+        assert (
+            measured.get("excluded", 1) == measured.get("left_out", 1) == 1
+        )  # Prioritized: by the client work.
 
     def test_without_any_weight_the_update_is_zero(self, aggregator, assert_equal):
         found, *_ = aggregator.next(UPDATES, 0 * SIZES)

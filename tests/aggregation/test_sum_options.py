@@ -27,7 +27,7 @@ def test_a_norm_out_of_range_is_named(name, words, norm):
 
 
 def test_options_that_exclude_each_other_are_named():
-    with pytest.raises(ValueError, match="leave model_sum_factory and"):
+    with pytest.raises(ValueError, match="leave out model_sum_factory and"):
         tff_pmc.SumOptions(
             privacy=tff_pmc.GaussianSums(1.0), model_sum_factory=secure()
         )
@@ -44,6 +44,14 @@ def test_what_hides_is_named():
     ):
         options = tff_pmc.SumOptions(**hiding)
         assert options.hiding_options == options.hiding == hiding
+
+
+def test_earlier_names_work():
+    plan = tff_pmc.SumOptions().plan(scores.Basis.singles(2), ("DS", "LD"))
+    assert plan.only_counts is plan.counts_only is False
+    assert plan.unweighted() == plan.first_stage()
+    aggregation = tff_pmc.aggregation
+    assert aggregation.with_score_in_force is aggregation.build_scored_mean
 
 
 def test_a_plan_has_the_ranges_in_the_columns_order():

@@ -66,7 +66,10 @@ def test_a_client_that_is_not_there_is_named(
         ({"num_packs": 1.5}, "num_packs must be a whole number, got 1.5"),
         ({"max_bytes": np.nan}, "max_bytes must be a whole number, got nan"),
         *(
-            ({"attributes": {"t": values}}, "t must be [6], one value a client, got [")
+            (
+                {"attributes": {"t": values}},
+                "t must be [6], one value per client, got [",
+            )
             for values in ([0.5] * 7, [0.5], 0.5)
         ),
         ({"attributes": leaf_data.ClientTable()}, "has no row for toy_0"),
@@ -172,7 +175,10 @@ def test_a_number_that_is_also_a_name_is_refused(toy_examples):
         {name: {"x": np.ones((1, 2)), "y": [0]} for name in ids}
     )
     assert numbers_of(tff_pmc.pack_client_data(data, ["1", "2"])) == [0, 1]
-    for clients, says in (([1], "no client 1 in"), ("12", "must be a sequence")):
+    for clients, says in (
+        ([1], "unknown client 1: client_data"),
+        ("12", "must be a sequence"),
+    ):
         with pytest.raises(ValueError, match=says):
             tff_pmc.pack_client_data(data, clients)
     drawn = tff_pmc.data_source(examples, seed=5).iterator().select(3)
@@ -211,8 +217,8 @@ def test_input_and_label_are_told_by_name(names):
 @pytest.mark.parametrize(
     ("of_a", "says"),
     [
-        ({"first": [0.0], "second": [0.0]}, "cannot tell input and label"),
-        ({"x": [0.0], "y": [2**32 + 1]}, "client 'a' has a label that is no int32"),
+        ({"first": [0.0], "second": [0.0]}, "cannot tell input from label"),
+        ({"x": [0.0], "y": [2**32 + 1]}, "client 'a' has a label outside int32"),
     ],
 )
 def test_an_element_of_another_form_is_refused(of_a, says):

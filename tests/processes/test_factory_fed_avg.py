@@ -21,7 +21,7 @@ def test_what_a_round_measures(
     )
     weights, metrics = run_rounds(process, toy_examples, [COHORT[1:], [5, 4]])
     assert all(np.isfinite(w).all() for w in weights)
-    assert metrics["aggregator"]["left_out"] == 0
+    assert metrics["aggregator"]["excluded"] == 0
     train = metrics["client_work"]["train"]
     assert (train["clients"], train["excluded"], train["examples"]) == (2, 0, 11)
     assert train["criteria_by_client"][:, 1].tolist() == [7, 4, 0]

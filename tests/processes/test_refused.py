@@ -57,24 +57,24 @@ PRIORITIZED = [
         "OWN gave a negative value, -0.5, for a made-up",
     ),
     (lambda: own(lambda client: {}["boom"]), "OWN fails for .*: KeyError: boom$"),
-    (lambda: own(lambda client: client.y), "criterion OWN must give one number"),
+    (lambda: own(lambda client: client.y), "criterion OWN must return one number"),
     (
         lambda: own(lambda c: c.attributes["battery"]),
-        "OWN fails.*there is no 'battery'",
+        "OWN fails.*unknown attribute 'battery'",
     ),
     # `==` between tensors compares Python objects where TFF traces; also of labels
     # that the made-up client lacks.
     *(
         (lambda same=same: own(lambda c: tf.cast(same(c), tf.float32), "EQ"), says)
         for same, says in (
-            (lambda c: c.y[0] == 0, "criterion EQ .*by tf.equal in"),
-            (lambda c: c.y[0] == 9, "criterion EQ .*by tf.equal in"),
-            (lambda c: c.y[0] != 9, "criterion EQ .*by tf.not_equal in"),
+            (lambda c: c.y[0] == 0, "criterion EQ .*by tf.equal: in"),
+            (lambda c: c.y[0] == 9, "criterion EQ .*by tf.equal: in"),
+            (lambda c: c.y[0] != 9, "criterion EQ .*by tf.not_equal: in"),
         )
     ),
     (
         lambda: own(lambda c: 1.0 / c.y.shape[0]),
-        r"OWN fails in a graph, .*: unsupported operand .* \(tf.shape gives the size",
+        r"OWN fails in a graph, .*: unsupported operand .* \(use tf.shape: the static",
     ),
     # Other failures have nothing to do with sizes.
     (lambda: own(lambda c: float(c.y.numpy()[0])), r"OWN fails in a graph.*numpy'$"),
@@ -110,7 +110,7 @@ PRIORITIZED = [
         )
     ),
     *(
-        (lambda draw=draw: own(draw), "OWN gives another value each time: is it random")
+        (lambda draw=draw: own(draw), "OWN differs between two calls: if it is random")
         for draw in (
             lambda c: tf.random.uniform([]),
             lambda c: tf.random.uniform([], seed=1),
@@ -164,10 +164,10 @@ PRIORITIZED = [
     # TFF's schedule counts the steps of a client, which begin anew in every round.
     (
         lambda: {"client_optimizer_fn": scheduled()},
-        "client_optimizer_fn has a schedule",
+        "client_optimizer_fn has a learning-rate schedule by local",
     ),
     *(
-        (lambda fn=fn: {"client_learning_rate_fn": fn}, f"must give one .*gives {says}")
+        (lambda fn=fn: {"client_learning_rate_fn": fn}, f"must return one .*{says}")
         for fn, says in (
             (lambda n: [0.1, 0.2], r"\[0.1 0.2\] for round 0"),
             (lambda n: -0.5, "-0.5 for"),
@@ -186,17 +186,20 @@ PRIORITIZED = [
     (lambda: {"packed": False, "batch_size": 3}, "batch_size"),
     (
         lambda: {"packed": False, "criteria": ("DS", "IS")},
-        r"\(sharp\).*packed clients only",
+        r"\(sharp\), which only packed clients",
     ),
     (lambda: private(), "declared range for every criterion"),
     (lambda: private(normalization="max"), "declared range for every criterion"),
     (lambda: private(**RANGED), "needs clip_norm"),
     (
         lambda: {**private(**RANGED, clip_norm=1.0), "report_cohort": 6},
-        "report_cohort shows",
+        "report_cohort cannot be combined with privacy",
     ),
     (lambda: {**scalars(), "report_cohort": 6}, "scalar_sum_factory"),
-    (lambda: {**scalars(), "keep_own_model": (1,)}, "they exclude privacy"),
+    (
+        lambda: {**scalars(), "keep_own_model": (1,)},
+        "keep_own_model cannot be combined with privacy",
+    ),
     *(
         (
             lambda n=n: dict(
@@ -208,19 +211,25 @@ PRIORITIZED = [
     ),
 ]
 TWO_STAGE = [
-    (lambda: dict(scalars(), score=scores.owa("most")), "excludes scalar_sum_factory"),
+    (
+        lambda: dict(scalars(), score=scores.owa("most")),
+        "scalar_sum_factory cannot be combined with",
+    ),
     (lambda: {"score": "owa"}, "scores.Score"),
     (lambda: {"client_step": lambda *_: None}, "client_step needs an aggregator"),
 ]
 FACTORY = [
     (lambda: {"criteria": ("LD",)}, "DS"),
-    (lambda: {"sums": tff_pmc.SumOptions("max")}, "only clip_norm can be given"),
+    (
+        lambda: {"sums": tff_pmc.SumOptions("max")},
+        "only option it follows is clip_norm",
+    ),
     (lambda: {"priority": ("DS",)}, "either aggregator or priority, not both"),
 ]
 ADAFED = [
     (lambda: {"power": 0}, "power must be above 0"),
     (lambda: {"epsilon": 0}, "epsilon must be above 0, got 0"),
-    (lambda: {"server_examples": (X, [])}, "x has 40, y has 0"),
+    (lambda: {"server_examples": (X, [])}, "x has 40 examples and y has 0"),
     *(
         (
             lambda size=size: {"server_examples": (X, np.zeros((40, size), int))},
@@ -231,15 +240,15 @@ ADAFED = [
     (lambda: {"keep_own_model": (1, 1)}, "each once"),
     (
         lambda: {"packed": False, "keep_own_model": (1,), "adapt_loss": False},
-        "for packed clients only",
+        "only appl(y|ies) to packed clients",
     ),
-    (lambda: {"packed": False}, "for packed clients only"),
+    (lambda: {"packed": False}, "only apply to packed clients"),
     (lambda: {"score": "ACC"}, "score must be a scores.Score, got str"),
     (lambda: {"criteria": ("DS", "ACC")}, "ACC is named twice"),
 ]
 ONLINE = [
     (lambda: {"policy": "greedy"}, "policy must be one of fixed, backtracking"),
-    (lambda: {"candidates": []}, "no candidates"),
+    (lambda: {"candidates": []}, "candidates is empty"),
     (
         lambda: {"priority": ("DS",), "candidates": [scores.single("DS")]},
         "either priority or candidates",
@@ -267,8 +276,11 @@ ONLINE = [
 ]
 # The default judge's counts would undo what privacy and secure sums promise.
 HIDDEN = [
-    (lambda: private(**RANGED, clip_norm=1.0), "privacy would hide the sums"),
-    (lambda: scalars(), "scalar_sum_factory would hide the sums"),
+    (
+        lambda: private(**RANGED, clip_norm=1.0),
+        "privacy cannot be combined with the default judge",
+    ),
+    (lambda: scalars(), "scalar_sum_factory cannot be combined with the default"),
 ]
 CASES = [
     *(("build_prioritized_fed_avg", *case) for case in PRIORITIZED),
@@ -328,17 +340,21 @@ def keras_model(labels):
 @pytest.mark.parametrize(
     ("name", "model", "message"),
     [
-        ("build_prioritized_fed_avg", "maker", "give what it returns, as models"),
+        ("build_prioritized_fed_avg", "maker", "pass its result, as models"),
         ("build_adafed", "toy", "PackedModel with example_losses"),
-        ("build_online_adjusted_fed_avg", None, "with a model_fn, give a judge"),
+        ("build_online_adjusted_fed_avg", None, "with a model_fn, pass a judge"),
         ("build_prioritized_fed_avg", None, "need a tff.learning.models.Functional"),
         ("build_prioritized_fed_avg", "keras", "it is a Sequential"),
         ("build_prioritized_fed_avg", "keras_fn", "it returns a Sequential"),
         ("build_prioritized_fed_avg", "variable", "it is a _ModelFrom"),
         ("build_prioritized_fed_avg", "number", "it is a int"),
-        ("build_prioritized_fed_avg", "regression", "LD needs labels .* numbers of cl"),
-        ("build_prioritized_fed_avg", "one_hot", "LD needs .* no one-hot vectors, and"),
-        ("build_prioritized_fed_avg", "pair", "LD needs labels that are the numbers"),
+        (
+            "build_prioritized_fed_avg",
+            "regression",
+            "LD needs class numbers .* or real numbers",
+        ),
+        ("build_prioritized_fed_avg", "one_hot", "LD needs .* not one-hot vectors or"),
+        ("build_prioritized_fed_avg", "pair", "LD needs class numbers as labels"),
         ("build_prioritized_fed_avg", "mapping", r"a mapping \(a, b\).* as a tuple"),
         ("build_prioritized_fed_avg", "several", "one tensor of labels.* packed=False"),
     ],

@@ -182,7 +182,7 @@ def test_a_basis_without_codes_takes_columns_alone(toy_model, build_prioritized)
     state = process.initialize()
     by_column = tff_pmc.with_score(state, basis, scores.prioritized((1,)))
     assert by_column.aggregator["coefficients"].tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="'DS' is by codes, and the basis does not"):
+    with pytest.raises(ValueError, match="'DS' is over codes, but the basis has none"):
         tff_pmc.with_score(state, basis, DS)
     over = scores.Basis.all_subsets(CODES)
     with pytest.raises(ValueError, match="the criterion MD, and the .* LD, DS"):

@@ -147,8 +147,8 @@ class _Cohorts(tff.program.FederatedDataSourceIterator):
         for name, here in cls.source.origin.items():
             if saved.get(name) != here:
                 raise ValueError(
-                    "the program was saved with another data source, whose "
-                    f"{name} was {saved.get(name)}; here it is {here}: resume with "
+                    "the program was saved with another data source: its "
+                    f"{name} was {saved.get(name)}, and is {here} here; resume with "
                     "the same source"
                 )
         return cls(drawn)
