@@ -9,7 +9,7 @@ import tff_pmc
 from tff_pmc import criteria, scores
 from tff_pmc._lazy import tff
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.round_record import RoundRecord
 
 COHORT, EPOCHS, RATE = (0, 1, 4, 5), 2, 0.1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.round_record import RoundRecord
 
 RAW = [[40, 1, 0.7], [40, 3, 0.6], [40, 2, 0.8]]

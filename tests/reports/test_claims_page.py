@@ -18,7 +18,7 @@ from tff_pmc.reports.papers.claims.pmc_claims import AT_70_AND_80
 from tff_pmc.reports.papers.comparisons import round_of_half, rounds_saved
 from tff_pmc.reports.papers.evidence import command
 from tff_pmc.reports.papers.judging import Difference, Differences
-from tff_pmc.reports.statistics import paired, published
+from tff_pmc.reports.statistics import paired_statistics, published
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOW = (
@@ -190,7 +190,7 @@ def test_the_page_of_pmc_has_the_orderings_under_both_networks():
             runs = evidence.kept_runs([reproduced()[0][name]])
             runs = evidence.Runs.of("mnist_noniid", runs)
             (one,) = rounds_saved(runs, label, AT_70_AND_80)
-            stat = paired.difference(one.own, one.base)
+            stat = paired_statistics.difference(one.own, one.base)
             made.append(f"{stat['mean']:+.1f} ± {stat['interval']:.1f}")
         saved = published.rounds_saved("pmc_table4", label)
         printed = sum(saved[cell] for cell in AT_70_AND_80.cells) / 18

@@ -25,7 +25,7 @@ from tff_pmc.cluster.options import ClusterSettingError
 from tff_pmc.record import files
 from tff_pmc.record.plugin_files import plugin_sha256
 from tff_pmc.record.record_error import InUseError, LostRunError
-from tff_pmc.record.same_run import PLUGINS
+from tff_pmc.record.resume_check import PLUGINS
 
 _CHECK_SECONDS = 1  # How often to check whether a run was cancelled.
 

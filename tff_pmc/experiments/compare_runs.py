@@ -21,7 +21,7 @@ from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import output
-from tff_pmc.reports.tables import compare, reference_export
+from tff_pmc.reports.tables import folder_comparison, reference_export
 from tff_pmc.settings import RunSettings
 
 # With `OfflineOptions`, the flags of how runs on disk are read, and where to write.
@@ -71,10 +71,10 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
     if "experiment" in given:
         start = RunSettings.of({}, inherited=values_of(command.experiment))
         targets = start.record.targets
-    rows = compare.compare(*command.compare, targets, reach=_reach(given))
+    rows = folder_comparison.compare(*command.compare, targets, reach=_reach(given))
     if not command.output_dir:
-        return compare.comparison_text(rows)
-    made = compare.report(rows, *_names(*command.compare))
+        return folder_comparison.comparison_text(rows)
+    made = folder_comparison.report(rows, *_names(*command.compare))
     files.make_empty_folder(command.output_dir)
     return output.write(made, command.output_dir)
 

@@ -22,7 +22,7 @@ from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
 from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
-from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
+from tff_pmc.record.metric import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.tables import PACKED, ROUNDS, TABLES

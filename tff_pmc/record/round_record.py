@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from declared_settings import ordered
 from tff_pmc import scores
-from tff_pmc.record.metrics import (
+from tff_pmc.record.metric import (
     Floats,
     Metric,
     client_means,

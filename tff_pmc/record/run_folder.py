@@ -33,8 +33,8 @@ from leaf_data.formats.data_files import expand_path
 from tff_pmc.record import checkpoints, files
 from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.resume_check import check_same, versions, warn_of_other_versions
 from tff_pmc.record.round_record import RoundRecord
-from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
 from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
 _ROUNDS, _TIMING = f"{ROUNDS.name}.csv", f"{TIMING.name}.csv"

@@ -31,7 +31,7 @@ import pandas as pd
 
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.record.metrics import PERCENTILES, digits
+from tff_pmc.record.metric import PERCENTILES, digits
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 if TYPE_CHECKING:

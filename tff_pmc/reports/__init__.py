@@ -21,7 +21,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from declared_settings import Registry
-from tff_pmc.reports.pages import Block, Grid, Heading, Items, Page, Table, grid_text
+from tff_pmc.reports.page_model import (
+    Block,
+    Grid,
+    Heading,
+    Items,
+    Page,
+    Table,
+    grid_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,7 +30,7 @@ from tff_pmc import project_files
 from tff_pmc.escape import markdown_cell, printable
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
-from tff_pmc.reports.pages import markdown_table
+from tff_pmc.reports.page_model import markdown_table
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.reports.papers.catalog import Claim, Headline, answer, claims, headlines
 from tff_pmc.reports.papers.evidence import command, declared, kept_runs, read_kept

@@ -21,7 +21,7 @@ from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.experiments.running.progress import Progress
 from tff_pmc.experiments.running.recording import LostRounds, PredictionRecorder
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.record_error import LostRunError
 
 CALLS = []

@@ -9,7 +9,7 @@ import pytest
 from cli import SMALL, restarted, run, table
 
 from tff_pmc.experiments import experiment as experiments
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.results import read_results
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.reports.statistics.derived import weight_figures

@@ -13,7 +13,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     rounds_to_target,
     targets_of,
 )
-from tff_pmc.reports.tables import compare, summary
+from tff_pmc.reports.tables import folder_comparison, summary
 
 # Three rounds of four devices with 10 test examples each.
 CORRECT, TEN, AT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]], [10] * 4, "at_least"
@@ -143,8 +143,8 @@ def test_tables_that_count_devices_say_how_many_have_no_tests(
         for seed in range(seeds)
     )
     if name == "compare":
-        monkeypatch.setattr(compare, "read_results", lambda path: results)
-        whole = compare.comparison_text(compare.compare("a", "b"))
+        monkeypatch.setattr(folder_comparison, "read_results", lambda path: results)
+        whole = folder_comparison.comparison_text(folder_comparison.compare("a", "b"))
     else:
         report = REPORTS[name](results)
         pages = [page.markdown() for page in report.pages.values()]

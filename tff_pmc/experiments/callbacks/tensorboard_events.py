@@ -101,7 +101,7 @@ def values(round: FinishedRound) -> dict[str, Any]:
 
 
 def _of_clients(record: RoundRecord) -> dict[str, Any]:
-    from tff_pmc.record.metrics import client_means
+    from tff_pmc.record.metric import client_means
     from tff_pmc.reports.statistics.run_summary import SPREAD
 
     if not record.client_totals:  # Not tested, or not recorded.

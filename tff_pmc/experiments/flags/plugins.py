@@ -15,7 +15,7 @@ from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.record.plugin_files import plugin_sha256
-from tff_pmc.record.same_run import PLUGINS
+from tff_pmc.record.resume_check import PLUGINS
 from tff_pmc.settings.run_settings import CHOSEN
 
 

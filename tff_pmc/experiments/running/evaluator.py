@@ -12,7 +12,7 @@ from tff_pmc._lazy import tff
 from tff_pmc.algorithms.algorithm import algorithm_of
 from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
 from tff_pmc.processes.server_evaluation import build_confusion, f1_of_classes
-from tff_pmc.record import metrics
+from tff_pmc.record import metric
 
 
 class TestEvaluator:
@@ -37,9 +37,9 @@ class TestEvaluator:
         self.examples, self._sizes = data.test_examples, data.test_examples.sizes
         if len(self.clients) < self.examples.num_clients:
             self.examples = self.examples.subset(map(ClientNumber, self.clients))
-        self.metric = metrics.metric_of(data)
+        self.metric = metric.metric_of(data)
         build = processes.build_correct_counts
-        if self.metric is metrics.LOSS:
+        if self.metric is metric.LOSS:
             build = processes.build_loss_sums
         self._central, self.central_examples = None, 0
         if data.central_test is not None:
@@ -100,7 +100,7 @@ class TestEvaluator:
             names = self._metrics.type_signature.result.member
             return dict.fromkeys(tff.structure.name_list(names))
         found = self._metrics(weights, self._metric_packs)
-        return dict(zip(found, metrics.digits([*found.values()])))
+        return dict(zip(found, metric.digits([*found.values()])))
 
     def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.

@@ -29,9 +29,9 @@ from tff_pmc.experiments.running.recording import (
     TrainedModel,
 )
 from tff_pmc.record.files import FINISHED, INTERRUPTED
+from tff_pmc.record.resume_check import EXAMPLES
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
-from tff_pmc.record.same_run import EXAMPLES
 from tff_pmc.settings import RunSettings
 
 

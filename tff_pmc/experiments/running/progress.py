@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from tff_pmc import escape
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
-from tff_pmc.record.metrics import PERCENTILES, Metric
+from tff_pmc.record.metric import PERCENTILES, Metric
 
 
 class Progress(Callback):

@@ -19,9 +19,9 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.sweep import Job, sweep
 from tff_pmc.record.record_error import LostRunError
 from tff_pmc.record.results import Results, read_results
-from tff_pmc.record.same_run import folder_of_runs
+from tff_pmc.record.resume_check import folder_of_runs
 from tff_pmc.reports import Report, output
-from tff_pmc.reports.pages import MISSING
+from tff_pmc.reports.page_model import MISSING
 from tff_pmc.reports.statistics.rounds_to_target import count_devices
 from tff_pmc.settings import RunSettings, SettingError
 

@@ -19,7 +19,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.record import files
 from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.same_run import EXAMPLES, folder_of_runs
+from tff_pmc.record.resume_check import EXAMPLES, folder_of_runs
 from tff_pmc.settings import RunSettings
 
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]

@@ -15,14 +15,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics.published import rounds_of_half
 from tff_pmc.reports.statistics.rounds_to_target import HALF, rounds_to_target
 
 MOST_TOGETHER = 3
 """The most orderings or algorithms in one panel; of more, each has a panel."""
 
-_LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
+_LINES = (run_styles.SOLID, run_styles.DASHED, run_styles.DOTTED, run_styles.DASH_DOT)
 _CENTRAL = {"accuracy": "central_accuracy", "test_loss": "central_loss"}
 _SHAPES = {70: "o", 75: "o", 80: "s", 85: "^", 90: "^"}
 _ADJUSTMENTS = ("backtracking", "best_of_all")
@@ -72,13 +72,13 @@ def loss_plot(results: Results, *, title: str = "", what: str = "priority") -> F
 def _groups(results: Results) -> Groups:
     labels: dict[str, dict[str, str]] = {}
     for _, run in results.runs.iterrows():
-        name, words = styles.group_of(run)
+        name, words = run_styles.group_of(run)
         labels.setdefault(name, {})[words] = run["label"]
     return {
         name: {
             words: results.only(label=label) for words, label in labels[name].items()
         }
-        for name in styles.in_order(labels)
+        for name in run_styles.in_order(labels)
     }
 
 
@@ -89,7 +89,7 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
     shown = _draw(axes, groups, _lines_of(groups))
     of_devices = seeds == 1 and len(every) <= 2  # More bands hide each other.
     for one in every if of_devices else ():
-        color = styles.style_of(styles.group_of(one.runs.iloc[0])[0]).color
+        color = run_styles.style_of(run_styles.group_of(one.runs.iloc[0])[0]).color
         rounds = one.rounds.set_index("round")
         low, high = rounds["p10"], rounds["p90"]
         axes.fill_between(low.index, low, high, color=color, alpha=0.12, linewidth=0)
@@ -105,7 +105,7 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
 
 
 def _in_panels(groups: Groups, title: str) -> Figure:
-    base = next((name for name in styles.BASELINES if name in groups), "")
+    base = next((name for name in run_styles.BASELINES if name in groups), "")
     panels = {name: variants for name, variants in groups.items() if name != base}
     figure, every = figure_layout.panels(len(panels))
     lines = _lines_of(groups)
@@ -113,9 +113,9 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     for axes, (name, variants) in zip(every, panels.items()):
         behind = groups.get(base, {})
         same = {words: behind[words] for words in behind if words in variants}
-        shown += _draw(axes, {base: same or behind}, lines, **styles.BEHIND)
+        shown += _draw(axes, {base: same or behind}, lines, **run_styles.BEHIND)
         shown += _draw(axes, {name: variants}, lines)
-        figure_layout.name_panel(axes, styles.style_of(name).label)
+        figure_layout.name_panel(axes, run_styles.style_of(name).label)
     figure_layout.close_around(every[0], shown)  # They share the limits.
     marked: set[int] = set()
     for axes, (name, variants) in zip(every, panels.items()):
@@ -123,8 +123,10 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     figure_layout.entitle(figure, title)
     handles = []
     if base:
-        style = styles.style_of(base)
-        handles.append(figure_layout.handle(style.label, style.color, **styles.BEHIND))
+        style = run_styles.style_of(base)
+        handles.append(
+            figure_layout.handle(style.label, style.color, **run_styles.BEHIND)
+        )
     handles += [
         figure_layout.handle(words or "fixed", linestyle=line)
         for words, line in lines.items()
@@ -170,7 +172,7 @@ def _draw(
     """Draws the curves of groups; returns what was drawn."""
     drawn = []
     for name, variants in groups.items():
-        style = styles.style_of(name)
+        style = run_styles.style_of(name)
         for words, runs in variants.items():
             curves = _curves(runs, column)
             line = lines.get(words, style.line)
@@ -197,12 +199,12 @@ def _mark(axes: Any, groups: Groups) -> set[int]:
     for name, variants in groups.items():
         for runs in variants.values():
             curve = pd.concat(_curves(runs), axis=1, join="inner").mean(axis=1)
-            marked |= mark_rounds(axes, runs, styles.style_of(name), curve)
+            marked |= mark_rounds(axes, runs, run_styles.style_of(name), curve)
     return marked
 
 
 def mark_rounds(
-    axes: Any, results: Results, style: styles.Style, curve: pd.Series[float]
+    axes: Any, results: Results, style: run_styles.Style, curve: pd.Series[float]
 ) -> set[int]:
     """Marks the mean rounds of a label's runs, one a seed, and those that are printed.
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 
 _DARK = "#333333"
 
@@ -35,8 +35,8 @@ def adjustment_plot(
             f"the ordering of the run {results.labels[0]} was fixed: no candidates"
         )
     tested = tested.assign(accuracy=tested["correct"] / tested["examples"])
-    orderings = styles.in_order(sorted(tested["ordering"].unique()))
-    colors = {name: styles.style_of(name).color for name in orderings}
+    orderings = run_styles.in_order(sorted(tested["ordering"].unique()))
+    colors = {name: run_styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
     lane = 0.16 * len(orderings) + 0.1
     figure = figure_layout.blank(3.1 + lane)
@@ -73,8 +73,8 @@ def _curve(
         look = {"color": _DARK, "linestyle": ":", "linewidth": 1.2}
         tests.append((results, "kept", look))
     if reference is not None:
-        color = styles.style_of(reference.labels[0]).color
-        name = styles.label_of(reference.runs.iloc[0])
+        color = run_styles.style_of(reference.labels[0]).color
+        name = run_styles.label_of(reference.runs.iloc[0])
         tests.append((reference, name, {"color": color, "linewidth": 0.9}))
     for one, name, look in tests:
         label = f"{name}, on the test examples"
@@ -107,11 +107,11 @@ def _lanes(axes: Any, tested: pd.DataFrame, colors: dict[str, str]) -> None:
         size = _marker_size(tested)
         _marks(axes, rejected["round"], [lane] * len(rejected), color, s=size)
     axes.set_yticks(
-        range(len(colors)), labels=[styles.style_of(name).label for name in colors]
+        range(len(colors)), labels=[run_styles.style_of(name).label for name in colors]
     )
     axes.set_ylim(len(colors) - 0.4, -0.6)  # The first ordering on top.
     axes.set_xlabel(figure_layout.ROUNDS)
-    axes.set_ylabel("candidate" if styles.LAMBDA in "".join(colors) else "ordering")
+    axes.set_ylabel("candidate" if run_styles.LAMBDA in "".join(colors) else "ordering")
     axes.grid(visible=False, axis="y")
 
 

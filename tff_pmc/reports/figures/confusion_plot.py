@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics.confusion import Counts, normalized
 
 _MOST_NUMBERED = 12
@@ -35,7 +35,7 @@ def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
         image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         axes.grid(False)
         axes.set(xlabel="Predicted label", ylabel="True label")
-        name = styles.figure_text(part.label)
+        name = run_styles.figure_text(part.label)
         axes.set_title(f"{name}\n{part.rounds}, {part.clients}")
         if len(counts) > _MOST_NUMBERED:
             continue

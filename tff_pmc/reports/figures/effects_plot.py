@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports.figures import figure_layout, styles
-from tff_pmc.reports.statistics.one_step_effects import ALPHA, MEASURES
+from tff_pmc.reports.figures import figure_layout, run_styles
+from tff_pmc.reports.statistics.counterfactual_statistics import ALPHA, MEASURES
 
 _MOST_DRAWN = 30  # Weightings in a figure.
 
@@ -21,7 +21,7 @@ def effects_plot(table: pd.DataFrame, *, title: str) -> Figure:
     shown = table.loc[sorted(order[:_MOST_DRAWN])][::-1]
     figure = figure_layout.blank(1.1 + 0.17 * max(3, len(shown)))
     every: Any = figure.subplots(1, len(MEASURES), sharey=True)
-    labels = [styles.style_of(str(name)).label for name in shown["weighting"]]
+    labels = [run_styles.style_of(str(name)).label for name in shown["weighting"]]
     for axes, (measure, words) in zip(every, MEASURES.items()):
         axes.axvline(0, color="gray", linewidth=0.9)
         differs = shown[f"{measure}_p"] < ALPHA

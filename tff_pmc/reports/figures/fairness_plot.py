@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics import run_summary
 
 MOST_TOGETHER = 4
 """The most runs that are lines of common panels; of more, each has a panel."""
 
-_PANEL_LINES = (styles.SOLID, styles.DOTTED)
+_PANEL_LINES = (run_styles.SOLID, run_styles.DOTTED)
 """The lines of the two figures of a panel of one run."""
 
 
@@ -29,9 +29,9 @@ class _Run(NamedTuple):
     curves: Mapping[str, pd.Series[float]]
 
     @property
-    def style(self) -> styles.Style:
+    def style(self) -> run_styles.Style:
         """How it is drawn."""
-        return styles.style_of(self.name)
+        return run_styles.style_of(self.name)
 
 
 @figure_layout.styled
@@ -52,8 +52,8 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     for _, row in results.runs.iterrows():
         table = spread[row["seed"], row["label"]].droplevel(KEY)
         curves = {str(name): table[name] for name in table}
-        runs.append(_Run(*styles.group_of(row), styles.label_of(row), curves))
-    names = styles.in_order(run.name for run in runs)
+        runs.append(_Run(*run_styles.group_of(row), run_styles.label_of(row), curves))
+    names = run_styles.in_order(run.name for run in runs)
     kinds = list(dict.fromkeys(["", *(run.words for run in runs)]))
     runs.sort(key=lambda run: (kinds.index(run.words), names.index(run.name)))
     word = "accuracy" if measure is ACCURACY else "loss"
@@ -93,7 +93,9 @@ def _by_measure(
 def _by_run(
     runs: Sequence[_Run], titles: Mapping[str, str], word: str
 ) -> tuple[Figure, Sequence[Any]]:
-    bases = {run.words: run for run in reversed(runs) if run.name in styles.BASELINES}
+    bases = {
+        run.words: run for run in reversed(runs) if run.name in run_styles.BASELINES
+    }
     others = [run for run in runs if not any(run is base for base in bases.values())]
     figure, every = figure_layout.panels(len(others))
     of_panels = dict(zip(titles, _PANEL_LINES))
@@ -101,7 +103,7 @@ def _by_run(
     for axes, run in zip(every, others):
         base = bases.get(run.words, bases.get("")) if bases else None
         if base is not None:
-            axes.axhline(0, color=base.style.color, **styles.BEHIND)
+            axes.axhline(0, color=base.style.color, **run_styles.BEHIND)
         for name, line in of_panels.items():
             curve = run.curves[name]
             if base is not None:
@@ -115,7 +117,7 @@ def _by_run(
         for name, line in of_panels.items()
     ]
     handles += [
-        figure_layout.handle(style.label, style.color, **styles.BEHIND)
+        figure_layout.handle(style.label, style.color, **run_styles.BEHIND)
         for style in dict.fromkeys(base.style for base in bases.values())
     ]
     up = word

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from tff_pmc.reports.figures.styles import Style, figure_text
+from tff_pmc.reports.figures.run_styles import Style, figure_text
 
 WIDTH = 7.0
 """The width of a figure, inches: that of a page of two columns."""

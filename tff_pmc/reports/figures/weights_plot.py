@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 
 
 @figure_layout.styled
@@ -20,7 +20,7 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
     figure, every = figure_layout.panels(len(runs))
     for axes, (label, own) in zip(every, runs):
         by_round = own.groupby("round")["relative"]
-        color = styles.style_of(str(label)).color
+        color = run_styles.style_of(str(label)).color
         axes.fill_between(
             by_round.min().index,
             by_round.min(),

@@ -15,12 +15,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.papers.catalog import answer, claims
 from tff_pmc.reports.papers.evidence import kept_runs
-from tff_pmc.reports.statistics.conditions import conditions
 from tff_pmc.reports.statistics.rounds_to_target import early_ends
+from tff_pmc.reports.statistics.run_notes import conditions
 
 FEDAVG = "FedAvg"
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
@@ -78,10 +78,10 @@ def draw(results: Results, number: int) -> Optional[Figure]:
         axes.set(xlabel=figure_layout.ROUNDS, ylabel=published.shows)
     for axes, (name, curves) in zip(grid, panels.items()):
         for label, seeds in curves.items():
-            style = styles.style_of(label)
+            style = run_styles.style_of(label)
             look: dict[str, Any] = {"marker": "o", "markersize": 2.5}
-            if of_classes and label in styles.BASELINES:
-                look = dict(styles.BEHIND)  # Others lie on it in some panels.
+            if of_classes and label in run_styles.BASELINES:
+                look = dict(run_styles.BEHIND)  # Others lie on it in some panels.
             figure_layout.curve(axes, seeds, style, **look)
         axes.set_title(name)
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
@@ -140,7 +140,7 @@ def page(results: Results) -> Report:
     experiment = str(results.setting("experiment"))
     table = _rows(results)
     numbers = [[*table]]
-    for row in table.astype(object).where(table.notna(), pages.MISSING).to_numpy():
+    for row in table.astype(object).where(table.notna(), page_model.MISSING).to_numpy():
         numbers.append([*map(str, row)])
     drawn = [
         f"`figure{number}.png` is Figure {number}: {of.shows} of the server's model "
@@ -160,7 +160,7 @@ def page(results: Results) -> Report:
         "last round.",
     ]
     title = f"{experiment}: accuracy on the reported images"
-    parts: dict[str, pages.Grid] = {"Round by round": numbers}
+    parts: dict[str, page_model.Grid] = {"Round by round": numbers}
     judged = _claims(results, experiment)
     if len(judged) > 1:
         parts["What the paper claims of this simulation"] = judged

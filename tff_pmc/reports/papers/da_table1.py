@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
-from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
+from tff_pmc.reports.page_model import comparison_grid, rounds_text
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.published import DA_STUDIES
 from tff_pmc.reports.statistics.rounds_table import rounds_cells
@@ -116,8 +116,8 @@ def _notes(results: Results) -> list[str]:
     notes = [
         f"Runs: {first['data_name']}, {len(examples)} clients, "
         f"{span}{length.max()} rounds.",
-        f"{pages.MISSING}: not reached, and a mean with a part not reached. Our means "
-        "are exact; the paper cuts its decimals.",
+        f"{page_model.MISSING}: not reached, and a mean with a part not reached. Our "
+        "means are exact; the paper cuts its decimals.",
     ]
     notes += caveats(results.only(label=first["label"]))
     starts = _rows_of("Final", _rounds(results))
@@ -131,7 +131,7 @@ def _notes(results: Results) -> list[str]:
     return [*notes, *published.rows_notes(results, needed, what)]
 
 
-def _grids(cells: pd.DataFrame) -> dict[str, pages.Grid]:
+def _grids(cells: pd.DataFrame) -> dict[str, page_model.Grid]:
     """Returns the page's tables by their headings, each cell ours and published."""
     theirs = cells["printed"].map(lambda text: text and f" ({text})")
     cells = cells.assign(text=cells["ours"].map(rounds_text) + theirs)

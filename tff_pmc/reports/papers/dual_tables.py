@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports import REPORTS, Report, page_model
 from tff_pmc.reports.figures import figure_layout
 from tff_pmc.reports.papers.dual_cells import (
     ALGORITHMS,
@@ -26,7 +26,7 @@ from tff_pmc.reports.papers.dual_cells import (
     tidy_rows,
 )
 from tff_pmc.reports.statistics import published
-from tff_pmc.reports.statistics.conditions import conditions, data_caveat
+from tff_pmc.reports.statistics.run_notes import conditions, data_caveat
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 INCOMPLETE = "Incomplete data: a difference from the paper would mean nothing."
@@ -108,7 +108,7 @@ def _of_one_seed(
     for clients, epochs in lambdas.groupby("clients", sort=False):
         grid = parts[_OF_CLIENTS.format(clients)] = [[*_OF_LAMBDA]]
         for _, epoch, value, equal, *accuracies in epochs.itertuples(index=False):
-            texts = [pages.number(one, ".4f") for one in accuracies]
+            texts = [page_model.number(one, ".4f") for one in accuracies]
             grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
     made = Report.from_grids(name, TITLES[table], notes, parts, shown)
     if lambdas.empty:
@@ -165,15 +165,17 @@ def _caveats(rows: Results) -> list[str]:
     return notes
 
 
-def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, pages.Grid]:
+def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, page_model.Grid]:
     """Returns for each set of clients a line for each algorithm and metric."""
     head = [name.replace("ours_", "").replace("_", " ") for name in columns]
-    parts: dict[str, pages.Grid] = {}
+    parts: dict[str, page_model.Grid] = {}
     for clients, part in cells.groupby("clients", sort=False):
         lines = [["algorithm", "metric", *head]]
         for cell in part.to_dict("records"):
             forms = ["+.4f" if n == "difference" else ".4f" for n in columns]
-            texts = [pages.number(cell[n], form) for n, form in zip(columns, forms)]
+            texts = [
+                page_model.number(cell[n], form) for n, form in zip(columns, forms)
+            ]
             first = cell["algorithm"] if cell["metric"] == METRICS[0] else ""
             lines.append([first, cell["metric"], *texts])
         parts[str(clients)] = lines

@@ -21,8 +21,8 @@ from tff_pmc.models import MODELS
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import EXPERIMENT, KEY, Results, read_results
 from tff_pmc.reports.paper import folders
-from tff_pmc.reports.statistics import paired
-from tff_pmc.reports.statistics.conditions import data_caveat
+from tff_pmc.reports.statistics import paired_statistics
+from tff_pmc.reports.statistics.run_notes import data_caveat
 
 _ARRIVED = "--until=targets"  # In what a run records of its early end.
 _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
@@ -260,7 +260,7 @@ class Runs(NamedTuple):
             )
             worth["enough"] = worth["length"].clip(upper=least)
             worth["seeds"] = worth.groupby("folder")["runs"].transform("size")
-            worth["decide"] = worth["seeds"].clip(upper=paired.MIN_SEEDS)
+            worth["decide"] = worth["seeds"].clip(upper=paired_statistics.MIN_SEEDS)
             worth = worth[[{*labels} <= of for of in worth["labels"]]]
             if len(worth):
                 order = ["image_fraction", "enough", "decide", "length", "seeds"]
@@ -269,7 +269,7 @@ class Runs(NamedTuple):
                 )
                 best = best.reset_index().drop_duplicates("seed")
                 of_folder = best.groupby("folder")["length"]
-                five = best[of_folder.transform("size") >= paired.MIN_SEEDS]
+                five = best[of_folder.transform("size") >= paired_statistics.MIN_SEEDS]
                 longer = best[~(best["length"] < five["length"].min())]
                 there = pd.MultiIndex.from_frame(some[place])
                 for of in (best, longer):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports.statistics import paired
+from tff_pmc.reports.statistics import paired_statistics
 
 VERDICTS = REPRODUCED, NOT_REPRODUCED, OPEN, TOO_SHORT, UNTESTABLE = (
     *("reproduced", "not reproduced", "open"),
@@ -207,9 +207,9 @@ def _row_of_difference(one: Difference) -> Mapping[str, Any]:
     """Returns a difference's verdict, why, the seeds that decide, and its number."""
     of_data, others = _caveats(one)
     one = one._replace(equal=one.equal and not of_data)
-    stat = {} if one.lacks else paired.difference(one.own, one.base)
+    stat = {} if one.lacks else paired_statistics.difference(one.own, one.base)
     verdict, why = _verdict(one, stat, of_data + others)
-    enough = stat.get("seeds", 0) >= paired.MIN_SEEDS
+    enough = stat.get("seeds", 0) >= paired_statistics.MIN_SEEDS
     lacks_rounds = bool(of_data or others or one.part or enough)
     return {
         "name": one.name,
@@ -253,7 +253,7 @@ def _verdict(
         return REPRODUCED, equal
     if one.lacks or caveats:
         return TOO_SHORT, "; ".join(filter(None, [*caveats, one.lacks]))
-    if stat["seeds"] < paired.MIN_SEEDS:
+    if stat["seeds"] < paired_statistics.MIN_SEEDS:
         count = "one seed" if stat["seeds"] == 1 else f"{stat['seeds']} seeds"
         return TOO_SHORT, f"{count}; below five nothing is decided"
     lowest, highest = stat["mean"] - stat["interval"], stat["mean"] + stat["interval"]
@@ -292,8 +292,8 @@ def _seeds(one: Difference, stat: Mapping[str, Any]) -> int:
     if not half > 0 or math.isnan(deviation):
         return 0
     # The normal distribution's count is never too high: Student's t is wider.
-    count = max(paired.MIN_SEEDS, int((1.95 * deviation / half) ** 2))
-    while paired.half_interval(deviation, count) > half:
+    count = max(paired_statistics.MIN_SEEDS, int((1.95 * deviation / half) ** 2))
+    while paired_statistics.half_interval(deviation, count) > half:
         count += 1
     return count
 

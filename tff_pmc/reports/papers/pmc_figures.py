@@ -17,13 +17,13 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, of_one_seed
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.figures.accuracy_plot import mark_handles, mark_rounds
-from tff_pmc.reports.pages import grid_text
+from tff_pmc.reports.page_model import grid_text
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.statistics import run_summary
-from tff_pmc.reports.statistics.conditions import data_caveat
+from tff_pmc.reports.statistics.run_notes import data_caveat
 
 _MEAN_OF = 5
 
@@ -77,29 +77,29 @@ def draw(results: Results, title: str) -> Figure:
         label: curve.rolling(_MEAN_OF, center=True, min_periods=1).mean()
         for label, curve in curves.items()
     }
-    labels = styles.in_order(curves)
+    labels = run_styles.in_order(curves)
     shown = [label for label in labels if label != BASELINE] or labels
     behind = BASELINE if BASELINE in labels and BASELINE not in shown else ""
-    base_color = styles.style_of(BASELINE).color
+    base_color = run_styles.style_of(BASELINE).color
     figure, every = figure_layout.panels(len(shown), columns=4)
     for axes, label in zip(every, shown):
-        style = styles.style_of(label)
+        style = run_styles.style_of(label)
         if behind:
-            axes.plot(smooth[behind], color=base_color, **styles.BEHIND)
+            axes.plot(smooth[behind], color=base_color, **run_styles.BEHIND)
         axes.plot(curves[label], color=style.color, linewidth=0.5, alpha=0.6)
         axes.plot(smooth[label], color=style.color, linewidth=1.4)
         axes.set_title(style.label)
     figure_layout.close_around(every[0], [*curves.values()])
     marked: set[int] = set()
     for axes, label in zip(every, shown):
-        run, style = results.only(label=label), styles.style_of(label)
+        run, style = results.only(label=label), run_styles.style_of(label)
         marked |= mark_rounds(axes, run, style, smooth[label])
     handles = [
         figure_layout.handle("each round", lw=0.5, alpha=0.6),
         figure_layout.handle(f"mean of {_MEAN_OF} rounds"),
     ]
     if behind:
-        handles.append(figure_layout.handle(BASELINE, base_color, **styles.BEHIND))
+        handles.append(figure_layout.handle(BASELINE, base_color, **run_styles.BEHIND))
     handles += mark_handles(marked)
     figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
     figure_layout.entitle(figure, title)

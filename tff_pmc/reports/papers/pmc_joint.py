@@ -30,11 +30,11 @@ from tff_pmc.record import reference_code
 from tff_pmc.record.predictions import Predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, of_one_seed, pages
+from tff_pmc.reports import Report, of_one_seed, page_model
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.statistics import published
-from tff_pmc.reports.statistics.conditions import with_caveat
+from tff_pmc.reports.statistics.run_notes import with_caveat
 
 PAIRINGS = ("aligned", "shuffled")
 WRONG, RIGHT = "X", "✓"
@@ -127,7 +127,7 @@ def independent(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return np.asarray(rows * columns / tables.sum((-2, -1), keepdims=True)).ravel()
 
 
-def _grid(cells: pd.DataFrame) -> pages.Grid:
+def _grid(cells: pd.DataFrame) -> page_model.Grid:
     outcomes = [f"{ds}, {own}" for ds, own in OUTCOMES]
     grid = [["ordering", "", *outcomes, "right: DS", "right: ordering", "round"]]
     for name, part in cells.groupby("experiment", sort=False):

@@ -27,13 +27,12 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, of_one_seed, pages
+from tff_pmc.reports import Report, of_one_seed, page_model
 from tff_pmc.reports.figures import devices_plot
-from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports.page_model import comparison_grid, rounds_text
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.statistics import published
-from tff_pmc.reports.statistics.conditions import conditions, data_caveat, with_caveat
 from tff_pmc.reports.statistics.rounds_table import (
     AT_LEAST,
     AT_MOST,
@@ -48,6 +47,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     reach_of,
     reach_rule,
 )
+from tff_pmc.reports.statistics.run_notes import conditions, data_caveat, with_caveat
 
 _AVERAGES = {
     AVERAGE: lambda gains: gains.sum(min_count=1) / len(DEVICES),
@@ -61,7 +61,7 @@ _RULES = (
     "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
     "minus the published.",
     "≤ and ≥: the ordering, or DS, did not arrive and counts as arriving in the last "
-    f"round, as in the paper. {pages.MISSING}: neither arrived.",
+    f"round, as in the paper. {page_model.MISSING}: neither arrived.",
     f"{AVERAGE}: the sum of the gains / 9, a dash as 0 (the paper's tables). "
     f"{TEXT_AVERAGE}: divided by the columns that have a gain, as some averages of the "
     "paper's text are.",
@@ -77,9 +77,9 @@ _SEEDS_NOTES = (
     f"better. {AVERAGE}: the sum of the gains / 9.",
     "The paper's text says that devices reach a target (at_least); the evaluation "
     "script of its published code counts the devices above it (above).",
-    f"{pages.MISSING}: not reached; of ours, the ordering or DS did not arrive under "
-    "one seed at least. Of DS, a run that did not arrive is later than its last round, "
-    "and a median or lowest after that round is not known.",
+    f"{page_model.MISSING}: not reached; of ours, the ordering or DS did not arrive "
+    "under one seed at least. Of DS, a run that did not arrive is later than its last "
+    "round, and a median or lowest after that round is not known.",
 )
 
 
@@ -162,7 +162,7 @@ def rounds_and_gains(results: Results, targets: Sequence[int]) -> pd.DataFrame:
     return cells[[*KEYS, "value", "bound"]].reset_index(drop=True)
 
 
-def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, pages.Grid]:
+def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, page_model.Grid]:
     """Returns a table for each target, with the lines of each experiment."""
     head = ["experiment", ""]
     return {
@@ -171,7 +171,7 @@ def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, pages.Gri
     }
 
 
-def _text_grid(cells: pd.DataFrame) -> pages.Grid:
+def _text_grid(cells: pd.DataFrame) -> page_model.Grid:
     """Returns a line for each number of the paper's text: it, its cell, ours."""
     grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
     for cell in cells.to_dict("records"):
@@ -285,7 +285,7 @@ def _seeds_lines(cells: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
 def _range_text(row: pd.Series[float]) -> str:
     """Returns `18 (17 to 20)`, with one decimal where it is no whole number."""
     median, *ends = (
-        pages.number(row[name], ".1f", pages.MISSING).removesuffix(".0")
+        page_model.number(row[name], ".1f", page_model.MISSING).removesuffix(".0")
         for name in ("median", "lowest", "highest")
     )
     same = len({median, *ends}) == 1

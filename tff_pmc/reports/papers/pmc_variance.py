@@ -18,11 +18,11 @@ import pandas as pd
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
 from tff_pmc.reports.statistics import derived
-from tff_pmc.reports.statistics.conditions import conditions, with_caveat
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
 from tff_pmc.reports.statistics.rounds_to_target import caveats, pmc_average, targets_of
+from tff_pmc.reports.statistics.run_notes import conditions, with_caveat
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
@@ -51,7 +51,7 @@ def report(results: Results) -> Report:
     grid = [["ordering", "first criterion", "its coefficient of variation", *found]]
     for label, row in table.iterrows():
         values = [row["first"], f"{row[VARIATION]:.4f}"]
-        values += [pages.number(row[name], ".4g") for name in found]
+        values += [page_model.number(row[name], ".4g") for name in found]
         grid.append([str(label), *values])
     parts, marked = {"Orderings": grid}, with_caveat(table, results)
     return Report.from_grids("variance", TITLE, notes, parts, marked, digits=6)

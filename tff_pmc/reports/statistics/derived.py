@@ -14,7 +14,7 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import scores
-from tff_pmc.record.metrics import ACCURACY, LOSS, Floats, digits
+from tff_pmc.record.metric import ACCURACY, LOSS, Floats, digits
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.settings.flag_values import all_orderings

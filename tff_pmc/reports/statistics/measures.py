@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pandas as pd
 from pandas import Series
 
-from tff_pmc.record.metrics import LOSS
+from tff_pmc.record.metric import LOSS
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.statistics.rounds_to_target import DEVICES, HALF, rounds_to_target
 

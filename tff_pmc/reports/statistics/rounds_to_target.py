@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 from tff_pmc.record.results import KEY, Results
 

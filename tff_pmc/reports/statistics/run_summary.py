@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.metrics import (
+from tff_pmc.record.metric import (
     ACCURACY,
     LOSS,
     Floats,
@@ -28,7 +28,7 @@ from tff_pmc.record.metrics import (
 )
 from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.statistics import measures, paired
+from tff_pmc.reports.statistics import measures, paired_statistics
 from tff_pmc.reports.statistics.rounds_to_target import (
     HALF,
     recorded_targets,
@@ -267,6 +267,6 @@ def over_seeds(results: Results) -> pd.DataFrame:
     spread = {"standard_deviation": "std", "lowest": "min", "highest": "max"}
     table = values.agg(seeds="count", mean="mean", **spread)
     table.loc[table["seeds"] < count, ["mean", "standard_deviation"]] = math.nan
-    interval = paired.half_interval(table["standard_deviation"], count)
+    interval = paired_statistics.half_interval(table["standard_deviation"], count)
     table.insert(3, "interval", interval)
     return table

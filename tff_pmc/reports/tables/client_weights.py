@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
 from tff_pmc.reports.figures import plots, weights_plot
 from tff_pmc.reports.statistics import derived
 
@@ -37,7 +37,9 @@ def report(results: Results) -> Report:
         f"Below: the {MOST_SHOWN} clients of each run with the largest mean weight. "
         "cohort.csv has every client of every round.",
     ]
-    page = pages.Page("Weights of the clients", [pages.Items(notes), pages.Table(grid)])
+    page = page_model.Page(
+        "Weights of the clients", [page_model.Items(notes), page_model.Table(grid)]
+    )
     figure = weights_plot.weights_plot(relative, title=plots.title_of(results))
     return Report(pages={"weights": page}, figures={"weights": figure})
 

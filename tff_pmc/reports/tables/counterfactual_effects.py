@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report, of_one_seed
-from tff_pmc.reports.figures import plots, styles
+from tff_pmc.reports.figures import plots, run_styles
 from tff_pmc.reports.figures.effects_plot import effects_plot
-from tff_pmc.reports.pages import (
+from tff_pmc.reports.page_model import (
     MISSING,
     Block,
     Heading,
@@ -19,8 +19,7 @@ from tff_pmc.reports.pages import (
     grid_text,
     number,
 )
-from tff_pmc.reports.statistics.conditions import conditions
-from tff_pmc.reports.statistics.one_step_effects import (
+from tff_pmc.reports.statistics.counterfactual_statistics import (
     ALPHA,
     FEWEST,
     JUDGED,
@@ -28,6 +27,7 @@ from tff_pmc.reports.statistics.one_step_effects import (
     effects,
 )
 from tff_pmc.reports.statistics.rounds_to_target import early_ends
+from tff_pmc.reports.statistics.run_notes import conditions
 
 _MOST_SHOWN = 12  # Weightings in a terminal.
 _LIMITS = (
@@ -69,7 +69,7 @@ def report(results: Results) -> Report:
         short = len(grid) <= _MOST_SHOWN  # For a terminal.
         more = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
         texts.append(f"{label}: {sentence}{more}")
-        name = styles.label_of(run.runs.iloc[0])
+        name = run_styles.label_of(run.runs.iloc[0])
         title = f"One step with another weighting, in the run {name}"
         drawn[f"counterfactuals{f'_{len(drawn) + 1}' if drawn else ''}"] = effects_plot(
             table, title=f"{title}\n{plots.title_of(run)}"

@@ -23,11 +23,18 @@ from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import REPORTS, Report
-from tff_pmc.reports.pages import MISSING, Block, Heading, Items, Page, Table, number
-from tff_pmc.reports.statistics import measures, paired, run_summary
-from tff_pmc.reports.statistics.conditions import conditions, with_caveat
+from tff_pmc.reports.page_model import (
+    MISSING,
+    Block,
+    Heading,
+    Items,
+    Page,
+    Table,
+    number,
+)
+from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
 from tff_pmc.reports.statistics.derived import FIGURES, cohorts, normalization_of
-from tff_pmc.reports.statistics.paired import MIN_SEEDS
+from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 from tff_pmc.reports.statistics.rounds_to_target import (
     caveats,
     early_ends,
@@ -35,6 +42,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     reach_rule,
     recorded_targets,
 )
+from tff_pmc.reports.statistics.run_notes import conditions, with_caveat
 
 FIRST_ROUNDS = 5
 """The number of rounds of an algorithm that count as early."""
@@ -102,9 +110,11 @@ def report(results: Results, kind: Kind) -> Report:
     )
     runs = pd.MultiIndex.from_frame(results.runs[KEY])
     values = pd.DataFrame(found).reindex(runs)
-    rows = paired.differences(values, base_of)
+    rows = paired_statistics.differences(values, base_of)
     if kind is ORDERINGS:
-        of_rows = _weights_of(results).reindex(rows["label"].map(paired.ordering_of))
+        of_rows = _weights_of(results).reindex(
+            rows["label"].map(paired_statistics.ordering_of)
+        )
         for name in WEIGHTS:
             rows.insert(len(rows.columns) - 1, name, of_rows[name].to_numpy())
     else:
@@ -124,13 +134,17 @@ def report(results: Results, kind: Kind) -> Report:
 
 def _baselines(results: Results, kind: Kind) -> dict[str, str]:
     """Returns label -> the label of its baseline: of algorithms, that on its data."""
-    labels, baseline = paired.check_paired(results), results.baseline
+    labels, baseline = paired_statistics.check_paired(results), results.baseline
     if kind is ORDERINGS:
         if baseline not in labels:
             raise RecordError(
                 f"no run has the label {baseline}: there are {', '.join(labels)}"
             )
-        length = paired.planned_length(results).groupby("label", sort=False).first()
+        length = (
+            paired_statistics.planned_length(results)
+            .groupby("label", sort=False)
+            .first()
+        )
         for label in labels:
             if length[label] != length[labels[0]]:
                 raise RecordError(
@@ -157,8 +171,8 @@ def _weights_of(results: Results) -> pd.DataFrame:
     """
     bases = results.only(label=results.baseline)
     criteria = bases.setting("criteria", ())
-    base = paired.ordering_of(results.baseline)
-    named = dict.fromkeys([base, *map(paired.ordering_of, results.labels)])
+    base = paired_statistics.ordering_of(results.baseline)
+    named = dict.fromkeys([base, *map(paired_statistics.ordering_of, results.labels)])
     known = [one for one in named if {*one.split(",")} <= {*criteria}]
     by_ordering = {
         one: scores.prioritized(one.split(","), criteria)
@@ -253,7 +267,7 @@ def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
 
 def _early_ends(results: Results) -> list[Block]:
     """Returns how runs count that a callback has ended, if there are some."""
-    if paired.planned_length(results).equals(results.length):
+    if paired_statistics.planned_length(results).equals(results.length):
         return []
     return ["Runs ended early: each counts with the rounds that it has."]
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
-from tff_pmc.reports.pages import comparison_grid
+from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
+from tff_pmc.reports.page_model import comparison_grid
 from tff_pmc.reports.statistics import run_summary
-from tff_pmc.reports.statistics.conditions import conditions, with_caveat
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
@@ -22,6 +21,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     reach_rule,
     recorded_targets,
 )
+from tff_pmc.reports.statistics.run_notes import conditions, with_caveat
 
 _TITLES = {
     "rounds": "Rounds until a share of the devices reaches the target accuracy",
@@ -44,7 +44,9 @@ def report(results: Results) -> Report:
     title = "Rounds to target" if results.has_clients else "Accuracies"
     table = pd.concat([tidy, run_summary.tidy_rows(results)])
     groups = tidy.groupby("quantity", sort=False)
-    parts: dict[str, pages.Grid] = {_TITLES[str(q)]: _lines(of) for q, of in groups}
+    parts: dict[str, page_model.Grid] = {
+        _TITLES[str(q)]: _lines(of) for q, of in groups
+    }
     made = Report.from_grids(
         "results",
         title if of_classes else "Losses",
@@ -117,16 +119,16 @@ def text_tables(tidy: pd.DataFrame) -> str:
         head, *lines = _lines(part)
         order = list(dict.fromkeys(target for target, *_ in lines))
         lines.sort(key=lambda line: order.index(line[0]))
-        texts.append(f"{_TITLES[str(name)]}\n{pages.grid_text([head, *lines], 2)}")
+        texts.append(f"{_TITLES[str(name)]}\n{page_model.grid_text([head, *lines], 2)}")
     return "\n\n".join(texts)
 
 
-def _lines(tidy: pd.DataFrame) -> pages.Grid:
+def _lines(tidy: pd.DataFrame) -> page_model.Grid:
     """Returns a head, and for each target and run its cells."""
     tidy = tidy.assign(target=tidy["target_accuracy_pct"].map("{} %".format))
     form = tidy["devices"].eq(AVERAGE).map({True: ".2f", False: ".0f"})
     tidy["text"] = [
-        pages.number(value, of_cell, pages.MISSING)
+        page_model.number(value, of_cell, page_model.MISSING)
         for value, of_cell in zip(tidy["value"], form)
     ]
     rows = ["target", "experiment"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY, LOSS
+from tff_pmc.record.metric import ACCURACY, LOSS
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import REPORTS, Report, of_one_seed
 from tff_pmc.reports.figures import fairness_plot, plots
-from tff_pmc.reports.pages import (
+from tff_pmc.reports.page_model import (
     Block,
     Heading,
     Items,
@@ -17,9 +17,9 @@ from tff_pmc.reports.pages import (
     grid_text,
     number,
 )
-from tff_pmc.reports.statistics import paired
-from tff_pmc.reports.statistics.conditions import with_caveat
+from tff_pmc.reports.statistics import paired_statistics
 from tff_pmc.reports.statistics.rounds_to_target import caveats, recorded_targets
+from tff_pmc.reports.statistics.run_notes import with_caveat
 from tff_pmc.reports.statistics.run_summary import (
     last_and_best,
     measure_of,
@@ -39,9 +39,9 @@ _NOTES = {
     "examples",
 }
 _CELLS = (
-    f"Mean ± half of its 95 % interval (from {paired.MIN_SEEDS} seeds on), and in "
-    "brackets the lowest and the highest seed. Where some seeds do not reach a target "
-    "there is no mean."
+    "Mean ± half of its 95 % interval (from "
+    f"{paired_statistics.MIN_SEEDS} seeds on), and in brackets the lowest and the "
+    "highest seed. Where some seeds do not reach a target there is no mean."
 )
 
 

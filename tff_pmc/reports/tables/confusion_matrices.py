@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY, client_means
+from tff_pmc.record.metric import ACCURACY, client_means
 from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordMissingError
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
 from tff_pmc.reports.figures import plots
 from tff_pmc.reports.figures.confusion_plot import ConfusionPart, confusion_plot
 from tff_pmc.reports.statistics.confusion import class_metrics, confusion_matrix
@@ -50,10 +50,10 @@ def report(results: Results) -> Report:
         return Report()
     every = pd.concat(tables).rename_axis("class").reset_index()
     first = ["label", "round", "clients", "class"]
-    page = pages.Page(
+    page = page_model.Page(
         "Classes",
         [
-            pages.Items(
+            page_model.Items(
                 [
                     "Recall: the share of a class's examples that are recognized. "
                     "Precision: the share of right ones among the predictions of a "
@@ -65,7 +65,7 @@ def report(results: Results) -> Report:
                     "lowest F1.",
                 ]
             ),
-            pages.Table(grid, left=4),
+            page_model.Table(grid, left=4),
         ],
     )
     return Report(
@@ -126,7 +126,7 @@ def _of_worst(found: Predictions) -> npt.NDArray[np.bool_]:
 
 
 def _cells(row: pd.Series[float]) -> list[str]:
-    shares = [pages.number(row[name], ".3f") for name in _COLUMNS[1:]]
+    shares = [page_model.number(row[name], ".3f") for name in _COLUMNS[1:]]
     return [f"{row['examples']:.0f}", *shares]
 
 

@@ -16,7 +16,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import Report
 from tff_pmc.reports.figures.comparison_plot import comparison_plot
-from tff_pmc.reports.pages import MISSING, comparison_grid, grid_text, number
+from tff_pmc.reports.page_model import MISSING, comparison_grid, grid_text, number
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
     caveats,

@@ -4,7 +4,7 @@ import pytest
 
 from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.same_run import check_same
+from tff_pmc.record.resume_check import check_same
 
 
 def run_of(**settings):
