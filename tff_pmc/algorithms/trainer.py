@@ -39,9 +39,9 @@ class Trainer(abc.ABC):
         """Takes a process, its computation that trains, and how many sums count."""
         from tff_pmc.clients.model_metrics import OwnMetrics
         from tff_pmc.processes.communication import traffic
-        from tff_pmc.runtime import lost_rounds
+        from tff_pmc.runtime import lost_round_warnings
 
-        lost_rounds.leave_to_caller(train)
+        lost_round_warnings.leave_to_caller(train)
         self.initialize = process.initialize
         self.get_model_weights = process.get_model_weights
         self.num_judges = 0

@@ -43,7 +43,7 @@ from tff_pmc.processes.round_components import (
     build_round_components,
 )
 from tff_pmc.processes.server_step import apply_update, build_optimizer_initializer
-from tff_pmc.runtime import lost_rounds
+from tff_pmc.runtime import lost_round_warnings
 from tff_pmc.scores import Basis, Score, prioritized
 
 
@@ -207,7 +207,7 @@ class OnlineAdjustedFedAvg:
         next_state, metrics = chosen(
             trained, stepped, np.int32(index), np.int32(correct)
         )
-        lost_rounds.warn(self.parts.train, metrics)
+        lost_round_warnings.warn_if_lost(self.parts.train, metrics)
         return OnlineOutput(next_state, metrics, tried, counts)
 
     def get_model_weights(self, state: OnlineState) -> Any:

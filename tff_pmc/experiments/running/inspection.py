@@ -93,7 +93,7 @@ def inspect(
     if len(raw) < len(every):
         lines.append(
             f"{len(every) - len(raw)} of {len(every)} clients of the first cohorts are "
-            "left out, as not finite or above --max_update_norm."
+            "excluded, as not finite or above --max_update_norm."
         )
     if not len(raw):
         return "\n".join(lines)

@@ -93,7 +93,7 @@ def search(
             correct = clients.pivot(index="round", columns="client", values="correct")
             by_round = correct.reindex(results.rounds["round"]).ffill()
             ordered = by_round[list(data.test_examples.client_ids)].to_numpy(int)
-            left_out.append(_left_out(os.path.basename(job.folder), results))
+            left_out.append(_excluded_note(os.path.basename(job.folder), results))
             rows.append(
                 {
                     "learning_rate": job.settings.training.learning_rate,
@@ -149,12 +149,12 @@ def _first_round(correct: Any, sizes: Any, target: float, rule: str) -> Optional
     return int(enough.argmax()) + 1 if enough.any() else None
 
 
-def _left_out(name: str, results: Results) -> str:
-    """Returns a line on a run that left trainings out; else nothing."""
+def _excluded_note(name: str, results: Results) -> str:
+    """Returns a line on a run's excluded trainings, or "" if there are none."""
     out, of = results.rounds["excluded"].sum(), results.rounds["clients"].sum()
     if not out:
         return ""
     return (
-        f"\n{name}: {out} of {of} trainings were left out, as not finite or above "
+        f"\n{name}: {out} of {of} trainings were excluded, as not finite or above "
         "--max_update_norm"
     )

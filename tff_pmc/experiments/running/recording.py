@@ -18,7 +18,7 @@ from tff_pmc.models.model_folder import MODEL
 from tff_pmc.record import files, predictions
 from tff_pmc.record.record_error import LostRunError
 from tff_pmc.record.run_folder import RunFolder
-from tff_pmc.runtime import lost_rounds
+from tff_pmc.runtime import lost_round_warnings
 
 
 class Record(Callback):
@@ -33,7 +33,7 @@ class Record(Callback):
 
 
 class LostRounds(Callback):
-    """Warns of a round that left the model as it was, and ends a run of too many.
+    """Warns of a round that did not change the model, and ends a run with too many.
 
     Too many are `--most_lost_rounds` one after another, or all rounds of a shorter
     run. The rounds before a resume count.
@@ -75,12 +75,12 @@ class LostRounds(Callback):
         self._rounds += 1
         example = ""
         if cohort:
-            first = dict(cohort[0])  # If all are left out, it is.
+            first = dict(cohort[0])  # Shown only if all are excluded, hence the first.
             name, *_ = map(first.pop, ("client", "round", "excluded", "weight"))
             values = ", ".join(f"{code} {value}" for code, value in first.items())
             example = f"client {name} has {values}"
         names = "--max_update_norm", "--learning_rate"
-        self._why = lost_rounds.reason(row, *names, example) or ""
+        self._why = lost_round_warnings.reason(row, *names, example) or ""
         self._lost = self._lost + 1 if self._why else 0
 
 

@@ -57,7 +57,7 @@ def report(results: Results) -> Report:
     table = over_seeds(results)
     page = _page(results, table)
     return Report(
-        page.markdown() + _left_out(results),
+        page.markdown() + _excluded_note(results),
         {"seeds": with_caveat(table.reset_index(), results)},
         {"seeds": page},
         digits=6,
@@ -99,17 +99,17 @@ def text(results: Results) -> str:
     if results.has_clients:
         title = f"{title}, and how it is spread over the clients"
         title = f"{title} ({' or '.join(clients)})"
-    parts = [title, grid_text(lines, 2), _NOTES[measure.mean], _left_out(results)]
+    parts = [title, grid_text(lines, 2), _NOTES[measure.mean], _excluded_note(results)]
     return "\n".join(filter(None, parts))
 
 
-def _left_out(results: Results) -> str:
-    """Returns a line for each label whose runs left trainings out; or nothing."""
+def _excluded_note(results: Results) -> str:
+    """Returns a line for each label whose runs excluded trainings, or ""."""
     if "excluded" not in results.rounds:
         return ""
     by_label = results.rounds.groupby("label", sort=False)
     return "\n".join(
-        f"{label}: {out:.0f} of {of:.0f} trainings were left out, as not finite or "
+        f"{label}: {out:.0f} of {of:.0f} trainings were excluded, as not finite or "
         "above --max_update_norm"
         for label, out, of in by_label[["excluded", "clients"]].sum().itertuples()
         if out
