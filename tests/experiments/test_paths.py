@@ -15,7 +15,7 @@ from tff_pmc.experiments import kept, reporting, trained
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.record.tables import ROUNDS
 from tff_pmc.reports import Report, output
-from tff_pmc.reports.papers.evidence import read_kept
+from tff_pmc.reports.papers.paper_runs import read_kept
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from papers.claim_runs import kept, read_once, reproduced, run
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page
-from tff_pmc.reports.papers import catalog, evidence
-from tff_pmc.reports.papers.catalog import Claim, Headline, claims
+from tff_pmc.reports.papers import claim_registry, paper_runs
+from tff_pmc.reports.papers.claim_measures import round_of_half, rounds_saved
+from tff_pmc.reports.papers.claim_registry import Claim, Headline, claims
 from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70_AND_80
-from tff_pmc.reports.papers.comparisons import round_of_half, rounds_saved
-from tff_pmc.reports.papers.evidence import command
 from tff_pmc.reports.papers.judging import Difference, Differences
+from tff_pmc.reports.papers.paper_experiments import command
 from tff_pmc.reports.statistics import paired_statistics, published
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -164,10 +164,12 @@ def test_the_table_of_claims_names_the_folders_that_decided():
 
 def test_a_claim_that_is_added_moves_no_other(monkeypatch):
     before = {one.id: one.differences for one in claims()}
-    monkeypatch.setattr(catalog.CLAIMS, "_things", {**catalog.CLAIMS._things})
+    monkeypatch.setattr(
+        claim_registry.CLAIMS, "_things", {**claim_registry.CLAIMS._things}
+    )
     ids = ["PMC-word", "PMC-44", "PMC-0"]
     for id in ids:
-        catalog.claim(id, "2", "mnist_iid")(differences)
+        claim_registry.claim(id, "2", "mnist_iid")(differences)
     assert {one.id: one.differences for one in claims()} == {
         **before,
         **dict.fromkeys(ids, differences),
@@ -175,7 +177,7 @@ def test_a_claim_that_is_added_moves_no_other(monkeypatch):
     order = [one.id for one in claims("PMC")]
     assert order[:2] == ["PMC-0", "PMC-1"] and order[-2:] == ["PMC-44", "PMC-word"]
     with pytest.raises(ValueError, match="'PMC-7' already"):
-        catalog.claim("PMC-7", "2", "mnist_iid")(differences)
+        claim_registry.claim("PMC-7", "2", "mnist_iid")(differences)
 
 
 def test_the_page_of_pmc_has_the_orderings_under_both_networks():
@@ -187,8 +189,8 @@ def test_the_page_of_pmc_has_the_orderings_under_both_networks():
     for label, *cells in lines:
         made = []
         for name in ("mnist_table4", "mnist_table4_relu"):
-            runs = evidence.kept_runs([reproduced()[0][name]])
-            runs = evidence.Runs.of("mnist_noniid", runs)
+            runs = paper_runs.kept_runs([reproduced()[0][name]])
+            runs = paper_runs.Runs.of("mnist_noniid", runs)
             (one,) = rounds_saved(runs, label, AT_70_AND_80)
             stat = paired_statistics.difference(one.own, one.base)
             made.append(f"{stat['mean']:+.1f} ± {stat['interval']:.1f}")
@@ -248,11 +250,11 @@ def test_claims_are_judged_by_one_rule_whatever_that_of_the_runs(capsys):
 def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
     kept, _ = reproduced()
     assert {"quickstart", "adafed_2", "when_it_helps"} <= {*kept}
-    one = evidence.read_kept(kept["quickstart"].path)
+    one = paper_runs.read_kept(kept["quickstart"].path)
     assert [*one] == ["quickstart"] and one["quickstart"].labels == ["DS", "LD,DS,MD"]
     for path, words in ((tmp_path, "holds no run"), (tmp_path / "x", "is no folder")):
         with pytest.raises(RecordError, match=words):
-            evidence.read_kept(str(path))
+            paper_runs.read_kept(str(path))
 
 
 def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():

@@ -32,9 +32,16 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
 from tff_pmc.reports.page_model import markdown_table
 from tff_pmc.reports.paper import PAPERS
-from tff_pmc.reports.papers.catalog import Claim, Headline, answer, claims, headlines
-from tff_pmc.reports.papers.evidence import command, declared, kept_runs, read_kept
+from tff_pmc.reports.papers.claim_registry import (
+    Claim,
+    Headline,
+    answer,
+    claims,
+    headlines,
+)
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
+from tff_pmc.reports.papers.paper_experiments import command, declared
+from tff_pmc.reports.papers.paper_runs import kept_runs, read_kept
 from tff_pmc.reports.statistics.rounds_to_target import RULES
 
 RESULTS = str(project_files.folder("results/reproduced"))

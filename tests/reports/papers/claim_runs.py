@@ -7,10 +7,10 @@ import pandas as pd
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports import claims_page
-from tff_pmc.reports.papers import comparisons
-from tff_pmc.reports.papers.catalog import CLAIMS
-from tff_pmc.reports.papers.evidence import Runs, kept_runs, read_kept
+from tff_pmc.reports.papers import claim_measures
+from tff_pmc.reports.papers.claim_registry import CLAIMS
 from tff_pmc.reports.papers.judging import judged
+from tff_pmc.reports.papers.paper_runs import Runs, kept_runs, read_kept
 
 
 def run(label, seed=0, accuracy=(), length=60, reached=None, tables=(), **row):
@@ -85,7 +85,7 @@ def given_arrivals(monkeypatch):
         ]
         return pd.DataFrame(rows, columns=["seed", "label", "devices", "rounds"])
 
-    monkeypatch.setattr(comparisons, "rounds_to_target", table)
+    monkeypatch.setattr(claim_measures, "rounds_to_target", table)
 
 
 def answer(claim, runs):

@@ -14,12 +14,13 @@ from recomputing import printed_rounds
 from tff_pmc.experiments.experiment import EXPERIMENTS, values_of
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.paper import PAPERS
-from tff_pmc.reports.papers.catalog import claims, headlines
+from tff_pmc.reports.papers.claim_measures import rounds_saved
+from tff_pmc.reports.papers.claim_registry import claims, headlines
 from tff_pmc.reports.papers.claims.da_claims import soonest_epochs
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70, EIGHT
-from tff_pmc.reports.papers.comparisons import rounds_saved
-from tff_pmc.reports.papers.evidence import Runs, declared
 from tff_pmc.reports.papers.judging import judged
+from tff_pmc.reports.papers.paper_experiments import declared
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import published
 from tff_pmc.settings import RunSettings
 

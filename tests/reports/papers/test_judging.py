@@ -7,9 +7,9 @@ from made import made
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging
-from tff_pmc.reports.papers.comparisons import LAST_ROUND, compare
-from tff_pmc.reports.papers.evidence import Runs, kept_runs
+from tff_pmc.reports.papers.claim_measures import LAST_ROUND, compare
 from tff_pmc.reports.papers.judging import Difference, Differences, judged
+from tff_pmc.reports.papers.paper_runs import Runs, kept_runs
 
 # Student's t for five: 2.776; of 1, 2, 3, 4, 5 the half interval is 1.96.
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)

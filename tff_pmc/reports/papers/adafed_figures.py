@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
 from tff_pmc.reports.figures import figure_layout, run_styles
-from tff_pmc.reports.papers.catalog import answer, claims
-from tff_pmc.reports.papers.evidence import kept_runs
+from tff_pmc.reports.papers.claim_registry import answer, claims
+from tff_pmc.reports.papers.paper_runs import kept_runs
 from tff_pmc.reports.statistics.rounds_to_target import early_ends
 from tff_pmc.reports.statistics.run_notes import conditions
 

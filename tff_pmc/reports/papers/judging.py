@@ -49,7 +49,7 @@ class Difference(NamedTuple):
         equal: whether both weigh alike in every round, so that they are one algorithm.
         part: the part of the columns that it is of, `2 of 9 columns`; empty for all.
         lacks: why it cannot be measured; the sides are empty then.
-        runs: the runs that it is of, as `evidence.kept_runs` has them.
+        runs: the runs that it is of, as `paper_runs.kept_runs` has them.
         least_rounds: the fewest rounds of runs that decide.
         shows: `clients` or `epochs`, the number of which is shown with it.
         saved: whether it is of rounds saved: more is sooner, less is later.

@@ -16,15 +16,16 @@ import pandas as pd
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.papers.catalog import claim, headline
-from tff_pmc.reports.papers.comparisons import (
+from tff_pmc.reports.papers.claim_measures import (
     Labels,
     compare,
     in_points,
     of_label,
 )
-from tff_pmc.reports.papers.evidence import Runs, declare
+from tff_pmc.reports.papers.claim_registry import claim, headline
 from tff_pmc.reports.papers.judging import Differences
+from tff_pmc.reports.papers.paper_experiments import declare
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import measures
 
 for _number, _hours in ((1, 50), (2, 0), (3, 0)):

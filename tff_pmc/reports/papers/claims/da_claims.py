@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.reports.papers.catalog import claim, headline
-from tff_pmc.reports.papers.comparisons import (
+from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
     EVERY_RUN,
     SECOND_HALF,
@@ -25,8 +24,10 @@ from tff_pmc.reports.papers.comparisons import (
     share_of_rounds,
     values,
 )
-from tff_pmc.reports.papers.evidence import Runs, declare
+from tff_pmc.reports.papers.claim_registry import claim, headline
 from tff_pmc.reports.papers.judging import Difference, Differences
+from tff_pmc.reports.papers.paper_experiments import declare
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics.published import DA_STUDIES
 
 FEMNIST = {"dataset": "femnist", "model": "femnist_cnn", "clients_per_round": 0.1}

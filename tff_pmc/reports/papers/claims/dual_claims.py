@@ -19,17 +19,18 @@ import pandas as pd
 
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.papers import dual_cells
-from tff_pmc.reports.papers.catalog import claim, headline
-from tff_pmc.reports.papers.comparisons import (
+from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
     LAST_ROUND,
     Cells,
     Measure,
     compare,
 )
+from tff_pmc.reports.papers.claim_registry import claim, headline
 from tff_pmc.reports.papers.dual_cells import ALGORITHMS, METRICS
-from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Differences
+from tff_pmc.reports.papers.paper_experiments import declare
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import measures, published
 
 # Hours for the sixteen rows, five seeds and thirty epochs.

@@ -15,8 +15,7 @@ import pandas as pd
 
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.papers import pmc_variance
-from tff_pmc.reports.papers.catalog import claim, headline
-from tff_pmc.reports.papers.comparisons import (
+from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
     EVERY_RUN,
     SECOND_HALF,
@@ -30,8 +29,10 @@ from tff_pmc.reports.papers.comparisons import (
     rounds_saved,
     share_that_loses,
 )
-from tff_pmc.reports.papers.evidence import Runs, declare
+from tff_pmc.reports.papers.claim_registry import claim, headline
 from tff_pmc.reports.papers.judging import Differences
+from tff_pmc.reports.papers.paper_experiments import declare
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import measures, published
 from tff_pmc.reports.statistics.rounds_to_target import DEVICES
 
