@@ -49,10 +49,10 @@ def main(argv):
         forms = output.Output(command.format, command.figures)
         offline = command.compare, command.export, command.tables
         if any(offline) or command.export_model:
-            from tff_pmc.experiments import compare_runs
+            from tff_pmc.experiments import offline_commands
 
             with output.using(forms):
-                print(printable(compare_runs.text(command, values_by_flag)))
+                print(printable(offline_commands.text(command, values_by_flag)))
             return 0
         path = command.client_table
         table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()

@@ -75,7 +75,7 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "run_experiments.py", tmp_path)
     for file, line, code in (
-        ("settings/groups.py", "    prox_mu: float = setting(", declared),
+        ("settings/training_settings.py", "    prox_mu: float = setting(", declared),
         ("clients/packed_training.py", "            state, weights = next_s", used),
     ):
         path = tmp_path / "tff_pmc" / file

@@ -13,7 +13,7 @@ from commands import ROOT, python
 
 import tff_pmc
 from declared_settings import Settings
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 # Each line that ends in `# error: WORD` has a mistake: both checkers report an error
 # there that contains the word, and no error on any other line.

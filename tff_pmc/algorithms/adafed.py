@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from declared_settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.scored_algorithms import ScoredAlgorithm
 from tff_pmc.settings.run_settings import RunSettings
 
 QUALITY = "ACC"

@@ -16,8 +16,8 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.scored_algorithms import ScoredAlgorithm
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
 from tff_pmc.criteria.criterion import nan_if_underflowed

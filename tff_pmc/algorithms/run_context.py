@@ -22,8 +22,8 @@ from tff_pmc.optimizers import CLIENT_OPTIMIZERS, SERVER_OPTIMIZERS
 from tff_pmc.selections import CohortSampler
 from tff_pmc.settings.aggregation_settings import SumSettings
 from tff_pmc.settings.flag_values import prefix_errors
-from tff_pmc.settings.groups import LocalTraining
 from tff_pmc.settings.run_settings import RunSettings
+from tff_pmc.settings.training_settings import LocalTraining
 
 if TYPE_CHECKING:
     from tff_pmc.aggregation import SumOptions

@@ -16,7 +16,7 @@ from tff_pmc.aggregation.tff_utils import check_kind
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.criteria import Criterion, check_attribute_name
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 Builder = TypeVar("Builder", bound=Callable[..., Any])
 

@@ -21,7 +21,7 @@ from typing import Optional
 
 from declared_settings import SettingError
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.experiments import reporting
+from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import (
@@ -59,7 +59,7 @@ def keep(
 def write(results: Results, goal: str) -> str:
     """Writes the reports on kept runs, of several seeds also on the first alone."""
     name = str(results.setting("experiment", ""))
-    return reporting.write(
+    return experiment_reports.write(
         experiment(name), results, goal, alone=results.seeds[:1], page=False
     )
 

@@ -17,7 +17,7 @@ from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions
 from tff_pmc.models.tff_types.packed_model import split_batch
 from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 
 def build_federated_prediction(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from declared_settings import SEED, SettingError
+from declared_settings import SEED, Range, SettingError
 from leaf_data.formats.data_files import expand_path, sha256
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
@@ -20,6 +20,10 @@ _Value = TypeVar("_Value")
 
 PERCENTAGES = "percentages are whole numbers from 1 to 100, each once"
 """The rule for `--targets`."""
+
+# TensorFlow counts in 32 bits.
+NON_NEGATIVE_INT = Range(lambda n: 0 <= n < 2**31, "0 or more, below 2^31")
+POSITIVE_INT = Range(lambda n: 1 <= n < 2**31, "at least 1, below 2^31")
 
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

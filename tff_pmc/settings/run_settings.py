@@ -20,15 +20,15 @@ from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Basis, Score
 from tff_pmc.selections import SELECTIONS, Selection
-from tff_pmc.settings.aggregation_settings import AggregationSettings
-from tff_pmc.settings.flag_values import prefix_errors
-from tff_pmc.settings.groups import (
+from tff_pmc.settings.adjustment_settings import (
     AdjustmentSettings,
     CounterfactualSettings,
-    RecordSettings,
-    TrainingSettings,
 )
+from tff_pmc.settings.aggregation_settings import AggregationSettings
+from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.record_settings import RecordSettings
 from tff_pmc.settings.server_settings import ServerSettings
+from tff_pmc.settings.training_settings import TrainingSettings
 
 GROUPS: dict[str, type[Settings]] = {
     "training": TrainingSettings,

@@ -18,9 +18,10 @@ from cli import ALONE, QUICK, ROOT, SHORT, records, refused, run, table
 import leaf_data
 from declared_settings import AT_LEAST_1, setting
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
+from tff_pmc.experiments.callbacks.early_stopping import LostRounds
+from tff_pmc.experiments.callbacks.progress import Progress
+from tff_pmc.experiments.callbacks.recorders import PredictionRecorder
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.experiments.running.progress import Progress
-from tff_pmc.experiments.running.recording import LostRounds, PredictionRecorder
 from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.record_error import LostRunError
 

@@ -66,7 +66,7 @@ class BestModel(Callback):
 
     def on_end(self, status: str) -> None:
         """Saves the best model of a run that is finished, and prints its round."""
-        from tff_pmc.experiments.trained import about_model
+        from tff_pmc.experiments.load_model import about_model
         from tff_pmc.record.best_round import best_round
 
         if status != files.FINISHED or self.keep != "best":

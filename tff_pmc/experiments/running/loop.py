@@ -19,15 +19,15 @@ from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.escape import printable
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
-from tff_pmc.experiments.running.evaluator import TestEvaluator
-from tff_pmc.experiments.running.progress import Progress
-from tff_pmc.experiments.running.recording import (
+from tff_pmc.experiments.callbacks.early_stopping import LostRounds
+from tff_pmc.experiments.callbacks.progress import Progress
+from tff_pmc.experiments.callbacks.recorders import (
     Checkpoint,
-    LostRounds,
     PredictionRecorder,
     Record,
     TrainedModel,
 )
+from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.record.files import FINISHED, INTERRUPTED
 from tff_pmc.record.resume_check import EXAMPLES
 from tff_pmc.record.round_record import RoundRecord

@@ -12,7 +12,7 @@ import leaf_data
 from leaf_data.examples import StorePart
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.algorithms.run_context import RunContext
-from tff_pmc.experiments import reporting
+from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.callbacks import Callback
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
@@ -183,13 +183,15 @@ def report(
     """Writes the tables and plots of a folder of runs; returns the tables as text.
 
     `runs` are those whose reports are written, where some were lost; `alone` is that
-    of `reporting.write`.
+    of `experiment_reports.write`.
     """
     folders = {settings.folder for settings in runs}
     results = read_results(output_dir)
     made = [os.path.basename(path) in folders for path in results.runs["path"]]
     experiment = EXPERIMENTS[runs[0].experiment]
-    return reporting.write(experiment, results.only(made), output_dir, alone=alone)
+    return experiment_reports.write(
+        experiment, results.only(made), output_dir, alone=alone
+    )
 
 
 def _check_has_seeds(output_dir: str) -> None:

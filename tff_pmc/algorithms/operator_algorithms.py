@@ -8,7 +8,7 @@ import dataclasses
 from declared_settings import Range, setting
 from tff_pmc import scores
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.prioritized import PriorityAlgorithm, ScoredAlgorithm
+from tff_pmc.algorithms.scored_algorithms import PriorityAlgorithm, ScoredAlgorithm
 from tff_pmc.settings import AggregationSettings, flag_values
 from tff_pmc.settings.run_settings import RunSettings
 

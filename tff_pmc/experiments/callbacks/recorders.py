@@ -1,24 +1,16 @@
-"""The callbacks of every run: they write its folder, or end it if its rounds are lost.
-
-The folder has tables, predictions, checkpoints and the model.
-"""
+"""The callbacks that write a run's folder: tables, predictions, checkpoints, model."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from absl import logging
 
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.models.model_folder import MODEL
 from tff_pmc.record import files, predictions
-from tff_pmc.record.record_error import LostRunError
 from tff_pmc.record.run_folder import RunFolder
-from tff_pmc.runtime import lost_round_warnings
 
 
 class Record(Callback):
@@ -30,58 +22,6 @@ class Record(Callback):
     def after_round(self, round: FinishedRound) -> None:
         """Writes the rows."""
         self._folder.write(round.record)
-
-
-class LostRounds(Callback):
-    """Warns of a round that did not change the model, and ends a run with too many.
-
-    Too many are `--most_lost_rounds` one after another, or all rounds of a shorter
-    run. The rounds before a resume count.
-    """
-
-    def on_start(self, run: Run) -> None:
-        """Counts the rounds before; a run that was lost is a `LostRunError` again."""
-        self._label = run.settings.label
-        self._most = run.settings.training.most_lost_rounds
-        self._rounds = self._lost = 0
-        self._why = ""
-        if run.rounds_before:
-            for row in run.rounds.to_dict("records"):
-                self._count(row)
-        self._check(self._most)
-
-    def after_round(self, round: FinishedRound) -> bool:
-        """Counts the round, and ends the run after too many."""
-        self._count(round.row, round.cohort)
-        if self._lost == 1:
-            logging.warning("%s: round %d: %s", self._label, self._rounds, self._why)
-        return 0 < self._most <= self._lost
-
-    def on_end(self, status: str) -> None:
-        """Raises a `LostRunError` if too many rounds, or all, were lost."""
-        if status == files.FINISHED:
-            self._check(min(self._most, self._rounds))
-
-    def _check(self, most: int) -> None:
-        if 0 < most <= self._lost:
-            raise LostRunError(
-                f"{self._label}: in the rounds {self._rounds - self._lost + 1} to "
-                f"{self._rounds} {self._why} (--most_lost_rounds)"
-            )
-
-    def _count(
-        self, row: Mapping[str, Any], cohort: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
-        self._rounds += 1
-        example = ""
-        if cohort:
-            first = dict(cohort[0])  # Shown only if all are excluded, hence the first.
-            name, *_ = map(first.pop, ("client", "round", "excluded", "weight"))
-            values = ", ".join(f"{code} {value}" for code, value in first.items())
-            example = f"client {name} has {values}"
-        names = "--max_update_norm", "--learning_rate"
-        self._why = lost_round_warnings.reason(row, *names, example) or ""
-        self._lost = self._lost + 1 if self._why else 0
 
 
 class Checkpoint(Callback):
@@ -117,7 +57,7 @@ class TrainedModel(Callback):
 
     def on_end(self, status: str) -> None:
         """Writes the model."""
-        from tff_pmc.experiments.trained import about_model
+        from tff_pmc.experiments.load_model import about_model
         from tff_pmc.models.model_folder import save_model
 
         if status == files.FINISHED:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from declared_settings import SettingError
-from tff_pmc.experiments import reporting, trained
+from tff_pmc.experiments import experiment_reports, load_model
 from tff_pmc.experiments.experiment import (
     EXPERIMENTS,
     check_baseline,
@@ -63,7 +63,7 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
         reference_export.write(command.export, command.output_dir)
         return f"In the published code's form: {command.output_dir}"
     if command.export_model:
-        trained.export_model(command.export_model, command.output_dir)
+        load_model.export_model(command.export_model, command.output_dir)
         return f"The trained model: {command.output_dir}"
     if len(command.compare) != 2:
         raise SettingError("--compare names two folders, as A,B")
@@ -98,7 +98,7 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
         results.about["baseline"] = command.baseline
     if reach := _reach(given):
         results.runs["reach"] = reach
-    return reporting.write(found, results, goal)
+    return experiment_reports.write(found, results, goal)
 
 
 def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:
