@@ -93,33 +93,35 @@ def run(*arguments, code=0):
     try:
         streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
         with softmax(), streams[0], streams[1]:
-            found = run_experiments.main(words)
+            exit_code = run_experiments.main(words)
     finally:
         logging.getLogger().removeHandler(log)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    assert found == code, err.getvalue()
+    assert exit_code == code, err.getvalue()
     return types.SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
-def refused(*arguments):
+def refusal(*arguments):
     """Does the same with what is refused; gives the one line that says why."""
     done = run(*arguments, code=2)
     assert done.stderr.count("\n") == 1, done.stderr
     return done.stderr
 
 
-def asked_for(*arguments, attributes=()):
+def parse_settings(*arguments, attributes=()):
     """The settings of the runs that flags ask for."""
     from tff_pmc.experiments.flags import command_line, flag_definitions
 
-    given = flag_definitions.parse([*map(str, arguments)])
-    return command_line.runs_of(command_line.command_of(given), given, attributes)
+    values_by_flag = flag_definitions.parse([*map(str, arguments)])
+    return command_line.runs_of(
+        command_line.command_of(values_by_flag), values_by_flag, attributes
+    )
 
 
-def labels(*arguments, **more):
+def labels(*arguments, **options):
     """The labels of the runs that flags ask for."""
-    return [settings.label for settings in asked_for(*arguments, **more)]
+    return [settings.label for settings in parse_settings(*arguments, **options)]
 
 
 def federation(name, examples, num_classes):
@@ -143,12 +145,12 @@ def table(path):
         return list(csv.DictReader(file))
 
 
-def long_run(folder, *more):
+def long_run(folder, *flags):
     """Starts a run of very many rounds; returns it when one of them is recorded."""
     process = subprocess.Popen(
         command(
             *ALONE,
-            *("--rounds=1000", "--priority=DS", f"--output_dir={folder}", *more),
+            *("--rounds=1000", "--priority=DS", f"--output_dir={folder}", *flags),
         ),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -170,21 +172,21 @@ def records(folder, states=False):
 
     With `states`, the bytes of the checkpoints, too.
     """
-    found = {}
+    contents = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
         is_table = path.suffix == ".csv" and path.name != "timing.csv"
         if is_table or (states and path.name == "checkpoint.npz"):
-            found[name] = path.read_bytes()
+            contents[name] = path.read_bytes()
         elif path.name == "run.json":
-            found[name] = json.loads(path.read_text())
+            contents[name] = json.loads(path.read_text())
             for key in ("started", "ended", "resumed", "versions", "command"):
-                found[name].pop(key, None)
-    assert len(found) > 2
-    return found
+                contents[name].pop(key, None)
+    assert len(contents) > 2
+    return contents
 
 
-def restarted(folder):
+def mark_as_running(folder):
     """Makes a finished run look as if it had been killed."""
     info = folder / "run.json"
     info.write_text(info.read_text().replace('"finished"', '"running"'))

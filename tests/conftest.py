@@ -69,9 +69,9 @@ def peak_of():
 def assert_equal():
     """Checks that lists of tensors are equal but for `atol`."""
 
-    def check(found, expected, atol):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected):
+    def check(actual, expected, atol):
+        assert len(actual) == len(expected)
+        for a, b in zip(actual, expected):
             np.testing.assert_allclose(a, b, rtol=0, atol=atol)
 
     return check
@@ -81,9 +81,9 @@ def assert_equal():
 def assert_close():
     """Checks each tensor by its relative L2: float32 sums in another order."""
 
-    def check(found, expected, tolerance=2e-4):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected):
+    def check(actual, expected, tolerance=2e-4):
+        assert len(actual) == len(expected)
+        for a, b in zip(actual, expected):
             a, b = np.asarray(a, float), np.asarray(b, float)
             assert a.shape == b.shape
             assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
@@ -115,8 +115,12 @@ def certificates(tmp_path_factory):
 
     def make():
         folder = tmp_path_factory.mktemp("tls")
-        own = distributed.Security.temporary()
-        content = (own.tls_ca_file, own.tls_client_cert, own.tls_client_key)
+        credentials = distributed.Security.temporary()
+        content = (
+            credentials.tls_ca_file,
+            credentials.tls_client_cert,
+            credentials.tls_client_key,
+        )
         files = {}
         for flag, text in zip(("tls_ca_file", "tls_cert", "tls_key"), content):
             (folder / f"{flag}.pem").write_text(text)
@@ -316,17 +320,17 @@ def add(tff):
 def pairs(tf):
     """The arrays of two structures, side by side, which are of the same kinds."""
 
-    def of(a, b):
+    def pair_arrays(a, b):
         tf.nest.assert_same_structure(a, b, check_types=True)
-        found = []
+        array_pairs = []
         for theirs, ours in zip(tf.nest.flatten(a), tf.nest.flatten(b)):
             assert type(ours) is type(theirs)
             ours, theirs = np.asarray(ours), np.asarray(theirs)
             assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-            found.append((theirs, ours))
-        return found
+            array_pairs.append((theirs, ours))
+        return array_pairs
 
-    return of
+    return pair_arrays
 
 
 @pytest.fixture(scope="module")

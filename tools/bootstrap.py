@@ -121,8 +121,8 @@ def install(python, anew, extras, descriptor):
     # where it may.
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         packages.append("--compile-bytecode")
-    own = ["--no-deps", "--no-build-isolation", "--editable", ROOT]
-    why = run(command + packages, descriptor) or run(command + own, descriptor)
+    project = ["--no-deps", "--no-build-isolation", "--editable", ROOT]
+    why = run(command + packages, descriptor) or run(command + project, descriptor)
     if why:
         stop("uv cannot install (is there a network?): %s (log: %s)." % (why, LOG))
 
@@ -143,8 +143,8 @@ def make_environment(python, extras):
     except (OSError, ValueError):
         stamp = {}
     python = python or stamp.get("python")
-    same = (stamp.get("root"), stamp.get("python")) == (ROOT, python)
-    anew = not same or not os.path.exists(VENV_PYTHON)
+    is_same = (stamp.get("root"), stamp.get("python")) == (ROOT, python)
+    anew = not is_same or not os.path.exists(VENV_PYTHON)
     if not anew:
         # What is there stays: tests that were run will be run again.
         extras = sorted({*extras, *stamp["extras"]})

@@ -151,14 +151,14 @@ def on_page_markdown(markdown, page, config, files):
             if target not in examples:
                 examples.append(target)
             return f"#{posixpath.basename(target).replace('.', '-')}"
-        found = _place(target, anchor == "file")
-        if found is None:
+        destination = _place(target, anchor == "file")
+        if destination is None:
             return match.group(1)
-        if files.get_file_from_path(found) is None:
+        if files.get_file_from_path(destination) is None:
             path = str(ROOT / target)
-            files.append(File.generated(config, found, abs_src_path=path))
+            files.append(File.generated(config, destination, abs_src_path=path))
         mark = "" if anchor == "file" else mark + anchor
-        return posixpath.relpath(found, posixpath.dirname(place)) + mark
+        return posixpath.relpath(destination, posixpath.dirname(place)) + mark
 
     markdown = LINK.sub(replace, markdown)
     for target in examples:
@@ -200,7 +200,9 @@ def on_post_build(config):
         "SOURCE": source,
         "SPELLINGS": {word.replace("iz", "is"): word for word in words},
     }
-    script = re.sub("|".join(values), lambda one: json.dumps(values[one[0]]), SEARCH)
+    script = re.sub(
+        "|".join(values), lambda match: json.dumps(values[match[0]]), SEARCH
+    )
     (search / "search.js").write_text(script, "utf-8")
 
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from cli import ALONE, records, run
-from open_files import opened
+from open_files import open_targets
 
 from leaf_data.dataset import DATASETS
 
@@ -60,7 +60,7 @@ def kill_who_has_recorded_a_round(folder, number, killed, over):
         path = run / "rounds.csv"
         if path.exists() and 1 < len(path.read_text().splitlines()) <= ROUNDS:
             for process in psutil.Process().children():
-                if str(run / ".lock") in opened(process.pid):
+                if str(run / ".lock") in open_targets(process.pid):
                     process.send_signal(number)
                     killed.append(process.pid)
         time.sleep(0.01)

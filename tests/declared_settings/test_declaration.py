@@ -166,9 +166,9 @@ def test_the_packages_are_imported_one_after_another(package):
     (dark / "black.py").write_text(
         "from toy_colors import COLORS\nCOLORS.register('black', 0)\n"
     )
-    both = Registry("color", "toy_colors", "toy_colors.dark")
-    toy_colors.COLORS = both  # The one that the modules register at.
-    assert [*both] == ["blue", "yellow", "black"]
+    classes = Registry("color", "toy_colors", "toy_colors.dark")
+    toy_colors.COLORS = classes  # The one that the modules register at.
+    assert [*classes] == ["blue", "yellow", "black"]
 
 
 def test_a_module_that_cannot_be_imported_is_not_passed_over(package):

@@ -5,7 +5,7 @@ import pathlib
 import shutil
 
 import pytest
-from cli import quick_runs, refused, run
+from cli import quick_runs, refusal, run
 
 from tff_pmc.experiments import kept
 from tff_pmc.record.results import EXPERIMENT, TABLES, read_results
@@ -112,7 +112,7 @@ def test_tables_and_comparisons_of_kept_folders(name, tmp_path):
             assert (out / path).read_bytes() == content
     seeds = len(read_results(str(folder)).seeds)
     if seeds > 1:
-        assert "has two runs of" in refused(f"--compare={folder},{folder}")
+        assert "has two runs of" in refusal(f"--compare={folder},{folder}")
         return
     done = run(f"--compare={folder},{folder}")
     last = done.stdout.split("largest |B-A|\n")[1].splitlines()
@@ -124,9 +124,9 @@ def test_refused_tables_leave_nothing_behind(copy, tmp_path):
     folder, out = copy("quickstart"), tmp_path / "new" / "out"
     (folder / "clients.csv.gz").write_bytes(b"no gzip")
     where = f"--output_dir={out}"
-    assert "clients.csv.gz cannot be read" in refused(f"--tables={folder}", where)
+    assert "clients.csv.gz cannot be read" in refusal(f"--tables={folder}", where)
     assert not out.parent.exists()
     out.mkdir(parents=True)
     (out / "results.csv").write_text("mine")
     words = "is not empty (it holds results.csv)"
-    assert words in refused(f"--tables={RESULTS / 'quickstart'}", where)
+    assert words in refusal(f"--tables={RESULTS / 'quickstart'}", where)

@@ -5,7 +5,7 @@ import types
 
 import numpy as np
 import pytest
-from cli import SHORT, SMALL, federation, refused, run, softmax
+from cli import SHORT, SMALL, federation, refusal, run, softmax
 
 import leaf_data
 import run_experiments
@@ -37,7 +37,7 @@ def test_calls_of_one_second_have_folders_of_their_own(home, monkeypatch):
 
 
 def test_a_refused_call_leaves_no_folder(home):
-    refused("--experiment=quickstart", "--clients_per_round=101")
+    refusal("--experiment=quickstart", "--clients_per_round=101")
     run("--experiment=quickstart", "--inspect", "--criteria=DS")
     assert not (home / "runs").exists()
 

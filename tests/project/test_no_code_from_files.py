@@ -29,8 +29,8 @@ def words(text):
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and any(
-            one.arg == "allow_pickle" and ast.unparse(one.value) == "False"
-            for one in node.keywords
+            keyword.arg == "allow_pickle" and ast.unparse(keyword.value) == "False"
+            for keyword in node.keywords
         )
     }
     for node in ast.walk(tree):
@@ -67,10 +67,10 @@ def test_no_module_loads_code_from_a_file():
     paths += ROOT.glob("leaf_data/**/*.py")
     names = {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
     assert len(names) > 150
-    found = {
+    forbidden = {
         (name, word)
         for name, text in names.items()
         for word in words(text)
         if word in FORBIDDEN
     }
-    assert found == ALLOWED
+    assert forbidden == ALLOWED

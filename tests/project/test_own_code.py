@@ -105,8 +105,8 @@ def test_weights_in_pytorchs_layout_give_the_same_scores(tmp_path):
 def test_pytorch_says_what_numpy_says(tmp_path):
     done = python(FOLDER / "to_arrays.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "cnn.npz") as made:
-        state = {name: made[name] for name in made.files}
+    with np.load(tmp_path / "cnn.npz") as saved:
+        state = {name: saved[name] for name in saved.files}
     assert {name: state[name].shape for name in drawn_state()} == {
         name: array.shape for name, array in drawn_state().items()
     }

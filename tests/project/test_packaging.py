@@ -57,19 +57,19 @@ def run(wheel, tmp_path):
     code = COMMAND.format(name=name, module=module, call=f"{module}.{call}")
 
     def call_it(*arguments):
-        own = {"PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"}
-        return python("-c", code, *arguments, cwd=tmp_path, **own)
+        environment = {"PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"}
+        return python("-c", code, *arguments, cwd=tmp_path, **environment)
 
     return call_it
 
 
 def test_the_wheel_has_what_the_checkout_has(wheel):
     for folder in ("experiments", "results/paper"):
-        found = [
-            {path.name: path.read_bytes() for path in (place / folder).iterdir()}
-            for place in (wheel / "tff_pmc" / "_project", ROOT)
+        contents = [
+            {path.name: path.read_bytes() for path in (root / folder).iterdir()}
+            for root in (wheel / "tff_pmc" / "_project", ROOT)
         ]
-        assert found[0] == found[1] and len(found[0]) > 10
+        assert contents[0] == contents[1] and len(contents[0]) > 10
     for folder in ("tff_pmc", "leaf_data", "declared_settings"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".py", ".pyi"):

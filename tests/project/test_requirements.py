@@ -35,18 +35,18 @@ def test_every_line_has_a_pin_and_hashes_and_nothing_names_a_host():
 
 
 def test_each_direct_dependency_is_pinned_and_trackers_are_not():
-    wanted = [*PROJECT["dependencies"], *sum(EXTRAS.values(), [])]
+    dependencies = [*PROJECT["dependencies"], *sum(EXTRAS.values(), [])]
     assert EXTRAS["dev"] == ["tff-pmc[cluster,docs,lint,notebook,test]"]
-    lacking = {
+    unpinned = {
         name
-        for name in (re.match(r"[\w-]+", text)[0] for text in wanted)
+        for name in (re.match(r"[\w-]+", text)[0] for text in dependencies)
         if f"\n{name}==" not in TEXT
     }
-    assert lacking == {"tff-pmc", "mlflow-skinny", "wandb"}
-    for exact in (text for text in wanted if "==" in text):
+    assert unpinned == {"tff-pmc", "mlflow-skinny", "wandb"}
+    for exact in (text for text in dependencies if "==" in text):
         name, version = exact.split("==")
-        assert name in lacking or f"\n{exact} ;" in TEXT
-        if name in lacking:
+        assert name in unpinned or f"\n{exact} ;" in TEXT
+        if name in unpinned:
             extra = "wandb" if name == "wandb" else "mlflow"
             page = (ROOT / "docs" / "dependencies.md").read_text()
             assert EXTRAS[extra] == [exact]
@@ -101,14 +101,16 @@ def bootstrap(root, *arguments, **environment):
     """Runs the bootstrap; returns the exit code, the lines and uv's commands."""
     calls = root / "calls"
     calls.write_text("")
-    own = {
+    variables = {
         "PATH": f"{root / 'uv'}:/usr/bin:/bin",
         "CALLS": str(calls),
         "FAILS": "nothing",
         "VENV_PYTHON": sys.executable,
         **environment,
     }
-    done = python(root / "tools" / "bootstrap.py", *arguments, cwd=root.parent, **own)
+    done = python(
+        root / "tools" / "bootstrap.py", *arguments, cwd=root.parent, **variables
+    )
     assert done.stderr == ""
     commands = [c for c in calls.read_text().splitlines() if c != "--version"]
     return done.returncode, done.stdout.splitlines(), commands

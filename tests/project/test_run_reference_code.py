@@ -28,13 +28,15 @@ def refused(*flags):
 def test_what_cannot_run_is_refused_in_one_line(repository, tmp_path):
     new = f"--output_dir={tmp_path / 'new'}"
     data = f"--data_dir={tmp_path}"
-    own = f"--reference_repo={repository}"
-    no_data = refused(own, data, new, "--permutation=0")
+    reference = f"--reference_repo={repository}"
+    no_data = refused(reference, data, new, "--permutation=0")
     assert no_data.startswith(f"mnist: no data in {tmp_path}")
     other = refused(f"--reference_repo={tmp_path}", data, new)
     assert "is no copy of sisinflab/ClientAware-FL" in other
-    assert refused(own, data, f"--output_dir={tmp_path}").endswith("exists already")
-    assert "--permutation" in refused(own, data, new, "--permutation=9")
+    assert refused(reference, data, f"--output_dir={tmp_path}").endswith(
+        "exists already"
+    )
+    assert "--permutation" in refused(reference, data, new, "--permutation=9")
     assert not (tmp_path / "new").exists()
 
 

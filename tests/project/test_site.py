@@ -66,8 +66,8 @@ def test_a_style_sheet_that_loads_from_elsewhere(site):
 @pytest.fixture(scope="module")
 def site_pages():
     """The module of `tools/`, which is no package."""
-    found = runpy.run_path(str(ROOT / "tools" / "site_pages.py"))
-    return types.SimpleNamespace(**found)
+    members = runpy.run_path(str(ROOT / "tools" / "site_pages.py"))
+    return types.SimpleNamespace(**members)
 
 
 def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
@@ -107,7 +107,7 @@ self.addEventListener("message", ({data: message}) => {
 
 @pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
 def test_a_search_that_misses_its_page_is_named(site_pages, tmp_path):
-    found = runpy.run_path(str(ROOT / "tools" / "check_site.py"))["check_search"]
+    check_search = runpy.run_path(str(ROOT / "tools" / "check_site.py"))["check_search"]
     docs = [{"location": f"{n}.html#x", "text": "equalized checkpoint"} for n in "abc"]
     docs.append({"location": "d.html", "text": "checkpoint, early"})
     workers = tmp_path / "assets" / "javascripts" / "workers"
@@ -117,14 +117,14 @@ def test_a_search_that_misses_its_page_is_named(site_pages, tmp_path):
     (tmp_path / "search" / "search_index.json").write_text(index)
     (workers / "search.0.min.js").write_text(f"{WORKER}// e=e+s+o.id")
     site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
-    wanted = {"early": "d.html", "--checkpoint": "c.html", "equalised": "a.html",
-              "the checkpoints": "a.html"}  # fmt: skip
-    assert found(tmp_path, wanted) == []
-    assert found(tmp_path, {"checkpoint": "d.html", "early": "a.html"}) == [
+    page_by_query = {"early": "d.html", "--checkpoint": "c.html"}
+    page_by_query.update({"equalised": "a.html", "the checkpoints": "a.html"})
+    assert check_search(tmp_path, page_by_query) == []
+    assert check_search(tmp_path, {"checkpoint": "d.html", "early": "a.html"}) == [
         "search for 'checkpoint': d.html is not among ['a.html', 'b.html', 'c.html']",
         "search for 'early': a.html is not among ['d.html']",
     ]
-    (fault,) = found(tmp_path, {"broken": "a.html"})
+    (fault,) = check_search(tmp_path, {"broken": "a.html"})
     assert "the search fails" in fault and "no such word" in fault
 
 
@@ -153,24 +153,24 @@ def test_every_diagram_is_shown_with_words_for_who_cannot_see_it():
 
 def imported(text):
     """The names of ours that Python code imports, as (module, name)."""
-    for found in re.finditer(
+    for statement in re.finditer(
         r"^from ((?:tff_pmc|leaf_data)[\w.]*) import (?:\(([^)]*)\)|(.+))$", text, re.M
     ):
-        names = (found[2] or found[3]).partition("#")[0]
+        names = (statement[2] or statement[3]).partition("#")[0]
         for name in filter(None, map(str.strip, names.split(","))):
-            yield found[1], name.partition(" as ")[0]
+            yield statement[1], name.partition(" as ")[0]
 
 
 def referred():
     """The API reference: module -> the members it shows, or None for all of them."""
     shown = {}
     for path in sorted((ROOT / "docs" / "api").glob("*.md")):
-        for found in re.finditer(
+        for directive in re.finditer(
             r"^::: (\S+)$((?:\n    .*)*)", path.read_text("utf-8"), re.M
         ):
-            options = yaml.safe_load(found[2]) or {}
+            options = yaml.safe_load(directive[2]) or {}
             members = options.get("options", {}).get("members")
-            shown[found[1]] = members and set(members)
+            shown[directive[1]] = members and set(members)
     return shown
 
 

@@ -115,12 +115,14 @@ def program(tmp_path):
 
 def assert_finds_the_mistakes(errors):
     """Each mistake is reported on its line, and nothing else is."""
-    found = {}
+    messages_by_line = {}
     for number, message in errors:
-        found[number] = found.get(number, "") + message
-    assert found.keys() == MISTAKES.keys(), found
+        messages_by_line[number] = messages_by_line.get(number, "") + message
+    assert messages_by_line.keys() == MISTAKES.keys(), messages_by_line
     for number, word in MISTAKES.items():
-        assert re.search(word, found[number], re.IGNORECASE), found[number]
+        assert re.search(word, messages_by_line[number], re.IGNORECASE), (
+            messages_by_line[number]
+        )
 
 
 def test_mypy_finds_the_mistakes_of_a_users_program(program):

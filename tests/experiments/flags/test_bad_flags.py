@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from cli import ROOT, refused, run
+from cli import ROOT, refusal, run
 
 
 def test_help_imports_no_tensorflow():
@@ -243,7 +243,7 @@ def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
     flag, made, says, tmp_path
 ):
     """One line, and exit code 2: of runs, a search of the rate, and several seeds."""
-    assert says in refused(
+    assert says in refusal(
         f"--output_dir={tmp_path / 'out'}", *made.split(), *flag.split()
     )
     assert not (tmp_path / "out").exists()
@@ -264,7 +264,7 @@ def test_folders_that_are_no_runs_are_named_in_one_line(tmp_path, flag, folder, 
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "run.json").write_text('{"settings": {}}')
     path = tmp_path / folder
-    line = refused(
+    line = refusal(
         f"--{flag}={path},{path}" if flag == "compare" else f"--{flag}={path}",
         *("--experiment=celeba", f"--output_dir={tmp_path / 'out'}"),
     )

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from cli import ROOT, asked_for, labels
+from cli import ROOT, labels, parse_settings
 
 from tff_pmc.experiments.experiment import EXPERIMENTS
 
@@ -69,10 +69,10 @@ def test_dual_has_eight_algorithms_with_three_and_four_clients():
 def test_dual_searches_its_lambda(flag, found):
     """Without the search it would be FedAvg under another name."""
     flags = ["--criteria=ACC,DS", "--algorithms=prioritized,dual,median", *flag]
-    runs = asked_for("--experiment=quickstart", *flags)
+    runs = parse_settings("--experiment=quickstart", *flags)
     assert [run.adjustment.adjustment for run in runs] == found
     assert "Dual-criterion" in [run.label for run in runs]
-    (run,) = asked_for("--experiment=adafed_2", "--algorithms=dual")
+    (run,) = parse_settings("--experiment=adafed_2", "--algorithms=dual")
     assert run.adjustment.adjustment == "best_of_all"
 
 

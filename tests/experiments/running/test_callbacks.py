@@ -13,7 +13,7 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
-from cli import ALONE, QUICK, ROOT, SHORT, records, refused, run, table
+from cli import ALONE, QUICK, ROOT, SHORT, records, refusal, run, table
 
 import leaf_data
 from declared_settings import AT_LEAST_1, setting
@@ -131,7 +131,7 @@ def test_a_named_callback_is_called_with_its_settings(listed, tmp_path):
     ],
 )
 def test_callbacks_that_there_are_not_are_refused(listed, flags, says):
-    assert says in refused(*flags)
+    assert says in refusal(*flags)
 
 
 class Fails(Callback):

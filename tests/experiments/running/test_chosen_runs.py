@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from cli import MODEL, QUICK, SHORT, records, refused, table
+from cli import MODEL, QUICK, SHORT, records, refusal, table
 from cli import run as command_line
 
 import leaf_data
@@ -120,12 +120,12 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     file = file.rename(tmp_path / "sub" / "start.npz")
     command_line(*words, f"--initial_weights={file}", "--resume")
-    assert "initial_weights" in refused(*words, "--resume")
+    assert "initial_weights" in refusal(*words, "--resume")
     for wrong in ([*arrays[:-1], arrays[-1][:2]], arrays[:-1]):
         np.savez(file, *wrong)
-        says = refused(*words[:-1], f"--initial_weights={file}")
+        says = refusal(*words[:-1], f"--initial_weights={file}")
         assert f"--initial_weights: {file}" in says
-    assert f"--initial_weights={file}" in refused(*words, f"--initial_weights={file}x")
+    assert f"--initial_weights={file}" in refusal(*words, f"--initial_weights={file}x")
 
 
 def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):

@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 import pytest
-from cli import ROOT, SHORT, records, restarted
+from cli import ROOT, SHORT, mark_as_running, records
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
 import leaf_data
@@ -137,7 +137,7 @@ def test_they_are_scikit_learns_over_all_test_examples(runtime, tmp_path):
     again = tmp_path / "cut"
     two = one.replaced(rounds=2)
     loop.run(two, data, str(again), title=None, callbacks=[Weights()])
-    restarted(again)
+    mark_as_running(again)
     loop.run(one, data, str(again), title=None, resume=True, callbacks=[Weights()])
     assert records(again) == records(folder)
 

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from cli import ALONE, QUICK, records, restarted, run, run_alone
+from cli import ALONE, QUICK, mark_as_running, records, run, run_alone
 
 ROUNDS = 5
 FLAGS = [
@@ -59,7 +59,7 @@ def copy(whole, tmp_path):
     """The finished run as if it had been killed before `run.json` was written."""
     folder = tmp_path / "copy"
     shutil.copytree(whole, folder)
-    restarted(run_of(folder))
+    mark_as_running(run_of(folder))
     return folder
 
 

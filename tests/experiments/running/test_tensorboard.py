@@ -6,7 +6,7 @@ import types
 
 import numpy as np
 import pytest
-from cli import SMALL, restarted, run, table
+from cli import SMALL, mark_as_running, run, table
 
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record.metric import ACCURACY
@@ -45,7 +45,7 @@ def made(tmp_path_factory):
     for _ in range(2):
         run(*FLAGS, f"--output_dir={folder}", "--resume")
         checkpoint.write_bytes(after_one)
-        restarted(checkpoint.parent)
+        mark_as_running(checkpoint.parent)
     return folder
 
 
