@@ -18,7 +18,7 @@ class ClientNumber(int):
     """
 
 
-def number_of(
+def find_number(
     client: Any, ids: Sequence[str], by_name: Mapping[str, int]
 ) -> Optional[int]:
     """Returns the number of a client given by its name or number, or None if unknown.

@@ -21,7 +21,7 @@ from tff_pmc.aggregation.contributions import (
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.tff_utils import parts_of, without_autograph, zipped
 from tff_pmc.criteria import Criterion, LocalClient
-from tff_pmc.scores.basis import name_of
+from tff_pmc.scores.basis import encode_name
 
 TOO_NARROW = (
     "cannot hold large numbers: cast to tf.float32 first, as in "
@@ -211,7 +211,7 @@ def _with_totals(measured: Any, codes: Sequence[str]) -> collections.OrderedDict
     if name in measured:
         raise ValueError(_TAKEN.format(name=name))
     measured = collections.OrderedDict(measured)
-    measured[name] = collections.OrderedDict(zip(map(name_of, codes), totals))
+    measured[name] = collections.OrderedDict(zip(map(encode_name, codes), totals))
     return measured
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc import scores
 from tff_pmc.record.metric import (
     Floats,
@@ -21,7 +21,7 @@ from tff_pmc.record.metric import (
     percentile,
     worst_tenth,
 )
-from tff_pmc.scores.basis import code_of
+from tff_pmc.scores.basis import decode_name
 from tff_pmc.scores.score import unaliased
 
 if TYPE_CHECKING:
@@ -312,15 +312,15 @@ def cohort_weights(
     rows = slice(int(train["clients"]))  # Of packs there may be room for more.
     raw = np.asarray(train["criteria_by_client"], float)[rows]
     excluded = np.asarray(train["excluded_by_client"])[rows] > 0
-    codes = tuple(map(code_of, train["totals_by_code"]))
-    shown = codes if criteria is None else ordered("criteria", criteria)
+    codes = tuple(map(decode_name, train["totals_by_code"]))
+    shown = codes if criteria is None else require_sequence("criteria", criteria)
     column = {unaliased(code): values for code, values in zip(codes, raw.T)}
     if {*map(unaliased, shown)} != {*column} or len(shown) != len(codes):
         raise ValueError(
             f"criteria has the codes {', '.join(shown)}, and each client "
             f"{', '.join(codes)}"
         )
-    names = range(len(raw)) if clients is None else ordered("clients", clients)
+    names = range(len(raw)) if clients is None else require_sequence("clients", clients)
     if len(names) != len(raw):
         raise ValueError(f"clients has {len(names)} names, and there are {len(raw)}")
     weighing: Callable[[Floats], Any] = score or _score_in_force(aggregator, codes)

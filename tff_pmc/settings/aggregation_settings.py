@@ -12,7 +12,7 @@ from declared_settings import (
     Range,
     SettingError,
     Settings,
-    ordered,
+    require_sequence,
     setting,
 )
 from tff_pmc import criteria as criteria_lib
@@ -95,7 +95,7 @@ class AggregationSettings(SumSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("criteria", "priority", "client_attributes"):
-            ordered(f"--{name}", getattr(self, name))
+            require_sequence(f"--{name}", getattr(self, name))
         if self.normalization == "range" and not self.criteria_ranges:
             raise SettingError("--normalization=range needs --criteria_ranges")
         for name in self.client_attributes:
