@@ -101,6 +101,19 @@ CHOSEN: dict[str, Mapping[str, type[Any]]] = {
 }
 """What is chosen by name and has further settings, by the flag that chooses."""
 
+
+def owners_clause(flag: str) -> str:
+    """Returns `: it is a setting of the algorithm fedprox`, or "" without an owner."""
+    owners = []
+    for what, registry in CHOSEN.items():
+        names = sorted(name for name, kind in registry.items() if flag in kind.flags())
+        if names:
+            plural = "s" if len(names) > 1 else ""
+            noun = {"dataset": "data set"}.get(what, what)
+            owners.append(f"the {noun}{plural} {', '.join(names)}")
+    return f": it is a setting of {' and of '.join(owners)}" if owners else ""
+
+
 _OF_CHOSEN = (
     "algorithm",
     "data",
@@ -173,6 +186,7 @@ class RunSettings:
                 f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
                 f"algorithm {names['algorithm']} and the selection {names['selection']}"
                 + "".join(f": did you mean --{one}?" for one in near)
+                + ("" if near else owners_clause(flag))
             )
         made = {name: group.from_flag_values(both) for name, group in groups.items()}
         for group in made.values():

@@ -173,6 +173,11 @@ MOST --priority=LD | --algorithms=owa has nothing to combine
 --algorithms=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | no ra
 --algorithms=fednova --normalization=max | whose step follows from the totals
 --algorithms=fednova --client_optimizer=adam | counts steps of sgd
+--algorithms=fedporx | unknown algorithm 'fedporx' (did you mean fedprox?)
+--fedprox_mu=0.1 | the algorithm prioritized: it is a setting of the algorithm fedprox
+--algorithms=qffl,fedavg --fedprox_mu=0.1 | fedavg: it is a setting of the algorithm f
+--algorithms=fedavg,fedprox --prox_mu=0.1 | algorithm fedprox, whose mu is --fedprox
+--algorithms=fedprox --fedprox_mu=-1 | --fedprox_mu must be 0 or more, finite, got -1
 --algorithms=afl --keep_own_model | which remembers weights of clients
 --algorithms=term --term_t=101 | --term_t must be from -100 to 100
 --algorithms=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use

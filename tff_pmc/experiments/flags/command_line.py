@@ -30,6 +30,7 @@ from tff_pmc.experiments.flags.command import (
 )
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.run_settings import owners_clause
 
 Values = Mapping[str, Any]
 """Values by flag."""
@@ -334,9 +335,10 @@ def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
         kept = {f: v for f, v in values.items() if f not in of_algorithms or f in own}
         settings.append(RunSettings.of(kept, inherited=start))
     names = ", ".join(dict.fromkeys(run.names["algorithm"] for run in settings))
-    unused = " ".join(sorted((of_algorithms | unused_by_some) - used))
     first_run = (*runs, {})[0]
-    _refuse(unused, first_run, f"is of no use with the algorithm {names}")
+    for flag in sorted((of_algorithms | unused_by_some) - used):
+        owners = owners_clause(flag)
+        _refuse(flag, first_run, f"is of no use with the algorithm {names}{owners}")
     measured = {code.partition("^")[0] for run in settings for code in run.columns}
     if "MD" not in measured:
         _refuse("model_divergence", first_run, "needs MD in --criteria")
