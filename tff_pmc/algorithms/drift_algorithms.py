@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from declared_settings import Range, SettingError, setting
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.prioritized import FedAvg
 from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.scored_algorithms import FedAvg
 from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
