@@ -22,7 +22,7 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.escape import message, printable
+from tff_pmc.escape import error_text, printable
 from tff_pmc.experiments.flags import command_line, flag_definitions, flag_help, plugins
 from tff_pmc.record import files
 from tff_pmc.reports import output
@@ -157,7 +157,7 @@ def _how_to_resume(output_dir):
 
 def report_error(error, code):
     """Reports an error in one line on stderr; returns the exit code."""
-    print(f"{program_name()}: {message(error)}", file=sys.stderr)
+    print(f"{program_name()}: {error_text(error)}", file=sys.stderr)
     return code
 
 

@@ -181,13 +181,15 @@ def test_an_error_of_a_run_is_raised_unchanged(flags_of_cluster, tmp_path):
 
 def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are():
     from tff_pmc.cluster import spread_runs
-    from tff_pmc.record.record_error import InUseError, LostRunError
+    from tff_pmc.record.record_error import FolderInUseError, LostRunError
 
     class Failed:
         status = "error"
 
         def exception(self):
-            return InUseError("--output_dir=x is in use: another run writes into it")
+            return FolderInUseError(
+                "--output_dir=x is in use: another run writes into it"
+            )
 
     lost_run_error = spread_runs._lost_run_error(None, Failed(), None)
     assert isinstance(lost_run_error, LostRunError)

@@ -47,7 +47,7 @@ def judged(differences, seeds, experiment="mnist_iid", **row):
     runs = [run("DS", seed, experiment=experiment, **row) for seed in seeds]
     runs += [run("LD", 9, experiment=experiment, **row)] if seeds else []
     claim = Claim("PMC-1", "section 1", "a | b (Here: c.)", [experiment], differences)
-    table = claims_page.judged([claim], kept(runs))
+    table = claims_page.claims_table([claim], kept(runs))
     return tuple(table.iloc[0].drop("folders"))[4:]
 
 
@@ -110,7 +110,7 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
 
 def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
     read_once(monkeypatch, claims_page)
-    table = claims_page.judged(claims(), reproduced()[1])
+    table = claims_page.claims_table(claims(), reproduced()[1])
     monkeypatch.setattr(claims_page, "judged", lambda found, kept: table)
     for path, options in [
         ("docs/claims.md", []),
@@ -265,7 +265,7 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
         columns = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
         columns += ["to_run", "decided_by", "seeds", "shown"]
         table = pd.DataFrame([own], columns=columns).assign(**changes)
-        return claims_page.page(table).rstrip().split("\n\n")[-3:]
+        return claims_page.claims_markdown(table).rstrip().split("\n\n")[-3:]
 
     cells = last_line()[-1].split("\n")[-1].split(" | ")
     assert cells[:2] == ["| PMC-1 (1)", "x (Here: y.)"]
@@ -312,7 +312,7 @@ def here(*folders, own="A", measure=last, **known):
     """The number of A, or of another, and the runs that it is of."""
     of = "PMC", "Table 9", "an accuracy", ".5", "quickstart", own, measure
     known = {"form": "{:.2f}", **known}
-    return claims_page.here(Headline(*of, **known), kept(*folders))
+    return claims_page.our_value(Headline(*of, **known), kept(*folders))
 
 
 def runs(label, *lasts):

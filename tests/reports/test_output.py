@@ -49,7 +49,7 @@ def test_a_table_in_latex_by_hand(tmp_path):
 
 
 def test_the_forms_differ_in_the_files_alone(tmp_path):
-    texts = [write_page(tmp_path / form, form) for form in output.TABLES]
+    texts = [write_page(tmp_path / form, form) for form in output.TABLE_FORMATS]
     assert len(set(texts)) == 1
     assert not list((tmp_path / "csv").iterdir())
     page = (tmp_path / "markdown" / "table.md").read_text(encoding="utf-8")

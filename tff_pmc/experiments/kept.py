@@ -25,7 +25,7 @@ from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import (
-    EXPERIMENT,
+    EXPERIMENT_JSON,
     Results,
     join_results,
     keep_results,
@@ -67,10 +67,10 @@ def write(results: Results, goal: str) -> str:
 def kept_folders(path: str) -> Iterator[str]:
     """Yields the kept folders in a folder, or the folder itself if it is one."""
     path = expand_path(path)
-    if os.path.exists(os.path.join(path, EXPERIMENT)):
+    if os.path.exists(os.path.join(path, EXPERIMENT_JSON)):
         yield path
         return
-    for file in sorted(pathlib.Path(path).glob(f"*/{EXPERIMENT}")):
+    for file in sorted(pathlib.Path(path).glob(f"*/{EXPERIMENT_JSON}")):
         yield str(file.parent)
 
 
@@ -103,8 +103,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     keeping.add_argument("--remark", default="", help="what a reader has to know")
     again = commands.add_parser("remake", help="make the kept reports again")
     again.add_argument("folder", help="kept results, or one folder of them")
-    again.add_argument("--format", choices=output.TABLES, default="markdown")
-    again.add_argument("--figures", choices=output.FIGURES, default="png")
+    again.add_argument("--format", choices=output.TABLE_FORMATS, default="markdown")
+    again.add_argument("--figures", choices=output.FIGURE_FORMATS, default="png")
     given = parser.parse_args(arguments)
     list(EXPERIMENTS)  # They register their reports.
     try:

@@ -127,7 +127,7 @@ def _model_of(run: str) -> Any:
 
 def _of_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
     """Returns the round of a checkpoint, and the weights of its model."""
-    path = os.path.join(run, checkpoints.NAME)
+    path = os.path.join(run, checkpoints.FILE_NAME)
     if not os.path.exists(path):
         raise RecordError(
             f"{run} has no model: it was made before runs kept theirs, or is empty"

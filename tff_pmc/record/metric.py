@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
-from tff_pmc.record.record_error import ClientsLeftOutError
+from tff_pmc.record.record_error import ClientsNotRecordedError
 
 PERCENTILES = (10, 50, 90)
 
@@ -24,10 +24,10 @@ def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Flo
     """Returns the means of sums [..., K] over the K clients' examples.
 
     Clients without examples are left out. Where no client is recorded this is a
-    `ClientsLeftOutError`.
+    `ClientsNotRecordedError`.
     """
     if not examples.size:
-        raise ClientsLeftOutError
+        raise ClientsNotRecordedError
     tested = examples > 0
     found: Floats = sums[..., tested] / examples[tested]
     return found
@@ -79,11 +79,11 @@ ACCURACY = Metric("accuracy", "correct", "", counted=True)
 LOSS = Metric("test_loss", "loss_sum", "loss_", counted=False)
 
 
-def metric_of(data: leaf_data.FederatedDataset) -> Metric:
+def metric_for(data: leaf_data.FederatedDataset) -> Metric:
     """Returns what models are measured by on a data set."""
     return ACCURACY if data.has_classes else LOSS
 
 
-def digits(values: Any) -> list[float]:
+def float32_digits(values: Any) -> list[float]:
     """Returns numbers with the seven digits that a float32 carries."""
     return [float(f"{value:.7g}") for value in np.asarray(values, float)]

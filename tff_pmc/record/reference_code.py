@@ -34,16 +34,18 @@ is the class balance, which its evaluation script calls IS."""
 TARGETS = {"mnist": (70, 80, 90, 95), "celeba": (70, 80, 85)}
 """The target accuracies of the published tables on each data set, percent."""
 
-_PLACES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
+_ORDERING_INDICES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
 
 
 def orderings(data_set: str) -> list[tuple[str, ...]]:
     """Returns the orderings of the indices 0 to 8 on `mnist` or `celeba`."""
     criteria = CRITERIA[data_set]
-    return [tuple(criteria[int(place)] for place in places) for places in _PLACES]
+    return [
+        tuple(criteria[int(place)] for place in places) for places in _ORDERING_INDICES
+    ]
 
 
-def by_meaning(label: str) -> str:
+def published_label(label: str) -> str:
     """Returns an ordering's label with the codes that the published code has.
 
     Its model divergence is the mean over the layers, `MD_layers` among our criteria.
@@ -106,7 +108,7 @@ def read_predictions(folder: str, round_num: int) -> Predictions:
     Raises:
         RecordError: two clients have the same test labels.
     """
-    found = _in_order(listed(folder, round_num))
+    found = _sort_clients(read_shuffled_predictions(folder, round_num))
     if len(set(found.client_ids)) < len(found.client_ids):
         raise RecordError(
             f"{folder}: two clients have the same test labels, so the clients of two "
@@ -115,7 +117,7 @@ def read_predictions(folder: str, round_num: int) -> Predictions:
     return found
 
 
-def listed(folder: str, round_num: int) -> Predictions:
+def read_shuffled_predictions(folder: str, round_num: int) -> Predictions:
     """Returns a round's predictions in the order of the round's shuffled list."""
     place = os.path.join(folder, f"round_{round_num}")
     numbers = range(1, len(os.listdir(place)) + 1)
@@ -142,7 +144,7 @@ def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
     for round_num in range(1, num_rounds + 1):
         if not os.path.isdir(os.path.join(path, f"round_{round_num}")):
             raise RecordError(f"{path} has no round_{round_num}")
-        rounds.append(_in_order(listed(path, round_num)))
+        rounds.append(_sort_clients(read_shuffled_predictions(path, round_num)))
         if rounds[-1].client_ids != rounds[0].client_ids:
             raise RecordError(
                 f"{path}: round_{round_num} has other test labels than round_1; a run "
@@ -160,7 +162,7 @@ def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
     )
 
 
-def _in_order(found: Predictions) -> Predictions:
+def _sort_clients(found: Predictions) -> Predictions:
     """Returns predictions by the clients' labels, then by correct counts."""
     keys = list(zip(found.client_ids, found.correct.tolist()))
     return found.reordered(sorted(range(len(keys)), key=keys.__getitem__))
@@ -175,7 +177,7 @@ def _read_parameters(path: str) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{name} cannot be read: {error}") from error
     found = {key: value for key, _, value in parts}
-    if found.get(PERMUTATION) not in [*map(str, range(len(_PLACES)))]:
+    if found.get(PERMUTATION) not in [*map(str, range(len(_ORDERING_INDICES)))]:
         raise RecordError(f"{name}: {PERMUTATION} has to be a number from 0 to 8")
     return found
 

@@ -21,19 +21,19 @@ import pandas as pd
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
-from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
+from tff_pmc.record.files import RUN_JSON, flatten_groups, read_json, read_run_json
 from tff_pmc.record.metric import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.tables import PACKED, ROUNDS, TABLES
+from tff_pmc.record.tables import GZIP_SUFFIX, ROUNDS, TABLES
 
 BASELINE = "DS"
 """The label of federated averaging, the usual baseline."""
 
-KEY = ["seed", "label"]
+RUN_KEY = ["seed", "label"]
 """The columns that identify a run, in every table."""
 
-OF_RUNS = (
+RUN_INFO_COLUMNS = (
     *(
         "seed",
         "label",
@@ -49,7 +49,7 @@ OF_RUNS = (
 )
 """The columns of `Results.runs` that are no settings."""
 
-EXPERIMENT = "experiment.json"
+EXPERIMENT_JSON = "experiment.json"
 """The file that describes the runs of a kept folder of results."""
 
 Read = Callable[[str], Optional[pd.DataFrame]]
@@ -101,7 +101,7 @@ class Results:
         if found is None:
             table = TABLES[name]
             columns = [column.name for column in table.columns]
-            return pd.DataFrame(columns=[*KEY, "round", *columns])
+            return pd.DataFrame(columns=[*RUN_KEY, "round", *columns])
         return found
 
     @functools.cached_property
@@ -140,8 +140,8 @@ class Results:
     @functools.cached_property
     def has_clients(self) -> bool:
         """Whether all runs recorded each client's figures (`--record_clients`)."""
-        recorded = pd.MultiIndex.from_frame(self.clients[KEY])
-        return bool(pd.MultiIndex.from_frame(self.runs[KEY]).isin(recorded).all())
+        recorded = pd.MultiIndex.from_frame(self.clients[RUN_KEY])
+        return bool(pd.MultiIndex.from_frame(self.runs[RUN_KEY]).isin(recorded).all())
 
     @property
     def labels(self) -> list[str]:
@@ -161,7 +161,7 @@ class Results:
     @property
     def length(self) -> pd.Series[int]:
         """The number of recorded rounds of each run, by seed and label."""
-        found: pd.Series[int] = self.rounds.groupby(KEY, sort=False)["round"].max()
+        found: pd.Series[int] = self.rounds.groupby(RUN_KEY, sort=False)["round"].max()
         return found
 
     def setting(self, name: str, default: Any = None) -> Any:
@@ -177,15 +177,15 @@ class Results:
         for run, value in zip(known.index, values):
             if value != values[0]:
                 raise RecordError(
-                    f"{_where(self.runs.loc[known.index[0]])} has {name} "
-                    f"{_words(values[0])} and {_where(self.runs.loc[run])} has "
-                    f"{_words(value)}"
+                    f"{_run_name(self.runs.loc[known.index[0]])} has {name} "
+                    f"{_as_text(values[0])} and {_run_name(self.runs.loc[run])} has "
+                    f"{_as_text(value)}"
                 )
         return values[0] if values else default
 
     def check_settings(self) -> None:
         """Refuses runs that differ in a setting that is no seed, by a `RecordError`."""
-        known = {*self.runs} - {*OF_RUNS}
+        known = {*self.runs} - {*RUN_INFO_COLUMNS}
         for name in sorted(name for name in known if not name.endswith("_seed")):
             self.setting(name)
 
@@ -199,11 +199,11 @@ class Results:
             wanted = [value] if np.isscalar(value) else [*value]
             chosen = chosen & self.runs[name].isin(wanted).to_numpy()
         runs = self.runs[chosen]
-        keys = pd.MultiIndex.from_frame(runs[KEY])
+        keys = pd.MultiIndex.from_frame(runs[RUN_KEY])
 
         def read(name: str) -> pd.DataFrame:
             table: pd.DataFrame = getattr(self, name)
-            there = pd.MultiIndex.from_frame(table[KEY]).isin(keys)
+            there = pd.MultiIndex.from_frame(table[RUN_KEY]).isin(keys)
             return table[there].reset_index(drop=True)
 
         return Results(
@@ -250,13 +250,13 @@ def read_results(path: Folder) -> Results:
     path = expand_path(path)
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
-    if os.path.exists(os.path.join(path, EXPERIMENT)):
+    if os.path.exists(os.path.join(path, EXPERIMENT_JSON)):
         return _read_kept(path)
     if reference_code.holds_runs(path):
         return _read_reference(path)
     folders: dict[tuple[int, str], str] = {}
     rows = []
-    for folder in (run for place in _folders(path) for run in _runs_in(place)):
+    for folder in (run for place in _seed_folders(path) for run in _runs_in(place)):
         row = _run_row(folder)
         other = folders.setdefault((row["seed"], row["label"]), folder)
         if other != folder:
@@ -278,14 +278,14 @@ def read_results(path: Folder) -> Results:
                 found.append(table)
         return pd.concat(found, ignore_index=True) if found else None
 
-    plan = read_plan(path)
+    plan = read_run_json(path)
     return Results(
         pd.DataFrame(rows),
         read,
         path=path,
         about={
             "command": plan.get("command", ""),
-            **by_flag(plan.get("settings", {})),
+            **flatten_groups(plan.get("settings", {})),
         },
         predictions=lambda seed, label, round_num: read_predictions(
             folders[seed, label], round_num
@@ -356,7 +356,11 @@ def results_of_counts(
         if parts
     }
     words = ("title", "note", "data_name", "data_source", "path")
-    of_all = {"data_clients": len(sizes), "data_options": {}, **_tuples(settings or {})}
+    of_all = {
+        "data_clients": len(sizes),
+        "data_options": {},
+        **_lists_to_tuples(settings or {}),
+    }
     runs = [
         {"seed": seed, "label": label, **dict.fromkeys(words, ""), **of_all}
         for label in correct
@@ -388,7 +392,7 @@ def _run_row(folder: str) -> dict[str, Any]:
     path = os.path.join(folder, RUN_JSON)
     info = read_json(path, ("label", "settings", "data"))
     try:
-        settings, data = by_flag(info["settings"]), info["data"]
+        settings, data = flatten_groups(info["settings"]), info["data"]
         return {
             "seed": int(settings.get("batch_seed", 0)),
             "label": str(info["label"]),
@@ -407,13 +411,13 @@ def _run_row(folder: str) -> dict[str, Any]:
             },
             "versions": info.get("versions", {}),
             "path": folder,
-            **_tuples(settings),
+            **_lists_to_tuples(settings),
         }
     except (AttributeError, TypeError, ValueError) as error:
         raise RecordError(f"{path} describes no run: {error_summary(error)}") from error
 
 
-def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _lists_to_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns settings with tuples in the place of lists, which can be compared."""
 
     def plain(value: Any) -> Any:
@@ -422,7 +426,7 @@ def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in settings.items()}
 
 
-def _folders(path: str) -> list[str]:
+def _seed_folders(path: str) -> list[str]:
     """Returns the folders of the seeds in a folder, by seed, or the folder itself."""
     found = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
     seeds = {int(one[1]): os.path.join(path, one[0]) for one in found if one}
@@ -433,7 +437,9 @@ def _runs_in(path: str) -> list[str]:
     """Returns the folders of the runs in a folder, itself if it is one, in order."""
     if ROUNDS.path(path):
         return [path]
-    order = list(by_flag(read_plan(path).get("settings", {})).get("orderings", []))
+    order = list(
+        flatten_groups(read_run_json(path).get("settings", {})).get("orderings", [])
+    )
 
     def place_of(folder: str) -> int:
         label = read_json(os.path.join(folder, RUN_JSON)).get("label")
@@ -466,10 +472,14 @@ def _read_reference(path: str) -> Results:
 
 def _read_kept(path: str) -> Results:
     """Reads a folder of kept results: `experiment.json`, and a table for all runs."""
-    name = os.path.join(path, EXPERIMENT)
+    name = os.path.join(path, EXPERIMENT_JSON)
     about = read_json(name)
     rows = [
-        {"path": "", **_tuples(about.get("settings", {})), **_tuples(run)}
+        {
+            "path": "",
+            **_lists_to_tuples(about.get("settings", {})),
+            **_lists_to_tuples(run),
+        }
         for run in about.get("runs", [])
     ]
 
@@ -477,7 +487,7 @@ def _read_kept(path: str) -> Results:
         return TABLES[table].read(path) if TABLES[table].path(path) else None
 
     return Results(
-        pd.DataFrame(rows, columns=None if rows else KEY),
+        pd.DataFrame(rows, columns=None if rows else RUN_KEY),
         read,
         path=path,
         about=about,
@@ -503,18 +513,19 @@ def keep_results(
     shared = {
         name: value
         for name, value in first.items()
-        if name not in KEY and all(name in row and row[name] == value for row in rows)
+        if name not in RUN_KEY
+        and all(name in row and row[name] == value for row in rows)
     }
     varying = [{k: v for k, v in row.items() if k not in shared} for row in rows]
     content = {**(about or {}), "settings": shared, "runs": varying}
-    with open(os.path.join(folder, EXPERIMENT), "w", encoding="utf-8") as file:
+    with open(os.path.join(folder, EXPERIMENT_JSON), "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.write("\n")
     for name in TABLES:
         table = getattr(results, name)
         if len(table):
             text = table.to_csv(index=False, lineterminator="\n")
-            with open(os.path.join(folder, f"{name}.csv{PACKED}"), "wb") as packed:
+            with open(os.path.join(folder, f"{name}.csv{GZIP_SUFFIX}"), "wb") as packed:
                 packed.write(gzip.compress(text.encode(), mtime=0))
 
 
@@ -522,11 +533,11 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
-def _where(run: pd.Series[Any]) -> str:
+def _run_name(run: pd.Series[Any]) -> str:
     return str(run.get("path") or f"{run['label']}, seed {run['seed']},")
 
 
-def _words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ",".join(map(str, np.atleast_1d(value)))
 
 
@@ -552,7 +563,7 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
         return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 
     runs = join("runs")
-    twice = runs.duplicated(KEY)
+    twice = runs.duplicated(RUN_KEY)
     if twice.any():
         row = runs[twice].iloc[0]
         raise RecordError(f"there are two runs of {row['label']}, seed {row['seed']}")

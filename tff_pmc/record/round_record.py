@@ -16,7 +16,7 @@ from tff_pmc.record.metric import (
     Floats,
     Metric,
     client_means,
-    digits,
+    float32_digits,
     jain_index,
     percentile,
     worst_tenth,
@@ -203,12 +203,12 @@ class RoundRecord:
     @property
     def counted(self) -> Floats:
         """The criteria; NaN for clients that were left out, which have no weight."""
-        return without(self.raw, self.excluded)
+        return mask_excluded(self.raw, self.excluded)
 
     @functools.cached_property
     def shares(self) -> Floats:
         """The weights of the cohort's clients as shares of their sum, [clients]."""
-        return shares_in_force(self.settings, self.outcome.in_force, self.counted)
+        return weight_shares(self.settings, self.outcome.in_force, self.counted)
 
     @property
     def weights(self) -> Floats:
@@ -244,7 +244,7 @@ class RoundRecord:
             worst = jain = None
             if one.correct.ndim:
                 local = client_means(one.correct[: len(sizes)], sizes)
-                worst, jain = digits([worst_tenth(local), jain_index(local)])
+                worst, jain = float32_digits([worst_tenth(local), jain_index(local)])
             yield Candidate(
                 kind="counterfactual",
                 trial=number,
@@ -258,7 +258,7 @@ class RoundRecord:
             )
 
 
-def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
+def mask_excluded(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
     """Returns criteria [clients, m], NaN for the clients that were left out."""
     return np.where(excluded[:, np.newaxis], np.nan, raw)
 
@@ -323,17 +323,17 @@ def cohort_weights(
     names = range(len(raw)) if clients is None else require_sequence("clients", clients)
     if len(names) != len(raw):
         raise ValueError(f"clients has {len(names)} names, and there are {len(raw)}")
-    weighing: Callable[[Floats], Any] = score or _score_in_force(aggregator, codes)
+    weighing: Callable[[Floats], Any] = score or _round_score(aggregator, codes)
     if normalization is None:
-        normalization = _normalization_in_force(aggregator)
-    counted = pd.DataFrame(without(raw, excluded), columns=codes)
+        normalization = _round_normalization(aggregator)
+    counted = pd.DataFrame(mask_excluded(raw, excluded), columns=codes)
     weights = scores.participant_weights(counted, weighing, normalization)
     table = {"client": [*names]}
     table |= {code: column[unaliased(code)] for code in shown}
     return pd.DataFrame(table).assign(excluded=excluded.astype(int), weight=weights)
 
 
-def _score_in_force(
+def _round_score(
     aggregator: Mapping[str, Any], codes: Sequence[str]
 ) -> Callable[[Floats], Floats]:
     """Returns the score by which a round's model was made, of its metrics."""
@@ -348,7 +348,7 @@ def _score_in_force(
     return lambda c: basis.combined(c, values)
 
 
-def _normalization_in_force(aggregator: Mapping[str, Any]) -> scores.Normalization:
+def _round_normalization(aggregator: Mapping[str, Any]) -> scores.Normalization:
     """Returns how a round's criteria were normalized; sums for another factory."""
     if not isinstance(aggregator, Mapping):
         return scores.SUM
@@ -359,9 +359,7 @@ def _normalization_in_force(aggregator: Mapping[str, Any]) -> scores.Normalizati
     return scores.SUM
 
 
-def shares_in_force(
-    settings: RunSettings, in_force: scores.Score, raw: Floats
-) -> Floats:
+def weight_shares(settings: RunSettings, in_force: scores.Score, raw: Floats) -> Floats:
     """Returns the clients' shares in a run's aggregation, [clients]."""
     if settings.algorithm.weighs_equally:
         included = np.isfinite(raw).all(axis=1)

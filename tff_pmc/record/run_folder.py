@@ -31,9 +31,19 @@ from absl import logging
 
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.record import checkpoints, files
-from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
+from tff_pmc.record.files import (
+    FINISHED,
+    INTERRUPTED,
+    RUN_JSON,
+    RUNNING,
+    flatten_groups,
+)
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.resume_check import check_same, versions, warn_of_other_versions
+from tff_pmc.record.resume_check import (
+    check_resumable,
+    software_versions,
+    warn_if_versions_differ,
+)
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
@@ -83,20 +93,22 @@ class RunFolder:
         if resume and os.path.exists(self._path(RUN_JSON)):
             keys = ("status", "versions", "started", "resumed")
             self._before = files.read_json(self._path(RUN_JSON), keys)
-            longer = check_same(path, self._before, description)
+            longer = check_resumable(path, self._before, description)
         else:
             files.make_empty_folder(path, ", or --resume")
         self._held = contextlib.ExitStack()
-        self._lock = self._held.enter_context(files.locked(path))
+        self._lock = self._held.enter_context(files.lock_folder(path))
         self.has_ended = False
         self.is_complete = self._before.get("status") == FINISHED
         if self.is_complete and longer:
             # A callback may have ended the run before its last round: it stays so.
-            asked = by_flag(self._before["settings"])["rounds"]
+            asked = flatten_groups(self._before["settings"])["rounds"]
             self.is_complete = len(ROUNDS.read(path)) < asked
         # As may the rounds, the flags of the callback that ended it may be others.
         by = self._before.get("ended_by", "")
-        self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
+        self._opened = bool(by) and _callback_flags(
+            self._before, by
+        ) != _callback_flags(description, by)
         self.is_complete = self.is_complete and not self._opened
         called = {*description.get("callbacks", {})} if self._before else set()
         self.new_callbacks = called - {*self._before.get("callbacks", {})}
@@ -133,14 +145,14 @@ class RunFolder:
         """
         sizes = {
             name: os.path.getsize(self._path(name))
-            for name in _files()
+            for name in _table_files()
             if os.path.exists(self._path(name))
         }
         found = checkpoints.load(self.path, initial)
         if found is None and sizes:
             raise RecordError(
                 f"{self.path} cannot be resumed: it has rows and no "
-                f"{checkpoints.NAME}; nothing was changed: name another folder"
+                f"{checkpoints.FILE_NAME}; nothing was changed: name another folder"
             )
         state, round_num, lengths = found or (initial, 0, {})
         for name, length in lengths.items():
@@ -187,7 +199,7 @@ class RunFolder:
     def save(self, state: Any, round_num: int) -> None:
         """Writes the checkpoint after a round; 0 is before the first."""
         lengths = {name: n for name, n in self._lengths.items() if name != _TIMING}
-        checkpoints.save(self.path, checkpoints.Saved(state, round_num, lengths))
+        checkpoints.save(self.path, checkpoints.Checkpoint(state, round_num, lengths))
 
     def end_early(self, why: str, round_num: int, by: str) -> None:
         """Records in `run.json` why the run ends after a round, before its last.
@@ -226,7 +238,7 @@ class RunFolder:
         self._columns[name] = columns
         writer.writerows(rows)
         with (
-            files.prefix_errors(self._path(name)),
+            files.naming_file(self._path(name)),
             open(self._path(name), "ab") as table,
         ):
             table.write(text.getvalue().encode())
@@ -245,7 +257,7 @@ class RunFolder:
         """Writes `run.json` of a run that starts or is resumed."""
         if self._json:
             return
-        before, found = self._before, versions()
+        before, found = self._before, software_versions()
         session = {"at": _now(), "versions": found}
         self._json = {
             **self._description,
@@ -254,7 +266,7 @@ class RunFolder:
             "started": before.get("started", session["at"]),
             "resumed": [*before["resumed"], session] if before else [],
         }
-        warn_of_other_versions(self.path, self._json["versions"], found)
+        warn_if_versions_differ(self.path, self._json["versions"], found)
         self._write_json(RUNNING)
 
     def _path(self, name: str) -> str:
@@ -265,13 +277,13 @@ class RunFolder:
         files.write_json(self.path, self._json)
 
 
-def _flags(description: Mapping[str, Any], callback: str) -> Any:
+def _callback_flags(description: Mapping[str, Any], callback: str) -> Any:
     """Returns the flags of a callback as `run.json` has them; None without it."""
     found = description.get("callbacks", {}).get(callback)
     return json.loads(json.dumps(found))
 
 
-def _files() -> list[str]:
+def _table_files() -> list[str]:
     return [f"{name}.csv" for name in TABLES]
 
 

@@ -31,7 +31,7 @@ import pandas as pd
 
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.record.metric import PERCENTILES, digits
+from tff_pmc.record.metric import PERCENTILES, float32_digits
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ NUMBER = "number"
 0 to 1. A number may be missing, and so may be all that a test of the model gives, in
 rounds without one."""
 
-PACKED = ".gz"
+GZIP_SUFFIX = ".gz"
 """The ending of the name of a table that is stored compressed."""
 
 WEIGHT_BOUNDS = ("weight_largest", "weight_smallest")
@@ -137,7 +137,7 @@ class Table(NamedTuple):
     def path(self, folder: str) -> str:
         """Returns the file of the table in a folder, packed or not; empty for none."""
         plain = os.path.join(expand_path(folder), f"{self.name}.csv")
-        return next(filter(os.path.exists, (plain, plain + PACKED)), "")
+        return next(filter(os.path.exists, (plain, plain + GZIP_SUFFIX)), "")
 
     def read(self, folder: str) -> pd.DataFrame:
         """Reads the table of a folder, `NAME.csv` or `NAME.csv.gz`.
@@ -153,7 +153,7 @@ class Table(NamedTuple):
         try:
             with open(path, "rb") as file:
                 content = file.read()
-            if path.endswith(PACKED):
+            if path.endswith(GZIP_SUFFIX):
                 content = gzip.decompress(content)
             return self.parse(content)
         except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
@@ -345,10 +345,12 @@ COHORT = Table(
     [
         Column("client", TEXT, lambda r: r.cohort),
         Column("excluded", FLAG, lambda r: r.excluded.astype(int)),
-        Column("weight", NUMBER, lambda r: digits(r.weights)),
+        Column("weight", NUMBER, lambda r: float32_digits(r.weights)),
     ],
     key=["client"],
-    others=lambda r: {code: digits(r.raw[:, i]) for i, code in enumerate(r.codes)},
+    others=lambda r: {
+        code: float32_digits(r.raw[:, i]) for i, code in enumerate(r.codes)
+    },
     before="excluded",
     others_kind=NUMBER,  # In `rounds` a plugin's column may be text.
 )
@@ -373,7 +375,7 @@ CLASS_F1 = Table(
     "class_f1",
     [
         Column("class", COUNT, lambda r: range(len(r.f1))),
-        Column("f1", SHARE, lambda r: digits(r.f1)),
+        Column("f1", SHARE, lambda r: float32_digits(r.f1)),
     ],
     key=["class"],
 )

@@ -93,7 +93,7 @@ BEYOND_PAPERS = (
 """The names of the reports beyond the papers. They also take losses."""
 
 
-def of_one_seed(report: Callable[..., Report]) -> Callable[..., Report]:
+def single_seed_only(report: Callable[..., Report]) -> Callable[..., Report]:
     """Makes a report empty for several seeds: a row of the papers' is one run."""
 
     @functools.wraps(report)

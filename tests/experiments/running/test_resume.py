@@ -157,7 +157,7 @@ def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(whole, copy, tm
                   f"rounds: {ROUNDS} there, 4 here"):  # fmt: skip
         assert words in done.stderr
     assert "batch_size" not in done.stderr
-    with files.locked(str(run_of(copy))):
+    with files.lock_folder(str(run_of(copy))):
         held = resume(copy, "--resume", code=2)
     path = copy / "run.json"
     path.write_text(path.read_text().replace('"format": 4,', '"format": 3,'))

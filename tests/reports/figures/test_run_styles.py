@@ -70,10 +70,10 @@ def test_a_style_follows_from_the_name_alone():
 
 
 def test_orderings_have_one_order_and_algorithms_keep_theirs():
-    assert run_styles.in_order(["DS", *reversed(MNIST[1:])]) == MNIST
-    assert run_styles.in_order(reversed(CELEBA)) == CELEBA
+    assert run_styles.sort_names(["DS", *reversed(MNIST[1:])]) == MNIST
+    assert run_styles.sort_names(reversed(CELEBA)) == CELEBA
     algorithms = ["Median", "LD", "DS"]
-    assert run_styles.in_order(algorithms) == algorithms
+    assert run_styles.sort_names(algorithms) == algorithms
 
 
 @pytest.mark.parametrize(

@@ -63,11 +63,14 @@ def test_what_differs_is_said_and_what_is_alike_has_no_p_below_one():
     table = effects(found)
     p = table.set_index("weighting")["accuracy_p"]
     assert p["MD"] < 0.001 and p["LD"] > 0.05 and p["LD,DS"] == 1
-    words = counterfactual_effects.headline(table)
+    words = counterfactual_effects.summary_sentence(table)
     assert words.startswith("1 of 3 differ from DS") and "MD (+6." in words
     alike = effects({"LD": noise[0]})
     reach = abs(alike["accuracy_mean"][0]) + alike["accuracy_interval"][0]
-    assert f"by more than {reach:.2f} points" in counterfactual_effects.headline(alike)
+    assert (
+        f"by more than {reach:.2f} points"
+        in counterfactual_effects.summary_sentence(alike)
+    )
 
 
 def test_holms_rule_by_hand():
@@ -115,9 +118,9 @@ def test_the_weight_moved_is_that_from_the_weights_in_force():
 )
 def test_a_score_is_found_by_its_label(score):
     criteria = np.random.default_rng(3).random((20, 3))
-    found = counterfactual_statistics.score_of(score.label, ("DS", "LD", "MD"))
+    found = counterfactual_statistics.score_from_label(score.label, ("DS", "LD", "MD"))
     np.testing.assert_allclose(found(criteria), score(criteria), rtol=1e-3)
-    assert counterfactual_statistics.score_of(score.label, ("DS", "CB")) is None
+    assert counterfactual_statistics.score_from_label(score.label, ("DS", "CB")) is None
 
 
 def test_runs_that_judged_none_and_several_seeds_have_no_report():

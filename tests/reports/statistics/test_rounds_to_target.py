@@ -9,7 +9,7 @@ from made import join_results, made, with_losses
 from tff_pmc.reports import REPORTS
 from tff_pmc.reports.statistics.rounds_to_target import (
     pmc_average,
-    reach_of,
+    reach_rule,
     rounds_to_target,
     targets_of,
 )
@@ -69,10 +69,10 @@ def runs(*settings):
 @pytest.mark.parametrize(
     ("of", "settings", "found"),
     [
-        (reach_of, [{"reach": "above"}, {"reach": "above"}], "above"),
-        (reach_of, [{"reach": "at_least"}], "at_least"),
-        (reach_of, [{"reach": "above"}, None], "above"),
-        (reach_of, [None], "at_least"),
+        (reach_rule, [{"reach": "above"}, {"reach": "above"}], "above"),
+        (reach_rule, [{"reach": "at_least"}], "at_least"),
+        (reach_rule, [{"reach": "above"}, None], "above"),
+        (reach_rule, [None], "at_least"),
         (targets_of, [{"targets": (60, 65)}, {"targets": (60, 65)}], (60, 65)),
         (targets_of, [{"targets": (60,)}, None], (60,)),
         (targets_of, [None], ()),
@@ -85,7 +85,7 @@ def test_the_rule_and_the_targets_are_those_of_the_runs(of, settings, found):
 @pytest.mark.parametrize(
     ("of", "settings", "words"),
     [
-        (reach_of, [{"reach": "above"}, {"reach": "at_least"}],
+        (reach_rule, [{"reach": "above"}, {"reach": "at_least"}],
          "DS, seed 0, has reach above and DS, seed 1, has at_least"),
         (targets_of, [{"targets": (70, 80)}, {"targets": (75,)}],
          "DS, seed 0, has targets 70,80 and DS, seed 1, has 75"),

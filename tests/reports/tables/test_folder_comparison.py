@@ -127,10 +127,10 @@ def test_a_run_of_ours_in_their_form_and_back(tmp_path):
 def test_an_index_by_meaning_or_a_refusal(data, label, expected):
     run = pd.Series({"path": "runs/x", "data_name": data, "label": label})
     if isinstance(expected, int):
-        assert reference_export.index_of(run) == expected
+        assert reference_export.ordering_index(run) == expected
     else:
         with pytest.raises(RecordError, match=expected):
-            reference_export.index_of(run)
+            reference_export.ordering_index(run)
 
 
 def test_exports_that_cannot_be_leave_nothing_behind(tmp_path):

@@ -37,7 +37,7 @@ def page_of(grid, label="DS", left=1):
     page = page_model.Page(
         "A table", ["<b>words</b>", page_model.Table(grid, left=left)]
     )
-    figure, _ = figure_layout.single()
+    figure, _ = figure_layout.one_panel()
     report = Report(pages={"a": page}, figures={"a_curve": figure})
     return html_report.html(results, {"a": report}, "A run", "make it & again")
 

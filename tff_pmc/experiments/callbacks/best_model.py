@@ -61,7 +61,7 @@ class BestModel(Callback):
         if self.keep != "best" or best_round(self._run.folder)[0] != round.round_num:
             return
         weights = [*round.weights.trainable, *round.weights.non_trainable]
-        with files.replacing(self._path) as file:
+        with files.atomic_write(self._path) as file:
             np.savez(file, round.round_num, *map(np.asarray, weights))
 
     def on_end(self, status: str) -> None:

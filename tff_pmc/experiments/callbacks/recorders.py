@@ -81,7 +81,7 @@ class PredictionRecorder(Callback):
         if not os.path.exists(labels):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(os.path.dirname(labels))
-            with files.replacing(labels) as file:
+            with files.atomic_write(labels) as file:
                 np.savez_compressed(
                     file,
                     y=self._examples.y.astype(np.uint8),
@@ -90,6 +90,6 @@ class PredictionRecorder(Callback):
                 )
         # `RunContext.of` refuses more classes than a byte has.
         predicted = round.predicted.astype(np.uint8)
-        path = predictions.path_of(self._folder, round.round_num)
-        with files.replacing(path) as file:
+        path = predictions.predictions_path(self._folder, round.round_num)
+        with files.atomic_write(path) as file:
             np.savez_compressed(file, predicted=predicted)

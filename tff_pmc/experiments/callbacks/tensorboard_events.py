@@ -72,11 +72,14 @@ def values(round: FinishedRound) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
-    from tff_pmc.reports.statistics.derived import FIGURES, figures_of_round
+    from tff_pmc.reports.statistics.derived import (
+        WEIGHT_STATISTICS,
+        round_weight_statistics,
+    )
 
     record = round.record
     aggregation = record.settings.aggregation
-    figures = figures_of_round(
+    figures = round_weight_statistics(
         record.counted,
         aggregation.criteria,
         aggregation.scores_normalization,
@@ -94,7 +97,7 @@ def values(round: FinishedRound) -> dict[str, Any]:
         },
         **{
             f"weights_{figure}": {row["ordering"]: row[figure] for row in figures}
-            for figure in FIGURES
+            for figure in WEIGHT_STATISTICS
         },
         "model": {f"{number:02d}": tensor for number, tensor in enumerate(model)},
     }

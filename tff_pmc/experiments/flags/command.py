@@ -229,12 +229,12 @@ class OfflineOptions(Settings):
         "markdown",
         "With --tables, the form of the tables, whose numbers are also written as CSV: "
         "markdown, latex (booktabs, for a paper), or csv for the numbers alone.",
-        choices=output.TABLES,
+        choices=output.TABLE_FORMATS,
     )
     figures: str = setting(
         "png",
         "How figures are written: png, or pdf for a vector PDF with each PNG.",
-        choices=output.FIGURES,
+        choices=output.FIGURE_FORMATS,
     )
     export: str = setting(
         "",

@@ -37,7 +37,7 @@ class TestEvaluator:
         self.examples, self._sizes = data.test_examples, data.test_examples.sizes
         if len(self.clients) < self.examples.num_clients:
             self.examples = self.examples.subset(map(ClientNumber, self.clients))
-        self.metric = metric.metric_of(data)
+        self.metric = metric.metric_for(data)
         build = processes.build_correct_counts
         if self.metric is metric.LOSS:
             build = processes.build_loss_sums
@@ -100,7 +100,7 @@ class TestEvaluator:
             names = self._metrics.type_signature.result.member
             return dict.fromkeys(tff.structure.name_list(names))
         found = self._metrics(weights, self._metric_packs)
-        return dict(zip(found, metric.digits([*found.values()])))
+        return dict(zip(found, metric.float32_digits([*found.values()])))
 
     def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.

@@ -18,8 +18,8 @@ from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.processes.argument_checks import initial_weights
 from tff_pmc.processes.criterion_probe import failure_named, probe_criteria
-from tff_pmc.record.round_record import shares_in_force, without
-from tff_pmc.reports.statistics.derived import figures_of_round
+from tff_pmc.record.round_record import mask_excluded, weight_shares
+from tff_pmc.reports.statistics.derived import round_weight_statistics
 from tff_pmc.runtime import Runtime
 from tff_pmc.scores import participant_weights
 from tff_pmc.selections import LOSS
@@ -70,12 +70,12 @@ def inspect(
     weights = pd.DataFrame(
         row
         for raw in measured
-        for row in figures_of_round(
+        for row in round_weight_statistics(
             raw,
             aggregation.criteria,
             normalization,
             in_force=in_force.label,
-            shares=shares_in_force(settings, in_force, raw),
+            shares=weight_shares(settings, in_force, raw),
             others={
                 one.label: participant_weights(raw, one, normalization)
                 for one in others
@@ -138,7 +138,9 @@ def _measure(
             metrics = rounds.next(state, context.pack(chosen)).metrics
             train = metrics["client_work"]["train"]
             raw, excluded = train["criteria_by_client"], train["excluded_by_client"]
-            measured.append(without(np.asarray(raw, float), np.asarray(excluded) > 0))
+            measured.append(
+                mask_excluded(np.asarray(raw, float), np.asarray(excluded) > 0)
+            )
     return measured
 
 

@@ -19,7 +19,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.sweep import Job, sweep
 from tff_pmc.record.record_error import LostRunError
 from tff_pmc.record.results import Results, read_results
-from tff_pmc.record.resume_check import folder_of_runs
+from tff_pmc.record.resume_check import claim_folder
 from tff_pmc.reports import Report, output
 from tff_pmc.reports.page_model import MISSING
 from tff_pmc.reports.statistics.rounds_to_target import count_devices
@@ -81,7 +81,7 @@ def search(
     ]
     rows, left_out = [], []
     lost: Optional[LostRunError] = None
-    with folder_of_runs(output_dir, plan, resume=resume):
+    with claim_folder(output_dir, plan, resume=resume):
         # A rate that breaks every client loses its run, and the next is tried.
         for job, lost in sweep(
             jobs,

@@ -19,7 +19,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.record import files
 from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.resume_check import EXAMPLES, folder_of_runs
+from tff_pmc.record.resume_check import EXAMPLES, claim_folder
 from tff_pmc.settings import RunSettings
 
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]
@@ -133,10 +133,10 @@ def run_all(
         number = 0
         for seed, (folder, of_folder) in zip(seeds or [None], by_folder.items()):
             # Of several seeds some may not have been begun.
-            begun = resume and (seed is None or bool(files.read_plan(folder)))
+            begun = resume and (seed is None or bool(files.read_run_json(folder)))
             data = load(of_folder[0])
             plan = {**_plan(of_folder, data), "command": command}
-            held.enter_context(folder_of_runs(folder, plan, resume=begun))
+            held.enter_context(claim_folder(folder, plan, resume=begun))
             name = "" if seed is None else f", seed {seed}"
             for settings in list(of_folder):  # A run that is lost is taken out.
                 number += 1
@@ -156,7 +156,7 @@ def run_all(
             plan["settings"].update({"baseline": baseline} if baseline else {})
             if resume:
                 _check_has_seeds(output_dir)
-            held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
+            held.enter_context(claim_folder(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text, lost = "", []
         for job, error in sweep(jobs(), load=load, run=run, callbacks=callbacks):
@@ -196,8 +196,8 @@ def report(
 
 def _check_has_seeds(output_dir: str) -> None:
     """Raises a `RecordError` if the runs of a folder were begun without `--seeds`."""
-    before = files.read_plan(output_dir)
-    if before and "seeds" not in files.by_flag(before.get("settings", {})):
+    before = files.read_run_json(output_dir)
+    if before and "seeds" not in files.flatten_groups(before.get("settings", {})):
         raise RecordError(
             f"{output_dir} cannot be resumed with --seeds: its runs were begun without "
             "it, under one seed: leave --seeds out, or name another folder, in which "

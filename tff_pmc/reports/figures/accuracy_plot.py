@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics.published import rounds_of_half
 from tff_pmc.reports.statistics.rounds_to_target import HALF, rounds_to_target
 
-MOST_TOGETHER = 3
+MAX_LINES_PER_PANEL = 3
 """The most orderings or algorithms in one panel; of more, each has a panel."""
 
 _LINES = (run_styles.SOLID, run_styles.DASHED, run_styles.DOTTED, run_styles.DASH_DOT)
@@ -31,7 +31,7 @@ Groups = Mapping[str, Mapping[str, Results]]
 """Ordering or algorithm -> the words that set its runs apart -> these, a run a seed."""
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def accuracy_plot(
     results: Results, *, title: str = "", what: str = "priority"
 ) -> Figure:
@@ -50,22 +50,22 @@ def accuracy_plot(
     runs name.
     """
     groups = _groups(results)
-    if len(groups) > MOST_TOGETHER:
+    if len(groups) > MAX_LINES_PER_PANEL:
         return _in_panels(groups, title)
-    return _together(groups, title, what)
+    return _one_panel(groups, title, what)
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def loss_plot(results: Results, *, title: str = "", what: str = "priority") -> Figure:
     """Returns the same plot of the mean test loss of a regression, in one panel."""
-    figure, axes = figure_layout.single()
+    figure, axes = figure_layout.one_panel()
     groups = _groups(results)
-    shown = _draw(axes, groups, _lines_of(groups), column="test_loss")
+    shown = _draw(axes, groups, _line_styles(groups), column="test_loss")
     axes.set_ylim(bottom=0)
     figure_layout.round_axis(axes, max(int(curve.index.max()) for curve in shown))
     band = figure_layout.band_words(len(results.seeds))
     up = "local test loss, all clients"
-    figure_layout.finish(axes, title, up, axes.get_lines(), what, band)
+    figure_layout.finish_panel(axes, title, up, axes.get_lines(), what, band)
     return figure
 
 
@@ -78,15 +78,15 @@ def _groups(results: Results) -> Groups:
         name: {
             words: results.only(label=label) for words, label in labels[name].items()
         }
-        for name in run_styles.in_order(labels)
+        for name in run_styles.sort_names(labels)
     }
 
 
-def _together(groups: Groups, title: str, what: str) -> Figure:
-    figure, axes = figure_layout.single()
-    every = _every(groups)
+def _one_panel(groups: Groups, title: str, what: str) -> Figure:
+    figure, axes = figure_layout.one_panel()
+    every = _all_results(groups)
     seeds = max(len(runs.seeds) for runs in every)
-    shown = _draw(axes, groups, _lines_of(groups))
+    shown = _draw(axes, groups, _line_styles(groups))
     of_devices = seeds == 1 and len(every) <= 2  # More bands hide each other.
     for one in every if of_devices else ():
         color = run_styles.style_of(run_styles.group_of(one.runs.iloc[0])[0]).color
@@ -94,13 +94,13 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
         low, high = rounds["p10"], rounds["p90"]
         axes.fill_between(low.index, low, high, color=color, alpha=0.12, linewidth=0)
         shown += [low, high]
-    figure_layout.close_around(axes, shown)
+    figure_layout.zoom_to_curves(axes, shown)
     handles = axes.get_legend_handles_labels()[0]
     handles += mark_handles(_mark(axes, groups))
     band = figure_layout.band_words(seeds)
     if of_devices:
         band = "band: 10th to 90th\npercentile of clients"
-    figure_layout.finish(axes, title, figure_layout.ACCURACY, handles, what, band)
+    figure_layout.finish_panel(axes, title, figure_layout.ACCURACY, handles, what, band)
     return figure
 
 
@@ -108,7 +108,7 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     base = next((name for name in run_styles.BASELINES if name in groups), "")
     panels = {name: variants for name, variants in groups.items() if name != base}
     figure, every = figure_layout.panels(len(panels))
-    lines = _lines_of(groups)
+    lines = _line_styles(groups)
     shown: list[pd.Series[float]] = []
     for axes, (name, variants) in zip(every, panels.items()):
         behind = groups.get(base, {})
@@ -116,36 +116,38 @@ def _in_panels(groups: Groups, title: str) -> Figure:
         shown += _draw(axes, {base: same or behind}, lines, **run_styles.BEHIND)
         shown += _draw(axes, {name: variants}, lines)
         figure_layout.name_panel(axes, run_styles.style_of(name).label)
-    figure_layout.close_around(every[0], shown)  # They share the limits.
+    figure_layout.zoom_to_curves(every[0], shown)  # They share the limits.
     marked: set[int] = set()
     for axes, (name, variants) in zip(every, panels.items()):
         marked |= _mark(axes, {name: variants})
-    figure_layout.entitle(figure, title)
+    figure_layout.set_figure_title(figure, title)
     handles = []
     if base:
         style = run_styles.style_of(base)
         handles.append(
-            figure_layout.handle(style.label, style.color, **run_styles.BEHIND)
+            figure_layout.legend_handle(style.label, style.color, **run_styles.BEHIND)
         )
     handles += [
-        figure_layout.handle(words or "fixed", linestyle=line)
+        figure_layout.legend_handle(words or "fixed", linestyle=line)
         for words, line in lines.items()
     ]
-    band = figure_layout.band_words(max(len(runs.seeds) for runs in _every(groups)))
+    band = figure_layout.band_words(
+        max(len(runs.seeds) for runs in _all_results(groups))
+    )
     band = band.replace("; ", "\n")
-    handles += [figure_layout.handle(band, "none")] if band else []
-    if any(_CENTRAL["accuracy"] in runs.rounds for runs in _every(groups)):
-        handles.append(figure_layout.handle("central test set", linestyle=":"))
+    handles += [figure_layout.legend_handle(band, "none")] if band else []
+    if any(_CENTRAL["accuracy"] in runs.rounds for runs in _all_results(groups)):
+        handles.append(figure_layout.legend_handle("central test set", linestyle=":"))
     handles += mark_handles(marked)
     figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
     return figure
 
 
-def _every(groups: Groups) -> list[Results]:
+def _all_results(groups: Groups) -> list[Results]:
     return [runs for variants in groups.values() for runs in variants.values()]
 
 
-def _lines_of(groups: Groups) -> Mapping[str, Any]:
+def _line_styles(groups: Groups) -> Mapping[str, Any]:
     """Returns a line for each of the words that set runs apart; none without any."""
     known = dict.fromkeys(words for variants in groups.values() for words in variants)
     if list(known) == [""]:
@@ -158,7 +160,7 @@ def _lines_of(groups: Groups) -> Mapping[str, Any]:
 
 def _curves(results: Results, column: str = "accuracy") -> list[pd.Series[float]]:
     """Returns a column by round, of each run."""
-    runs = results.rounds.groupby(KEY, sort=False)
+    runs = results.rounds.groupby(RUN_KEY, sort=False)
     return [rounds.set_index("round")[column] for _, rounds in runs]
 
 
@@ -178,7 +180,7 @@ def _draw(
             line = lines.get(words, style.line)
             label = f"{style.label}, {words}" if words else style.label
             drawn += curves
-            figure_layout.curve(
+            figure_layout.draw_curve(
                 axes, curves, style, label=label, linestyle=line, **options
             )
             central = _CENTRAL[column]
@@ -186,7 +188,7 @@ def _draw(
                 curves = _curves(runs, central)
                 drawn += curves
                 look = {**options, "linestyle": ":", "label": f"{label}, central test"}
-                figure_layout.curve(axes, curves, style, **look)
+                figure_layout.draw_curve(axes, curves, style, **look)
     return drawn
 
 
@@ -235,7 +237,7 @@ def mark_rounds(
         axes.scatter(
             rounds,
             np.interp(rounds, curve.index, curve),
-            marker=shape(target),
+            marker=marker_shape(target),
             s=size,
             facecolors=face,
             edgecolors=style.color,
@@ -254,13 +256,18 @@ def mark_handles(targets: Collection[int]) -> list[Any]:
     words = {first: f"half of the devices\nreach {first} %"}
     look: dict[str, Any] = {"linestyle": "none", "markersize": 4}
     handles = [
-        figure_layout.handle(words.get(t, f"{t} %"), marker=shape(t), **look)
+        figure_layout.legend_handle(
+            words.get(t, f"{t} %"), marker=marker_shape(t), **look
+        )
         for t in sorted(targets)
     ]
     look |= {"markerfacecolor": "white", "markersize": 5.5}
-    return [*handles, figure_layout.handle("as published", marker=shape(first), **look)]
+    return [
+        *handles,
+        figure_layout.legend_handle("as published", marker=marker_shape(first), **look),
+    ]
 
 
-def shape(target: int) -> str:
+def marker_shape(target: int) -> str:
     """Returns the shape of a target's mark."""
     return _SHAPES.get(target, "D")

@@ -17,7 +17,7 @@ from tff_pmc.reports.figures import figure_layout, run_styles
 _DARK = "#333333"
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def adjustment_plot(
     results: Results, *, title: str = "", reference: Optional[Results] = None
 ) -> Figure:
@@ -35,11 +35,11 @@ def adjustment_plot(
             f"the ordering of the run {results.labels[0]} was fixed: no candidates"
         )
     tested = tested.assign(accuracy=tested["correct"] / tested["examples"])
-    orderings = run_styles.in_order(sorted(tested["ordering"].unique()))
+    orderings = run_styles.sort_names(sorted(tested["ordering"].unique()))
     colors = {name: run_styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
     lane = 0.16 * len(orderings) + 0.1
-    figure = figure_layout.blank(3.1 + lane)
+    figure = figure_layout.new_figure(3.1 + lane)
     curve, lanes = figure.subplots(
         2, sharex=True, gridspec_kw={"height_ratios": [2.3, lane]}
     )
@@ -47,7 +47,7 @@ def adjustment_plot(
     _lanes(lanes, tested, colors)
     lanes.set_xlim(0.5, last + 0.5)
     figure_layout.number_rounds(lanes, last)
-    figure_layout.head(curve, title)
+    figure_layout.set_panel_title(curve, title)
     handles, labels = curve.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure

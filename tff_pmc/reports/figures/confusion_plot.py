@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics.confusion import Counts, normalized
 
-_MOST_NUMBERED = 12
+_MAX_NUMBERED = 12
 """Of more classes the cells of a matrix have no room for numbers."""
 
 
@@ -24,10 +24,10 @@ class ConfusionPart(NamedTuple):
     counts: Counts
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
     """Draws confusion matrices, normalized over the true labels, two in a row."""
-    figure = figure_layout.blank(0.7 + 3.2 * -(-len(parts) // 2))
+    figure = figure_layout.new_figure(0.7 + 3.2 * -(-len(parts) // 2))
     every = figure.subplots(-(-len(parts) // 2), 2, squeeze=False)
     for axes, part in zip(every.flat, parts):
         counts = part.counts[:, : len(part.counts)]
@@ -37,7 +37,7 @@ def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
         axes.set(xlabel="Predicted label", ylabel="True label")
         name = run_styles.figure_text(part.label)
         axes.set_title(f"{name}\n{part.rounds}, {part.clients}")
-        if len(counts) > _MOST_NUMBERED:
+        if len(counts) > _MAX_NUMBERED:
             continue
         axes.set_xticks(range(len(counts)))
         axes.set_yticks(range(len(counts)))
@@ -46,5 +46,7 @@ def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
             color = "white" if shares[row, column] > 0.5 else "black"
             axes.text(column, row, f"{count or ''}", color=color, **look)
     figure.colorbar(image, ax=every, shrink=0.6, label="share of the true label")
-    figure_layout.entitle(figure, f"Confusion matrices (normalize: true)\n{title}")
+    figure_layout.set_figure_title(
+        figure, f"Confusion matrices (normalize: true)\n{title}"
+    )
     return figure

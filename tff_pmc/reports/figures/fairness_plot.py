@@ -9,11 +9,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.metric import ACCURACY
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics import run_summary
 
-MOST_TOGETHER = 4
+MAX_RUNS_PER_PANEL = 4
 """The most runs that are lines of common panels; of more, each has a panel."""
 
 _PANEL_LINES = (run_styles.SOLID, run_styles.DOTTED)
@@ -34,7 +34,7 @@ class _Run(NamedTuple):
         return run_styles.style_of(self.name)
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def fairness_plot(results: Results, *, title: str = "") -> Figure:
     """Draws how accuracy is spread over the clients, over the rounds of one seed.
 
@@ -44,37 +44,39 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     tenth: their differences from the baseline, which is the line at 0. Without a
     baseline they are as they are.
     """
-    measure = run_summary.measure_of(results)
+    measure = run_summary.results_metric(results)
     spread = dict(
-        list(run_summary.spread_by_round(results).groupby(level=KEY, sort=False))
+        list(run_summary.spread_by_round(results).groupby(level=RUN_KEY, sort=False))
     )
     runs = []
     for _, row in results.runs.iterrows():
-        table = spread[row["seed"], row["label"]].droplevel(KEY)
+        table = spread[row["seed"], row["label"]].droplevel(RUN_KEY)
         curves = {str(name): table[name] for name in table}
         runs.append(_Run(*run_styles.group_of(row), run_styles.label_of(row), curves))
-    names = run_styles.in_order(run.name for run in runs)
+    names = run_styles.sort_names(run.name for run in runs)
     kinds = list(dict.fromkeys(["", *(run.words for run in runs)]))
     runs.sort(key=lambda run: (kinds.index(run.words), names.index(run.name)))
     word = "accuracy" if measure is ACCURACY else "loss"
     titles = {name: one.title for name, one in run_summary.spread_of(measure).items()}
-    draw = _by_measure if len(runs) <= MOST_TOGETHER else _by_run
+    draw = _panel_per_measure if len(runs) <= MAX_RUNS_PER_PANEL else _panel_per_run
     figure, every = draw(runs, titles, word)
     figure_layout.round_axis(every[0], int(results.length.max()))  # All share it.
-    figure_layout.entitle(figure, f"Local test {word} over the clients\n{title}")
+    figure_layout.set_figure_title(
+        figure, f"Local test {word} over the clients\n{title}"
+    )
     return figure
 
 
-def _by_measure(
+def _panel_per_measure(
     runs: Sequence[_Run], titles: Mapping[str, str], word: str
 ) -> tuple[Figure, Sequence[Any]]:
-    figure = figure_layout.blank(4.6)
+    figure = figure_layout.new_figure(4.6)
     grid: Any = figure.subplots(2, 2, sharex=True)
     for axes, (name, title) in zip(grid.flat, titles.items()):
         shown: list[float] = []
         for run in runs:
             line = {"linestyle": "--"} if run.words else {}
-            figure_layout.curve(
+            figure_layout.draw_curve(
                 axes, [run.curves[name]], run.style, label=run.label, **line
             )
             shown += run.curves[name].tolist()
@@ -90,7 +92,7 @@ def _by_measure(
     return figure, list(grid.flat)
 
 
-def _by_run(
+def _panel_per_run(
     runs: Sequence[_Run], titles: Mapping[str, str], word: str
 ) -> tuple[Figure, Sequence[Any]]:
     bases = {
@@ -109,15 +111,15 @@ def _by_run(
             if base is not None:
                 factor = 100 if word == "accuracy" else 1
                 curve = factor * (curve - base.curves[name]).dropna()
-            figure_layout.curve(axes, [curve], run.style, linestyle=line)
+            figure_layout.draw_curve(axes, [curve], run.style, linestyle=line)
             shown += curve.tolist()
         figure_layout.name_panel(axes, f"{run.style.label}\n{run.words}")
     handles = [
-        figure_layout.handle(titles[name], linestyle=line)
+        figure_layout.legend_handle(titles[name], linestyle=line)
         for name, line in of_panels.items()
     ]
     handles += [
-        figure_layout.handle(style.label, style.color, **run_styles.BEHIND)
+        figure_layout.legend_handle(style.label, style.color, **run_styles.BEHIND)
         for style in dict.fromkeys(base.style for base in bases.values())
     ]
     up = word

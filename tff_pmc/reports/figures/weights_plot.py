@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from tff_pmc.reports.figures import figure_layout, run_styles
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
     """Draws the largest, the median and the smallest weight of each round.
 
@@ -34,9 +34,9 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
         figure_layout.name_panel(axes, str(label))
     figure_layout.round_axis(every[0], int(relative["round"].max()))
     handles = [
-        figure_layout.handle("median of the cohort; band: smallest to largest"),
-        figure_layout.handle("equal weight", linestyle=":", linewidth=0.6),
+        figure_layout.legend_handle("median of the cohort; band: smallest to largest"),
+        figure_layout.legend_handle("equal weight", linestyle=":", linewidth=0.6),
     ]
     figure_layout.label_axes(figure, every, "weight times clients", handles)
-    figure_layout.entitle(figure, f"Weights of the clients\n{title}")
+    figure_layout.set_figure_title(figure, f"Weights of the clients\n{title}")
     return figure

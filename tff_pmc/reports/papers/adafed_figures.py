@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
+from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.papers.claim_registry import answer, claims
 from tff_pmc.reports.papers.paper_runs import kept_runs
-from tff_pmc.reports.statistics.rounds_to_target import early_ends
-from tff_pmc.reports.statistics.run_notes import conditions
+from tff_pmc.reports.statistics.rounds_to_target import early_stop_notes
+from tff_pmc.reports.statistics.run_notes import condition_notes
 
 FEDAVG = "FedAvg"
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
@@ -61,7 +61,7 @@ def report(results: Results, *, number: int) -> Report:
     return Report(figures={f"figure{number}": figure})
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def draw(results: Results, number: int) -> Optional[Figure]:
     """Returns a figure; None where the runs recorded no F1."""
     published = FIGURES[number]
@@ -73,7 +73,7 @@ def draw(results: Results, number: int) -> Optional[Figure]:
         figure, grid = figure_layout.panels(len(panels), columns=5)
         figure_layout.label_axes(figure, grid, "F1")
     else:
-        figure, axes = figure_layout.single(height=3.1, width=5.2)
+        figure, axes = figure_layout.one_panel(height=3.1, width=5.2)
         grid = [axes]
         axes.set(xlabel=figure_layout.ROUNDS, ylabel=published.shows)
     for axes, (name, curves) in zip(grid, panels.items()):
@@ -82,10 +82,10 @@ def draw(results: Results, number: int) -> Optional[Figure]:
             look: dict[str, Any] = {"marker": "o", "markersize": 2.5}
             if of_classes and label in run_styles.BASELINES:
                 look = dict(run_styles.BEHIND)  # Others lie on it in some panels.
-            figure_layout.curve(axes, seeds, style, **look)
+            figure_layout.draw_curve(axes, seeds, style, **look)
         axes.set_title(name)
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
-    figure_layout.close_around(grid[0], every)
+    figure_layout.zoom_to_curves(grid[0], every)
     count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
     columns, letters = (len(labels), 125) if of_classes else (3, 92)
@@ -128,13 +128,13 @@ def _panels(results: Results, column: str) -> Optional[dict[str, Curves]]:
         panel = "class " + results.class_f1["class"].astype(str)
         table, column = results.class_f1.assign(panel=panel), "f1"
     panels: dict[str, Curves] = {}
-    for (title, _, label), curve in table.groupby(["panel", *KEY], sort=False):
+    for (title, _, label), curve in table.groupby(["panel", *RUN_KEY], sort=False):
         by_round = curve.set_index("round")[column]
         panels.setdefault(title, {}).setdefault(label, []).append(by_round)
     return panels
 
 
-@of_one_seed
+@single_seed_only
 def page(results: Results) -> Report:
     """Returns `adafed.csv` and `adafed.md`; FedAvg is the baseline of the others."""
     experiment = str(results.setting("experiment"))
@@ -151,8 +151,8 @@ def page(results: Results) -> Report:
     notes = [
         f"AdaFed's simulation {experiment[-1]}. {'; '.join(drawn)}. Of the paper's "
         "curves there are no numbers but those in its claims.",
-        *conditions(results),
-        *early_ends(results),
+        *condition_notes(results),
+        *early_stop_notes(results),
         f"`lead`: the mean difference to {FEDAVG} over rounds 1 to 5, and over all, "
         "in points of accuracy. One run each and no noise floor: a lead of a point or "
         "two shows nothing; --seeds shows what does.",

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import pandas as pd
 
-from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.record.results import BASELINE, KEY, Results
+from tff_pmc.record.record_error import RecordError, RunTooShortError
+from tff_pmc.record.results import BASELINE, RUN_KEY, Results
 from tff_pmc.reports.papers.judging import Difference, Differences
 from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import measures, published
@@ -74,7 +74,7 @@ def values(runs: pd.DataFrame, measure: Measure, *args: Any) -> pd.Series[Any]:
             raise RecordError(
                 f"the run of {key[1]} has not recorded what is compared"
             ) from error
-    return pd.Series(found, index=pd.MultiIndex.from_frame(runs[KEY]))
+    return pd.Series(found, index=pd.MultiIndex.from_frame(runs[RUN_KEY]))
 
 
 def of_label(found: pd.Series[float], label: str) -> pd.Series[float]:
@@ -180,8 +180,8 @@ def compare(
             if not fixed:
                 base_of = _by_seed(base_rows, measure, cells[1], together, rounds)
             if not np.isfinite([ours, base_of]).all():
-                raise TooShortError("it is not known under every seed")
-        except TooShortError as error:
+                raise RunTooShortError("it is not known under every seed")
+        except RunTooShortError as error:
             why = f"{asked.name}: {error}" if asked.name else str(error)
             return one._replace(lacks=why)
         size = math.nan
@@ -211,7 +211,7 @@ def _by_seed(
     """Returns a measure of runs under each seed."""
     if (runs["length"] < rounds).any():
         length = runs["length"].min()
-        raise TooShortError(f"a run ends in round {length}, not {rounds}")
+        raise RunTooShortError(f"a run ends in round {length}, not {rounds}")
     found = values(runs, measure, *[cells] * bool(cells))
     return found.groupby(level="seed").agg(together or "mean").to_list()
 
@@ -234,7 +234,7 @@ def _weights(results: Results) -> pd.Series[Any]:
     """Returns the weights of all rounds of each run, as a number."""
     cohort = results.cohort[["round", "client", "weight"]]
     of_rows = pd.util.hash_pandas_object(cohort, index=False)
-    of_run = of_rows.groupby([results.cohort[key] for key in KEY], sort=False)
+    of_run = of_rows.groupby([results.cohort[key] for key in RUN_KEY], sort=False)
     return of_run.agg(lambda rows: hash(tuple(rows)))
 
 
@@ -245,7 +245,7 @@ def rounds_of_shares(results: Results, target: int) -> pd.DataFrame:
     A row a run, by seed and label, and a column a share.
     """
     found = rounds_to_target(results, [target], (*DEVICES, 75))
-    return found.pivot(index=KEY, columns="devices", values="rounds")
+    return found.pivot(index=RUN_KEY, columns="devices", values="rounds")
 
 
 def arrival(results: Results, target: int, share: int = HALF) -> pd.Series[float]:
@@ -267,7 +267,7 @@ def reached_by(runs: pd.DataFrame, cells: Cells) -> Cells:
     found = tuple(cell for cell in cells if reaches(runs, cell))
     if cells and not found:
         length = runs["length"].max()
-        raise TooShortError(f"not every run reaches it in {length} rounds")
+        raise RunTooShortError(f"not every run reaches it in {length} rounds")
     return found
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
+from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.page_model import comparison_grid, rounds_text
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.published import DA_STUDIES
 from tff_pmc.reports.statistics.rounds_table import rounds_cells
-from tff_pmc.reports.statistics.rounds_to_target import caveats
+from tff_pmc.reports.statistics.rounds_to_target import caveat_notes
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
 
@@ -63,7 +63,7 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     return tidy.sort_values(KEYS[0], kind="stable", ignore_index=True)
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results) -> Report:
     """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
 
@@ -119,7 +119,7 @@ def _notes(results: Results) -> list[str]:
         f"{page_model.MISSING}: not reached, and a mean with a part not reached. Our "
         "means are exact; the paper cuts its decimals.",
     ]
-    notes += caveats(results.only(label=first["label"]))
+    notes += caveat_notes(results.only(label=first["label"]))
     starts = _rows_of("Final", _rounds(results))
     if len(starts) == len(DA_STUDIES["Final"]):
         notes.append(
@@ -128,7 +128,7 @@ def _notes(results: Results) -> list[str]:
         )
     needed = [label for names in DA_STUDIES.values() for label in names]
     what = f"No run, so no row (nor {MEAN} and {BEST} of its six)"
-    return [*notes, *published.rows_notes(results, needed, what)]
+    return [*notes, *published.missing_row_notes(results, needed, what)]
 
 
 def _grids(cells: pd.DataFrame) -> dict[str, page_model.Grid]:

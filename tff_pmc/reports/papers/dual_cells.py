@@ -27,7 +27,7 @@ import pandas as pd
 
 from tff_pmc.record.predictions import NO_CLASS
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.confusion import confusion_matrix
 
@@ -135,9 +135,9 @@ def _computed(rows: Results, table: int) -> pd.DataFrame:
 def _kept(rows: Results, table: int) -> Optional[pd.DataFrame]:
     """Returns the kept cells of the runs; None where some of them were not kept."""
     needed = (*KEYS, "ours_best_epoch", "ours_last")
-    found = published.kept_table(rows, f"dual_table{table}_seeds.csv", needed)
+    found = published.stored_table(rows, f"dual_table{table}_seeds.csv", needed)
     if found is None and len(rows.seeds) == 1:
-        found = published.kept_table(rows, f"dual_table{table}.csv", needed)
+        found = published.stored_table(rows, f"dual_table{table}.csv", needed)
         if found is not None:
             found.insert(0, "seed", rows.seeds[0])
     if found is None:
@@ -206,7 +206,7 @@ def chosen(rows: Results) -> pd.DataFrame:
     `lowest`. `rows` are those of `rows_of`.
     """
     runs = rows.runs[rows.runs["algorithm"] == ALGORITHMS["dual"]]
-    tested = pd.merge(runs[[*KEY, "clients"]], rows.candidates, on=KEY)
+    tested = pd.merge(runs[[*RUN_KEY, "clients"]], rows.candidates, on=RUN_KEY)
     tested = tested[tested["kind"] == "trial"]
     tested = tested.assign(
         value=tested["ordering"].str.removeprefix("lambda=").astype(float),

@@ -26,7 +26,7 @@ from tff_pmc.reports.papers.dual_cells import (
     tidy_rows,
 )
 from tff_pmc.reports.statistics import published
-from tff_pmc.reports.statistics.run_notes import conditions, data_caveat
+from tff_pmc.reports.statistics.run_notes import condition_notes, data_caveat
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 INCOMPLETE = "Incomplete data: a difference from the paper would mean nothing."
@@ -92,14 +92,14 @@ def _of_one_seed(
     of_class = f"of the class {POSITIVE} (obstacles: blocked)."
     notes = [
         *caveats,
-        *conditions(results),
+        *condition_notes(results),
         "best epoch: chosen on the reported test set, as printed (Algorithm 2). last: "
         "the last. validated: the best one on the evaluation set, where a run recorded "
         "that. difference: best epoch minus published.",
         *_lambda_notes(rows, lambdas),
         f"Precision and F1 are {'macro averages.' if table == 4 else of_class}",
         *_NOISE[table],
-        *published.rows_notes(results, rows.labels),
+        *published.missing_row_notes(results, rows.labels),
     ]
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = _grids(cells, columns)
@@ -108,7 +108,7 @@ def _of_one_seed(
     for clients, epochs in lambdas.groupby("clients", sort=False):
         grid = parts[_OF_CLIENTS.format(clients)] = [[*_OF_LAMBDA]]
         for _, epoch, value, equal, *accuracies in epochs.itertuples(index=False):
-            texts = [page_model.number(one, ".4f") for one in accuracies]
+            texts = [page_model.format_number(one, ".4f") for one in accuracies]
             grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
     made = Report.from_grids(name, TITLES[table], notes, parts, shown)
     if lambdas.empty:
@@ -130,7 +130,7 @@ def _of_seeds(
     # The published number is the same under every seed.
     lines = lines.join(by_cell[["published", "difference"]].mean()).reset_index()
     notes = [
-        *conditions(results.only(seed=rows.seeds[0])),
+        *condition_notes(results.only(seed=rows.seeds[0])),
         "That was the first seed; the others differ from it in the seed alone.",
         f"Best epoch on the reported set, as printed; mean, standard deviation, lowest "
         f"and highest over the seeds {', '.join(map(str, results.seeds))}. difference: "
@@ -174,7 +174,8 @@ def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, page_model.
         for cell in part.to_dict("records"):
             forms = ["+.4f" if n == "difference" else ".4f" for n in columns]
             texts = [
-                page_model.number(cell[n], form) for n, form in zip(columns, forms)
+                page_model.format_number(cell[n], form)
+                for n, form in zip(columns, forms)
             ]
             first = cell["algorithm"] if cell["metric"] == METRICS[0] else ""
             lines.append([first, cell["metric"], *texts])
@@ -200,10 +201,10 @@ def _lambda_notes(rows: Results, lambdas: pd.DataFrame) -> list[str]:
     return found
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def _plot(table: pd.DataFrame, title: str) -> Figure:
     """Returns a plot of the lambda chosen in each epoch, a line a set of clients."""
-    figure, axes = figure_layout.single(height=2.4)
+    figure, axes = figure_layout.one_panel(height=2.4)
     look = {"markersize": 4, "linewidth": 1, "alpha": 0.8}
     groups = table.groupby("clients", sort=False)
     for (clients, rows), (color, marker) in zip(groups, _STYLES):
@@ -213,7 +214,7 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
     axes.set_xlabel("epoch")
     axes.set_ylabel("lambda (1: quality alone)")
     figure_layout.number_rounds(axes, int(table["epoch"].max()))
-    figure_layout.head(axes, title)
+    figure_layout.set_panel_title(axes, title)
     figure.legend(loc="outside right center")
     return figure
 

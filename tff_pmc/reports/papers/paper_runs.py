@@ -17,7 +17,7 @@ import pandas as pd
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.models import MODELS
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import EXPERIMENT, KEY, Results, read_results
+from tff_pmc.record.results import EXPERIMENT_JSON, RUN_KEY, Results, read_results
 from tff_pmc.reports.papers.paper_experiments import declared
 from tff_pmc.reports.statistics import paired_statistics
 from tff_pmc.reports.statistics.run_notes import data_caveat
@@ -33,8 +33,8 @@ def read_kept(path: str) -> dict[str, Results]:
         names = sorted(os.listdir(path))
     except OSError as error:
         raise RecordError(f"{path} is no folder") from error
-    kept = [n for n in names if os.path.exists(os.path.join(path, n, EXPERIMENT))]
-    if kept and EXPERIMENT not in names:
+    kept = [n for n in names if os.path.exists(os.path.join(path, n, EXPERIMENT_JSON))]
+    if kept and EXPERIMENT_JSON not in names:
         return {name: read_results(os.path.join(path, name)) for name in kept}
     return {os.path.basename(os.path.abspath(path)): read_results(path)}
 
@@ -60,7 +60,7 @@ def kept_runs(every: Iterable[Results], reach: str = "") -> pd.DataFrame:
             results = copy.copy(results)
             results.runs = results.runs.assign(reach=reach)
         runs = results.runs
-        length = results.length.reindex(pd.MultiIndex.from_frame(runs[KEY]))
+        length = results.length.reindex(pd.MultiIndex.from_frame(runs[RUN_KEY]))
         columns = {
             "data_caveat": data_caveat(results),
             "image_fraction": [
@@ -79,7 +79,7 @@ def kept_runs(every: Iterable[Results], reach: str = "") -> pd.DataFrame:
         rest = runs.drop(columns=[*{*columns} & {*runs}])
         found.append(pd.concat([pd.DataFrame(columns), rest], axis=1))
     if not found:
-        return pd.DataFrame(columns=[*KEY, "folder_name"])
+        return pd.DataFrame(columns=[*RUN_KEY, "folder_name"])
     return pd.concat(found, ignore_index=True)
 
 

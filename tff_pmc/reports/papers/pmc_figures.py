@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, of_one_seed
+from tff_pmc.reports import Report, single_seed_only
 from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.figures.accuracy_plot import mark_handles, mark_rounds
 from tff_pmc.reports.page_model import grid_text
@@ -28,7 +28,7 @@ from tff_pmc.reports.statistics.run_notes import data_caveat
 _MEAN_OF = 5
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `figureN.png`, and the best rounds as text.
 
@@ -65,7 +65,7 @@ def report(results: Results, *, experiment: str) -> Report:
     return Report(text, figures={f"figure{paper.figure}": draw(rows, caption)})
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def draw(results: Results, title: str) -> Figure:
     """Returns the figure, a panel for each run but that of DS, which is behind them.
 
@@ -77,7 +77,7 @@ def draw(results: Results, title: str) -> Figure:
         label: curve.rolling(_MEAN_OF, center=True, min_periods=1).mean()
         for label, curve in curves.items()
     }
-    labels = run_styles.in_order(curves)
+    labels = run_styles.sort_names(curves)
     shown = [label for label in labels if label != BASELINE] or labels
     behind = BASELINE if BASELINE in labels and BASELINE not in shown else ""
     base_color = run_styles.style_of(BASELINE).color
@@ -89,26 +89,28 @@ def draw(results: Results, title: str) -> Figure:
         axes.plot(curves[label], color=style.color, linewidth=0.5, alpha=0.6)
         axes.plot(smooth[label], color=style.color, linewidth=1.4)
         axes.set_title(style.label)
-    figure_layout.close_around(every[0], [*curves.values()])
+    figure_layout.zoom_to_curves(every[0], [*curves.values()])
     marked: set[int] = set()
     for axes, label in zip(every, shown):
         run, style = results.only(label=label), run_styles.style_of(label)
         marked |= mark_rounds(axes, run, style, smooth[label])
     handles = [
-        figure_layout.handle("each round", lw=0.5, alpha=0.6),
-        figure_layout.handle(f"mean of {_MEAN_OF} rounds"),
+        figure_layout.legend_handle("each round", lw=0.5, alpha=0.6),
+        figure_layout.legend_handle(f"mean of {_MEAN_OF} rounds"),
     ]
     if behind:
-        handles.append(figure_layout.handle(BASELINE, base_color, **run_styles.BEHIND))
+        handles.append(
+            figure_layout.legend_handle(BASELINE, base_color, **run_styles.BEHIND)
+        )
     handles += mark_handles(marked)
     figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
-    figure_layout.entitle(figure, title)
+    figure_layout.set_figure_title(figure, title)
     return figure
 
 
 def _curves(results: Results) -> dict[str, pd.Series[float]]:
     """Returns the accuracy by round of each run, by its label."""
-    rounds = run_summary.unrounded(results).rounds.set_index(["label", "round"])[
+    rounds = run_summary.with_exact_means(results).rounds.set_index(["label", "round"])[
         "accuracy"
     ]
     return {label: rounds[label] for label in results.labels}

@@ -30,11 +30,11 @@ from tff_pmc.record import reference_code
 from tff_pmc.record.predictions import Predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, of_one_seed, page_model
+from tff_pmc.reports import Report, page_model, single_seed_only
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.statistics import published
-from tff_pmc.reports.statistics.run_notes import with_caveat
+from tff_pmc.reports.statistics.run_notes import mark_incomplete_data
 
 PAIRINGS = ("aligned", "shuffled")
 WRONG, RIGHT = "X", "✓"
@@ -58,7 +58,7 @@ _NOTES = (
 )
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7.
 
@@ -87,7 +87,7 @@ def report(results: Results, *, experiment: str) -> Report:
         f"PMC Table {number}: test examples wrong (X) or right (✓) by DS at round "
         f"{cells['ds_round'].iloc[0]}, and by the ordering"
     )
-    table, parts = with_caveat(cells, rows), {"Examples": _grid(cells)}
+    table, parts = mark_incomplete_data(cells, rows), {"Examples": _grid(cells)}
     return Report.from_grids(f"table{number}", title, notes, parts, table)
 
 
@@ -96,7 +96,7 @@ def _cells(results: Results, number: int) -> pd.DataFrame:
     try:
         return compare(results, published.table(f"pmc_table{number}"))
     except RecordMissingError:
-        kept = published.kept_table(results, f"table{number}.csv", _NEEDED)
+        kept = published.stored_table(results, f"table{number}.csv", _NEEDED)
         if kept is None:
             raise
         return kept
@@ -195,7 +195,7 @@ def _predictions(
     if pairing == "aligned":
         return results.predictions(run["seed"], label, round_num)
     if run["path"] and reference_code.holds_runs(run["path"]):
-        return reference_code.listed(run["path"], round_num)
+        return reference_code.read_shuffled_predictions(run["path"], round_num)
     # Ours have no such list: theirs begins in the federation's order.
     found = results.predictions(run["seed"], label, round_num)
     places = list(range(len(found.client_ids)))

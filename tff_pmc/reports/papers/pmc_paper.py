@@ -20,7 +20,7 @@ from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.rounds_table import AVERAGE
-from tff_pmc.reports.statistics.rounds_to_target import reach_of, rounds_to_target
+from tff_pmc.reports.statistics.rounds_to_target import reach_rule, rounds_to_target
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 TEXT_AVERAGE = "Avg. (text)"
@@ -98,7 +98,7 @@ class PaperResults:
                     f"{late.iloc[0]} has {length[late.iloc[0]]} rounds and "
                     f"{length.idxmax()} has {length.max()}: PMC's tables compare runs "
                     "that are equally long, or have reached all targets "
-                    f"(--reach={reach_of(found)})"
+                    f"(--reach={reach_rule(found)})"
                 )
         return found
 
@@ -112,7 +112,7 @@ class PaperResults:
             f"{rows.length.max()} rounds; one run a row, so without the spread over "
             "seeds."
         ]
-        return [*notes, *published.rows_notes(results, self.labels)]
+        return [*notes, *published.missing_row_notes(results, self.labels)]
 
 
 PAPER = {

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, of_one_seed, page_model
+from tff_pmc.reports import Report, page_model, single_seed_only
 from tff_pmc.reports.figures import devices_plot
 from tff_pmc.reports.page_model import comparison_grid, rounds_text
 from tff_pmc.reports.papers import pmc_paper
@@ -42,12 +42,16 @@ from tff_pmc.reports.statistics.rounds_table import (
 )
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
-    RULES,
-    caveats,
-    reach_of,
+    REACH_RULES,
+    caveat_notes,
     reach_rule,
+    reach_sentence,
 )
-from tff_pmc.reports.statistics.run_notes import conditions, data_caveat, with_caveat
+from tff_pmc.reports.statistics.run_notes import (
+    condition_notes,
+    data_caveat,
+    mark_incomplete_data,
+)
 
 _AVERAGES = {
     AVERAGE: lambda gains: gains.sum(min_count=1) / len(DEVICES),
@@ -83,7 +87,7 @@ _SEEDS_NOTES = (
 )
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
@@ -100,8 +104,8 @@ def report(results: Results, *, experiment: str) -> Report:
     theirs = pmc_paper.published_rows(number)
     notes = [
         *paper.notes(results),
-        reach_rule(reach_of(rows)),
-        *caveats(rows),
+        reach_sentence(reach_rule(rows)),
+        *caveat_notes(rows),
         *_RULES,
     ]
     length, caveat = rows.length.max(), data_caveat(rows)
@@ -141,7 +145,7 @@ def report(results: Results, *, experiment: str) -> Report:
     parts = _grids(cells.assign(**dict(zip(_LINES, texts))), _LINES)
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
-    table = with_caveat(cells, rows)
+    table = mark_incomplete_data(cells, rows)
     return Report.from_grids(f"table{number}", title, notes, parts, table)
 
 
@@ -210,7 +214,7 @@ def seeds_report(results: Results, *, experiment: str) -> Report:
     rows = results.only(label=paper.labels)
     if len(results.seeds) < 2 or BASELINE not in rows.labels:
         return Report()
-    (other_rule,) = {*RULES} - {reach_of(rows)}
+    (other_rule,) = {*REACH_RULES} - {reach_rule(rows)}
     recounted = rows.only(label=BASELINE)
     recounted.runs = recounted.runs.assign(reach=other_rule)
     cells = pd.concat([spread_over_seeds(of, experiment) for of in (rows, recounted)])
@@ -218,20 +222,22 @@ def seeds_report(results: Results, *, experiment: str) -> Report:
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     notes = [
         f"Seeds: {seeds}; under the first:",
-        *conditions(rows.only(seed=results.seeds[0])),
-        reach_rule(reach_of(rows)),
-        *caveats(rows),
+        *condition_notes(rows.only(seed=results.seeds[0])),
+        reach_sentence(reach_rule(rows)),
+        *caveat_notes(rows),
         *_SEEDS_NOTES,
     ]
-    notes += published.rows_notes(results, paper.labels)
+    notes += published.missing_row_notes(results, paper.labels)
     parts = _grids(*_seeds_lines(cells))
     name = f"table{number}_seeds"
-    found = Report.from_grids(name, title, notes, parts, with_caveat(cells, rows))
+    found = Report.from_grids(
+        name, title, notes, parts, mark_incomplete_data(cells, rows)
+    )
     head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
     if caveat := data_caveat(rows):
         head = f"{head}\n({caveat})"
     of_ds = cells[cells["quantity"] == "rounds"]
-    figure = devices_plot.draw(of_ds, head, len(results.seeds))
+    figure = devices_plot.devices_plot(of_ds, head, len(results.seeds))
     # A terminal has no room for the table: its text is left to the page.
     return dataclasses.replace(found, text="", figures={name: figure})
 
@@ -266,7 +272,7 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
     )
     lengths = results.only(label=BASELINE).length.droplevel("label")
     found = seed_range(wide, lengths, is_rounds)
-    found.insert(0, "reach", reach_of(results))
+    found.insert(0, "reach", reach_rule(results))
     theirs = pmc_paper.published_rows(paper.rounds_table).set_index([*KEYS])["value"]
     return found.assign(published=theirs.reindex(found.index)).reset_index()
 
@@ -285,7 +291,9 @@ def _seeds_lines(cells: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
 def _range_text(row: pd.Series[float]) -> str:
     """Returns `18 (17 to 20)`, with one decimal where it is no whole number."""
     median, *ends = (
-        page_model.number(row[name], ".1f", page_model.MISSING).removesuffix(".0")
+        page_model.format_number(row[name], ".1f", page_model.MISSING).removesuffix(
+            ".0"
+        )
         for name in ("median", "lowest", "highest")
     )
     same = len({median, *ends}) == 1

@@ -18,17 +18,21 @@ import pandas as pd
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, page_model
+from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.statistics import derived
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
-from tff_pmc.reports.statistics.rounds_to_target import caveats, pmc_average, targets_of
-from tff_pmc.reports.statistics.run_notes import conditions, with_caveat
+from tff_pmc.reports.statistics.rounds_to_target import (
+    caveat_notes,
+    pmc_average,
+    targets_of,
+)
+from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results) -> Report:
     """Returns `variance.csv` and `variance.md` of orderings under one seed."""
     try:
@@ -42,8 +46,8 @@ def report(results: Results) -> Report:
         for name, rho in found.items()
     ]
     notes = [
-        *conditions(results.only(label=results.labels[0])),
-        *caveats(results.only(label=results.labels[0])),
+        *condition_notes(results.only(label=results.labels[0])),
+        *caveat_notes(results.only(label=results.labels[0])),
         *words,
         "Orderings that share their first criterion have tied ranks, and each ran "
         "once. This shows how the numbers lie, not that one is the cause of the other.",
@@ -51,9 +55,9 @@ def report(results: Results) -> Report:
     grid = [["ordering", "first criterion", "its coefficient of variation", *found]]
     for label, row in table.iterrows():
         values = [row["first"], f"{row[VARIATION]:.4f}"]
-        values += [page_model.number(row[name], ".4g") for name in found]
+        values += [page_model.format_number(row[name], ".4g") for name in found]
         grid.append([str(label), *values])
-    parts, marked = {"Orderings": grid}, with_caveat(table, results)
+    parts, marked = {"Orderings": grid}, mark_incomplete_data(table, results)
     return Report.from_grids("variance", TITLE, notes, parts, marked, digits=6)
 
 

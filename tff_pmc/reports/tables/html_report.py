@@ -62,9 +62,9 @@ def html(
                     "id": name,
                     "title": found[0].title
                     if found
-                    else _words(next(iter(report.figures))),
+                    else _spaced_name(next(iter(report.figures))),
                     "pictures": {
-                        _words(stem): _data_uri(figure)
+                        _spaced_name(stem): _data_uri(figure)
                         for stem, figure in report.figures.items()
                     },
                     "pages": [(page.title, _blocks(page)) for page in found],
@@ -179,11 +179,11 @@ def _color(cell: str, is_difference: bool) -> str:
 
 
 def _data_uri(figure: Any) -> str:
-    encoded = base64.b64encode(figure_layout.png(figure)).decode()
+    encoded = base64.b64encode(figure_layout.png_bytes(figure)).decode()
     return f"data:image/png;base64,{encoded}"
 
 
-def _words(name: str) -> str:
+def _spaced_name(name: str) -> str:
     words = re.sub(r"(?<=[a-z])(?=\d)", " ", name.replace("_", " "))
     return words[:1].upper() + words[1:]
 

@@ -33,7 +33,7 @@ def write(run_folder: str, output: str) -> None:
     if goal.exists():
         raise RecordError(f"{output} exists already: name a new folder")
     run = results.runs.iloc[0]
-    lines = [f"{reference_code.PERMUTATION}: {index_of(run)}"]
+    lines = [f"{reference_code.PERMUTATION}: {ordering_index(run)}"]
     every = [
         results.predictions(run["seed"], run["label"], round_num)
         for round_num in results.rounds["round"]
@@ -56,7 +56,7 @@ def write(run_folder: str, output: str) -> None:
             answers[start:end].to_csv(folder / f"client_{place}.csv", index=False)
 
 
-def index_of(run: pd.Series[Any]) -> int:
+def ordering_index(run: pd.Series[Any]) -> int:
     """Returns the index 0 to 8 of a run's ordering, by the meaning of its criteria.
 
     A run with another label, as an adjusted one, is a `RecordError`.
@@ -64,7 +64,7 @@ def index_of(run: pd.Series[Any]) -> int:
     if run["data_name"] not in _FORMS:
         raise RecordError(f"the published code has no data set {run['data_name']}")
     known = reference_code.orderings(_FORMS[run["data_name"]])
-    order = tuple(reference_code.by_meaning(run["label"]).split(","))
+    order = tuple(reference_code.published_label(run["label"]).split(","))
     if order not in known:
         raise RecordError(
             f"{run['path']}: {run['label']} has no index in the published code, which "

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.papers.claim_measures import (
     Labels,
     compare,
@@ -85,7 +85,7 @@ def sixth_client_is_ahead(runs: Runs) -> Differences:
     def over_the_others(column: str, name: str) -> Differences:
         def measure(results: Results) -> pd.Series[float]:
             first = results.cohort[results.cohort["round"] == 1]
-            of = first.pivot(index=KEY, columns="client", values=column)
+            of = first.pivot(index=RUN_KEY, columns="client", values=column)
             return of["client_6"] - of.drop(columns="client_6").max(axis=1)
 
         return compare(runs, TIMES_SAMPLES, measure, 0, name=name, digits=3).is_more()
@@ -164,7 +164,7 @@ def class_f1(
 
     def measure(results: Results) -> pd.Series[float]:
         of = f1_of(results)
-        return of[of["class"].isin(classes)].groupby(KEY)["f1"].mean()
+        return of[of["class"].isin(classes)].groupby(RUN_KEY)["f1"].mean()
 
     return compare(runs, own, measure, base, name=name, digits=3, least_rounds=20)
 
@@ -222,8 +222,8 @@ def f1_rises_more_evenly(runs: Runs) -> Differences:
     their standard deviation, mean over the rounds.)"""
 
     def spread(results: Results) -> pd.Series[float]:
-        of = f1_of(results).groupby([*KEY, "round"])["f1"].std(ddof=0)
-        return of.groupby(KEY).mean()
+        of = f1_of(results).groupby([*RUN_KEY, "round"])["f1"].std(ddof=0)
+        return of.groupby(RUN_KEY).mean()
 
     name = "{run} minus {base}"
     lead = functools.partial(compare, runs, digits=4, least_rounds=20, name=name)
@@ -284,7 +284,7 @@ def adversaries_weigh_less(runs: Runs) -> Differences:
         def measure(results: Results) -> pd.Series[float]:
             own = results.cohort["client"] == f"client_{client}"
             sides = results.cohort[own], results.cohort[~own]
-            mine, others = (of.groupby(KEY)["weight"].mean() for of in sides)
+            mine, others = (of.groupby(RUN_KEY)["weight"].mean() for of in sides)
             return mine - others
 
         name = f"client {client}"

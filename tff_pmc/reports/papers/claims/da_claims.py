@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tff_pmc.record.record_error import RecordError, TooShortError
+from tff_pmc.record.record_error import RecordError, RunTooShortError
 from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
     EVERY_RUN,
@@ -132,7 +132,7 @@ def _check_arrivals(runs: pd.DataFrame, trained: str) -> None:
     for target, share in LOW_75.cells:
         there = values(runs, arrival, target, share).notna().to_numpy()
         for length in runs["length"][~there]:
-            raise TooShortError(
+            raise RunTooShortError(
                 f"the kept run of DS with {trained} ends in round {length}, before "
                 f"{share} % of the devices reach {target} %"
             )

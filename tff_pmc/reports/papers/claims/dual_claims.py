@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.papers import dual_cells
 from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
@@ -85,7 +85,7 @@ def best_epoch(results: Results, metric: str) -> pd.Series[float]:
     cells = runs.merge(
         cells[cells["metric"] == metric], on=["seed", *dual_cells.KEYS[:2]]
     )
-    return 100 * cells.set_index(KEY)["ours_best_epoch"]
+    return 100 * cells.set_index(RUN_KEY)["ours_best_epoch"]
 
 
 AT_BEST: dict[str, Measure] = {

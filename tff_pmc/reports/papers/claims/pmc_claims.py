@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.papers import pmc_variance
 from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
@@ -97,7 +97,7 @@ def variance_and_gain(
         for seed in results.seeds:
             table = pmc_variance.orderings(results.only(seed=seed))
             ranks[seed] = pmc_variance.correlations(table)[pmc_variance.BEST]
-        return results.runs.set_index(KEY, drop=False)["seed"].map(ranks)
+        return results.runs.set_index(RUN_KEY, drop=False)["seed"].map(ranks)
 
     return compare(
         runs,
@@ -441,7 +441,7 @@ def clients_have_two_digits(runs: Runs) -> Differences:
     """No client has samples of more than two digits."""
 
     def most(results: Results) -> pd.Series[float]:
-        return results.cohort.groupby(KEY)["LD"].max()
+        return results.cohort.groupby(RUN_KEY)["LD"].max()
 
     name = "labels of some client, beyond two"
     return compare(runs, "DS", most, 2, name=name).is_at_most(0)
