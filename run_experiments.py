@@ -162,7 +162,7 @@ def report_error(error, code):
 
 
 def program_name():
-    """Returns the program's name: another one if it is installed."""
+    """Returns the program's name, which an installation changes to `tff-pmc`."""
     return "tff-pmc" if sys.argv[0].endswith("tff-pmc") else "run_experiments.py"
 
 

@@ -299,7 +299,7 @@ class Examples:
             DataError: `count` is negative.
         """
         if count < 0:
-            raise DataError(f"cannot take {count} examples of each client")
+            raise DataError(f"count must be 0 or more, got {count}")
         sizes = np.minimum(self.sizes, count)
         rows = [start + np.arange(n) for start, n in zip(self.row_splits, sizes)]
         return self._gather(rows, range(self.num_clients))

@@ -38,7 +38,7 @@ def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
     assert {tuple(row) for row in data.train_examples.x.tolist()} == {(1, 2), (3, 4)}
     (csvs / "d3.csv.gz").write_text("")
     assert convert.main([str(csvs), f"{store}2", *options]) == 2
-    assert "d3.csv.gz has to be unpacked first" in capsys.readouterr().err
+    assert "d3.csv.gz is packed: unpack it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ SHARED = ["u,a,y", "7,1,0", "8,2,1"]
         (
             {"train/a": SHARED, "test/a_train": SHARED},
             "",
-            "a_train.csv: a train file where test should be",
+            "a_train.csv: is a train file by its name, in the folder of test files",
         ),
         # A user in two files, by row and file, however the name is written.
         (

@@ -286,7 +286,7 @@ X = np.zeros((2, 3), np.float32)
             for bad in (1e300, np.nan, np.inf)
         ),
         ([("a", X, np.array([0, 2**31 - 1]))], 0.0, "beyond 2^31 - 2"),
-        ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and one to be tested on"),
+        ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and a test x"),
         ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: already has test examples"),
         (
             [("a", X, [[0], [1]])],

@@ -89,7 +89,7 @@ def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
     )
     assert worker.read_text().endswith('e=e+s+o.id+"/"')
     worker.write_text("another search")
-    with pytest.raises(PluginError, match="is the search another one"):
+    with pytest.raises(PluginError, match="is this another search"):
         site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
 
 

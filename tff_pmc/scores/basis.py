@@ -222,7 +222,7 @@ class Basis:
         return method != "range" and bool(self.minima)
 
     def check_computable(self, normalization: Normalization) -> None:
-        """Raises a `ValueError` if one-stage sums cannot serve the basis so normalized.
+        """Raises a `ValueError` if one stage cannot compute the basis, so normalized.
 
         Minima need declared ranges. Step lengths need `sum`, because they follow from
         the totals of raw criteria.
@@ -258,7 +258,7 @@ def encode_name(code: str) -> str:
 
 
 def decode_name(name: str) -> str:
-    """Decodes a name from `name_of`."""
+    """Decodes a name from `encode_name`."""
     return re.sub("-([0-9a-f]+)-", lambda match: chr(int(match[1], 16)), name)
 
 

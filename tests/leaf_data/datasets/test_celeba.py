@@ -217,7 +217,7 @@ ATTRIBUTES, IDENTITIES = "list_attr_celeba.txt", "identity_CelebA.txt"
 FILES = [
     (ATTRIBUTES, _line(2, "Blurry Male Young"), "line 2 has no column Smiling"),
     (ATTRIBUTES, _line(2, "Blurry Male Smiling"), "appears twice"),
-    (ATTRIBUTES, lambda lines: lines[:-1], "['60'] photos in line 1, 59 follow"),
+    (ATTRIBUTES, lambda lines: lines[:-1], "line 1 is ['60'], but 59 photos follow"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 0 1"), "'000003.jpg': Smiling must be"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1"), "'000003.jpg': Smiling must be 1 or"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 1 1 1"), "cannot be read (Error tokeniz"),
@@ -225,7 +225,7 @@ FILES = [
     (IDENTITIES, _line(3, "000003.jpg Ann"), "'000003.jpg': identity must be a num"),
     (IDENTITIES, _line(3, "000003.jpg"), "'000003.jpg': identity must be a number"),
     (IDENTITIES, lambda lines: [], "contains no photo"),
-    (IDENTITIES, lambda lines: lines[1:], "'000001' is not in both of the lists"),
+    (IDENTITIES, lambda lines: lines[1:], "'000001' is in only one of identity"),
 ]
 
 
