@@ -36,7 +36,7 @@ for ticks, first in _axes:
 """
 
 
-def test_what_make_notebooks_starts_goes_with_the_other_pins():
+def test_the_notebook_server_is_compatible_with_the_pins():
     """A release of it asked for a newer packaging than TFF's pins, when it started."""
     pytest.importorskip("jupyter_server")
     command = [sys.executable, "-m", "jupyterlab", "--version"]

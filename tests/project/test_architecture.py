@@ -157,13 +157,13 @@ if 'tensorflow' in sys.modules: sys.exit('TensorFlow is imported')
 
 
 @pytest.mark.parametrize("code", [IMPORTED, COLLECTED], ids=["modules", "tests"])
-def test_all_but_the_folders_of_tensorflow_is_imported_without_it(code):
+def test_only_the_folders_of_tensorflow_import_it(code):
     assert len(LIGHT) > 100
     done = python("-c", code)
     assert done.returncode == 0, done.stderr or done.stdout[-2000:]
 
 
-def test_modules_have_names_of_their_own():
+def test_module_names_are_unique():
     names = [path.name for _, path in modules() if path.name != "__init__.py"]
     assert [n for n, count in collections.Counter(names).items() if count > 1] == []
 
@@ -219,7 +219,7 @@ def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
         ("Where does the server take its step?", 1),
     ],
 )
-def test_a_question_takes_so_many_files(question, files):
+def test_a_question_is_answered_by_this_number_of_files(question, files):
     (row,) = re.findall(rf"^\| {re.escape(question)} \|(.*?)\|", PAGE, re.M)
     assert len(re.findall(r"`[\w/.]+\.py`", row)) == files
 
@@ -229,7 +229,7 @@ def test_the_page_answers_all_its_questions():
     assert len(list(places())) == table.count("\n|") - 2 + 12
 
 
-def test_the_folders_of_the_page_and_of_the_repository_map_are_there():
+def test_the_folders_of_the_page_and_of_the_repository_map_exist():
     table = PAGE.partition("\n## Folders")[2].partition("\n## ")[0]
     names = re.findall(r"`((?:tff_pmc|leaf_data|declared_settings)/[\w/.]*)`", table)
     contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

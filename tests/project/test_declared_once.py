@@ -42,7 +42,7 @@ def test_each_flag_is_declared_by_one_class():
     assert len(counts) > 50
 
 
-def test_each_flag_stands_in_one_section_of_the_help():
+def test_each_flag_is_in_one_section_of_the_help():
     flags = [s.flag for part in flag_definitions.sections() for s in part.settings]
     assert sorted(flags) == sorted(set(flags))
     text = flag_help.help_text("full")
@@ -62,7 +62,7 @@ def of_one_thing():
 
 
 @pytest.mark.parametrize(("flag", "name", "module"), of_one_thing())
-def test_the_setting_of_one_thing_is_named_in_its_module_alone(flag, name, module):
+def test_a_setting_of_one_component_is_named_only_in_its_module(flag, name, module):
     """Outside, only named experiments may set it, and reports may read a record's."""
     declared = module.replace(".", "/") + ".py"
     assert re.search(rf"^    {name}: .* = setting\(", SOURCES[declared], re.MULTILINE)
@@ -79,7 +79,7 @@ def test_the_setting_of_one_thing_is_named_in_its_module_alone(flag, name, modul
     assert [path for path in elsewhere if not path.startswith(own_folder)] == []
 
 
-def test_the_documents_name_flags_that_there_are():
+def test_the_documents_name_existing_flags():
     flags = {s.flag for part in flag_definitions.sections() for s in part.settings}
     # absl's, fields of examples, and the flags of the page of claims.
     flags |= {"help", "helpfull", "flagfile", "stripe_width", "flat_rounds", "csv"}
@@ -104,7 +104,7 @@ def test_the_documents_name_flags_that_there_are():
     assert not unknown
 
 
-def test_flagfile_stands_first_in_the_examples():
+def test_flagfile_comes_first_in_the_examples():
     """What stands later counts: before a flag file a flag may be without effect."""
     pages = [ROOT / "README.md", ROOT / "Dockerfile", ROOT / "Makefile"]
     for folder in ("docs", "notebooks"):
@@ -119,7 +119,7 @@ def test_flagfile_stands_first_in_the_examples():
 
 
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
-def test_named_experiments_are_settings_that_can_be_run(name):
+def test_named_experiments_have_valid_settings(name):
     experiment = EXPERIMENTS[name]
     values_by_run = [
         row.values for row in (*experiment.rows, *experiment.on_demand)

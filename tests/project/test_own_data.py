@@ -72,7 +72,7 @@ def test_the_snippets_of_both_pages_run(tmp_path, monkeypatch):
     assert leaf_data.open_store("again").central_test.num_examples == 8
 
 
-def test_the_example_says_what_it_trains_and_tests_on(tmp_path):
+def test_the_example_reports_its_training_and_test_data(tmp_path):
     """Equal rows of both parts are counted; test.csv and an empty file are refused."""
     (tmp_path / "readings.py").write_text(MODULES["readings.py"])
     row = "resting,60,1,200,40\n"
@@ -201,7 +201,7 @@ def test_a_wrong_name_and_a_wrong_row_are_refused(page_run):
         (",1,2,3,4", "activity is '', not one of resting"),
     ],
 )  # fmt: skip
-def test_what_the_reader_of_the_page_refuses(tmp_path, monkeypatch, row, says):
+def test_the_reader_of_the_page_refuses_invalid_rows(tmp_path, monkeypatch, row, says):
     path = tmp_path / "d.csv"
     header = "\ufeffactivity,pulse,steps,light,noise\nwalking,1,2,3,4.5\n"
     path.write_text(header, "utf-8")

@@ -77,7 +77,7 @@ def test_the_wheel_has_what_the_checkout_has(wheel):
         assert (wheel / folder / "py.typed").is_file()
 
 
-def test_the_wheel_says_what_it_is(wheel):
+def test_the_wheel_has_its_metadata(wheel):
     (path,) = wheel.glob("*.dist-info/METADATA")
     metadata = email.message_from_string(path.read_text(encoding="utf-8"))
     assert metadata["Version"] == tff_pmc.__version__
@@ -93,9 +93,7 @@ def test_the_wheel_says_what_it_is(wheel):
         assert address in (paper.get("url"), f"https://doi.org/{paper.get('doi')}")
 
 
-def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
-    wheel, tmp_path
-):
+def test_code_of_the_wheel_finds_the_wheels_files_and_not_a_checkouts(wheel, tmp_path):
     code = (
         "from tff_pmc import project_files\n"
         "from tff_pmc.reports.statistics import published\n"
@@ -126,7 +124,7 @@ def test_the_command_of_the_wheel_is_run_experiments(run):
     assert refused.stderr == expected
 
 
-def test_citation_and_changelog_are_of_this_version():
+def test_citation_and_changelog_have_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == tff_pmc.__version__
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

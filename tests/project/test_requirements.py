@@ -54,7 +54,7 @@ def test_each_direct_dependency_is_pinned_and_trackers_are_not():
             assert f"{name} {version}" in (ROOT / "docs" / "install.md").read_text()
 
 
-def test_the_table_of_old_pins_names_pins_that_there_are():
+def test_the_table_of_old_pins_names_existing_pins():
     page = (ROOT / "docs" / "dependencies.md").read_text()
     rows = re.findall(
         r"^\| `([a-z0-9-]+==[^`]+)` \| (.+?) \| .{20}", page, re.MULTILINE
@@ -181,7 +181,7 @@ def too_new(folder):
     return path
 
 
-def test_what_cannot_be_installed_is_said_in_one_line(checkout):
+def test_a_failed_installation_is_explained_in_one_line(checkout):
     bootstrap(checkout, "dev")
     code, lines, _ = bootstrap(checkout, "dev", "--python", "none", FAILS="venv")
     assert (code, lines[1:]) == (2, ["No Python: error: a reason cause: more"])
@@ -194,7 +194,7 @@ def test_what_cannot_be_installed_is_said_in_one_line(checkout):
     assert_lines(lines[1:], [line])
 
 
-def test_a_machine_without_uv_and_without_pip_is_told_so(monkeypatch, capsys):
+def test_a_machine_without_uv_and_pip_gets_an_explanation(monkeypatch, capsys):
     get_uv = runpy.run_path(str(ROOT / "tools" / "bootstrap.py"))["get_uv"]
     monkeypatch.setitem(get_uv.__globals__, "ask", lambda *command: None)
     with pytest.raises(SystemExit):

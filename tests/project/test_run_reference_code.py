@@ -25,7 +25,7 @@ def refused(*flags):
 
 
 @pytest.mark.slow
-def test_what_cannot_run_is_refused_in_one_line(repository, tmp_path):
+def test_invalid_arguments_are_refused_in_one_line(repository, tmp_path):
     new = f"--output_dir={tmp_path / 'new'}"
     data = f"--data_dir={tmp_path}"
     reference = f"--reference_repo={repository}"
@@ -41,7 +41,7 @@ def test_what_cannot_run_is_refused_in_one_line(repository, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_documented_commands_take_the_sample_of_the_authors_results(tmp_path):
+def test_the_documented_commands_read_the_sample_of_the_authors_results(tmp_path):
     """As in docs/reproduce.md, in another folder than runs/."""
     page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
     part = page.split("## Compare with the authors' code")[1]
@@ -67,7 +67,7 @@ def test_the_documented_commands_take_the_sample_of_the_authors_results(tmp_path
     assert (tmp_path / "both" / "comparison.png").exists()
 
 
-def test_the_sample_is_small_and_holds_results_alone():
+def test_the_sample_is_small_and_holds_only_results():
     files = [p for p in (ROOT / "results/reference_code").rglob("*") if p.is_file()]
     assert 0 < sum(path.stat().st_size for path in files) < 50_000
     assert {path.suffix for path in files} == {".csv", ".txt", ".json"}

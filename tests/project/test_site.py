@@ -138,7 +138,7 @@ def test_kept_results_come_last_in_a_search(site_pages, place, boost):
     assert page.meta.get("search", {"boost": 1}) == {"boost": boost}
 
 
-def test_every_diagram_is_shown_with_words_for_who_cannot_see_it():
+def test_every_diagram_has_a_text_for_readers_who_cannot_see_it():
     text = "\n".join(
         path.read_text("utf-8")
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -174,7 +174,7 @@ def referred():
     return shown
 
 
-def test_what_documents_and_notebooks_import_is_in_the_reference():
+def test_imports_of_documents_and_notebooks_are_in_the_reference():
     shown, used = referred(), set()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for code in re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.S):
@@ -196,7 +196,7 @@ def test_what_documents_and_notebooks_import_is_in_the_reference():
     assert not lacking
 
 
-def test_the_reference_shows_public_names_alone_and_all_that_the_package_offers():
+def test_the_reference_shows_only_public_names_and_all_exported_ones():
     """A package shows what its `__all__` has; of a module the members are named."""
     for module, members in referred().items():
         path = ROOT / module.replace(".", "/") / "__init__.py"
@@ -210,7 +210,7 @@ def test_the_reference_shows_public_names_alone_and_all_that_the_package_offers(
     assert {name for name, _ in rows} | modules == set(tff_pmc.__all__)
 
 
-def test_the_members_that_the_reference_names_are_there():
+def test_the_members_in_the_reference_exist():
     for module, members in referred().items():
         path = ROOT / module.replace(".", "/")
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -184,7 +184,7 @@ def test_a_stub_has_the_names_of_its_package(stub):
     assert shown == {name: getattr(package, name) for name in package.__all__}
 
 
-def test_a_package_that_imports_when_it_is_asked_has_a_stub():
+def test_a_package_with_lazy_imports_has_a_stub():
     """Or a type checker sees nothing of it; one name may be imported for types."""
     assert len(STUBS) == 3
     for path in sorted((ROOT / "tff_pmc").rglob("__init__.py")):

@@ -177,7 +177,7 @@ def test_missing_images_are_counted_and_skipped(raw, caplog):
     assert_refused(lambda: load(raw, **STRICT), raw / "img_align_celeba", words)
 
 
-def test_images_of_others_and_of_all_clients_missing(raw, caplog):
+def test_missing_images_of_excluded_and_of_all_clients(raw, caplog):
     clients = all_photos(load(raw, client_rule="reference_code"))
 
     def remove(of_clients):
@@ -197,7 +197,7 @@ def test_images_of_others_and_of_all_clients_missing(raw, caplog):
     assert_refused(lambda: load(raw, client_rule="reference_code"), words)
 
 
-def test_folders_that_are_refused(raw):
+def test_invalid_folders_are_refused(raw):
     (raw / "list_attr_celeba.txt").unlink()
     words = raw / "list_attr_celeba.txt", "No such file"
     assert_refused(lambda: load(raw), *words)
@@ -257,7 +257,7 @@ def test_leafs_json(split, tmp_path, caplog):
     assert not caplog.records
 
 
-def test_leafs_clients_without_test_photos_are_left_out_and_told(
+def test_leafs_clients_without_test_photos_are_excluded_with_a_warning(
     split, tmp_path, caplog
 ):
     path = split.parents[1] / "test" / split.name.replace("train", "test")
