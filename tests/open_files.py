@@ -1,4 +1,4 @@
-"""What processes have begun and have open, as the kernel has it."""
+"""The child processes, open files and ports of processes, from the kernel."""
 
 import contextlib
 import os
@@ -10,23 +10,23 @@ import pytest
 
 
 def child_processes(process):
-    """The processes that a process has begun, with those that they have."""
+    """Returns the child processes of a process, and theirs."""
     psutil = pytest.importorskip("psutil")
     return psutil.Process(process.pid).children(recursive=True)
 
 
 def open_targets(pid):
-    """What a process has open: paths, and sockets by their inodes."""
+    """Returns the files that a process has open: paths, and sockets by their inodes."""
     targets = set()
-    with contextlib.suppress(OSError):  # It is ending.
+    with contextlib.suppress(OSError):  # The process is ending.
         for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):  # It has closed this one.
+            with contextlib.suppress(OSError):  # The file was closed.
                 targets.add(os.readlink(link))
     return targets
 
 
 def listening_addresses(processes):
-    """Addresses and ports on which processes listen, as the kernel has them."""
+    """Returns the addresses and ports on which processes listen."""
     inodes = set().union(*(open_targets(process.pid) for process in processes))
     addresses = set()
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):

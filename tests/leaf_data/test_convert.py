@@ -61,7 +61,7 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
         leaf_file(tmp_path, name, {"u": ([[0.5]], [label])})
     leaf_file(tmp_path, part, {"v": ([[1]] * 10, [0] * 10)}, number=1)
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
-    assert f"1_keep_0_{part}_9.json has no {other} file" in capsys.readouterr().err
+    assert f"1_keep_0_{part}_9.json, but in no {other} file" in capsys.readouterr().err
     assert not (tmp_path / "store").exists()
 
 

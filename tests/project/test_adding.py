@@ -1,4 +1,4 @@
-"""Each thing that docs/extend.md adds is one module, from outside the package."""
+"""Each addition of docs/extend.md is one module outside the package."""
 
 import json
 import re
@@ -20,13 +20,13 @@ COMMAND, PAPER_COMMANDS, CLAIM_COMMAND = COMMANDS
 
 
 def run(folder, *flags):
-    """The command in a folder of modules."""
+    """Runs the command in a folder of modules."""
     return python(ROOT / "run_experiments.py", *flags, cwd=folder)
 
 
 @pytest.fixture(scope="module")
 def page_run(tmp_path_factory):
-    """The page's modules in a folder of their own, and its command, run there."""
+    """The page's modules in a new folder, and the result of its command there."""
     folder = tmp_path_factory.mktemp("outside")
     for name, code in MODULES.items():
         (folder / f"{name}.py").write_text(code)
@@ -79,7 +79,7 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
         ("clients/packed_training.py", "            state, weights = next_s", used),
     ):
         path = tmp_path / "tff_pmc" / file
-        before, after = path.read_text().split(line)  # It is there once.
+        before, after = path.read_text().split(line)  # The line exists once.
         path.write_text(before + code + line + after)
     code = (
         "import inspect, sys, run_experiments, tff_pmc\n"

@@ -1,4 +1,4 @@
-"""The rules of docs/architecture.md: who may import whom, and what stays light."""
+"""The rules of docs/architecture.md: which module may import which, and TensorFlow."""
 
 import ast
 import collections
@@ -33,7 +33,7 @@ LAYERS = [
     ["leaf_data"],
     ["declared_settings"],
 ]
-# The folders in which TensorFlow is at home; everything else is imported without it.
+# The modules that import TensorFlow; every other one is imported without it.
 WITH_TENSORFLOW = (
     "tff_pmc.aggregation",
     "tff_pmc.clients",
@@ -45,7 +45,7 @@ WITH_TENSORFLOW = (
     "tff_pmc.models.tff_types",
     "tff_pmc.optimizers.adadelta",
     "tff_pmc.experiments.running",
-    "leaf_data.tff_client_data",  # The view of a federation that is TFF's.
+    "leaf_data.tff_client_data",  # TFF's view of a federation.
 )
 
 
@@ -72,7 +72,7 @@ def folder_of(name):
 
 
 def imports(name, path):
-    """What a module imports, whenever and in whichever way.
+    """Yields what a module imports, at any time and in any way.
 
     Counted are imports at the top, within functions and under TYPE_CHECKING, and names
     of modules as texts: those that `import_module`, `resolve_name` and `LazyModule`
@@ -121,7 +121,7 @@ def test_imports_run_one_way(name, path):
     assert importer_layer is not None, f"{name} is in no layer"
     for imported in imports(name, path):
         imported_layer = layer(imported)
-        # A package hands on what is in it, or searches it for what registers.
+        # A package exports its modules' names, or searches them to register.
         within = name.endswith("__init__") and imported.startswith(name[:-8])
         if imported_layer is not None and not within:
             assert imported_layer >= importer_layer, (
@@ -130,7 +130,7 @@ def test_imports_run_one_way(name, path):
 
 
 def test_no_circle_of_imports():
-    """Not even one that an import within a function, or for types, hides."""
+    """Including imports within functions and for types."""
     paths = {name.removesuffix(".__init__"): path for name, path in modules()}
     graph = {}
     for name, path in paths.items():
@@ -203,7 +203,7 @@ def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
     text = "\n".join(path.read_text("utf-8") for path in paths)
     for name in names:
         assert re.search(rf"^ *(?:def |class |@)?{name}\b", text, re.M), name
-    # No file is named for nothing.
+    # Each file has one of the names.
     for path in paths:
         names_here = [n for n in names if re.search(rf"\b{n}\b", path.read_text())]
         assert names_here, path

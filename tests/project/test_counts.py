@@ -13,7 +13,7 @@ FOLDER = ROOT / "docs" / "examples" / "counts"
 
 @pytest.fixture(scope="module")
 def runs_of_blobs(tmp_path_factory):
-    """The folder of two rounds by the command line, and of what is refused."""
+    """A folder of two rounds, and the output of this run and of a refused command."""
     folder = tmp_path_factory.mktemp("counts") / "out"
     plugin = ["--plugin=blobs", "--experiment=blobs", "--algorithms=adafed"]
     without_labels = [
@@ -55,7 +55,7 @@ def blobs():
 
 
 def counted(weights, pictures):
-    """What the example's model counts, in NumPy."""
+    """Computes the counts of the example's model in NumPy."""
     kernel, bias, last_kernel, (last_bias,) = (np.asarray(w, float) for w in weights)
     counts = []
     for picture in pictures / 255.0:
@@ -71,7 +71,7 @@ def counted(weights, pictures):
 def test_the_client_that_miscounts_has_the_weight_of_numpy(
     runs_of_blobs, blobs, runtime
 ):
-    """Each client's model is trained by itself, and counts the server's pictures."""
+    """Here each client trains alone, and its model counts the server's pictures."""
     import tensorflow_federated as tff
 
     import tff_pmc

@@ -53,7 +53,7 @@ def test_each_flag_is_in_one_section_of_the_help():
 
 
 def of_one_thing():
-    """The settings that one data set, model or algorithm, or a base of two, brings."""
+    """Returns the settings that one data set, model, algorithm or base declares."""
     common = {flag for group in GROUPS.values() for flag in group.flags()}
     shared = {"partition_seed", "model_seed", "conv_activation", "initializer"}
     settings_of_one = {(s.flag, s.name, s.owner.__module__) for g in everything()
@@ -74,7 +74,7 @@ def test_a_setting_of_one_component_is_named_only_in_its_module(flag, name, modu
         and not path.startswith(allowed)
         and not path.endswith("__init__.py")
     ]
-    # A data set's result says what it was made with, by the same words.
+    # A loaded data set names its options by the same words.
     own_folder = declared.rsplit("/", 1)[0]
     assert [path for path in elsewhere if not path.startswith(own_folder)] == []
 
@@ -105,7 +105,7 @@ def test_the_documents_name_existing_flags():
 
 
 def test_flagfile_comes_first_in_the_examples():
-    """What stands later counts: before a flag file a flag may be without effect."""
+    """Later values count: a flag before a flag file may have no effect."""
     pages = [ROOT / "README.md", ROOT / "Dockerfile", ROOT / "Makefile"]
     for folder in ("docs", "notebooks"):
         pages += [p for p in (ROOT / folder).rglob("*") if p.suffix != ".png"]

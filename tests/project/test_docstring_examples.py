@@ -1,4 +1,4 @@
-"""The examples in docstrings: those with a result give it, the others run."""
+"""The examples in docstrings run, and return the results that they show."""
 
 import doctest
 import importlib
@@ -17,7 +17,7 @@ MODULES = (
     "tff_pmc.search",
 )
 
-# In an order in which each finds what it names.
+# In this order: later examples use names of earlier ones.
 WITH_TENSORFLOW = (
     "processes.prioritized_fed_avg.build_prioritized_fed_avg",
     "runtime.runtime.Runtime",

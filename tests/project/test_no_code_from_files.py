@@ -1,4 +1,4 @@
-"""Nothing that is read runs: no pickle, no SavedModel, no code from a file of data.
+"""Reading data runs no code: no pickle, no SavedModel, no code from a data file.
 
 `np.load` is allowed where it is told to load no pickles (`allow_pickle=False`).
 """
@@ -16,13 +16,16 @@ FORBIDDEN = {
     *("numpy.load", "yaml.load", "allow_pickle=True"),
 }
 ALLOWED = {
-    ("leaf_data/datasets/cifar10.py", "pickle"),  # Of known checksums alone.
+    (
+        "leaf_data/datasets/cifar10.py",
+        "pickle",
+    ),  # Only files with the published checksums.
     ("tff_pmc/cluster/pack_encoding.py", "pickle"),  # Written, for sizes and digests.
 }
 
 
 def words(text):
-    """The names of a module, wherever they stand, and the modules it imports."""
+    """Yields the names used in a module, and the modules that it imports."""
     tree = ast.parse(text)
     plain = {
         node.func

@@ -1,4 +1,4 @@
-"""What docs/numbers_and_words.md links to runs: a regression, and a next-word model."""
+"""The examples of docs/numbers_and_words.md: a regression, and a next-word model."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ MODULES = {
 
 @pytest.fixture(scope="module")
 def page_run(tmp_path_factory):
-    """The page's modules and commands in one process, and more commands; their ends."""
+    """Runs the page's and more commands in one process: the folder, (output, code)s."""
     folder = tmp_path_factory.mktemp("page")
     for name in ("wells", "next_word"):
         (folder / f"{name}.py").write_text(MODULES[name])
@@ -56,7 +56,7 @@ def page_run(tmp_path_factory):
 
 
 def figures(path, label):
-    """quantity -> value of a run in `results.csv`."""
+    """Returns the values of a run in `results.csv` by quantity."""
     rows_of_label = [row for row in rows(path) if row["experiment"] == label]
     return {row["quantity"]: float(row["value"]) for row in rows_of_label}
 
@@ -159,7 +159,7 @@ def test_its_table_and_plot_are_recomputed_and_made_over_several_seeds(page_run)
     }
     assert float(last["mean"]) == pytest.approx(np.mean(last_losses["MD"]), rel=1e-5)
     effect = {row["measure"]: float(row["mean"]) for row in rows(seeds / "effect.csv")}
-    # Of one round the second half is the last.
+    # In a run of one round, the second half is this round.
     difference = np.mean(last_losses["MD"]) - np.mean(last_losses["DS"])
     assert effect["test_loss"] == pytest.approx(difference, abs=2e-6)
 

@@ -1,4 +1,4 @@
-"""docs/own_data.md takes one's own CSVs to a plot: what it says is done, as it says."""
+"""docs/own_data.md goes from CSVs to a plot: its commands run and do what it says."""
 
 import dataclasses
 import json
@@ -43,7 +43,7 @@ def run(folder, *commands):
 
 @pytest.fixture(scope="module")
 def page_run(tmp_path_factory):
-    """The page's modules and commands, in a folder of their own."""
+    """The page's modules in a new folder, and the output of its commands there."""
     folder = tmp_path_factory.mktemp("mine")
     for name, code in MODULES.items():
         (folder / name).write_text(code)
@@ -145,7 +145,7 @@ def test_it_learns_and_is_plotted(page_run):
 
 
 def test_the_exported_model_takes_raw_readings_and_names_them(page_run):
-    """The accuracy on all rows, as the files have them, is that of a trained model."""
+    """It has the accuracy of a trained model on the rows of the files."""
     folder, _ = page_run
     run_folder = folder / "out" / "DS"
     about = json.loads((run_folder / "model" / "model.json").read_text())
@@ -219,7 +219,7 @@ def test_the_reader_of_the_page_refuses_invalid_rows(tmp_path, monkeypatch, row,
 
 
 def read_rows(path):
-    """Reads with the page's `read`, without registering what its module registers."""
+    """Reads with the page's `read`, without running the module's registrations."""
     code = MODULES["readings.py"]
     functions = [code[: code.index("@dataclasses")], code[code.index("def read(") :]]
     names = {}

@@ -1,4 +1,4 @@
-"""What is installed from a wheel: the command, the flag files, the published tables."""
+"""The contents of a wheel: the command, the flag files, the published tables."""
 
 import email
 import re
@@ -28,7 +28,7 @@ COMMAND = "import sys; sys.argv[0] = {name!r}; import {module}; sys.exit({call}(
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A folder with what a wheel of this checkout unpacks to."""
+    """The folder of the unpacked wheel of this checkout."""
     pytest.importorskip("setuptools")
     top = tmp_path_factory.mktemp("wheel")
     copy = top / "checkout"
@@ -49,7 +49,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture
 def run(wheel, tmp_path):
-    """A function that calls the wheel's command in an empty folder."""
+    """Returns a function that calls the wheel's command in an empty folder."""
     (points,) = wheel.glob("*.dist-info/entry_points.txt")
     name, module, call = re.search(
         r"^\[console_scripts\]\n(\S+) = (\w+):(\w+)$", points.read_text(), re.MULTILINE

@@ -1,4 +1,4 @@
-"""The README, the guide for programs and SECURITY.md say what is so."""
+"""The statements of the README, the guide for programs and SECURITY.md are true."""
 
 import collections
 import csv
@@ -25,7 +25,7 @@ def test_the_python_of_the_readme_runs():
 
 
 def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
-    """Its likeliest edits: no cohort runs out, and the rate holds for both."""
+    """The likeliest edits work: enough clients remain, and the rate suits both."""
     (code,) = blocks(README)
     for old, new in (
         ("range(3)", "range(11)"),
@@ -45,13 +45,13 @@ def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
 
 @pytest.mark.slow
 def test_the_python_of_the_guide_runs():
-    """Block after block, as it stands, and the module that it links to."""
+    """Its blocks run in order, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]
     assert len(code) == 10 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
     done = python("-c", "\n".join(code))
     assert done.returncode == 0, done.stderr
     assert 1 < float(done.stdout.split()[-1]) < 3  # The loss of ten classes, at first.
-    # The page shows what is printed; other processors round otherwise.
+    # The page shows the output; other processors round differently.
     printed, shown = (
         re.findall(r"correct: (\d+)", text) for text in (done.stdout, GUIDE)
     )
@@ -95,7 +95,7 @@ def test_the_readme_counts_the_claims_as_their_table_does():
 
 
 def test_the_readmes_effects_are_those_of_the_claims():
-    """To one decimal, without the sign, which its words have."""
+    """To one decimal, without the sign, which the sentence expresses."""
     path = ROOT / "results" / "reproduced" / "claims.csv"
     effect = r"(\d+\.\d+) ± (\d+\.\d+)"
     with path.open(newline="") as file:

@@ -67,8 +67,8 @@ def test_the_table_of_old_pins_names_existing_pins():
         )
 
 
-# Answers as uv does, and writes its arguments down. FAILS is a word of the command that
-# then fails; VENV_PYTHON is what `uv venv` puts into the environment.
+# Imitates uv and records its arguments. A command with the word FAILS fails; `uv venv`
+# links VENV_PYTHON into the environment.
 UV = """#!/bin/sh
 echo "$@" >> "$CALLS"
 case " $* " in *" $FAILS "*) echo "error: a reason"; echo "  cause: more"; exit 2;; esac
@@ -84,7 +84,7 @@ UPDATING = ["Updating .venv", READY]
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout's files that decide what is installed, and a uv that does nothing."""
+    """The files of a checkout that decide what is installed, and an imitation of uv."""
     root = tmp_path / "checkout"
     (root / "tools").mkdir(parents=True)
     (root / "uv").mkdir()
@@ -146,7 +146,7 @@ def test_an_environment_is_made_once_and_heals(checkout):
     assert commands[0].endswith(".venv --python python3")
     assert bootstrap(checkout, "dev") == (0, [], [])
 
-    # An update that fails may leave anything, so that the next call begins anew.
+    # A failed update may leave anything, so the next call starts again.
     (checkout / "setup.py").write_text((checkout / "setup.py").read_text() + "\n")
     code, lines, _ = bootstrap(checkout, "dev", FAILS="--editable")
     assert code == 1
@@ -170,7 +170,7 @@ def test_an_environment_is_made_once_and_heals(checkout):
 
 
 def too_new(folder):
-    """A Python that says that it is 3.12."""
+    """Writes a Python that reports version 3.12."""
     path = folder / "python3.12"
     path.write_text(
         f"#!/bin/sh\n[ $# -gt 2 ] && exec {sys.executable} -c "

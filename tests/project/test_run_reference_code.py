@@ -1,4 +1,4 @@
-"""What the script that runs the authors' code refuses, and the sample of results."""
+"""The errors of the script that runs the authors' code, and its sample of results."""
 
 import re
 
@@ -10,7 +10,7 @@ PARTS = {"Server": "class Server: pass", "Client": "Client = 1", "Model": "Model
 
 @pytest.fixture
 def repository(tmp_path):
-    """A folder with the files that are looked for, of which none could run."""
+    """A folder with the expected files, none of which could run."""
     for folder in ("MNIST", "CelebA"):
         (tmp_path / "theirs" / folder).mkdir(parents=True)
         for part, text in PARTS.items():

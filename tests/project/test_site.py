@@ -1,4 +1,4 @@
-"""The site's checks find what they are for."""
+"""The checks of the site detect the faults that they are for."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def check(folder):
 
 @pytest.fixture
 def site(tmp_path):
-    """A site without a fault: a page, a picture and a style sheet."""
+    """A valid site: a page, a picture and a style sheet."""
     (tmp_path / "a b.png").write_bytes(b"")
     (tmp_path / "style.css").write_text("p { background: url('a b.png') }")
     (tmp_path / "index.html").write_text(
@@ -38,7 +38,7 @@ def test_a_site_without_a_fault(site):
 
 
 E, LOADS = "https://example.org", "index.html: loads https://example.org"
-# What is wrong in a page, and what is said of it.
+# A faulty tag, and the message.
 FAULTS = [
     (f'<script src="{E}/a.js"></script>', f"{LOADS}/a.js"),
     ('<img src="file:///x.png">', "index.html: loads file:///x.png"),
@@ -60,12 +60,12 @@ def test_a_style_sheet_that_loads_from_elsewhere(site):
     (site / "style.css").write_text("@import 'https://example.org/font.css';")
     assert check(site) == (1, ["style.css: loads https://example.org/font.css"])
     (site / "none").mkdir()
-    assert check(site / "none")[0] == 1  # An empty folder is no site.
+    assert check(site / "none")[0] == 1  # An empty folder is not a site.
 
 
 @pytest.fixture(scope="module")
 def site_pages():
-    """The module of `tools/`, which is no package."""
+    """The module of `tools/`, which is not a package."""
     members = runpy.run_path(str(ROOT / "tools" / "site_pages.py"))
     return types.SimpleNamespace(**members)
 
@@ -93,7 +93,7 @@ def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
         site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
 
 
-# Answers a query with the documents whose text has it.
+# Answers a query with the documents that contain it.
 WORKER = """
 let docs;
 self.addEventListener("message", ({data: message}) => {
@@ -152,7 +152,7 @@ def test_every_diagram_has_a_text_for_readers_who_cannot_see_it():
 
 
 def imported(text):
-    """The names of ours that Python code imports, as (module, name)."""
+    """Yields the (module, name)s that Python code imports from our packages."""
     for statement in re.finditer(
         r"^from ((?:tff_pmc|leaf_data)[\w.]*) import (?:\(([^)]*)\)|(.+))$", text, re.M
     ):
@@ -162,7 +162,7 @@ def imported(text):
 
 
 def referred():
-    """The API reference: module -> the members it shows, or None for all of them."""
+    """Returns the members that the API reference shows, by module; None is all."""
     shown = {}
     for path in sorted((ROOT / "docs" / "api").glob("*.md")):
         for directive in re.finditer(
@@ -197,7 +197,7 @@ def test_imports_of_documents_and_notebooks_are_in_the_reference():
 
 
 def test_the_reference_shows_only_public_names_and_all_exported_ones():
-    """A package shows what its `__all__` has; of a module the members are named."""
+    """A package shows its `__all__`; for a module, the page lists the members."""
     for module, members in referred().items():
         path = ROOT / module.replace(".", "/") / "__init__.py"
         offers = path.is_file() and "__all__ = " in path.read_text("utf-8")

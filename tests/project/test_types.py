@@ -1,4 +1,4 @@
-"""What type checkers and editors see of the packages."""
+"""The packages as type checkers and editors see them."""
 
 import ast
 import importlib
@@ -114,7 +114,7 @@ def program(tmp_path):
 
 
 def assert_finds_the_mistakes(errors):
-    """Each mistake is reported on its line, and nothing else is."""
+    """Asserts that each mistake is reported on its line, and nothing else."""
     messages_by_line = {}
     for number, message in errors:
         messages_by_line[number] = messages_by_line.get(number, "") + message
@@ -185,7 +185,7 @@ def test_a_stub_has_the_names_of_its_package(stub):
 
 
 def test_a_package_with_lazy_imports_has_a_stub():
-    """Or a type checker sees nothing of it; one name may be imported for types."""
+    """Otherwise a type checker sees none of its names."""
     assert len(STUBS) == 3
     for path in sorted((ROOT / "tff_pmc").rglob("__init__.py")):
         if "\n_PLACES = " in path.read_text("utf-8"):

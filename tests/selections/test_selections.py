@@ -188,5 +188,5 @@ def test_settings_that_do_not_fit_the_clients_are_refused(name, options, size, s
 
 def test_an_attribute_that_no_client_has_is_refused(choose_with, monkeypatch):
     monkeypatch.setattr(Own, "needs", ("battery", "distance"))
-    with pytest.raises(SettingError, match="needs 'distance' .*: there are loss, batt"):
+    with pytest.raises(SettingError, match="needs 'distance' .*; known: loss, batt"):
         make_sampler([4, 4], name="own").check(1)

@@ -225,7 +225,7 @@ FILES = [
     (IDENTITIES, _line(3, "000003.jpg Ann"), "'000003.jpg': identity must be a num"),
     (IDENTITIES, _line(3, "000003.jpg"), "'000003.jpg': identity must be a number"),
     (IDENTITIES, lambda lines: [], "contains no photo"),
-    (IDENTITIES, lambda lines: lines[1:], "'000001' is in only one of identity"),
+    (IDENTITIES, lambda lines: lines[1:], "'000001' is in only one of "),
 ]
 
 
@@ -233,7 +233,7 @@ FILES = [
 def test_files_that_are_refused(raw, name, edit, message):
     write = write_identities if name == IDENTITIES else write_attributes
     write(raw, edit)
-    where = raw if "both" in message else raw / name
+    where = raw if "only one" in message else raw / name
     assert_refused(lambda: load(raw), f"{where}: ", message)
 
 

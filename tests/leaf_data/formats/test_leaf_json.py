@@ -95,8 +95,14 @@ def test_folders_take_precedence_over_files_beside_them(tmp_path):
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (("train/a_train.json", "test/b_train.json"), "a train file where test should"),
-        (("train/a_test.json", "test/b.json"), "a test file where train should"),
+        (
+            ("train/a_train.json", "test/b_train.json"),
+            "is a train file by its name, in the folder of test",
+        ),
+        (
+            ("train/a_test.json", "test/b.json"),
+            "is a test file by its name, in the folder of train",
+        ),
         (("train.json", "test.json", "val.json"), "val.json is a validation set"),
         (("mytrain.json", "mytest.json", "b.json"), "b.json is neither by its name"),
         (("train.json", "b.json"), "no file beside it is a test set"),
@@ -188,7 +194,10 @@ def _with_user(**fields):
         (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
         (_with_user(x=None), "user b: has no lists x and y"),
         (_document(user_data={"b": 3}), "user b: has no lists x and y"),
-        (json.dumps(_document()).replace('"a": {"x"', '"b": {"x"'), "has 'b' twice"),
+        (
+            json.dumps(_document()).replace('"a": {"x"', '"b": {"x"'),
+            "has the key 'b' twice",
+        ),
         (json.dumps(_document())[:-9], "truncated or not JSON (Unterm"),
         (json.dumps(_document()).replace("3,", "3;"), "char 89"),
         ('{"users": ' + "[" * 99999, "truncated or not JSON"),
