@@ -31,7 +31,7 @@ SHORT, UNTESTABLE = "not run far enough", "cannot be tested here"
 
 def differences(runs):
     """DS, which is 4 under each seed, minus 1."""
-    used = runs.choose(["DS"])
+    used = runs.select_comparable(["DS"])
     used = used[used["label"] == "DS"]
     own, base = [4.0] * len(used), [1.0] * len(used)
     return Differences([Difference("a", own, base, runs=used)])
@@ -190,9 +190,9 @@ def test_the_page_of_pmc_has_the_orderings_under_both_networks():
         made = []
         for name in ("mnist_table4", "mnist_table4_relu"):
             runs = paper_runs.kept_runs([reproduced()[0][name]])
-            runs = paper_runs.Runs.of("mnist_noniid", runs)
+            runs = paper_runs.Runs.from_kept("mnist_noniid", runs)
             (one,) = rounds_saved(runs, label, AT_70_AND_80)
-            stat = paired_statistics.difference(one.own, one.base)
+            stat = paired_statistics.difference(one.values, one.baseline_values)
             made.append(f"{stat['mean']:+.1f} ± {stat['interval']:.1f}")
         saved = published.rounds_saved("pmc_table4", label)
         printed = sum(saved[cell] for cell in AT_70_AND_80.cells) / 18
@@ -252,7 +252,10 @@ def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
     assert {"quickstart", "adafed_2", "when_it_helps"} <= {*kept}
     one = paper_runs.read_kept(kept["quickstart"].path)
     assert [*one] == ["quickstart"] and one["quickstart"].labels == ["DS", "LD,DS,MD"]
-    for path, words in ((tmp_path, "holds no run"), (tmp_path / "x", "is no folder")):
+    for path, words in (
+        (tmp_path, "holds no run"),
+        (tmp_path / "x", "is not a folder"),
+    ):
         with pytest.raises(RecordError, match=words):
             paper_runs.read_kept(str(path))
 

@@ -35,12 +35,12 @@ from tff_pmc.reports.paper import PAPERS
 from tff_pmc.reports.papers.claim_registry import (
     Claim,
     Headline,
-    answer,
     claims,
     headlines,
+    judge_claim,
 )
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
-from tff_pmc.reports.papers.paper_experiments import command, declared
+from tff_pmc.reports.papers.paper_experiments import command, declared_experiment
 from tff_pmc.reports.papers.paper_runs import kept_runs, read_kept
 from tff_pmc.reports.statistics.rounds_to_target import REACH_RULES
 
@@ -234,10 +234,10 @@ def _claim_line(row: pd.Series[Any]) -> str:
 
 
 def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
-    found = answer(claim, kept)
+    found = judge_claim(claim, kept)
     commands = []
     for name in claim.experiments:
-        hours = claim.hours or declared(name).hours
+        hours = claim.hours or declared_experiment(name).hours
         costs = f" (about {hours:g} hours of one core)" if hours else ""
         commands.append(f"`{command(name, claim.flags)}`{costs}")
     undecided = found.verdict in (TOO_SHORT, UNTESTABLE)
@@ -318,7 +318,7 @@ def our_value(headline: Headline, kept: pd.DataFrame) -> str:
     reached under a seed it counts as later than all others.
     """
     try:
-        values, runs = headline.of(kept)
+        values, runs = headline.evaluate(kept)
     except RecordError:
         return "not run"
     if not len(values):

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.figures import figure_layout, run_styles
-from tff_pmc.reports.papers.claim_registry import answer, claims
+from tff_pmc.reports.papers.claim_registry import claims, judge_claim
 from tff_pmc.reports.papers.paper_runs import kept_runs
 from tff_pmc.reports.statistics.rounds_to_target import early_stop_notes
 from tff_pmc.reports.statistics.run_notes import condition_notes
@@ -173,7 +173,7 @@ def _claims(results: Results, experiment: str) -> list[list[str]]:
     kept = kept_runs([results])
     for claim in claims("AdaFed"):
         if claim.experiments == (experiment,):
-            found = answer(claim, kept)
+            found = judge_claim(claim, kept)
             lines.append([claim.place, claim.says, *found[:3]])
     return lines
 

@@ -3,8 +3,9 @@
     rounds_saved(runs, "LD", at=AT_70_AND_80).is_more()
     compare(runs, "AdaFed", LAST_ROUND, base="FedAvg", name="points").is_between(1.5, 6)
 
-A measure takes the results of a folder, and columns where there are any, and returns a
-series by seed and label. Rounds are those saved, so that more is better in all of them.
+A measure is a function of the results of a folder, and of columns if there are any, and
+returns a series by seed and label. Rounds are counted as rounds saved, so that more is
+always better.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ EVERY_RUN: Labels = ()
 Measure = Callable[..., "pd.Series[Any]"]
 
 Printed = Callable[[str, str, Cells], float]
-"""A published table, a label and columns -> the published number; NaN for none."""
+"""(published table, label, columns) -> the published number; NaN if there is none."""
 
 
 class Columns(NamedTuple):
@@ -56,31 +57,33 @@ def columns(name: str, of: Mapping[int, Sequence[int]]) -> Columns:
 
 
 @functools.lru_cache(maxsize=1024)
-def _measured(results: Results, measure: Measure, *args: Any) -> Mapping[Any, Any]:
+def _cached_measure(
+    results: Results, measure: Measure, *args: Any
+) -> Mapping[Any, Any]:
     return {**measure(results, *args).to_dict()}
 
 
-def values(runs: pd.DataFrame, measure: Measure, *args: Any) -> pd.Series[Any]:
-    """Returns a measure of runs as a series by seed and label.
+def measure_values(runs: pd.DataFrame, measure: Measure, *args: Any) -> pd.Series[Any]:
+    """Computes a measure of runs, as a series by seed and label.
 
     Raises:
-        RecordError: a record lacks what is measured.
+        RecordError: a run did not record what is measured.
     """
-    found = []
+    values = []
     for results, *key in zip(runs["results"], runs["seed"], runs["own_label"]):
         try:
-            found.append(_measured(results, measure, *args)[tuple(key)])
+            values.append(_cached_measure(results, measure, *args)[tuple(key)])
         except KeyError as error:
             raise RecordError(
-                f"the run of {key[1]} has not recorded what is compared"
+                f"the run of {key[1]} did not record what this claim compares"
             ) from error
-    return pd.Series(found, index=pd.MultiIndex.from_frame(runs[RUN_KEY]))
+    return pd.Series(values, index=pd.MultiIndex.from_frame(runs[RUN_KEY]))
 
 
-def of_label(found: pd.Series[float], label: str) -> pd.Series[float]:
-    """Returns for each run what the run of a label has under the same seed."""
-    own = found.xs(label, level="label")
-    return own.reindex(found.index.get_level_values("seed")).set_axis(found.index)
+def same_seed_values(values: pd.Series[float], label: str) -> pd.Series[float]:
+    """Returns for each run the value of the run with a label and the same seed."""
+    by_seed = values.xs(label, level="label")
+    return by_seed.reindex(values.index.get_level_values("seed")).set_axis(values.index)
 
 
 def compare(
@@ -101,203 +104,232 @@ def compare(
     """Returns the differences of a measure between runs under each seed.
 
     Args:
-        runs: the runs of an experiment; or of two, of which the second has what the
-            first is compared with.
-        own: their labels, or `EVERY_RUN`.
-        measure: what is compared.
-        base: what it is compared with: a number, or labels, those of them that are not
-            `own`; None for the same runs in the other experiment or columns.
-        at: the columns of a published table, one difference for each; only those count
-            that every run reaches.
-        minus: the columns of the other side, where these differ.
-        together: `max` or `mean` of all runs of a side; by default there is one
-            difference for each run.
-        printed: the published table's number for a run.
-        name: of the difference, with `{run}`, `{columns}`, `{minus}` and `{base}`.
-        needs: the labels of other runs that the measure takes.
-        rounds: the rounds that it takes.
-        options: `digits`, `least_rounds`, `shows` and `saved` of `Difference`.
+        runs: the runs of an experiment; or those of two experiments, the second of
+            which has the baseline.
+        own: the labels of the compared runs, or `EVERY_RUN`.
+        measure: the measure that is compared.
+        base: the baseline: a number; or labels, except those that are `own`; or None
+            for the same runs in the other experiment or columns.
+        at: the columns of a published table, one difference for each; only those that
+            every run reaches are used.
+        minus: the columns of the baseline, if they differ.
+        together: `max` or `mean` over all runs of a side; by default there is one
+            difference per run.
+        printed: returns the published table's number for a run.
+        name: the name of the difference, with `{run}`, `{columns}`, `{minus}` and
+            `{base}`.
+        needs: the labels of other runs that the measure uses.
+        rounds: the number of rounds that the measure needs.
+        options: `digits`, `least_rounds`, `count_shown` and `is_rounds_saved` of
+            `Difference`.
 
     Raises:
-        RecordError: no seed has all of the runs, or a record lacks what is measured.
+        RecordError: no seed has all of the runs, or a run did not record what is
+            measured.
     """
-    both = [runs] if isinstance(runs, Runs) else [*runs]
-    fixed = isinstance(base, (int, float))
+    runs_by_side = [runs] if isinstance(runs, Runs) else [*runs]
+    is_one_experiment = len(runs_by_side) == 1
+    base_is_number = isinstance(base, (int, float))
     labels = [own] if isinstance(own, str) else [*own]
     bases = [base] if isinstance(base, str) else []
     bases = [*base] if isinstance(base, (list, tuple)) else bases
     needed = [*needs, *bases, *labels]
-    every = [at] if isinstance(at, Columns) else at
-    arrivals = any(asked.cells for asked in every)
+    column_sets = [at] if isinstance(at, Columns) else at
+    allow_early_end = any(column_set.cells for column_set in column_sets)
 
-    def choose(asked: Columns) -> list[pd.DataFrame]:
-        cells = {*asked.cells, *minus.cells}
+    def select(column_set: Columns) -> list[pd.DataFrame]:
+        cells = {*column_set.cells, *minus.cells}
 
-        def show_all(of: pd.DataFrame) -> bool:
-            of = of[of["label"].isin(needed)]
-            return bool(cells and labels) and all(reaches(of, cell) for cell in cells)
+        def is_complete(rows: pd.DataFrame) -> bool:
+            rows = rows[rows["label"].isin(needed)]
+            has_columns = bool(cells and labels)
+            return has_columns and all(all_runs_reach(rows, cell) for cell in cells)
 
-        chosen = [
-            one.choose(needed, rounds, arrivals=arrivals, show_all=show_all)
-            for one in both
+        rows_by_side = [
+            side.select_comparable(
+                needed,
+                rounds,
+                allow_early_end=allow_early_end,
+                is_complete=is_complete,
+            )
+            for side in runs_by_side
         ]
-        seeds = set(chosen[0]["seed"]) & set(chosen[-1]["seed"])
+        seeds = set(rows_by_side[0]["seed"]) & set(rows_by_side[-1]["seed"])
         if not seeds:
-            names = " and ".join(one.name for one in both)
+            names = " and ".join(side.name for side in runs_by_side)
             raise RecordError(f"the runs of {names} have no seed in common")
-        return [of[of["seed"].isin(seeds)] for of in chosen]
+        return [rows[rows["seed"].isin(seeds)] for rows in rows_by_side]
 
-    of_columns = [(asked, choose(asked)) for asked in every]
-    labels = labels or [*of_columns[0][1][0]["label"].unique()]
+    selections = [(column_set, select(column_set)) for column_set in column_sets]
+    labels = labels or [*selections[0][1][0]["label"].unique()]
 
     def difference(
-        mine: Sequence[str], asked: Columns, chosen: Sequence[pd.DataFrame]
+        own_labels: Sequence[str],
+        column_set: Columns,
+        rows_by_side: Sequence[pd.DataFrame],
     ) -> Difference:
-        def rows(side: int, of: Sequence[str]) -> pd.DataFrame:
-            return chosen[side][chosen[side]["label"].isin(of)]
+        def rows(side: int, labels: Sequence[str]) -> pd.DataFrame:
+            return rows_by_side[side][rows_by_side[side]["label"].isin(labels)]
 
-        theirs = [label for label in bases if label not in mine]
-        theirs = theirs or ([] if fixed else [*mine])
-        own_rows, base_rows = rows(0, mine), rows(-1, theirs)
-        words = {"run": ", ".join(mine), "base": " or ".join(theirs)}
-        one = Difference(
-            name.format(**words, columns=asked.name, minus=minus.name).strip(),
-            equal=len(both) == 1 and _equal_weights(own_rows, base_rows),
+        base_labels = [label for label in bases if label not in own_labels]
+        base_labels = base_labels or ([] if base_is_number else [*own_labels])
+        own_rows, base_rows = rows(0, own_labels), rows(-1, base_labels)
+        words = {"run": ", ".join(own_labels), "base": " or ".join(base_labels)}
+        unmeasured = Difference(
+            name.format(**words, columns=column_set.name, minus=minus.name).strip(),
+            equal=is_one_experiment and _has_equal_weights(own_rows, base_rows),
             runs=pd.concat(
-                [rows(side, [*needed, *labels]) for side in range(len(both))]
+                [rows(side, [*needed, *labels]) for side in range(len(runs_by_side))]
             ),
             **options,
         )
-        # Both sides in the same columns, or each in all that its runs reach.
-        whole = [asked.cells, (minus if minus.cells else asked).cells]
-        taken = [rows(0, [*needs, *mine]), rows(-1, [*needs, *theirs])]
-        if len(both) == 1 and not minus.cells:
-            taken = [pd.concat(taken)] * 2
+        # Each side is measured in all columns that its runs reach, except that two runs
+        # are compared in the same columns.
+        all_cells = [column_set.cells, (minus if minus.cells else column_set).cells]
+        used_rows = [rows(0, [*needs, *own_labels]), rows(-1, [*needs, *base_labels])]
+        if is_one_experiment and not minus.cells:
+            used_rows = [pd.concat(used_rows)] * 2
         try:
-            cells = [reached_by(of, every) for of, every in zip(taken, whole)]
-            ours = _by_seed(own_rows, measure, cells[0], together, rounds)
-            base_of: Any = [base] * len(ours)
-            if not fixed:
-                base_of = _by_seed(base_rows, measure, cells[1], together, rounds)
-            if not np.isfinite([ours, base_of]).all():
+            cells = [*map(columns_reached, used_rows, all_cells)]
+            values = _values_by_seed(own_rows, measure, cells[0], together, rounds)
+            base_values: Any = [base] * len(values)
+            if not base_is_number:
+                base_values = _values_by_seed(
+                    base_rows, measure, cells[1], together, rounds
+                )
+            if not np.isfinite([values, base_values]).all():
                 raise RunTooShortError("it is not known under every seed")
         except RunTooShortError as error:
-            why = f"{asked.name}: {error}" if asked.name else str(error)
-            return one._replace(lacks=why)
+            prefix = f"{column_set.name}: " if column_set.name else ""
+            return unmeasured._replace(missing=f"{prefix}{error}")
         size = math.nan
-        if printed and theirs and both[0].table:
-            sides = zip((both[0], both[-1]), (mine, theirs), cells)
+        if printed and base_labels and runs_by_side[0].table:
             sizes = [
-                pd.Series([printed(of.table, label, left) for label in every])
-                for of, every, left in sides
+                pd.Series(
+                    [printed(side.table, label, reached) for label in side_labels]
+                )
+                for side, side_labels, reached in zip(
+                    (runs_by_side[0], runs_by_side[-1]),
+                    (own_labels, base_labels),
+                    cells,
+                )
             ]
-            mean, of_base = (of.agg(together or "mean", skipna=False) for of in sizes)
-            size = mean - of_base
-        counts = dict.fromkeys((len(a), len(b)) for a, b in zip(cells, whole))
-        return one._replace(
-            own=ours,
-            base=base_of,
+            own_size, base_size = (
+                side_sizes.agg(together or "mean", skipna=False) for side_sizes in sizes
+            )
+            size = own_size - base_size
+        counts = dict.fromkeys((len(a), len(b)) for a, b in zip(cells, all_cells))
+        return unmeasured._replace(
+            values=values,
+            baseline_values=base_values,
             printed=(size, size) if math.isfinite(size) else (),
-            part=", ".join(f"{n} of {m} columns" for n, m in counts if n < m),
+            columns_reached=", ".join(
+                f"{n} of {m} columns" for n, m in counts if n < m
+            ),
         )
 
-    of_runs = [labels] if together else [[label] for label in labels]
-    return Differences(difference(mine, *of) for mine in of_runs for of in of_columns)
+    compared = [labels] if together else [[label] for label in labels]
+    return Differences(
+        difference(own_labels, *selection)
+        for own_labels in compared
+        for selection in selections
+    )
 
 
-def _by_seed(
+def _values_by_seed(
     runs: pd.DataFrame, measure: Measure, cells: Cells, together: str, rounds: int
 ) -> Any:
-    """Returns a measure of runs under each seed."""
+    """Computes a measure of runs under each seed."""
     if (runs["length"] < rounds).any():
         length = runs["length"].min()
         raise RunTooShortError(f"a run ends in round {length}, not {rounds}")
-    found = values(runs, measure, *[cells] * bool(cells))
-    return found.groupby(level="seed").agg(together or "mean").to_list()
+    values = measure_values(runs, measure, *[cells] * bool(cells))
+    return values.groupby(level="seed").agg(together or "mean").to_list()
 
 
-def _equal_weights(own: pd.DataFrame, base: pd.DataFrame) -> bool:
+def _has_equal_weights(own: pd.DataFrame, base: pd.DataFrame) -> bool:
     """Returns whether two runs had equal weights in every round under every seed."""
-    labels = {*own["label"]}, {*base["label"]}
-    if any(len(of) != 1 for of in labels) or labels[0] == labels[1]:
+    own_labels, base_labels = {*own["label"]}, {*base["label"]}
+    if not (len(own_labels) == len(base_labels) == 1) or own_labels == base_labels:
         return False
-    # An algorithm that does more than weigh, as momentum does, is another one.
+    # Algorithms may differ in more than the weights: one may use momentum.
     if [*own["algorithm"]] != [*base["algorithm"]]:
         return False
     try:
-        return [*values(own, _weights)] == [*values(base, _weights)]
+        own_hashes = measure_values(own, _weights_hash)
+        return [*own_hashes] == [*measure_values(base, _weights_hash)]
     except RecordError:
         return False
 
 
-def _weights(results: Results) -> pd.Series[Any]:
-    """Returns the weights of all rounds of each run, as a number."""
+def _weights_hash(results: Results) -> pd.Series[Any]:
+    """Returns a hash of the weights of all rounds of each run."""
     cohort = results.cohort[["round", "client", "weight"]]
-    of_rows = pd.util.hash_pandas_object(cohort, index=False)
-    of_run = of_rows.groupby([results.cohort[key] for key in RUN_KEY], sort=False)
-    return of_run.agg(lambda rows: hash(tuple(rows)))
+    row_hashes = pd.util.hash_pandas_object(cohort, index=False)
+    by_run = row_hashes.groupby([results.cohort[key] for key in RUN_KEY], sort=False)
+    return by_run.agg(lambda rows: hash(tuple(rows)))
 
 
 @functools.lru_cache(maxsize=256)
 def rounds_of_shares(results: Results, target: int) -> pd.DataFrame:
     """Returns the rounds in which shares of the devices reach a target; NaN: never.
 
-    A row a run, by seed and label, and a column a share.
+    One row per run, by seed and label, and one column per share.
     """
-    found = rounds_to_target(results, [target], (*DEVICES, 75))
-    return found.pivot(index=RUN_KEY, columns="devices", values="rounds")
+    rounds = rounds_to_target(results, [target], (*DEVICES, 75))
+    return rounds.pivot(index=RUN_KEY, columns="devices", values="rounds")
 
 
-def arrival(results: Results, target: int, share: int = HALF) -> pd.Series[float]:
+def round_reached(results: Results, target: int, share: int = HALF) -> pd.Series[float]:
     """Returns the round in which a share of the devices reaches a target."""
     return rounds_of_shares(results, target)[share]
 
 
-def reaches(runs: pd.DataFrame, cell: tuple[int, int]) -> bool:
-    """Returns whether all of some runs reach a column."""
-    return bool(values(runs, arrival, *cell).notna().all())
+def all_runs_reach(runs: pd.DataFrame, cell: tuple[int, int]) -> bool:
+    """Returns whether all runs reach a column."""
+    return bool(measure_values(runs, round_reached, *cell).notna().all())
 
 
-def reached_by(runs: pd.DataFrame, cells: Cells) -> Cells:
-    """Returns the columns that all of some runs reach.
+def columns_reached(runs: pd.DataFrame, cells: Cells) -> Cells:
+    """Returns the columns that all runs reach.
 
     Raises:
-        TooShortError: there are none.
+        RunTooShortError: they reach none.
     """
-    found = tuple(cell for cell in cells if reaches(runs, cell))
-    if cells and not found:
+    reached = tuple(cell for cell in cells if all_runs_reach(runs, cell))
+    if cells and not reached:
         length = runs["length"].max()
         raise RunTooShortError(f"not every run reaches it in {length} rounds")
-    return found
+    return reached
 
 
 def mean_rounds(results: Results, cells: Cells) -> pd.Series[float]:
     """Returns the mean over columns of the rounds until they are reached.
 
-    A run that does not arrive counts as arriving in its last round, as in PMC's Table
-    6.
+    A column that a run does not reach counts as reached in the run's last round, as in
+    PMC's Table 6.
     """
-    found = [arrival(results, *cell).fillna(results.length) for cell in cells]
-    return pd.concat(found, axis=1).mean(axis=1)
+    rounds = [round_reached(results, *cell).fillna(results.length) for cell in cells]
+    return pd.concat(rounds, axis=1).mean(axis=1)
 
 
-def _saved(results: Results, cells: Cells) -> pd.Series[float]:
+def _negative_rounds(results: Results, cells: Cells) -> pd.Series[float]:
     return -mean_rounds(results, cells)
 
 
-def _gain(results: Results, cells: Cells) -> pd.Series[float]:
+def _rounds_gained(results: Results, cells: Cells) -> pd.Series[float]:
     rounds = mean_rounds(results, cells)
-    return of_label(rounds, BASELINE) - rounds
+    return same_seed_values(rounds, BASELINE) - rounds
 
 
-def _share(results: Results, cells: Cells) -> pd.Series[float]:
+def _share_later(results: Results, cells: Cells) -> pd.Series[float]:
     rounds = mean_rounds(results, cells)
-    return rounds / of_label(rounds, BASELINE) - 1
+    return rounds / same_seed_values(rounds, BASELINE) - 1
 
 
-def _loses(results: Results, cells: Cells) -> pd.Series[float]:
-    loses = [_gain(results, (cell,)) < 0 for cell in cells]
-    return 100 * pd.concat(loses, axis=1).mean(axis=1)
+def _percent_lost(results: Results, cells: Cells) -> pd.Series[float]:
+    is_lost = [_rounds_gained(results, (cell,)) < 0 for cell in cells]
+    return 100 * pd.concat(is_lost, axis=1).mean(axis=1)
 
 
 def _printed_gain_of_columns(table: str, label: str, cells: Cells) -> Any:
@@ -309,7 +341,7 @@ def _printed_gain(table: str, label: str, cells: Cells) -> float:
     return float(_printed_gain_of_columns(table, label, cells).mean())
 
 
-def _printed_loses(table: str, label: str, cells: Cells) -> float:
+def _printed_percent_lost(table: str, label: str, cells: Cells) -> float:
     gains = _printed_gain_of_columns(table, label, cells)
     return 100 * float((gains < 0).mean()) if np.isfinite(gains).all() else math.nan
 
@@ -321,18 +353,18 @@ def rounds_saved(
     base: Labels | float = BASELINE,
     **options: Any,
 ) -> Differences:
-    """Returns the rounds that runs save over others, mean over columns.
+    """Returns the rounds that runs save over a baseline, mean over columns.
 
-    Only those columns count that every run reaches. `options` are those of `compare`.
+    Only columns that every run reaches are used. `options` are those of `compare`.
     """
-    options = {"printed": _printed_gain, "saved": True, **options}
-    return compare(runs, own, _saved, base, at=at, **options)
+    options = {"printed": _printed_gain, "is_rounds_saved": True, **options}
+    return compare(runs, own, _negative_rounds, base, at=at, **options)
 
 
 def share_of_rounds(runs: Runs, own: Labels, at: At, **options: Any) -> Differences:
-    """Returns how much later than DS runs reach columns, as a share of its rounds."""
+    """Returns how much later than DS runs reach columns, as a share of DS's rounds."""
     options = {"needs": [BASELINE], "digits": 2, **options}
-    return compare(runs, own, _share, 0.0, at=at, **options)
+    return compare(runs, own, _share_later, 0.0, at=at, **options)
 
 
 def gain_grows(
@@ -342,26 +374,26 @@ def gain_grows(
     minus: Columns,
     **options: Any,
 ) -> Differences:
-    """Returns the rounds saved over DS in columns, minus those saved in others."""
+    """Returns the rounds saved over DS in columns, minus those saved in `minus`."""
     options = {"printed": _printed_gain, "needs": [BASELINE], **options}
-    return compare(runs, own, _gain, None, at=at, minus=minus, **options)
+    return compare(runs, own, _rounds_gained, None, at=at, minus=minus, **options)
 
 
 def share_that_loses(
     runs: Runs, own: Labels, at: Columns, minus: Columns, **options: Any
 ) -> Differences:
-    """Returns the share of columns in which DS is sooner, minus that in others.
+    """Returns the percentage of columns in which DS is sooner, minus that in `minus`.
 
-    In percent, mean over the runs.
+    It is a mean over the runs.
     """
-    options = {"printed": _printed_loses, "needs": [BASELINE], **options}
+    options = {"printed": _printed_percent_lost, "needs": [BASELINE], **options}
     return compare(
-        runs, own, _loses, None, at=at, minus=minus, together="mean", **options
+        runs, own, _percent_lost, None, at=at, minus=minus, together="mean", **options
     )
 
 
 def in_points(measure: Measure, *args: Any) -> Measure:
-    """Returns a measure of accuracy in points, from one in shares of 1."""
+    """Converts a measure from fractions of 1 into percentage points."""
     return lambda results: 100 * measure(results, *args)
 
 
@@ -371,5 +403,5 @@ SECOND_HALF = in_points(measures.second_half)
 
 
 def round_of_half(target: int) -> Measure:
-    """Returns the round in which half of the devices reach a target; infinite: none."""
-    return lambda results: arrival(results, target).fillna(math.inf)
+    """Measures the round in which half of the devices reach a target, or infinity."""
+    return lambda results: round_reached(results, target).fillna(math.inf)

@@ -7,7 +7,7 @@
 
 The docstring is the paper's statement. The id is the paper's short name and a number or
 word that stays with the claim, whatever is added later. The modules of `claims` have
-those of the four papers. A paper from outside has its claims in the module that
+those of the four papers. A paper of your own registers its claims in the module that
 registers the paper.
 """
 
@@ -22,15 +22,15 @@ import pandas as pd
 from declared_settings import Registry
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.paper import PAPERS
-from tff_pmc.reports.papers.claim_measures import Measure, values
+from tff_pmc.reports.papers.claim_measures import Measure, measure_values
 from tff_pmc.reports.papers.judging import (
     TOO_SHORT,
     UNTESTABLE,
-    Answer,
     Differences,
-    judged,
+    Judgment,
+    judge,
 )
-from tff_pmc.reports.papers.paper_experiments import declared
+from tff_pmc.reports.papers.paper_experiments import declared_experiment
 from tff_pmc.reports.papers.paper_runs import Runs
 
 
@@ -39,13 +39,13 @@ class Claim(NamedTuple):
 
     Attributes:
         id: the paper's short name and what tells its claims apart: `PMC-7`.
-        place: its place in the paper: section, table or figure.
+        place: section, table or figure of the paper.
         says: the statement, in our words.
-        experiments: those whose kept runs it is about.
-        differences: returns what it is about, of the runs of each experiment.
-        flags: those that make the runs it takes, if they are not the flag file's.
-        hours: those that such runs take, if they are not the experiment's.
-        settings: those that its runs have to have, if they are not the experiment's.
+        experiments: the experiments whose kept runs decide it.
+        differences: returns the compared differences, from one `Runs` per experiment.
+        flags: the flags that produce its runs, if not those of the flag file.
+        hours: the hours that these runs take, if not those of the experiment.
+        settings: the settings that its runs need, if not those of the experiment.
     """
 
     id: str
@@ -64,24 +64,24 @@ class Claim(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """A number of a paper, and how runs give the same.
+    """A number of a paper, and how to compute ours from runs.
 
     Attributes:
-        paper: its short name.
-        place: its place in the paper.
-        says: what it is.
+        paper: the paper's short name.
+        place: section, table or figure of the paper.
+        says: what the number is.
         printed: the published number.
-        experiment: whose kept runs it is of.
-        own: the label of the run that it is of.
-        measure: what it is of this run, infinite where it is not reached.
-        base: the label of a run over which it is a lead; empty for none.
-        form: how it is written.
-        needs: the labels of other runs that the measure takes.
-        rounds: the rounds that it takes.
-        arrivals: whether it is a round in which a target is reached, so that runs count
-            that ended because they had reached all of them.
-        select: returns the runs by the names that the labels are; None for their
-            labels.
+        experiment: the experiment whose kept runs give ours.
+        own: the label of the run that is measured.
+        measure: the measure of this run, infinite where it is not reached.
+        base: the label of the run that is subtracted; empty for none.
+        form: the format of the number.
+        needs: the labels of other runs that the measure uses.
+        rounds: the number of rounds that the measure needs.
+        arrivals: whether the measure is a round in which a target is reached. Runs that
+            ended because they had reached all targets are then included.
+        select: returns the runs under the names that the labels refer to; by default
+            the labels of the runs themselves.
     """
 
     paper: str
@@ -98,32 +98,32 @@ class Headline(NamedTuple):
     arrivals: bool = False
     select: Optional[Callable[[Runs], Runs]] = None
 
-    def of(self, kept: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame]:
-        """Returns the number under each seed, and the runs that it is of."""
-        runs = Runs.of(self.experiment, kept)
+    def evaluate(self, kept: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame]:
+        """Returns the number under each seed, and the runs that it is computed from."""
+        runs = Runs.from_kept(self.experiment, kept)
         runs = self.select(runs) if self.select else runs
         labels = [self.own, *self.needs, *filter(None, [self.base])]
 
-        def show_all(of: pd.DataFrame) -> bool:
-            found = values(of[of["label"].isin(labels)], self.measure)
-            return self.arrivals and bool((found < math.inf).all())
+        def is_complete(rows: pd.DataFrame) -> bool:
+            values = measure_values(rows[rows["label"].isin(labels)], self.measure)
+            return self.arrivals and bool((values < math.inf).all())
 
-        chosen = runs.choose(
-            labels, self.rounds, arrivals=self.arrivals, show_all=show_all
+        rows = runs.select_comparable(
+            labels, self.rounds, allow_early_end=self.arrivals, is_complete=is_complete
         )
-        chosen = chosen[chosen["label"].isin(labels)]
-        found = values(chosen, self.measure).unstack("label")
-        found = found[self.own] - (found[self.base] if self.base else 0)
-        return found.dropna(), chosen
+        rows = rows[rows["label"].isin(labels)]
+        values = measure_values(rows, self.measure).unstack("label")
+        numbers = values[self.own] - (values[self.base] if self.base else 0)
+        return numbers.dropna(), rows
 
 
 CLAIMS: Registry[Claim] = Registry("claim", "tff_pmc.reports.papers.claims")
-"""All claims by their ids."""
+"""All claims, by id."""
 
 HEADLINES: Registry[Headline] = Registry(
     "headline number", "tff_pmc.reports.papers.claims"
 )
-"""All headline numbers, by paper and words."""
+"""All headline numbers, by paper, place and words."""
 
 
 def claim(
@@ -133,8 +133,8 @@ def claim(
 
     Args:
         id: the paper's short name, a hyphen, and a number or a word: `PMC-7`.
-        place: its place in the paper.
-        *experiments: those whose kept runs the function takes, one argument each.
+        place: section, table or figure of the paper.
+        *experiments: the experiments whose kept runs are the function's arguments.
         **fields: other fields of `Claim`.
 
     Raises:
@@ -150,7 +150,7 @@ def claim(
 
 
 def headline(**fields: Any) -> None:
-    """Registers a headline number of these fields of `Headline`."""
+    """Registers a headline number, given by the fields of `Headline`."""
     new_headline = Headline(**fields)
     name = f"{new_headline.paper}, {new_headline.place}: {new_headline.says}"
     HEADLINES.register(name, new_headline)
@@ -159,45 +159,48 @@ def headline(**fields: Any) -> None:
 def claims(paper: str = "") -> list[Claim]:
     """Returns the claims of a paper, or of all papers in the order of `PAPERS`.
 
-    Those of a paper come in the order of their numbers, then those with a word.
+    Claims of a paper are sorted by number, followed by those with a word.
     """
     if paper:
         PAPERS[paper]  # Or the error that names all papers.
     names = [paper] if paper else list(PAPERS)
     return sorted(
-        (each for each in CLAIMS.values() if each.paper in names),
-        key=lambda each: (names.index(each.paper), _order(each.id)),
+        (claim for claim in CLAIMS.values() if claim.paper in names),
+        key=lambda claim: (names.index(claim.paper), _sort_key(claim.id)),
     )
 
 
-def _order(id: str) -> tuple[float, str]:
+def _sort_key(id: str) -> tuple[float, str]:
     suffix = id.rpartition("-")[2]
     return (int(suffix), "") if suffix.isdigit() else (math.inf, suffix)
 
 
 def headlines() -> list[Headline]:
-    """Returns the headline numbers of all papers, in their order."""
+    """Returns the headline numbers of all papers, in the order of `PAPERS`."""
     return [
-        each for name in PAPERS for each in HEADLINES.values() if each.paper == name
+        number
+        for name in PAPERS
+        for number in HEADLINES.values()
+        if number.paper == name
     ]
 
 
-def answer(one: Claim, kept: pd.DataFrame) -> Answer:
+def judge_claim(claim: Claim, kept: pd.DataFrame) -> Judgment:
     """Returns the verdict of the kept runs on a claim.
 
-    Where none could be judged its `runs` are all of the claim's experiments.
+    If no runs could be judged, its `runs` are all of the claim's experiments.
     """
-    runs = [Runs.of(name, kept, one.settings) for name in one.experiments]
-    every = pd.concat([of.rows for of in runs])
+    runs = [Runs.from_kept(name, kept, claim.settings) for name in claim.experiments]
+    rows = pd.concat([experiment_runs.rows for experiment_runs in runs])
     try:
-        found = judged(one.differences(*runs))
+        judgment = judge(claim.differences(*runs))
     except RecordError as error:
-        found = Answer("", TOO_SHORT, str(error))
-    # What one of several experiments needs keeps the others from nothing.
-    needs = {declared(name).needs for name in one.experiments}
+        judgment = Judgment("", TOO_SHORT, str(error))
+    # One of several experiments that needs something does not block the others.
+    needs = {declared_experiment(name).needs for name in claim.experiments}
     need = needs.pop() if len(needs) == 1 else ""
     if need:
-        found = Answer("", UNTESTABLE, f"it needs {need}")
-    elif not len(every):
-        found = Answer("", TOO_SHORT, "no run is kept")
-    return found if len(found.runs) else found._replace(runs=every)
+        judgment = Judgment("", UNTESTABLE, f"it needs {need}")
+    elif not len(rows):
+        judgment = Judgment("", TOO_SHORT, "no run is kept")
+    return judgment if len(judgment.runs) else judgment._replace(runs=rows)

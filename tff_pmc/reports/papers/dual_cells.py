@@ -56,7 +56,7 @@ CHOICES = ("best_epoch", "last", "validated")
 _OURS = (*(f"ours_{one}" for one in CHOICES), *(f"{one}_at" for one in CHOICES))
 
 
-def rows_of(results: Results) -> Results:
+def table_runs(results: Results) -> Results:
     """Returns the runs that are rows, by seed and in the paper's order of algorithms.
 
     In their `runs`, `algorithm` is as the paper prints it, and so is `clients`, such as
@@ -98,7 +98,7 @@ def tidy_rows(results: Results, table: int = 4) -> pd.DataFrame:
     their epochs `best_epoch_at`, `last_at`, `validated_at`, `printed`, `published`, and
     `difference` (best epoch minus published). All are shares from 0 to 1.
     """
-    rows = rows_of(results)
+    rows = table_runs(results)
     try:
         return _computed(rows, table)
     except RecordMissingError:
@@ -203,7 +203,7 @@ def chosen(rows: Results) -> pd.DataFrame:
     The columns are `seed`, `clients`, `epoch`, `lambda` (chosen), `equally_good` (how
     many lambdas had as many right answers), and accuracies on the judged examples:
     `chosen`, `lambda_0` (the quantity alone; NaN where 0 was not tested), `mean` and
-    `lowest`. `rows` are those of `rows_of`.
+    `lowest`. `rows` are those of `table_runs`.
     """
     runs = rows.runs[rows.runs["algorithm"] == ALGORITHMS["dual"]]
     tested = pd.merge(runs[[*RUN_KEY, "clients"]], rows.candidates, on=RUN_KEY)

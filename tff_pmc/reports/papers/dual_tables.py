@@ -22,7 +22,7 @@ from tff_pmc.reports.papers.dual_cells import (
     METRICS,
     POSITIVE,
     chosen,
-    rows_of,
+    table_runs,
     tidy_rows,
 )
 from tff_pmc.reports.statistics import published
@@ -75,7 +75,7 @@ def report(results: Results, *, table: int) -> Report:
     classes, whose precision and F1 are those of `POSITIVE`. Where none of the runs is a
     row, the text reports it.
     """
-    rows = rows_of(results)
+    rows = table_runs(results)
     if not len(rows.runs):
         return Report(f"{TITLES[table]} is left out: no run of its algorithms.")
     cells = tidy_rows(results, table)

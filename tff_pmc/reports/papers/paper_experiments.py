@@ -16,10 +16,11 @@ class PaperExperiment(NamedTuple):
     """What a paper claims of an experiment, and what its runs cost here.
 
     Attributes:
-        settings: what its runs have to have; others decide nothing.
-        table: the published table that they are compared with.
-        hours: of one core, for the runs that would decide its claims; 0: not known.
-        needs: what they need and is not available; empty for nothing.
+        settings: the settings that its runs need to decide a claim.
+        table: the published table that the runs are compared with.
+        hours: hours of one core for the runs that would decide its claims; 0 if
+            unknown.
+        needs: what the runs need and we do not have; empty for nothing.
     """
 
     settings: Mapping[str, Any]
@@ -31,52 +32,55 @@ class PaperExperiment(NamedTuple):
 _DECLARED: dict[str, PaperExperiment] = {}
 
 
-def declare(experiment: str, settings: Mapping[str, Any], **known: Any) -> None:
-    """Declares a `PaperExperiment`, with its fields `known`."""
-    _DECLARED[experiment] = PaperExperiment(settings, **known)
+def declare_experiment(
+    experiment: str, settings: Mapping[str, Any], **fields: Any
+) -> None:
+    """Declares a `PaperExperiment`, given by its fields."""
+    _DECLARED[experiment] = PaperExperiment(settings, **fields)
 
 
-def declared(experiment: str) -> PaperExperiment:
-    """Returns what is declared of an experiment.
+def declared_experiment(experiment: str) -> PaperExperiment:
+    """Returns an experiment's declaration; an empty one if it has only a flag file.
 
     Raises:
-        RecordError: nothing is, and there is no flag file of it.
+        RecordError: the experiment has neither a declaration nor a flag file.
     """
     if experiment not in _DECLARED and experiment not in flag_files():
-        known = ", ".join(sorted({*_DECLARED, *flag_files()}))
-        raise RecordError(f"no experiment {experiment!r}: there are {known}")
+        names = ", ".join(sorted({*_DECLARED, *flag_files()}))
+        raise RecordError(f"unknown experiment {experiment!r}; known: {names}")
     return _DECLARED.get(experiment, PaperExperiment({}))
 
 
 @functools.cache
-def _files_in(places: tuple[Any, ...]) -> Mapping[str, Mapping[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for folder in places:
+def _flag_files_in(paths: tuple[Any, ...]) -> Mapping[str, Mapping[str, float]]:
+    files: dict[str, dict[str, float]] = {}
+    for folder in paths:
+        is_ours = folder == project_files.folder(project_files.FLAG_FILES)
         for path in sorted(folder.glob("*.flags")):
             lines = path.read_text(encoding="utf-8").splitlines()
             flags = dict(line.partition("=")[::2] for line in lines)
-            own = folder == project_files.folder(project_files.FLAG_FILES)
-            file = f"experiments/{path.name}" if own else path.name
+            file = f"experiments/{path.name}" if is_ours else path.name
             rounds = float(flags.get("--rounds", math.inf))
-            found.setdefault(flags.get("--experiment", ""), {})[file] = rounds
-    return found
+            files.setdefault(flags.get("--experiment", ""), {})[file] = rounds
+    return files
 
 
 def flag_files() -> Mapping[str, Mapping[str, float]]:
     """Returns experiment -> its flag files -> their rounds, infinite if not set."""
-    own = project_files.folder(project_files.FLAG_FILES)
-    return _files_in(tuple(folders(own)))
+    return _flag_files_in(
+        tuple(folders(project_files.folder(project_files.FLAG_FILES)))
+    )
 
 
 def command(experiment: str, flags: str = "") -> str:
-    """Returns the command of the experiment's flag file, of several the longest.
+    """Returns the command of the experiment's flag file, the longest if it has several.
 
-    With more flags it has these, too; they may have other seeds than the first five.
+    `flags` are added, and may replace the first five seeds by others.
     """
     files = flag_files().get(experiment, {})
-    what = f"--experiment={experiment} --priority=all"
+    choice = f"--experiment={experiment} --priority=all"
     if files:
-        what = f"--flagfile={max(files, key=lambda name: files[name])}"
+        choice = f"--flagfile={max(files, key=lambda name: files[name])}"
     seeds = "" if "--seeds=" in flags else "--seeds=0,1,2,3,4"
-    parts = [".venv/bin/python run_experiments.py", what, seeds, "--data_dir=DIR"]
+    parts = [".venv/bin/python run_experiments.py", choice, seeds, "--data_dir=DIR"]
     return " ".join(filter(None, [*parts, flags]))
