@@ -39,11 +39,11 @@ def main(argv):
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         plugins.import_plugins(argv[1:])
-        if shown := flag_help.asked(argv[1:], program_name()):
+        if shown := flag_help.requested_help(argv[1:], program_name()):
             print(shown)
             return 0
         values_by_flag = flag_definitions.parse(argv[1:])
-        command = command_line.command_of(values_by_flag)
+        command = command_line.parse_command(values_by_flag)
         text = shlex.join([program_name(), *argv[1:]])
         command = dataclasses.replace(command, text=text)
         forms = output.Output(command.format, command.figures)
@@ -52,13 +52,15 @@ def main(argv):
             from tff_pmc.experiments import offline_commands
 
             with output.using(forms):
-                print(printable(offline_commands.text(command, values_by_flag)))
+                print(printable(offline_commands.run_offline(command, values_by_flag)))
             return 0
         path = command.client_table
         table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()
-        runs = command_line.runs_of(command, values_by_flag, tuple(table.values))
-        callbacks = command_line.callbacks_of(command, values_by_flag)
-        cluster = command_line.cluster_of(command, values_by_flag)
+        runs = command_line.build_run_settings(
+            command, values_by_flag, tuple(table.values)
+        )
+        callbacks = command_line.build_callbacks(command, values_by_flag)
+        cluster = command_line.cluster_options(command, values_by_flag)
         check_temporary_room()
         check_installed()
         new = "" if command.output_dir or command.inspect else new_folder(command)

@@ -63,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="a run's folder, with cohort.csv")
     parser.add_argument("--factors", type=float, nargs="+", default=[10, 1000])
-    parser.add_argument("--criteria_ranges", type=flag_values.ranges, default=())
+    parser.add_argument("--criteria_ranges", type=flag_values.parse_ranges, default=())
     options = parser.parse_args()
     try:
         codes, rounds = cohorts(options.folder)

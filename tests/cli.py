@@ -116,8 +116,8 @@ def parse_settings(*arguments, attributes=()):
     from tff_pmc.experiments.flags import command_line, flag_definitions
 
     values_by_flag = flag_definitions.parse([*map(str, arguments)])
-    return command_line.runs_of(
-        command_line.command_of(values_by_flag), values_by_flag, attributes
+    return command_line.build_run_settings(
+        command_line.parse_command(values_by_flag), values_by_flag, attributes
     )
 
 

@@ -237,9 +237,9 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
     monkeypatch.setattr(spread_runs, "_data_by_job", {})
     for content in ("old", "new"):
         path.write_text(content)
-        driver = execution.Federations("", "", leaf_data.ClientTable())
+        driver = execution.DatasetLoader("", "", leaf_data.ClientTable())
         read = driver(Settings())
-        job = sweep.Job(Settings(), "out", files=read.origin.files)
+        job = sweep.RunJob(Settings(), "out", files=read.origin.files)
         sent = to_bytes((content, driver))  # A call's own name, as `make_runs` has it.
         data = spread_runs._load_data(sent, job)
         assert data.origin.files == (("file", content),)

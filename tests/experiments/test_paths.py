@@ -49,7 +49,7 @@ def test_all_paths_may_begin_with_the_home(home, runtime):
         from tff_pmc.experiments.running import loop
 
         data = leaf_data.load("digits5k")
-        loop.run(settings.replaced(rounds=1), data, "~/one")
+        loop.run(settings.with_changes(rounds=1), data, "~/one")
         assert tff_pmc.load_model("~/out/DS") and tff_pmc.load_model("~/one", 1)
         load_model.export_model("~/out/DS", "~/exported")
     for path in ("~/out", pathlib.Path("~/out"), "~/one"):

@@ -27,7 +27,7 @@ def record_of():
         train=None,
         **values,
     ):
-        made = base.replaced(**(changes or {}))
+        made = base.with_changes(**(changes or {}))
         reported = {
             "criteria_by_client": np.array(raw, float),
             "excluded_by_client": np.array(excluded),

@@ -22,7 +22,7 @@ from typing import Optional
 from declared_settings import SettingError
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments import experiment_reports
-from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
+from tff_pmc.experiments.experiment import EXPERIMENTS, get_experiment
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import (
     EXPERIMENT_JSON,
@@ -48,7 +48,7 @@ def keep(
         raise RecordError(f"{goal} exists already: name a new folder")
     parts = [read_results(folder) for folder in folders]
     results = join_results(parts) if len(parts) > 1 else parts[0]
-    experiment(str(results.setting("experiment", "")))  # Refused before it is kept.
+    get_experiment(str(results.setting("experiment", "")))  # Refused before it is kept.
     about = {"command": command, "remark": remark}
     if baseline := parts[0].about.get("baseline"):
         about["baseline"] = baseline
@@ -60,7 +60,7 @@ def write(results: Results, goal: str) -> str:
     """Writes the reports on kept runs, of several seeds also on the first alone."""
     name = str(results.setting("experiment", ""))
     return experiment_reports.write(
-        experiment(name), results, goal, alone=results.seeds[:1], page=False
+        get_experiment(name), results, goal, alone=results.seeds[:1], page=False
     )
 
 

@@ -13,8 +13,8 @@ from tff_pmc.experiments import experiment_reports, load_model
 from tff_pmc.experiments.experiment import (
     EXPERIMENTS,
     check_baseline,
-    experiment,
-    values_of,
+    experiment_values,
+    get_experiment,
 )
 from tff_pmc.experiments.flags.command import Command, OfflineOptions
 from tff_pmc.record import files
@@ -28,7 +28,7 @@ from tff_pmc.settings import RunSettings
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 
-def text(command: Command, given: Mapping[str, Any]) -> str:
+def run_offline(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables`, `--export` or `--export_model`."""
     for flag in sorted({*given} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
@@ -43,7 +43,7 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
                 "--output_dir=NEW"
             )
     try:
-        return _text(command, given)
+        return _dispatch(command, given)
     except KeyError as error:
         # What only some of the tables need, a record may lack.
         raise RecordError(
@@ -52,7 +52,7 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
         ) from error
 
 
-def _text(command: Command, given: Mapping[str, Any]) -> str:
+def _dispatch(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
         with tempfile.TemporaryDirectory() as new:  # What is refused leaves nothing.
             shown = _tables(command, given, new)
@@ -69,7 +69,9 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
         raise SettingError("--compare names two folders, as A,B")
     targets = None
     if "experiment" in given:
-        start = RunSettings.of({}, inherited=values_of(command.experiment))
+        start = RunSettings.from_flag_values(
+            {}, inherited=experiment_values(command.experiment)
+        )
         targets = start.record.targets
     rows = folder_comparison.compare(*command.compare, targets, reach=_reach(given))
     if not command.output_dir:
@@ -89,7 +91,7 @@ def _names(a: str, b: str) -> list[str]:
 def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     """Writes the tables and figures of a folder of runs; returns their text."""
     results = read_results(command.tables)
-    found = experiment(_name(command, given, results))
+    found = get_experiment(_name(command, given, results))
     if command.baseline:
         if len(results.seeds) < 2:
             raise SettingError("--baseline goes with the runs of several seeds")

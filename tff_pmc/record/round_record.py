@@ -187,7 +187,7 @@ class RoundRecord:
     @property
     def codes(self) -> Sequence[str]:
         """The codes of the criteria."""
-        return self.settings.columns
+        return self.settings.criterion_codes
 
     @property
     def raw(self) -> Floats:
@@ -212,7 +212,10 @@ class RoundRecord:
 
     @property
     def weights(self) -> Floats:
-        """The factors of the cohort's updates, [clients]; see `Algorithm.has_step`."""
+        """The factors of the cohort's updates, [clients].
+
+        They sum to 1, or to a step length; see `Algorithm.has_step_length`.
+        """
         totals = np.nansum(self.counted, axis=0)
         return self.shares * self.outcome.in_force.step_length(totals)
 
@@ -365,5 +368,5 @@ def weight_shares(settings: RunSettings, in_force: scores.Score, raw: Floats) ->
         included = np.isfinite(raw).all(axis=1)
         return np.asarray(included / max(int(included.sum()), 1))
     normalization = settings.aggregation.scores_normalization
-    score = in_force.over(settings.columns)
+    score = in_force.over(settings.criterion_codes)
     return scores.participant_weights(raw, score, normalization)

@@ -19,13 +19,14 @@ class AdjustmentSettings(Settings):
 
     title: ClassVar[str] = "Online adjustment (DA's Algorithm 1; Dual's lambda)"
 
-    adjustment: str = setting(
+    policy: str = setting(
         "fixed",
         "How the ordering is chosen in each round: fixed, backtracking or best_of_all. "
         "Backtracking (DA's Algorithm 1) tests orderings until one is as good as the "
         "round before. Several values, for example fixed,backtracking, are combined "
         "with every --priority. DS alone has nothing to adjust. The algorithm dual "
         "searches its lambda: by best_of_all, or by the first value that searches.",
+        flag="adjustment",
         choices=search.POLICIES,
         repeated=True,
     )
@@ -47,7 +48,7 @@ class AdjustmentSettings(Settings):
     @property
     def searches(self) -> bool:
         """Whether candidates are tested at all."""
-        return self.adjustment != "fixed"
+        return self.policy != "fixed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,14 +65,14 @@ class CounterfactualSettings(Settings):
         "quantifier, with --normalization=range); or several, for example "
         "orderings,averages:0.5.",
         flag="counterfactuals",
-        parse=flag_values.words,
+        parse=flag_values.parse_words,
     )
     rates: tuple[float, ...] = setting(
         (),
         "Server learning rates with which each of these is judged besides the "
         "run's rate, for example 0.5,2.",
         flag="counterfactual_rates",
-        parse=flag_values.rates,
+        parse=flag_values.parse_rates,
         needs=_COUNTERFACTUALS,
     )
     every: int = setting(
@@ -96,6 +97,6 @@ class CounterfactualSettings(Settings):
         if not all(1e-30 < rate < 1e30 for rate in self.rates):
             raise SettingError("--counterfactual_rates must be above 0, and finite")
 
-    def judges(self, round_num: int) -> bool:
+    def is_judged_round(self, round_num: int) -> bool:
         """Returns whether judges judge after this round, counted from 1."""
         return bool(self.kinds) and (round_num == 1 or round_num % self.every == 0)

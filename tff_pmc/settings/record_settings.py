@@ -50,7 +50,7 @@ class RecordSettings(Settings):
     targets: tuple[int, ...] = setting(
         (70, 80, 90, 95),
         "The target accuracies of the tables, percent, for example 70,80,90.",
-        parse=flag_values.percentages,
+        parse=flag_values.parse_percentages,
     )
 
     def __post_init__(self) -> None:
@@ -60,6 +60,6 @@ class RecordSettings(Settings):
             words = ",".join(map(str, self.targets))
             raise SettingError(f"--targets={words}: {flag_values.PERCENTAGES}")
 
-    def tests(self, round_num: int) -> bool:
+    def is_test_round(self, round_num: int) -> bool:
         """Returns whether the model is tested after a round, counted from 1."""
         return round_num == 1 or round_num % self.evaluate_every == 0

@@ -110,7 +110,7 @@ class TrainingSettings(LocalTraining):
         "A file of the arrays that the model begins with, in the place of those of "
         "--model_seed: those that are trained first, then the others, as "
         "np.savez(FILE, *weights.trainable, *weights.non_trainable) writes them.",
-        parse=flag_values.file_and_sha256,
+        parse=flag_values.parse_file_and_sha256,
         omit_default=True,
     )
     server_learning_rate: float = setting(

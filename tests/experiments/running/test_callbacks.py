@@ -18,7 +18,7 @@ from cli import ALONE, QUICK, ROOT, SHORT, records, refusal, run, table
 import leaf_data
 from declared_settings import AT_LEAST_1, setting
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
-from tff_pmc.experiments.callbacks.early_stopping import LostRounds
+from tff_pmc.experiments.callbacks.early_stopping import StopOnLostRounds
 from tff_pmc.experiments.callbacks.progress import Progress
 from tff_pmc.experiments.callbacks.recorders import PredictionRecorder
 from tff_pmc.experiments.experiment import settings
@@ -238,7 +238,7 @@ GOOD, OUT, REJECTED = row(3, 1, 0), row(3, 3, 1), row(3, 0, 1)
     ],
 )
 def test_which_runs_are_lost(monkeypatch, most, before, then, says):
-    lost, ends = LostRounds(), []
+    lost, ends = StopOnLostRounds(), []
     rows = types.SimpleNamespace(to_dict=lambda _: before)
     of_run = {"label": "DS", "training": types.SimpleNamespace(most_lost_rounds=most)}
     started = types.SimpleNamespace(

@@ -87,11 +87,11 @@ def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
     from tff_pmc.algorithms.run_context import RunContext
 
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 2}
-    made = RunContext.of(settings(learning_rate=0.4, **decay), data)
+    made = RunContext.from_settings(settings(learning_rate=0.4, **decay), data)
     rate = made.training.client_learning_rate_fn
     found = [float(rate(tf.constant(n))) for n in range(5)]
     np.testing.assert_allclose(found, [0.4, 0.4, 0.2, 0.2, 0.1])
-    made = RunContext.of(settings(learning_rate=0.4), data)
+    made = RunContext.from_settings(settings(learning_rate=0.4), data)
     assert made.training.client_learning_rate_fn is None
 
 
@@ -165,7 +165,7 @@ def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
     SELECTIONS.register("charged", Charged)
     says = "--selection=charged needs 'battery' of each client, which is not known"
     with pytest.raises(SettingError, match=says):
-        RunContext.of(settings(selection="charged"), data)
+        RunContext.from_settings(settings(selection="charged"), data)
 
 
 def test_inspect_shows_whom_a_run_chooses_or_says_why_it_cannot(whole, data):

@@ -143,7 +143,7 @@ def test_a_rounds_events_are_on_disk_when_it_is_released(tmp_path, of_a_round):
 
     asyncio.run(cell())
     assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
-    found = tensorboard_events.values(FinishedRound(record, None, weights))
+    found = tensorboard_events.scalars_and_arrays(FinishedRound(record, None, weights))
     assert found["cohort"]["weight"].tolist() == [1.0, 0.0]
     assert found["cohort"]["DS"].tolist() == [4.0, 5.0]
     assert found["clients"]["accuracy"].tolist() == [0.5]

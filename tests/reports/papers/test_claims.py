@@ -11,7 +11,7 @@ import pytest
 from claim_runs import judge_by_id, kept, run, use_declared_rounds
 from recomputing import printed_rounds
 
-from tff_pmc.experiments.experiment import EXPERIMENTS, values_of
+from tff_pmc.experiments.experiment import EXPERIMENTS, experiment_values
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.reports.papers.claim_measures import rounds_saved
@@ -34,8 +34,10 @@ def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():
         assert {*claim.experiments} <= {*EXPERIMENTS}
         for name in claim.experiments:  # The experiment has the paper's settings.
             for changes in [row.values for row in EXPERIMENTS[name].rows] or [{}]:
-                settings = {**values_of(name), **changes}
-                settings = RunSettings.of({}, inherited=settings).by_flag()
+                settings = {**experiment_values(name), **changes}
+                settings = RunSettings.from_flag_values(
+                    {}, inherited=settings
+                ).by_flag()
                 paper_settings = declared_experiment(name).settings
                 assert paper_settings.items() <= settings.items(), name
     words = {word for claim in claims("AdaFed") for word in claim.place.split()}

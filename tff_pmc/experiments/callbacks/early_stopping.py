@@ -133,7 +133,7 @@ class Until(Callback):
             )
 
 
-class LostRounds(Callback):
+class StopOnLostRounds(Callback):
     """Warns of a round that did not change the model, and ends a run with too many.
 
     Too many are `--most_lost_rounds` one after another, or all rounds of a shorter

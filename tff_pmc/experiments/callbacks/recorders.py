@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.models.model_folder import MODEL
 from tff_pmc.record import files, predictions
-from tff_pmc.record.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from tff_pmc.record.run_folder import RunFolder
 
 
-class Record(Callback):
+class TableRecorder(Callback):
     """Appends the round's rows to the tables of the folder. It is called first."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -24,7 +27,7 @@ class Record(Callback):
         self._folder.write(round.record)
 
 
-class Checkpoint(Callback):
+class CheckpointRecorder(Callback):
     """Saves the state of the process. It is called last.
 
     A checkpoint reports that the rows up to its round are on disk.
@@ -43,7 +46,7 @@ class Checkpoint(Callback):
         self._folder.save(round.state, round.round_num)
 
 
-class TrainedModel(Callback):
+class ModelSaver(Callback):
     """Saves the model of the last round of a run that is finished, as `model/`."""
 
     def on_start(self, run: Run) -> None:
@@ -88,7 +91,7 @@ class PredictionRecorder(Callback):
                     row_splits=self._examples.row_splits,
                     client_ids=np.array(self._examples.client_ids),
                 )
-        # `RunContext.of` refuses more classes than a byte has.
+        # `check_run` rejects more classes than a byte can count.
         predicted = round.predicted.astype(np.uint8)
         path = predictions.predictions_path(self._folder, round.round_num)
         with files.atomic_write(path) as file:

@@ -44,7 +44,7 @@ class TensorBoard(Callback):
 
     def after_round(self, round: FinishedRound) -> None:
         """Releases the round, whose events are on disk when this returns."""
-        found = values(round)
+        found = scalars_and_arrays(round)
         released = self._manager.release(found, round.round_num)
         # A new thread, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -57,7 +57,7 @@ class TensorBoard(Callback):
 CALLBACKS.register("tensorboard", TensorBoard)
 
 
-def values(round: FinishedRound) -> dict[str, Any]:
+def scalars_and_arrays(round: FinishedRound) -> dict[str, Any]:
     """Returns the values of a round, in the structure of TensorBoard's tags.
 
     Numbers are its scalars, arrays its distributions and histograms:
@@ -90,7 +90,7 @@ def values(round: FinishedRound) -> dict[str, Any]:
     model = [np.asarray(tensor) for tensor in round.weights.trainable]
     return {
         "rounds": round.numbers,
-        **_of_clients(record),
+        **_client_values(record),
         "cohort": {
             name: column[np.isfinite(column)]  # A client that was left out has none.
             for name, column in columns.items()
@@ -103,7 +103,7 @@ def values(round: FinishedRound) -> dict[str, Any]:
     }
 
 
-def _of_clients(record: RoundRecord) -> dict[str, Any]:
+def _client_values(record: RoundRecord) -> dict[str, Any]:
     from tff_pmc.record.metric import client_means
     from tff_pmc.reports.statistics.run_summary import SPREAD
 
@@ -118,7 +118,7 @@ def _of_clients(record: RoundRecord) -> dict[str, Any]:
     }
 
 
-def how_to_open(output_dir: str) -> str:
+def tensorboard_command(output_dir: str) -> str:
     """Returns the line of how the runs in a folder are looked at."""
     paths = sys.executable, os.path.relpath(sys.executable)
     words = [min(paths, key=len), "-m", "tensorboard.main", f"--logdir={output_dir}"]

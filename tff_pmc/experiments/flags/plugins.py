@@ -16,7 +16,7 @@ from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.record.plugin_files import plugin_sha256
 from tff_pmc.record.resume_check import IMPORTED_PLUGINS
-from tff_pmc.settings.run_settings import CHOSEN
+from tff_pmc.settings.run_settings import COMPONENTS
 
 
 def import_plugins(arguments: Sequence[str]) -> None:
@@ -27,7 +27,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
     if not names:
         return
     # First those of the package, so that a plugin which takes a name of theirs fails.
-    for registry in (*CHOSEN.values(), CALLBACKS, EXPERIMENTS, criteria.REGISTRY):
+    for registry in (*COMPONENTS.values(), CALLBACKS, EXPERIMENTS, criteria.REGISTRY):
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())

@@ -22,10 +22,10 @@ from tff_pmc.record.results import read_results
 from tff_pmc.record.resume_check import EXAMPLES, claim_folder
 from tff_pmc.settings import RunSettings
 
-Load = Callable[[RunSettings], leaf_data.FederatedDataset]
+LoadDataset = Callable[[RunSettings], leaf_data.FederatedDataset]
 
 
-class Job(NamedTuple):
+class RunJob(NamedTuple):
     """One run to be made.
 
     Attributes:
@@ -47,11 +47,11 @@ class Job(NamedTuple):
     files: Optional[tuple[tuple[str, str], ...]] = None
 
 
-Finished = tuple[Job, Optional[LostRunError]]
+FinishedJob = tuple[RunJob, Optional[LostRunError]]
 """A run that was made, and the reason if it was lost."""
 
 
-def run_job(job: Job, data: leaf_data.FederatedDataset) -> None:
+def run_job(job: RunJob, data: leaf_data.FederatedDataset) -> None:
     """Makes a job's run; a worker of a cluster also calls it."""
     loop.run(
         job.settings,
@@ -64,12 +64,12 @@ def run_job(job: Job, data: leaf_data.FederatedDataset) -> None:
 
 
 def sweep(
-    jobs: Iterable[Job],
+    jobs: Iterable[RunJob],
     *,
-    load: Load,
-    run: Optional[Callable[..., Iterator[Finished]]] = None,
+    load: LoadDataset,
+    run: Optional[Callable[..., Iterator[FinishedJob]]] = None,
     callbacks: Sequence[Callback] = (),
-) -> Iterator[Finished]:
+) -> Iterator[FinishedJob]:
     """Makes runs, and yields each when it is finished.
 
     Args:
@@ -96,13 +96,13 @@ def sweep(
 
 def run_all(
     runs: Sequence[RunSettings],
-    load: Load,
+    load: LoadDataset,
     output_dir: str,
     *,
     seeds: Sequence[int] = (),
     baseline: str = "",
     resume: bool = False,
-    run: Optional[Callable[..., Iterator[Finished]]] = None,
+    run: Optional[Callable[..., Iterator[FinishedJob]]] = None,
     callbacks: Sequence[Callback] = (),
     command: str = "",
 ) -> str:
@@ -116,20 +116,20 @@ def run_all(
     """
     output_dir, data = expand_path(output_dir), load(runs[0])
     for settings in runs:
-        RunContext.of(settings, data)  # Refused before a folder is made.
+        RunContext.from_settings(settings, data)  # Refused before a folder is made.
         for callback in callbacks:
             callback.check(settings, data)
     by_folder = {output_dir: list(runs)}
     if seeds:
         by_folder = {
             os.path.join(output_dir, f"seed_{seed}"): [
-                settings.seeded(seed) for settings in runs
+                settings.with_seed(seed) for settings in runs
             ]
             for seed in seeds
         }
     total = len(by_folder) * len(runs)
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[RunJob]:
         number = 0
         for seed, (folder, of_folder) in zip(seeds or [None], by_folder.items()):
             # Of several seeds some may not have been begun.
@@ -141,9 +141,9 @@ def run_all(
             for settings in list(of_folder):  # A run that is lost is taken out.
                 number += 1
                 known = settings.data == of_folder[0].data
-                yield Job(
+                yield RunJob(
                     settings,
-                    os.path.join(folder, settings.folder),
+                    os.path.join(folder, settings.folder_name),
                     title=f"run {number} of {total}{name}: {settings.label}",
                     resume=begun,
                     stored=data.train_examples.store_part if known else None,
@@ -168,14 +168,14 @@ def run_all(
                 by_folder[folder].remove(job.settings)
             made = by_folder[folder]
             if finished[folder] == len(runs) and made:
-                text = report(folder, made)
+                text = write_reports(folder, made)
         if lost:
             raise LostRunError("; ".join(lost))
         # Each seed has its reports already.
-        return report(output_dir, runs, alone=()) if seeds else text
+        return write_reports(output_dir, runs, alone=()) if seeds else text
 
 
-def report(
+def write_reports(
     output_dir: str,
     runs: Sequence[RunSettings],
     alone: Optional[Sequence[int]] = None,
@@ -185,7 +185,7 @@ def report(
     `runs` are those whose reports are written, where some were lost; `alone` is that
     of `experiment_reports.write`.
     """
-    folders = {settings.folder for settings in runs}
+    folders = {settings.folder_name for settings in runs}
     results = read_results(output_dir)
     made = [os.path.basename(path) in folders for path in results.runs["path"]]
     experiment = EXPERIMENTS[runs[0].experiment]
