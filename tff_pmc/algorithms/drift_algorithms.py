@@ -58,7 +58,7 @@ def refuse_prox_mu(settings: RunSettings, reason: str) -> None:
     if settings.training.prox_mu:
         raise SettingError(
             f"--prox_mu={settings.training.prox_mu:g} cannot be combined with the "
-            f"algorithm {settings.names['algorithm']}, {reason}"
+            f"algorithm {settings.algorithm_name}, {reason}"
         )
 
 
