@@ -51,9 +51,10 @@ NO_COLUMNS = Columns("", ())
 At = Union[Columns, Sequence[Columns]]
 
 
-def columns(name: str, of: Mapping[int, Sequence[int]]) -> Columns:
+def columns(name: str, shares: Mapping[int, Sequence[int]]) -> Columns:
     """Returns columns from target -> the shares of the devices, both in percent."""
-    return Columns(name, tuple((target, s) for target in of for s in of[target]))
+    cells = ((target, share) for target in shares for share in shares[target])
+    return Columns(name, tuple(cells))
 
 
 @functools.lru_cache(maxsize=1024)

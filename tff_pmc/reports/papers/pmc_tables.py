@@ -4,17 +4,17 @@ They have the rounds DS needs until a share of the devices reaches a target accu
 and the rounds every other ordering gains over DS. Tables 3, 5 and 7 come from the same
 runs, in `pmc_joint`. Two rules of the paper, recomputed from its cells:
 
-* A run that does not arrive counts as arriving in its last round (Table 6: 100), so
-  its gain is a bound. Where DS does not arrive either, the cell is a dash.
+* A target that a run does not reach counts as reached in its last round (Table 6:
+  100), so its gain is a bound. If DS does not reach it either, the cell is a dash.
 * "Avg." of the tables is the sum of the gains / 9, a dash counting as 0. The paper's
   text has means of these (7.5 and 7.6) and averages over the columns that have a gain
   (8.6, 11.5 and 13).
 
-The paper ran once. From runs under several seeds each cell is the median, with the
-lowest and the highest: where the published number lies between these two, another seed
-would do as much as what differs between the paper and us. The rounds of DS are then
-counted by both rules of reaching a target: the tables do not say whether they follow
-the paper's text or the evaluation script of its published code.
+The paper has one run of each. With several seeds each cell is the median, with the
+lowest and the highest: if the published number lies between these two, it differs from
+ours by no more than another seed does. The rounds of DS are then counted by both rules
+of reaching a target: the tables do not say whether they follow the paper's text or the
+evaluation script of its published code.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _AVERAGES = {
     TEXT_AVERAGE: pd.Series.mean,
 }
 
-_WRONG = "†"
+_IMPOSSIBLE_MARK = "†"
 _TEXT_TITLE = "Averages that the paper's text names"
 _MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
 _RULES = (
@@ -91,9 +91,11 @@ _SEEDS_NOTES = (
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
-    Without a run of DS the table is left out, and the text reports it. Rows without a
-    run, and runs without a row, are named in the notes. Runs of different rules are a
-    `RecordError`.
+    Without a run of DS the table is omitted, and the text reports it. Rows without a
+    run, and runs without a row, are named in the notes.
+
+    Raises:
+        RecordError: the runs have different rules of reaching a target.
     """
     paper = PAPER[experiment]
     rows, number = paper.rows(results), paper.rounds_table
@@ -118,13 +120,13 @@ def report(results: Results, *, experiment: str) -> Report:
     notes += paper.prose
     if paper.labels_in_doubt:
         comparable = not (caveat or other_length)
-        notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
+        notes += pmc_paper.exchanged_labels_note(ours, theirs, comparable=comparable)
     cells = published.join_published(ours, theirs, KEYS).fillna({"printed": ""})
     cells["bound"] = ours["bound"]
     keys = list(zip(*(cells[key] for key in KEYS)))
     cells["impossible"] = [int(key in pmc_paper.IMPOSSIBLE) for key in keys]
     cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
-    # The targets that DS reaches in fewer columns here than in the paper.
+    # Targets that DS reaches in fewer columns here than in the paper.
     missing_here = cells["ours"].isna() & cells["published"].notna()
     of_ds = missing_here & (cells["quantity"] == "rounds")
     short = sorted(map(int, set(cells.loc[of_ds, KEYS[2]])))
@@ -138,10 +140,11 @@ def report(results: Results, *, experiment: str) -> Report:
         )
     if cells["impossible"].any():
         notes.append(
-            f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
+            f"{_IMPOSSIBLE_MARK}: impossible as printed: more of the devices in an "
+            "earlier round."
         )
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
-    texts = [*zip(*map(_texts, cells.to_dict("records")))]
+    texts = [*zip(*map(_cell_texts, cells.to_dict("records")))]
     parts = _grids(cells.assign(**dict(zip(_LINES, texts))), _LINES)
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
@@ -167,7 +170,7 @@ def rounds_and_gains(results: Results, targets: Sequence[int]) -> pd.DataFrame:
 
 
 def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, page_model.Grid]:
-    """Returns a table for each target, with the lines of each experiment."""
+    """Returns one grid per target, with the lines of each experiment."""
     head = ["experiment", ""]
     return {
         f"{target} %": comparison_grid(part, head, KEYS[:1], KEYS[3], lines)
@@ -176,29 +179,29 @@ def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, page_mode
 
 
 def _text_grid(cells: pd.DataFrame) -> page_model.Grid:
-    """Returns a line for each number of the paper's text: it, its cell, ours."""
+    """Returns one line per number of the paper's text, with its cell and ours."""
     grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
     for cell in cells.to_dict("records"):
         where = f"{cell['target_accuracy_pct']} %, {cell['devices']}"
-        known = not np.isnan(cell["difference"])
-        beyond = _signed(cell["ours"] - cell["text"]) if known else ""
-        ours, theirs, _ = _texts(cell)
-        own = [f"{cell['text']:.1f}", theirs, ours, beyond]
-        grid.append([str(cell["experiment"]), where, *own])
+        is_known = not np.isnan(cell["difference"])
+        beyond = _format_difference(cell["ours"] - cell["text"]) if is_known else ""
+        ours, theirs, _ = _cell_texts(cell)
+        texts = [f"{cell['text']:.1f}", theirs, ours, beyond]
+        grid.append([str(cell["experiment"]), where, *texts])
     return grid
 
 
-def _texts(cell: Mapping[Hashable, Any]) -> tuple[str, str, str]:
+def _cell_texts(cell: Mapping[Hashable, Any]) -> tuple[str, str, str]:
     """Returns ours, the published number with a decimal point, and the difference."""
     theirs = ""
     if cell["printed"] or not np.isnan(cell["published"]):
-        wrong = _WRONG if cell["impossible"] else ""
+        wrong = _IMPOSSIBLE_MARK if cell["impossible"] else ""
         theirs = f"{rounds_text(cell['published'])}{wrong}"
     ours = f"{_MARKS[cell['bound']]}{rounds_text(cell['ours'])}"
-    return ours, theirs, _signed(cell["difference"])
+    return ours, theirs, _format_difference(cell["difference"])
 
 
-def _signed(difference: float) -> str:
+def _format_difference(difference: float) -> str:
     if np.isnan(difference):
         return ""
     return f"{'+' if difference > 0 else ''}{rounds_text(difference)}"
@@ -207,8 +210,8 @@ def _signed(difference: float) -> str:
 def seeds_report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN_seeds.csv`, `.md` and `.png`, N as in `report`.
 
-    It is empty for one seed, and for runs without DS. The figure has the rows of DS.
-    They are there twice, by both rules of `--reach`: the runs' own first.
+    The report is empty for one seed, and for runs without DS. The figure shows the rows
+    of DS, by both rules of `--reach`, that of the runs first.
     """
     paper = PAPER[experiment]
     rows = results.only(label=paper.labels)
@@ -217,7 +220,9 @@ def seeds_report(results: Results, *, experiment: str) -> Report:
     (other_rule,) = {*REACH_RULES} - {reach_rule(rows)}
     recounted = rows.only(label=BASELINE)
     recounted.runs = recounted.runs.assign(reach=other_rule)
-    cells = pd.concat([spread_over_seeds(of, experiment) for of in (rows, recounted)])
+    cells = pd.concat(
+        [seed_ranges(counted, experiment) for counted in (rows, recounted)]
+    )
     number, seeds = paper.rounds_table, ", ".join(map(str, results.seeds))
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     notes = [
@@ -230,7 +235,7 @@ def seeds_report(results: Results, *, experiment: str) -> Report:
     notes += published.missing_row_notes(results, paper.labels)
     parts = _grids(*_seeds_lines(cells))
     name = f"table{number}_seeds"
-    found = Report.from_grids(
+    page = Report.from_grids(
         name, title, notes, parts, mark_incomplete_data(cells, rows)
     )
     head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
@@ -238,22 +243,22 @@ def seeds_report(results: Results, *, experiment: str) -> Report:
         head = f"{head}\n({caveat})"
     of_ds = cells[cells["quantity"] == "rounds"]
     figure = devices_plot.devices_plot(of_ds, head, len(results.seeds))
-    # A terminal has no room for the table: its text is left to the page.
-    return dataclasses.replace(found, text="", figures={name: figure})
+    # The table is too wide for a terminal: only the page has it.
+    return dataclasses.replace(page, text="", figures={name: figure})
 
 
-def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
-    """Returns a row a cell, with its median, lowest and highest, and the published.
+def seed_ranges(results: Results, experiment: str) -> pd.DataFrame:
+    """Returns one row per cell: its median, lowest, highest and published number.
 
     The columns are `KEYS`, `reach` (the rule by which a target is reached), `median`,
     `lowest`, `highest` and `published`.
-    A gain is known where both runs arrive; under one seed unknown it is so in its row.
-    A run of DS that does not arrive arrives later than its last round, `inf` here: what
-    of the median or the lowest is after that round is not known (NaN).
+    A gain is known if both runs reach the target; if it is unknown under one seed, so
+    is its row. A target that DS does not reach is reached after its last round, `inf`
+    here: a median or lowest after that round is unknown (NaN).
 
     Raises:
         RecordError: the runs of a seed are neither equally long nor have reached all
-            targets, or were tested on other clients.
+            targets, or were tested on different clients.
     """
     paper = PAPER[experiment]
     of_seeds = {}
@@ -271,33 +276,36 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
         wide.index.get_level_values("quantity") == "rounds", wide.index
     )
     lengths = results.only(label=BASELINE).length.droplevel("label")
-    found = seed_range(wide, lengths, is_rounds)
-    found.insert(0, "reach", reach_rule(results))
+    ranges = seed_range(wide, lengths, is_rounds)
+    ranges.insert(0, "reach", reach_rule(results))
     theirs = pmc_paper.published_rows(paper.rounds_table).set_index([*KEYS])["value"]
-    return found.assign(published=theirs.reindex(found.index)).reset_index()
+    return ranges.assign(published=theirs.reindex(ranges.index)).reset_index()
 
 
 def _seeds_lines(cells: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Returns the cells with their lines: ours by each rule, and the published one."""
-    own, other = dict.fromkeys(cells["reach"])
+    """Returns the cells and the lines of the page: ours by each rule, and published."""
+    own_rule, other_rule = dict.fromkeys(cells["reach"])
     texts = cells.assign(text=cells.apply(_range_text, axis=1))
     wide = texts.pivot(index=[*KEYS], columns="reach", values="text")
-    found = texts[texts["reach"] == own].join(wide, on=[*KEYS])
-    found["published"] = found["published"].map(rounds_text)
-    ours = {own: "{quantity}, ours", other: f"{{quantity}}, ours ({other})"}
-    return found, {**ours, "published": "published"}
+    lines = texts[texts["reach"] == own_rule].join(wide, on=[*KEYS])
+    lines["published"] = lines["published"].map(rounds_text)
+    ours = {
+        own_rule: "{quantity}, ours",
+        other_rule: f"{{quantity}}, ours ({other_rule})",
+    }
+    return lines, {**ours, "published": "published"}
 
 
 def _range_text(row: pd.Series[float]) -> str:
-    """Returns `18 (17 to 20)`, with one decimal where it is no whole number."""
+    """Returns `18 (17 to 20)`, with one decimal unless it is a whole number."""
     median, *ends = (
         page_model.format_number(row[name], ".1f", page_model.MISSING).removesuffix(
             ".0"
         )
         for name in ("median", "lowest", "highest")
     )
-    same = len({median, *ends}) == 1
-    return median if same else f"{median} ({' to '.join(ends)})"
+    is_constant = len({median, *ends}) == 1
+    return median if is_constant else f"{median} ({' to '.join(ends)})"
 
 
 pmc_paper.register("pmc_table{rounds_table}", report)
