@@ -40,5 +40,7 @@ def best_round(folder: str) -> tuple[int, str]:
 
     See `round_quality` for the arguments and errors.
     """
-    found, name = round_quality(folder)
-    return (int(found.idxmax()) if found.notna().any() else 0), name
+    quality_by_round, name = round_quality(folder)
+    return (
+        int(quality_by_round.idxmax()) if quality_by_round.notna().any() else 0
+    ), name

@@ -54,19 +54,19 @@ def read_json(
     """
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            content = json.load(file)
     except FileNotFoundError as error:
         if missing is not None:
             return dict(missing)
         raise RecordMissingError(f"{path} is missing") from error
     except (OSError, ValueError, RecursionError) as error:
         raise RecordError(f"{path} cannot be read: {error_summary(error)}") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise RecordError(f"{path} must be a JSON object")
     for key in keys:
-        if key not in found:
+        if key not in content:
             raise RecordError(f"{path} lacks {key!r}")
-    return found
+    return content
 
 
 def write_json(folder: str, content: Mapping[str, Any]) -> None:
@@ -80,10 +80,10 @@ def flatten_groups(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of all groups in one table, by flag."""
     if not isinstance(settings, Mapping):
         raise RecordError("the settings in run.json must be a JSON object")
-    found: dict[str, Any] = {}
+    values_by_flag: dict[str, Any] = {}
     for name, value in settings.items():
-        found.update(value if isinstance(value, Mapping) else {name: value})
-    return found
+        values_by_flag.update(value if isinstance(value, Mapping) else {name: value})
+    return values_by_flag
 
 
 @contextlib.contextmanager

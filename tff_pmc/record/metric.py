@@ -29,22 +29,22 @@ def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Flo
     if not examples.size:
         raise ClientsNotRecordedError
     tested = examples > 0
-    found: Floats = sums[..., tested] / examples[tested]
-    return found
+    means: Floats = sums[..., tested] / examples[tested]
+    return means
 
 
 def percentile(accuracies: Floats, percent: float) -> Floats:
     """Returns what `percent` % of the clients do not exceed, interpolated."""
     with np.errstate(invalid="ignore"):  # Between infinite losses there is none.
-        found: Floats = np.percentile(accuracies, percent, axis=-1)
-    return found
+        value: Floats = np.percentile(accuracies, percent, axis=-1)
+    return value
 
 
 def worst_tenth(accuracies: Floats) -> Floats:
     """Returns the mean of the ceil(K / 10) lowest: the "worst 10 %" of Li et al."""
     count = -(-accuracies.shape[-1] // 10)
-    found: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
-    return found
+    mean: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
+    return mean
 
 
 def jain_index(accuracies: Floats) -> Floats:
@@ -55,10 +55,10 @@ def jain_index(accuracies: Floats) -> Floats:
     """
     squares = accuracies.shape[-1] * np.square(accuracies).sum(axis=-1)
     total = np.square(accuracies.sum(axis=-1))
-    found: Floats = np.divide(
+    index: Floats = np.divide(
         total, squares, out=np.ones_like(squares), where=squares > 0
     )
-    return found
+    return index
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,15 +68,15 @@ class Metric:
     mean: str  # The column of the mean over examples.
     total: str  # The column of the sum over examples.
     prefix: str  # What the columns of the percentiles over clients begin with.
-    counted: bool  # Whether sums are whole numbers.
+    is_count: bool  # Whether sums are whole numbers.
 
     def value(self, total: Any) -> int | float:
         """Returns a sum as it is written; a float32 carries seven digits."""
-        return int(total) if self.counted else float(f"{float(total):.7g}")
+        return int(total) if self.is_count else float(f"{float(total):.7g}")
 
 
-ACCURACY = Metric("accuracy", "correct", "", counted=True)
-LOSS = Metric("test_loss", "loss_sum", "loss_", counted=False)
+ACCURACY = Metric("accuracy", "correct", "", is_count=True)
+LOSS = Metric("test_loss", "loss_sum", "loss_", is_count=False)
 
 
 def metric_for(data: leaf_data.FederatedDataset) -> Metric:

@@ -97,12 +97,12 @@ class Results:
         return f"Results({'; '.join(self.labels)}; seeds: {seeds}; path: {self.path})"
 
     def _table(self, name: str) -> pd.DataFrame:
-        found = self._read(name)
-        if found is None:
+        recorded = self._read(name)
+        if recorded is None:
             table = TABLES[name]
             columns = [column.name for column in table.columns]
             return pd.DataFrame(columns=[*RUN_KEY, "round", *columns])
-        return found
+        return recorded
 
     @functools.cached_property
     def rounds(self) -> pd.DataFrame:
@@ -161,8 +161,10 @@ class Results:
     @property
     def length(self) -> pd.Series[int]:
         """The number of recorded rounds of each run, by seed and label."""
-        found: pd.Series[int] = self.rounds.groupby(RUN_KEY, sort=False)["round"].max()
-        return found
+        num_rounds: pd.Series[int] = self.rounds.groupby(RUN_KEY, sort=False)[
+            "round"
+        ].max()
+        return num_rounds
 
     def setting(self, name: str, default: Any = None) -> Any:
         """Returns a setting that all runs share; runs that lack it do not count.
@@ -172,12 +174,12 @@ class Results:
         """
         if name not in self.runs:
             return default
-        known = self.runs[name][self.runs[name].notna()]
-        values = known.tolist()
-        for run, value in zip(known.index, values):
+        recorded = self.runs[name][self.runs[name].notna()]
+        values = recorded.tolist()
+        for run, value in zip(recorded.index, values):
             if value != values[0]:
                 raise RecordError(
-                    f"{_run_name(self.runs.loc[known.index[0]])} has {name} "
+                    f"{_run_name(self.runs.loc[recorded.index[0]])} has {name} "
                     f"{_as_text(values[0])} and {_run_name(self.runs.loc[run])} has "
                     f"{_as_text(value)}"
                 )
@@ -185,8 +187,8 @@ class Results:
 
     def check_settings(self) -> None:
         """Refuses runs that differ in a setting that is no seed, by a `RecordError`."""
-        known = {*self.runs} - {*RUN_INFO_COLUMNS}
-        for name in sorted(name for name in known if not name.endswith("_seed")):
+        settings = {*self.runs} - {*RUN_INFO_COLUMNS}
+        for name in sorted(name for name in settings if not name.endswith("_seed")):
             self.setting(name)
 
     def only(self, mask: Any = None, **values: Any) -> Results:
@@ -196,8 +198,8 @@ class Results:
         """
         chosen = np.ones(len(self.runs), bool) if mask is None else np.asarray(mask)
         for name, value in values.items():
-            wanted = [value] if np.isscalar(value) else [*value]
-            chosen = chosen & self.runs[name].isin(wanted).to_numpy()
+            allowed = [value] if np.isscalar(value) else [*value]
+            chosen = chosen & self.runs[name].isin(allowed).to_numpy()
         runs = self.runs[chosen]
         keys = pd.MultiIndex.from_frame(runs[RUN_KEY])
 
@@ -218,18 +220,18 @@ class Results:
         """
         if self._predictions is None:
             raise RecordMissingError(f"{self.path or 'the runs'} have no predictions")
-        found = self._predictions(seed, label, round_num)
-        of_round = self.rounds[
+        predictions = self._predictions(seed, label, round_num)
+        row_of_round = self.rounds[
             (self.rounds["seed"] == seed)
             & (self.rounds["label"] == label)
             & (self.rounds["round"] == round_num)
         ]
-        if int(found.correct.sum()) != int(of_round["correct"].iloc[0]):
+        if int(predictions.correct.sum()) != int(row_of_round["correct"].iloc[0]):
             raise RecordError(
                 f"the predictions of {label}, seed {seed}, round {round_num} do not "
                 "give the count of correct examples in rounds.csv"
             )
-        return found
+        return predictions
 
 
 def read_results(path: Folder) -> Results:
@@ -269,14 +271,14 @@ def read_results(path: Folder) -> Results:
         raise RecordError(f"{path} holds no run: there is no run.json with rounds.csv")
 
     def read(name: str) -> Optional[pd.DataFrame]:
-        found = []
+        tables = []
         for (seed, label), folder in folders.items():
             if name == "rounds" or TABLES[name].path(folder):
                 table = TABLES[name].read(folder)
                 table.insert(0, "seed", seed)
                 table.insert(1, "label", label)
-                found.append(table)
-        return pd.concat(found, ignore_index=True) if found else None
+                tables.append(table)
+        return pd.concat(tables, ignore_index=True) if tables else None
 
     plan = read_run_json(path)
     return Results(
@@ -326,7 +328,7 @@ def results_of_counts(
         _check_counts(label, array, sizes)
         run = {"seed": seed, "label": label}
         numbers, local = np.arange(1, len(array) + 1), client_means(array, sizes)
-        of_run = {
+        round_columns = {
             "round": numbers,
             "accuracy": array.sum(axis=1) / sizes.sum(),
             "correct": array.sum(axis=1),
@@ -334,14 +336,14 @@ def results_of_counts(
             **{f"p{p}": percentile(local, p) for p in PERCENTILES},
         }
         names = [f"client_{k}" for k in range(len(sizes))]
-        of_clients = {
+        client_columns = {
             "round": np.repeat(numbers, len(sizes)),
             "client": np.tile(names, len(array)),
             "correct": array.ravel(),
             "examples": np.tile(sizes, len(array)),
         }
-        rounds.append(pd.DataFrame({**run, **of_run}))
-        clients.append(pd.DataFrame({**run, **of_clients}))
+        rounds.append(pd.DataFrame({**run, **round_columns}))
+        clients.append(pd.DataFrame({**run, **client_columns}))
     judged = [
         table.assign(seed=seed, label=label, kind="trial")
         for label, table in (candidates or {}).items()
@@ -375,7 +377,7 @@ def _check_counts(label: str, correct: Any, sizes: Any) -> None:
             f"{label}: correct must be [rounds, clients], with a round at least, and "
             f"examples [clients]; got {list(correct.shape)} and {list(sizes.shape)}"
         )
-    if not all(np.issubdtype(one.dtype, np.integer) for one in (correct, sizes)):
+    if not all(np.issubdtype(array.dtype, np.integer) for array in (correct, sizes)):
         raise RecordError(
             f"{label}: correct and examples must be integers, got {correct.dtype} and "
             f"{sizes.dtype}"
@@ -428,8 +430,8 @@ def _lists_to_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _seed_folders(path: str) -> list[str]:
     """Returns the folders of the seeds in a folder, by seed, or the folder itself."""
-    found = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
-    seeds = {int(one[1]): os.path.join(path, one[0]) for one in found if one}
+    matches = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
+    seeds = {int(match[1]): os.path.join(path, match[0]) for match in matches if match}
     return [seeds[seed] for seed in sorted(seeds)] or [path]
 
 
@@ -441,13 +443,13 @@ def _runs_in(path: str) -> list[str]:
         flatten_groups(read_run_json(path).get("settings", {})).get("orderings", [])
     )
 
-    def place_of(folder: str) -> int:
+    def position(folder: str) -> int:
         label = read_json(os.path.join(folder, RUN_JSON)).get("label")
         return order.index(label) if label in order else len(order)
 
     folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
     described = [f for f in folders if os.path.exists(os.path.join(f, RUN_JSON))]
-    return sorted(filter(ROUNDS.path, described), key=place_of)
+    return sorted(filter(ROUNDS.path, described), key=position)
 
 
 def _read_reference(path: str) -> Results:
@@ -558,7 +560,7 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
         return table if label is None else table.assign(label=label)
 
     def join(name: str) -> pd.DataFrame:
-        tables = [relabeled(getattr(one, name), x) for one, x in zip(parts, labels)]
+        tables = [relabeled(getattr(part, name), x) for part, x in zip(parts, labels)]
         # Of an empty table the columns have no types.
         return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 

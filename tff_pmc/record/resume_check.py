@@ -31,7 +31,7 @@ def software_versions() -> dict[str, Optional[str]]:
     """Returns the versions of what a run's numbers depend on, the engine among it."""
     from tff_pmc import runtime  # It imports TensorFlow.
 
-    found: dict[str, Optional[str]] = {
+    versions: dict[str, Optional[str]] = {
         "tff_pmc": tff_pmc.__version__,
         "commit": _git_commit(),
         "python": platform.python_version(),
@@ -39,10 +39,10 @@ def software_versions() -> dict[str, Optional[str]]:
     }
     for package in _PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return {**found, **_plugin_versions()}
+    return {**versions, **_plugin_versions()}
 
 
 def warn_if_versions_differ(

@@ -149,8 +149,8 @@ class RoundRecord:
     @property
     def train(self) -> Mapping[str, Any]:
         """What the clients reported of their training."""
-        found: Mapping[str, Any] = self.outcome.metrics["client_work"]["train"]
-        return found
+        report: Mapping[str, Any] = self.outcome.metrics["client_work"]["train"]
+        return report
 
     @property
     def train_loss(self) -> Optional[float]:
@@ -164,25 +164,25 @@ class RoundRecord:
         return int(self.outcome.metrics["finalizer"]["update_rejected"])
 
     @property
-    def _recorded(self) -> bool:
+    def _records_clients(self) -> bool:
         return self.tested and self.settings.record.record_clients == "all"
 
     @property
     def test_clients(self) -> Sequence[str]:
         """The names of the clients whose test results are recorded."""
-        return self.clients if self._recorded else ()
+        return self.clients if self._records_clients else ()
 
     @property
     def client_totals(self) -> list[int | float]:
         """The sum over the test examples of each of these clients."""
-        if not self._recorded:
+        if not self._records_clients:
             return []
         return [self.metric.value(total) for total in np.asarray(self.measured)]
 
     @property
     def client_sizes(self) -> list[int]:
         """The number of test examples of each of these clients."""
-        return [int(size) for size in self.sizes] if self._recorded else []
+        return [int(size) for size in self.sizes] if self._records_clients else []
 
     @property
     def codes(self) -> Sequence[str]:
@@ -197,8 +197,8 @@ class RoundRecord:
     @property
     def excluded(self) -> npt.NDArray[np.bool_]:
         """Which clients of the cohort were left out, [clients]."""
-        found: npt.NDArray[np.bool_] = np.asarray(self.train["excluded_by_client"]) > 0
-        return found
+        mask: npt.NDArray[np.bool_] = np.asarray(self.train["excluded_by_client"]) > 0
+        return mask
 
     @property
     def counted(self) -> Floats:
@@ -226,15 +226,15 @@ class RoundRecord:
 
     def _trials(self) -> Iterator[Candidate]:
         rate = self.settings.training.server_learning_rate
-        for number, one in enumerate(self.outcome.tested, 1):
+        for number, candidate in enumerate(self.outcome.tested, 1):
             yield Candidate(
                 kind="trial",
                 trial=number,
-                label=one.label,
+                label=candidate.label,
                 rate=rate,
-                correct=one.correct,
-                examples=one.examples,
-                kept=one.chosen,
+                correct=candidate.correct,
+                examples=candidate.examples,
+                kept=candidate.chosen,
             )
 
     def _counterfactuals(self) -> Iterator[Candidate]:
@@ -242,20 +242,23 @@ class RoundRecord:
         if outcome.judged is None:
             return
         sizes = np.asarray(outcome.judged.sizes, np.int64)
-        own_rate = self.settings.training.server_learning_rate
-        for number, one in enumerate(outcome.counterfactuals, 1):
+        server_rate = self.settings.training.server_learning_rate
+        for number, counterfactual in enumerate(outcome.counterfactuals, 1):
             worst = jain = None
-            if one.correct.ndim:
-                local = client_means(one.correct[: len(sizes)], sizes)
+            if counterfactual.correct.ndim:
+                local = client_means(counterfactual.correct[: len(sizes)], sizes)
                 worst, jain = float32_digits([worst_tenth(local), jain_index(local)])
             yield Candidate(
                 kind="counterfactual",
                 trial=number,
-                label=one.score.label,
-                rate=own_rate if one.rate is None else one.rate,
-                correct=int(one.correct.sum()),
+                label=counterfactual.score.label,
+                rate=server_rate
+                if counterfactual.rate is None
+                else counterfactual.rate,
+                correct=int(counterfactual.correct.sum()),
                 examples=int(sizes.sum()),
-                kept=one.score == outcome.in_force and one.rate is None,
+                kept=counterfactual.score == outcome.in_force
+                and counterfactual.rate is None,
                 worst_tenth=worst,
                 jain_index=jain,
             )

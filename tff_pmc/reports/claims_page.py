@@ -165,7 +165,7 @@ factors of matrix products to bfloat16. Folders that end in `_relu` have ReLU af
 the convolutions, which the papers' networks do not have."""
 
 
-def claims_table(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
+def claims_table(claims: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     """Returns a row a claim: what it says, and what the kept runs say of it.
 
     The columns are `claim` (`PMC-7`), `paper`, `place`, `says`, `ours` (our numbers),
@@ -177,7 +177,7 @@ def claims_table(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     claims.csv.
     """
     return pd.DataFrame(
-        [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS
+        [_row_of_claim(claim, kept) for claim in claims], columns=_COLUMNS
     )
 
 
@@ -196,24 +196,28 @@ def claims_markdown(table: pd.DataFrame, reach: str = "at_least") -> str:
     if any(map(_page_link, table["paper"])):
         parts.append(_DIFFERENCES.format(rule=REACH_RULES[reach]))
     named = table["claim"] + " (" + table["place"] + ")"
-    for paper, of in table.assign(named=named).groupby("paper", sort=False):
+    for paper, claims_of_paper in table.assign(named=named).groupby(
+        "paper", sort=False
+    ):
         title, year, _ = PAPERS[paper]
         parts += [f"## {paper}", f"*{title}* ({year}){_page_link(str(paper))}"]
-        others = of["verdict"].isin([TOO_SHORT, UNTESTABLE])
+        others = claims_of_paper["verdict"].isin([TOO_SHORT, UNTESTABLE])
         grid = [["claim", "what the paper says", "ours (paper)", "verdict"]]
         grid[0].append("seeds needed")
-        for row in of[~others].itertuples():
+        for row in claims_of_paper[~others].itertuples():
             verdict = ": ".join(filter(None, (row.verdict, row.why)))
             ours = row.shown or row.decided_by
             grid.append([row.named, row.says, ours, verdict, row.seeds])
         parts += [markdown_table(grid, left=4)] if grid[1:] else []
-        first = of["why"].str.partition("; ")[0]
-        reasons = of["verdict"] + ": " + first
-        for why, of_reason in of[others].groupby(reasons, sort=False):
+        first = claims_of_paper["why"].str.partition("; ")[0]
+        reasons = claims_of_paper["verdict"] + ": " + first
+        for why, claims_of_reason in claims_of_paper[others].groupby(
+            reasons, sort=False
+        ):
             parts.append(f"**{why[0].upper()}{why[1:]}.**")
-            parts.append("\n".join(of_reason.apply(_claim_line, axis=1)))
-            if of_reason["verdict"].eq(TOO_SHORT).any():
-                takes = of_reason.groupby("to_run", sort=False)["claim"]
+            parts.append("\n".join(claims_of_reason.apply(_claim_line, axis=1)))
+            if claims_of_reason["verdict"].eq(TOO_SHORT).any():
+                takes = claims_of_reason.groupby("to_run", sort=False)["claim"]
                 parts += [
                     f"To run {', '.join(x)} far enough: {how}." for how, x in takes
                 ]
@@ -234,21 +238,23 @@ def _claim_line(row: pd.Series[Any]) -> str:
 
 
 def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
-    found = judge_claim(claim, kept)
+    judgment = judge_claim(claim, kept)
     commands = []
     for name in claim.experiments:
         hours = claim.hours or declared_experiment(name).hours
         costs = f" (about {hours:g} hours of one core)" if hours else ""
         commands.append(f"`{command(name, claim.flags)}`{costs}")
-    undecided = found.verdict in (TOO_SHORT, UNTESTABLE)
-    runs = found.runs.groupby("experiment", sort=False) if len(found.runs) else []
+    undecided = judgment.verdict in (TOO_SHORT, UNTESTABLE)
+    runs = judgment.runs.groupby("experiment", sort=False) if len(judgment.runs) else []
     return {
         **claim._asdict(),
-        **found._asdict(),
+        **judgment._asdict(),
         "claim": claim.id,
         "paper": claim.paper,
-        "folders": "; ".join(dict.fromkeys(found.runs["folder_name"])),
-        "kept": "; ".join(f"{name}: {_runs(of)}" for name, of in runs),
+        "folders": "; ".join(dict.fromkeys(judgment.runs["folder_name"])),
+        "kept": "; ".join(
+            f"{name}: {_runs(runs_of_experiment)}" for name, runs_of_experiment in runs
+        ),
         "to_run": "; ".join(commands) * undecided,
     }
 
@@ -268,9 +274,9 @@ def pluralize(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def seeds_text(every: Iterable[int]) -> str:
+def seeds_text(seeds_of_runs: Iterable[int]) -> str:
     """Returns seeds as words: `seed 0`, `seeds 0, 1`, `seeds 0 to 4`."""
-    seeds = sorted(set(every))
+    seeds = sorted(set(seeds_of_runs))
     if len(seeds) > 2 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
         return f"seeds {seeds[0]} to {seeds[-1]}"
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
@@ -279,11 +285,14 @@ def seeds_text(every: Iterable[int]) -> str:
 def results_page(folders: Mapping[str, Results], name: str, reach: str) -> str:
     """Returns the page of kept results, by their names in a folder of this name."""
     kept = kept_runs(folders.values(), reach)
-    lines = [f"- [{x}]({name}/{x}): {_folder_summary(of)}" for x, of in folders.items()]
+    lines = [
+        f"- [{x}]({name}/{x}): {_folder_summary(results)}"
+        for x, results in folders.items()
+    ]
     numbers = [["paper", "where", "number", "paper's", "ours"]]
-    for one in headlines():
-        row = [one.paper, one.place, one.says, one.printed]
-        numbers.append([*row, our_value(one, kept)])
+    for headline in headlines():
+        row = [headline.paper, headline.place, headline.says, headline.printed]
+        numbers.append([*row, our_value(headline, kept)])
     parts = [
         _RESULTS_HEAD,
         markdown_table(_verdict_counts(claims_table(claims(), kept)), left=1),
@@ -384,29 +393,29 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     words = "how devices reach a target, in all runs alike (default: %(default)s)"
     parser.add_argument("--reach", choices=REACH_RULES, default="at_least", help=words)
     parser.add_argument("--plugin", default="", help="the module that registers it")
-    given = parser.parse_args(arguments)
-    if not os.path.isdir(given.folder):
-        parser.exit(2, f"{given.folder} is no folder\n")
+    options = parser.parse_args(arguments)
+    if not os.path.isdir(options.folder):
+        parser.exit(2, f"{options.folder} is no folder\n")
     try:
-        if given.plugin:
-            importlib.import_module(given.plugin)
+        if options.plugin:
+            importlib.import_module(options.plugin)
     except (Exception, SystemExit) as error:  # Anybody's code, and how it ends.
-        parser.exit(2, f"--plugin={given.plugin}: {error_summary(error)}\n")
+        parser.exit(2, f"--plugin={options.plugin}: {error_summary(error)}\n")
     try:
-        folders = read_kept(given.folder)
-        if given.results:
-            name = os.path.basename(os.path.abspath(given.folder))
-            text = results_page(folders, name, given.reach)
+        folders = read_kept(options.folder)
+        if options.results:
+            name = os.path.basename(os.path.abspath(options.folder))
+            text = results_page(folders, name, options.reach)
         else:
-            kept = kept_runs(folders.values(), given.reach)
-            table = claims_table(claims(given.paper), kept)
+            kept = kept_runs(folders.values(), options.reach)
+            table = claims_table(claims(options.paper), kept)
             named = table.drop(columns="shown").rename(
                 columns={"seeds": "seeds_needed"}
             )
             text = (
                 named.to_csv(index=False)
-                if given.csv
-                else claims_markdown(table, given.reach)
+                if options.csv
+                else claims_markdown(table, options.reach)
             )
     except ValueError as error:
         parser.exit(2, f"{error}\n")

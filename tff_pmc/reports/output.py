@@ -37,9 +37,9 @@ class Output:
     def __post_init__(self) -> None:
         """Refuses a form that there is not, with a `ValueError`."""
         figures = (*FIGURE_FORMATS, NO_FIGURES)
-        for value, known in ((self.tables, TABLE_FORMATS), (self.figures, figures)):
-            if value not in known:
-                raise ValueError(f"{value!r} is not one of {', '.join(known)}")
+        for value, formats in ((self.tables, TABLE_FORMATS), (self.figures, figures)):
+            if value not in formats:
+                raise ValueError(f"{value!r} is not one of {', '.join(formats)}")
 
 
 _PLAIN = Output()

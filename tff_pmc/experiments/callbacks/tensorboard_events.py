@@ -110,10 +110,10 @@ def _client_values(record: RoundRecord) -> dict[str, Any]:
     if not record.client_totals:  # Not tested, or not recorded.
         return {}
     local = client_means(np.array(record.client_totals), record.sizes)
-    if not record.metric.counted:
+    if not record.metric.is_count:
         return {"clients": {"loss": local}}
     return {
-        "fairness": {name: float(one.of(local)) for name, one in SPREAD.items()},
+        "fairness": {name: float(one.compute(local)) for name, one in SPREAD.items()},
         "clients": {"accuracy": local},
     }
 

@@ -130,7 +130,7 @@ class TestEvaluator:
             tests = np.isin(owner, self.clients)
             result = self._predictor.predict(weights)[tests]
         else:
-            kind = np.int64 if self.metric.counted else np.float64
+            kind = np.int64 if self.metric.is_count else np.float64
             result = np.asarray(self._compute(weights, self._packs), kind)
         if not self._single and self._predictor is None:
             return result, None

@@ -71,7 +71,9 @@ def run(
         trainer = algorithm_of(settings).build_trainer(context)
         evaluator = TestEvaluator(context)
         state, rounds_before = folder.load(trainer.initialize())
-        last_round = rounds_before if folder.has_ended else settings.training.rounds
+        last_round = (
+            rounds_before if folder.was_ended_early else settings.training.rounds
+        )
         if rounds_before:
             words = f"is resumed after round {rounds_before}"
             _warn_of_new_callbacks(folder, callbacks, words)

@@ -84,13 +84,13 @@ def _groups(results: Results) -> Groups:
 
 def _one_panel(groups: Groups, title: str, what: str) -> Figure:
     figure, axes = figure_layout.one_panel()
-    every = _all_results(groups)
-    seeds = max(len(runs.seeds) for runs in every)
+    all_results = _all_results(groups)
+    seeds = max(len(runs.seeds) for runs in all_results)
     shown = _draw(axes, groups, _line_styles(groups))
-    of_devices = seeds == 1 and len(every) <= 2  # More bands hide each other.
-    for one in every if of_devices else ():
-        color = run_styles.style_of(run_styles.group_of(one.runs.iloc[0])[0]).color
-        rounds = one.rounds.set_index("round")
+    of_devices = seeds == 1 and len(all_results) <= 2  # More bands hide each other.
+    for results in all_results if of_devices else ():
+        color = run_styles.style_of(run_styles.group_of(results.runs.iloc[0])[0]).color
+        rounds = results.rounds.set_index("round")
         low, high = rounds["p10"], rounds["p90"]
         axes.fill_between(low.index, low, high, color=color, alpha=0.12, linewidth=0)
         shown += [low, high]
@@ -107,18 +107,20 @@ def _one_panel(groups: Groups, title: str, what: str) -> Figure:
 def _in_panels(groups: Groups, title: str) -> Figure:
     base = next((name for name in run_styles.BASELINES if name in groups), "")
     panels = {name: variants for name, variants in groups.items() if name != base}
-    figure, every = figure_layout.panels(len(panels))
+    figure, all_axes = figure_layout.panels(len(panels))
     lines = _line_styles(groups)
     shown: list[pd.Series[float]] = []
-    for axes, (name, variants) in zip(every, panels.items()):
+    for axes, (name, variants) in zip(all_axes, panels.items()):
         behind = groups.get(base, {})
-        same = {words: behind[words] for words in behind if words in variants}
-        shown += _draw(axes, {base: same or behind}, lines, **run_styles.BEHIND)
+        same_variants = {words: behind[words] for words in behind if words in variants}
+        shown += _draw(
+            axes, {base: same_variants or behind}, lines, **run_styles.BEHIND
+        )
         shown += _draw(axes, {name: variants}, lines)
         figure_layout.name_panel(axes, run_styles.style_of(name).label)
-    figure_layout.zoom_to_curves(every[0], shown)  # They share the limits.
+    figure_layout.zoom_to_curves(all_axes[0], shown)  # They share the limits.
     marked: set[int] = set()
-    for axes, (name, variants) in zip(every, panels.items()):
+    for axes, (name, variants) in zip(all_axes, panels.items()):
         marked |= _mark(axes, {name: variants})
     figure_layout.set_figure_title(figure, title)
     handles = []
@@ -139,7 +141,7 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     if any(_CENTRAL["accuracy"] in runs.rounds for runs in _all_results(groups)):
         handles.append(figure_layout.legend_handle("central test set", linestyle=":"))
     handles += mark_handles(marked)
-    figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
+    figure_layout.label_axes(figure, all_axes, figure_layout.ACCURACY, handles)
     return figure
 
 
@@ -149,12 +151,16 @@ def _all_results(groups: Groups) -> list[Results]:
 
 def _line_styles(groups: Groups) -> Mapping[str, Any]:
     """Returns a line for each of the words that set runs apart; none without any."""
-    known = dict.fromkeys(words for variants in groups.values() for words in variants)
-    if list(known) == [""]:
+    variant_names = dict.fromkeys(
+        words for variants in groups.values() for words in variants
+    )
+    if list(variant_names) == [""]:
         return {}
     # The fixed one is solid.
-    first = [""] if "" in known or known.keys() & {*_ADJUSTMENTS} else []
-    order = [*first, *filter(None, known)]
+    first = (
+        [""] if "" in variant_names or variant_names.keys() & {*_ADJUSTMENTS} else []
+    )
+    order = [*first, *filter(None, variant_names)]
     return {words: _LINES[place % len(_LINES)] for place, words in enumerate(order)}
 
 
@@ -223,9 +229,9 @@ def mark_rounds(
     theirs = {target: rounds for target, rounds in printed.items() if rounds <= last}
     if not theirs:
         return set()
-    found = rounds_to_target(results, [*printed], [HALF])
+    rounds_reached = rounds_to_target(results, [*printed], [HALF])
     # A mean of seeds, if all of them reach the target.
-    means = found.groupby("target")["rounds"].agg(
+    means = rounds_reached.groupby("target")["rounds"].agg(
         lambda rounds: rounds.mean(skipna=False)
     )
     ours = means[means <= last].to_dict()

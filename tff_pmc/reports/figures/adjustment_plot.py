@@ -76,9 +76,14 @@ def _curve(
         color = run_styles.style_of(reference.labels[0]).color
         name = run_styles.label_of(reference.runs.iloc[0])
         tests.append((reference, name, {"color": color, "linewidth": 0.9}))
-    for one, name, look in tests:
+    for results_drawn, name, look in tests:
         label = f"{name}, on the test examples"
-        axes.plot(one.rounds["round"], one.rounds["accuracy"], label=label, **look)
+        axes.plot(
+            results_drawn.rounds["round"],
+            results_drawn.rounds["accuracy"],
+            label=label,
+            **look,
+        )
     hollow = [colors[name] for name in rejected["ordering"]]
     above = {"s": 2.2 * size, "zorder": 4}
     _marks(axes, rejected["round"], rejected["accuracy"], hollow, **above)

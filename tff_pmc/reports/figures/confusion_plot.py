@@ -28,8 +28,8 @@ class ConfusionPart(NamedTuple):
 def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
     """Draws confusion matrices, normalized over the true labels, two in a row."""
     figure = figure_layout.new_figure(0.7 + 3.2 * -(-len(parts) // 2))
-    every = figure.subplots(-(-len(parts) // 2), 2, squeeze=False)
-    for axes, part in zip(every.flat, parts):
+    all_axes = figure.subplots(-(-len(parts) // 2), 2, squeeze=False)
+    for axes, part in zip(all_axes.flat, parts):
         counts = part.counts[:, : len(part.counts)]
         shares = normalized(part.counts, "true")[:, : len(part.counts)]
         image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -45,7 +45,7 @@ def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
         for (row, column), count in np.ndenumerate(counts):
             color = "white" if shares[row, column] > 0.5 else "black"
             axes.text(column, row, f"{count or ''}", color=color, **look)
-    figure.colorbar(image, ax=every, shrink=0.6, label="share of the true label")
+    figure.colorbar(image, ax=all_axes, shrink=0.6, label="share of the true label")
     figure_layout.set_figure_title(
         figure, f"Confusion matrices (normalize: true)\n{title}"
     )

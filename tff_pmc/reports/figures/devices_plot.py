@@ -33,13 +33,18 @@ def devices_plot(cells: pd.DataFrame, title: str, seeds: int) -> Figure:
     cells = cells.replace(math.inf, np.nan)
     rules = [*dict.fromkeys(cells["reach"])]
     for (target, part), color in zip(cells.groupby("target_accuracy_pct"), _COLORS):
-        own, other = (part[part["reach"] == rule] for rule in rules)
-        axes.plot(DEVICES, own["median"], color=color)
+        cells_of_target, other = (part[part["reach"] == rule] for rule in rules)
+        axes.plot(DEVICES, cells_of_target["median"], color=color)
         axes.fill_between(
-            DEVICES, own["lowest"], own["highest"], color=color, alpha=0.18, lw=0
+            DEVICES,
+            cells_of_target["lowest"],
+            cells_of_target["highest"],
+            color=color,
+            alpha=0.18,
+            lw=0,
         )
         axes.plot(DEVICES, other["median"], "--", color=color, lw=1)
-        axes.plot(DEVICES, own["published"], "o", color=color, mfc="white")
+        axes.plot(DEVICES, cells_of_target["published"], "o", color=color, mfc="white")
         handles.insert(0, figure_layout.legend_handle(f"{target} %", color))
     axes.set_yscale("log")
     first, last = cells["lowest"].min(), cells[["highest", "published"]].max().max()

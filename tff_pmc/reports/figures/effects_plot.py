@@ -20,9 +20,9 @@ def effects_plot(table: pd.DataFrame, *, title: str) -> Figure:
     order = table["accuracy_mean"].abs().sort_values(ascending=False).index
     shown = table.loc[sorted(order[:_MAX_DRAWN])][::-1]
     figure = figure_layout.new_figure(1.1 + 0.17 * max(3, len(shown)))
-    every: Any = figure.subplots(1, len(MEASURES), sharey=True)
+    all_axes: Any = figure.subplots(1, len(MEASURES), sharey=True)
     labels = [run_styles.style_of(str(name)).label for name in shown["weighting"]]
-    for axes, (measure, words) in zip(every, MEASURES.items()):
+    for axes, (measure, words) in zip(all_axes, MEASURES.items()):
         axes.axvline(0, color="gray", linewidth=0.9)
         differs = shown[f"{measure}_p"] < ALPHA
         columns = (shown[f"{measure}_{part}"] for part in ("mean", "interval"))
@@ -31,6 +31,6 @@ def effects_plot(table: pd.DataFrame, *, title: str) -> Figure:
             color = "#0072B2" if dark else "#888888"
             axes.errorbar(mean, place, xerr=error, fmt="o", markersize=3, color=color)
         axes.set_xlabel(f"{words}, points from {table['baseline'].iloc[0]}")
-    every[0].set_yticks(range(len(labels)), labels)
+    all_axes[0].set_yticks(range(len(labels)), labels)
     figure_layout.set_figure_title(figure, title)
     return figure

@@ -59,8 +59,8 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     word = "accuracy" if measure is ACCURACY else "loss"
     titles = {name: one.title for name, one in run_summary.spread_of(measure).items()}
     draw = _panel_per_measure if len(runs) <= MAX_RUNS_PER_PANEL else _panel_per_run
-    figure, every = draw(runs, titles, word)
-    figure_layout.round_axis(every[0], int(results.length.max()))  # All share it.
+    figure, all_axes = draw(runs, titles, word)
+    figure_layout.round_axis(all_axes[0], int(results.length.max()))  # All share it.
     figure_layout.set_figure_title(
         figure, f"Local test {word} over the clients\n{title}"
     )
@@ -99,10 +99,10 @@ def _panel_per_run(
         run.words: run for run in reversed(runs) if run.name in run_styles.BASELINES
     }
     others = [run for run in runs if not any(run is base for base in bases.values())]
-    figure, every = figure_layout.panels(len(others))
+    figure, all_axes = figure_layout.panels(len(others))
     of_panels = dict(zip(titles, _PANEL_LINES))
     shown: list[float] = []
-    for axes, run in zip(every, others):
+    for axes, run in zip(all_axes, others):
         base = bases.get(run.words, bases.get("")) if bases else None
         if base is not None:
             axes.axhline(0, color=base.style.color, **run_styles.BEHIND)
@@ -125,10 +125,10 @@ def _panel_per_run(
     up = word
     if bases:
         margin = max(0.05 * (max(shown) - min(shown)), 0.1)
-        every[0].set_ylim(min(0, *shown) - margin, max(0, *shown) + margin)
+        all_axes[0].set_ylim(min(0, *shown) - margin, max(0, *shown) + margin)
         points = ", points" if word == "accuracy" else ""
         up = f"{word}{points} from {handles[-1].get_label()}"
     elif word == "accuracy":
-        figure_layout.share_limits(every[0], shown)
-    figure_layout.label_axes(figure, every, up, handles)
-    return figure, every
+        figure_layout.share_limits(all_axes[0], shown)
+    figure_layout.label_axes(figure, all_axes, up, handles)
+    return figure, all_axes

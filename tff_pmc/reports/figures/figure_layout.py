@@ -85,30 +85,30 @@ def panels(
     columns = min(columns or (3 if count in (3, 5, 6, 9) else 4), count)
     rows = -(-count // columns)
     figure = new_figure(0.75 + height * rows)
-    every: Any = figure.subplots(
+    all_axes: Any = figure.subplots(
         rows, columns, sharex=True, sharey=True, squeeze=False
     ).ravel()
-    for place, axes in enumerate(every[count:], start=count):
+    for place, axes in enumerate(all_axes[count:], start=count):
         axes.set_axis_off()
         # The panel above has the numbers that this one would.
-        every[place - columns].tick_params(labelbottom=True)
-    return figure, list(every[:count])
+        all_axes[place - columns].tick_params(labelbottom=True)
+    return figure, list(all_axes[:count])
 
 
 def label_axes(
-    figure: Figure, every: Sequence[Any], up: str, handles: Sequence[Any] = ()
+    figure: Figure, all_axes: Sequence[Any], y_label: str, handles: Sequence[Any] = ()
 ) -> None:
     """Writes what the axes and the lines of small panels are, once for all of them.
 
     The rounds are named below the lowest panel of each column, where the legend below
     the figure leaves room for it.
     """
-    for axes in every:
+    for axes in all_axes:
         if axes.xaxis.get_tick_params()["labelbottom"]:
             axes.set_xlabel(ROUNDS)
     if figure.get_figheight() < _MIN_LABEL_HEIGHT:
-        up = up.replace(", ", ",\n")
-    figure.supylabel(up, fontsize=8)
+        y_label = y_label.replace(", ", ",\n")
+    figure.supylabel(y_label, fontsize=8)
     if handles:
         figure.legend(handles=handles, loc="outside lower center", ncols=7)
 
@@ -200,14 +200,14 @@ def band_words(seeds: int) -> str:
 
 
 def finish_panel(
-    axes: Any, title: str, up: str, handles: Sequence[Any], what: str, band: str
+    axes: Any, title: str, y_label: str, handles: Sequence[Any], what: str, band: str
 ) -> None:
     """Writes the title, the axes and the legend of one panel over the rounds.
 
     The legend, next to the panel, names its lines (`what`) and its band.
     """
     set_panel_title(axes, title)
-    axes.set(xlabel=ROUNDS, ylabel=up)
+    axes.set(xlabel=ROUNDS, ylabel=y_label)
     axes.figure.legend(
         handles=handles,
         loc="outside right center",
@@ -224,8 +224,8 @@ def zoom_to_curves(axes: Any, curves: Sequence[pd.Series[float]]) -> None:
 
 def share_limits(axes: Any, values: Iterable[float]) -> None:
     """Sets the vertical limits close around shares that are drawn, within 0 and 1."""
-    known = [float(value) for value in values if value == value]
-    low, high = min(known), max(known)
+    finite = [float(value) for value in values if value == value]
+    low, high = min(finite), max(finite)
     margin = max(0.05 * (high - low), 0.005)
     axes.set_ylim(max(0.0, low - margin), min(1.0 + margin / 4, high + margin))
 

@@ -123,13 +123,17 @@ def sort_names(names: Iterable[str]) -> list[str]:
 
     Single criteria come first, and each criterion has its place in the data set.
     """
-    known = list(names)
-    places = {
-        n: [_CRITERION_INDICES.get(code, -1) for code in n.split(",")] for n in known
+    in_given_order = list(names)
+    indices_by_name = {
+        n: [_CRITERION_INDICES.get(code, -1) for code in n.split(",")]
+        for n in in_given_order
     }
-    if any(-1 in of for of in places.values()):
-        return known
-    return sorted(known, key=lambda name: (len(places[name]) > 1, places[name]))
+    if any(-1 in indices for indices in indices_by_name.values()):
+        return in_given_order
+    return sorted(
+        in_given_order,
+        key=lambda name: (len(indices_by_name[name]) > 1, indices_by_name[name]),
+    )
 
 
 def label_of(run: pd.Series[Any]) -> str:

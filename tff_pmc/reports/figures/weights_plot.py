@@ -17,9 +17,9 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
         title: the figure's title.
     """
     runs = list(relative.groupby("label", sort=False))
-    figure, every = figure_layout.panels(len(runs))
-    for axes, (label, own) in zip(every, runs):
-        by_round = own.groupby("round")["relative"]
+    figure, all_axes = figure_layout.panels(len(runs))
+    for axes, (label, weights) in zip(all_axes, runs):
+        by_round = weights.groupby("round")["relative"]
         color = run_styles.style_of(str(label)).color
         axes.fill_between(
             by_round.min().index,
@@ -32,11 +32,11 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
         axes.plot(by_round.median(), color=color)
         axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
         figure_layout.name_panel(axes, str(label))
-    figure_layout.round_axis(every[0], int(relative["round"].max()))
+    figure_layout.round_axis(all_axes[0], int(relative["round"].max()))
     handles = [
         figure_layout.legend_handle("median of the cohort; band: smallest to largest"),
         figure_layout.legend_handle("equal weight", linestyle=":", linewidth=0.6),
     ]
-    figure_layout.label_axes(figure, every, "weight times clients", handles)
+    figure_layout.label_axes(figure, all_axes, "weight times clients", handles)
     figure_layout.set_figure_title(figure, f"Weights of the clients\n{title}")
     return figure

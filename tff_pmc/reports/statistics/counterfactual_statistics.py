@@ -71,8 +71,8 @@ def effects(run: Results) -> pd.DataFrame:
         )
         differences = wide[others].sub(wide[baseline], axis=0).to_numpy(float)
         table["rounds"] = len(wide)
-        for column, found in _summary(differences).items():
-            table[f"{measure}_{column}"] = found
+        for column, values in _summary(differences).items():
+            table[f"{measure}_{column}"] = values
     table["total_variation"] = moved[others].to_numpy()
     return table
 
@@ -166,6 +166,6 @@ def holm(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     order = np.argsort(p, kind="stable")
     factors = len(p) - np.arange(len(p))
     stepped = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
-    found: npt.NDArray[np.float64] = np.empty(len(p))
-    found[order] = stepped
-    return found
+    corrected: npt.NDArray[np.float64] = np.empty(len(p))
+    corrected[order] = stepped
+    return corrected

@@ -37,15 +37,15 @@ def weight_figures(results: Results) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for key, raw, shares in cohorts(results):
         run = runs[key[:2]]
-        found = round_weight_statistics(
+        statistics = round_weight_statistics(
             raw,
             list(run["criteria"]),
             normalization_of(run),
             in_force=ordering[key],
             shares=shares,
         )
-        place = dict(zip([*RUN_KEY, "round"], key))
-        rows += [{**place, **row} for row in found]
+        run_and_round = dict(zip([*RUN_KEY, "round"], key))
+        rows += [{**run_and_round, **row} for row in statistics]
     columns = [*RUN_KEY, "round", "ordering", "in_force", *WEIGHT_STATISTICS]
     return pd.DataFrame(rows, columns=columns)
 
@@ -97,14 +97,14 @@ def round_weight_statistics(
     }
     weights = {**weights, in_force: shares, **(others or {})}
     rows = []
-    for label, own in weights.items():
-        found = (
-            scores.coefficient_of_variation(own),
-            scores.effective_clients(own),
-            scores.total_variation(own, shares),
+    for label, shares_by_label in weights.items():
+        statistics = (
+            scores.coefficient_of_variation(shares_by_label),
+            scores.effective_clients(shares_by_label),
+            scores.total_variation(shares_by_label, shares),
         )
         row = {"ordering": label, "in_force": int(label == in_force)}
-        rows.append({**row, **dict(zip(WEIGHT_STATISTICS, float32_digits(found)))})
+        rows.append({**row, **dict(zip(WEIGHT_STATISTICS, float32_digits(statistics)))})
     return rows
 
 
@@ -172,13 +172,15 @@ def groups(results: Results, client_table: leaf_data.ClientTable) -> pd.DataFram
             low = values < np.median(values)
             members = {"below median": low, "median or above": ~low}
         for group, chosen in members.items():
-            of_group = clients["client"].isin(np.array(names, object)[chosen])
-            found = clients[of_group].groupby([*RUN_KEY, "round"], sort=False)
-            part = found[[metric.total, "examples"]].sum()
+            is_member = clients["client"].isin(np.array(names, object)[chosen])
+            by_round = clients[is_member].groupby([*RUN_KEY, "round"], sort=False)
+            part = by_round[[metric.total, "examples"]].sum()
             parts.append(
-                part.assign(attribute=attribute, group=group, clients=found.size())
+                part.assign(attribute=attribute, group=group, clients=by_round.size())
             )
     columns = [*RUN_KEY, "round", "attribute", "group", "clients"]
-    made = pd.concat(parts).reset_index()
-    made[metric.mean] = (made[metric.total] / made["examples"]).round(6)
-    return made[[*columns, metric.total, "examples", metric.mean]]
+    table_of_groups = pd.concat(parts).reset_index()
+    table_of_groups[metric.mean] = (
+        table_of_groups[metric.total] / table_of_groups["examples"]
+    ).round(6)
+    return table_of_groups[[*columns, metric.total, "examples", metric.mean]]

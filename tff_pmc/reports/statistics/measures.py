@@ -19,8 +19,8 @@ from tff_pmc.reports.statistics.rounds_to_target import DEVICES, HALF, rounds_to
 
 def last_round(results: Results, column: str = "accuracy") -> Series[float]:
     """Returns a column of `rounds` in the last round."""
-    found: Series[float] = results.rounds.groupby(RUN_KEY, sort=False)[column].last()
-    return found
+    values: Series[float] = results.rounds.groupby(RUN_KEY, sort=False)[column].last()
+    return values
 
 
 def best_round(results: Results, column: str = "accuracy") -> Series[float]:
@@ -29,8 +29,8 @@ def best_round(results: Results, column: str = "accuracy") -> Series[float]:
     That is the highest accuracy, and the lowest loss.
     """
     by_run = results.rounds.groupby(RUN_KEY, sort=False)[column]
-    found: Series[float] = by_run.min() if column == LOSS.mean else by_run.max()
-    return found
+    best: Series[float] = by_run.min() if column == LOSS.mean else by_run.max()
+    return best
 
 
 def second_half(results: Results, column: str = "accuracy") -> Series[float]:
@@ -40,8 +40,8 @@ def second_half(results: Results, column: str = "accuracy") -> Series[float]:
     """
     half = results.rounds.groupby(RUN_KEY, sort=False)["round"].transform("max") // 2
     late = results.rounds[results.rounds["round"] > half]
-    found: Series[float] = late.groupby(RUN_KEY, sort=False)[column].mean()
-    return found
+    means: Series[float] = late.groupby(RUN_KEY, sort=False)[column].mean()
+    return means
 
 
 def mean_of_rounds(
@@ -49,10 +49,10 @@ def mean_of_rounds(
 ) -> Series[float]:
     """Returns the mean of a column of `rounds` from one round to another."""
     within = results.rounds["round"].between(first, last)
-    found: Series[float] = (
+    means: Series[float] = (
         results.rounds[within].groupby(RUN_KEY, sort=False)[column].mean()
     )
-    return found
+    return means
 
 
 def round_of(
@@ -75,8 +75,8 @@ def mean_rounds_to(
 
     Infinite where a share does not reach it. All are percent.
     """
-    found = rounds_to_target(results, [target], devices)
-    return found.fillna(math.inf).groupby(RUN_KEY, sort=False)["rounds"].mean()
+    reached = rounds_to_target(results, [target], devices)
+    return reached.fillna(math.inf).groupby(RUN_KEY, sort=False)["rounds"].mean()
 
 
 def rounds_of_half(

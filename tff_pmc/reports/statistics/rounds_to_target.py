@@ -68,7 +68,7 @@ def rounds_to_target(
     runs = [tuple(row) for row in results.runs[RUN_KEY].itertuples(index=False)]
     by_run = clients.groupby(RUN_KEY, sort=False)
     number = by_run["client"].nunique()
-    found: dict[tuple[Any, ...], float] = {}
+    first_rounds: dict[tuple[Any, ...], float] = {}
     for target in targets:
         # The count of the devices that reach the target, by run and round.
         counts = (
@@ -83,9 +83,9 @@ def rounds_to_target(
             for share in devices:
                 enough = count.to_numpy() >= math.ceil(share * number[run] / 100)
                 first = rounds[enough.argmax()] if enough.any() else math.nan
-                found[(*run, target, share)] = first
+                first_rounds[(*run, target, share)] = first
     rows = [
-        (*run, target, share, found.get((*run, target, share), math.nan))
+        (*run, target, share, first_rounds.get((*run, target, share), math.nan))
         for run in runs
         for target in targets
         for share in devices
@@ -109,7 +109,7 @@ def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
     return np.sum(reached, axis=-1)
 
 
-def gains_over(base: pd.DataFrame, own: pd.DataFrame, last: int) -> pd.DataFrame:
+def gains_over(base: pd.DataFrame, rounds: pd.DataFrame, last: int) -> pd.DataFrame:
     """Returns the rounds of DS minus those of a run, as PMC's tables count them.
 
     `base` and `own` have the rounds in which DS and the run reach each column, a row
@@ -117,7 +117,9 @@ def gains_over(base: pd.DataFrame, own: pd.DataFrame, last: int) -> pd.DataFrame
     One that does not arrive counts as arriving in the last round, so that among runs of
     this length its gain is a bound; where neither arrives, there is none.
     """
-    return (base.fillna(last) - own.fillna(last)).where(base.notna() | own.notna())
+    return (base.fillna(last) - rounds.fillna(last)).where(
+        base.notna() | rounds.notna()
+    )
 
 
 def pmc_average(gains: pd.Series[float]) -> float:

@@ -40,7 +40,7 @@ def condition_notes(results: Results) -> list[str]:
     rows = [
         row for _, row in results.runs.iterrows() if isinstance(row.get("model"), str)
     ]
-    found = list(dict.fromkeys(map(_conditions, rows)))
+    notes = list(dict.fromkeys(map(_conditions, rows)))
     for name in (
         name for name in results.runs if name not in (*RUN_INFO_COLUMNS, *_RUN_COLUMNS)
     ):
@@ -48,14 +48,14 @@ def condition_notes(results: Results) -> list[str]:
             str(value) for value in results.runs[name] if not _is_nan(value)
         )
         if len(values) > 1:
-            found.append(f"The runs differ in {name}: {', '.join(values)}.")
+            notes.append(f"The runs differ in {name}: {', '.join(values)}.")
     length = results.length
     ends = dict.fromkeys(
         (row["label"], int(length[row["seed"], row["label"]]), int(row["rounds"]))
         for row in rows
         if not _or_default(row.get("ended_early"), "")  # `caveat_notes` has these.
     )
-    return found + [
+    return notes + [
         f"The record of {label} ends with round {recorded} of {planned}."
         for label, recorded, planned in ends
         if recorded < planned
@@ -72,8 +72,10 @@ def _conditions(run: pd.Series[Any]) -> str:
             f" Tested by {tested:.0f} of {run['data_clients']} clients: a share of the "
             f"clients has a standard error of at most {error:.1f} points."
         )
-    every = _or_default(run.get("evaluate_every"), 1)
-    seldom = f" Tested after every {every:.0f} rounds." if every > 1 else ""
+    test_interval = _or_default(run.get("evaluate_every"), 1)
+    seldom = (
+        f" Tested after every {test_interval:.0f} rounds." if test_interval > 1 else ""
+    )
     return (
         f"Data: {run['data_name']}{options and f' ({options})'}, "
         f"from {run['data_source']}. "

@@ -39,11 +39,11 @@ from tff_pmc.reports.statistics.rounds_to_target import (
 class Spread(NamedTuple):
     """A figure of how accuracy is spread over clients, and its name for a reader.
 
-    `of` takes the means of clients, [..., clients], and returns [...].
+    `compute` takes the means of clients, [..., clients], and returns [...].
     """
 
     title: str
-    of: Callable[[Floats], Floats]
+    compute: Callable[[Floats], Floats]
 
 
 _DEVIATION = Spread("standard deviation", lambda found: found.std(axis=-1))
@@ -81,14 +81,14 @@ def results_metric(results: Results) -> Metric:
     Raises:
         RecordError: it is the one of some runs, and the other of others.
     """
-    found = [one for one in (ACCURACY, LOSS) if one.mean in results.rounds]
-    if len(found) != 1:
+    recorded = [metric for metric in (ACCURACY, LOSS) if metric.mean in results.rounds]
+    if len(recorded) != 1:
         raise RecordError(
             "some runs have accuracies and others losses"
-            if found
+            if recorded
             else "the runs have neither accuracies nor losses"
         )
-    return found[0]
+    return recorded[0]
 
 
 def metric_word(results: Results) -> str:
@@ -127,8 +127,8 @@ def spread_statistics(
     spread: Mapping[str, Spread] = SPREAD,
 ) -> dict[str, Floats]:
     """Returns the figures of `SPREAD`, [...], of correct examples, int [..., K]."""
-    found = client_means(sums, examples)
-    return {name: one.of(found) for name, one in spread.items()}
+    means = client_means(sums, examples)
+    return {name: statistic.compute(means) for name, statistic in spread.items()}
 
 
 def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
@@ -151,18 +151,18 @@ def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
         clients = clients[
             pd.MultiIndex.from_frame(clients[[*RUN_KEY, "round"]]).isin(rounds)
         ]
-    found = {}
+    tables = {}
     for key, part in clients.groupby(RUN_KEY, sort=False):
         wide = part.pivot(index="round", columns="client")
         sums, examples = wide[measure.total].to_numpy(), wide["examples"].to_numpy()
         figures = spread_statistics(sums, examples[0], spread_of(measure))
-        found[key] = pd.DataFrame(figures, index=wide.index)
-    table = pd.concat(found, names=RUN_KEY)
+        tables[key] = pd.DataFrame(figures, index=wide.index)
+    table = pd.concat(tables, names=RUN_KEY)
     if rounds is not None:
         return table.reindex(rounds)
-    every = pd.MultiIndex.from_frame(results.rounds[[*RUN_KEY, "round"]])
+    all_rounds = pd.MultiIndex.from_frame(results.rounds[[*RUN_KEY, "round"]])
     filled: pd.DataFrame = (
-        table.reindex(every).groupby(level=RUN_KEY, sort=False).ffill()
+        table.reindex(all_rounds).groupby(level=RUN_KEY, sort=False).ffill()
     )
     return filled
 
@@ -193,20 +193,20 @@ def last_and_best(results: Results) -> pd.DataFrame:
     `round`, from 1, its `accuracy` (or `test_loss`), and those of `SPREAD`, if all runs
     recorded their clients. The last round is the last that was tested.
     """
-    measure, places = results_metric(results), {}
+    measure, rows = results_metric(results), {}
     groups = dict(list(with_exact_means(results).rounds.groupby(RUN_KEY, sort=False)))
     for _, run in results.runs.iterrows():
         means = groups[run["seed"], run["label"]].set_index("round")[measure.mean]
-        every = run.get("evaluate_every", 1)
-        every = 1 if every != every else int(every)
-        last = max(len(means) // every * every, 1)
+        test_interval = run.get("evaluate_every", 1)
+        test_interval = 1 if test_interval != test_interval else int(test_interval)
+        last = max(len(means) // test_interval * test_interval, 1)
         # Losses that are not finite are no best ones.
         best = means.idxmax() if measure is ACCURACY else _lowest(means)
         for which, number_of_round in (("last", last), ("best", int(best))):
             key = (run["seed"], run["label"], which)
-            places[key] = number_of_round, means[number_of_round]
+            rows[key] = number_of_round, means[number_of_round]
     table = pd.DataFrame.from_dict(
-        places, orient="index", columns=["round", measure.mean]
+        rows, orient="index", columns=["round", measure.mean]
     )
     table.index = pd.MultiIndex.from_tuples(table.index, names=[*RUN_KEY, "which"])
     if not results.has_clients:

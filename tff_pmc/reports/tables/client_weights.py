@@ -22,11 +22,11 @@ def report(results: Results) -> Report:
         return Report()
     head = ["run", "client", "rounds in the cohort", "mean weight, equal: 1"]
     grid = [head]
-    for label, own in relative.groupby("label", sort=False):
-        if own["relative"].sub(1).abs().max() < 1e-9:
+    for label, weights_of_run in relative.groupby("label", sort=False):
+        if weights_of_run["relative"].sub(1).abs().max() < 1e-9:
             grid.append([str(label), "every client", "", "1.00"])
             continue
-        means = own.groupby("client")["relative"].agg(["size", "mean"])
+        means = weights_of_run.groupby("client")["relative"].agg(["size", "mean"])
         for client, row in means.nlargest(MAX_SHOWN, "mean").iterrows():
             grid.append(
                 [str(label), str(client), f"{row['size']:.0f}", f"{row['mean']:.2f}"]

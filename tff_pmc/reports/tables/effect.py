@@ -68,7 +68,7 @@ class ComparisonKind(NamedTuple):
     they are measured by.
     """
 
-    what: str
+    noun: str
     note: str
     measures: Callable[[Results, str], Values]
 
@@ -110,11 +110,11 @@ def report(results: Results, kind: ComparisonKind) -> Report:
     if len(results.seeds) < 2 or len(results.labels) < 2:
         return Report()
     base_of = _baselines(results, kind)
-    found = kind.measures(
+    measured = kind.measures(
         run_summary.with_exact_means(results), run_summary.results_metric(results).mean
     )
     runs = pd.MultiIndex.from_frame(results.runs[RUN_KEY])
-    values = pd.DataFrame(found).reindex(runs)
+    values = pd.DataFrame(measured).reindex(runs)
     rows = paired_statistics.differences(values, base_of)
     if kind is ORDERINGS:
         of_rows = _weights_of(results).reindex(
@@ -124,13 +124,13 @@ def report(results: Results, kind: ComparisonKind) -> Report:
             rows.insert(len(rows.columns) - 1, name, of_rows[name].to_numpy())
     else:
         rows.insert(1, "baseline", rows["label"].map(base_of))
-    rows = rows.rename(columns={"label": kind.what})
+    rows = rows.rename(columns={"label": kind.noun})
     blocks = [
         *_intro(results, kind, values),
         *_early_stop_items(results),
         *(early_stop_notes if kind is ALGORITHMS else caveat_notes)(results),
         *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
-        *_differences(rows, kind.what, results.baseline),
+        *_differences(rows, kind.noun, results.baseline),
     ]
     page = Page(f"Is there an effect? {results.setting('experiment', '')}", blocks)
     table = mark_incomplete_data(rows, results)
@@ -178,29 +178,36 @@ def _weights_of(results: Results) -> pd.DataFrame:
     criteria = bases.setting("criteria", ())
     base = paired_statistics.ordering_of(results.baseline)
     named = dict.fromkeys([base, *map(paired_statistics.ordering_of, results.labels)])
-    known = [one for one in named if {*one.split(",")} <= {*criteria}]
+    orderings = [
+        ordering for ordering in named if {*ordering.split(",")} <= {*criteria}
+    ]
     by_ordering = {
-        one: scores.prioritized(one.split(","), criteria)
-        for one in [*known, *(one.split(",")[0] for one in known)]
+        ordering: scores.prioritized(ordering.split(","), criteria)
+        for ordering in [
+            *orderings,
+            *(ordering.split(",")[0] for ordering in orderings),
+        ]
     }
     rows = []
     for _, raw, _ in cohorts(bases):
         weights = {
-            one: scores.participant_weights(
+            ordering: scores.participant_weights(
                 raw, score, normalization_of(bases.runs.iloc[0])
             )
-            for one, score in by_ordering.items()
+            for ordering, score in by_ordering.items()
         }
-        for one in known:
-            own, first = weights[one], weights[one.split(",")[0]]
-            of_base = weights.get(base)
-            found = (
-                scores.coefficient_of_variation(own),
-                scores.effective_clients(own),
-                math.nan if of_base is None else scores.total_variation(own, of_base),
-                scores.total_variation(own, first),
+        for ordering in orderings:
+            shares, first_shares = weights[ordering], weights[ordering.split(",")[0]]
+            base_shares = weights.get(base)
+            statistics = (
+                scores.coefficient_of_variation(shares),
+                scores.effective_clients(shares),
+                math.nan
+                if base_shares is None
+                else scores.total_variation(shares, base_shares),
+                scores.total_variation(shares, first_shares),
             )
-            rows.append((one, *found))
+            rows.append((ordering, *statistics))
     table = pd.DataFrame(rows, columns=["ordering", *WEIGHT_COLUMNS])
     means: pd.DataFrame = table.groupby("ordering", sort=False).mean().astype(float)
     return means
@@ -215,12 +222,12 @@ def _ordering_measures(results: Results, column: str) -> Values:
 
 
 def _algorithm_measures(results: Results, column: str) -> Values:
-    found = {}
+    measured = {}
     if (results.length > FIRST_ROUNDS).any():
         early = measures.mean_of_rounds(results, 1, FIRST_ROUNDS, column)
-        found[f"rounds 1 to {FIRST_ROUNDS}"] = early
+        measured[f"rounds 1 to {FIRST_ROUNDS}"] = early
     return {
-        **found,
+        **measured,
         "all rounds": measures.mean_of_rounds(results, 1, column=column),
         "best round": measures.best_round(results, column),
         "last round": measures.last_round(results, column),
@@ -242,7 +249,7 @@ REPORTS.register("spread_effect", spread)
 
 def _intro(results: Results, kind: ComparisonKind, values: pd.DataFrame) -> list[Block]:
     """Returns what is compared and how the numbers are read, and the runs' means."""
-    what, baseline = kind.what, results.baseline
+    what, baseline = kind.noun, results.baseline
     data = "" if kind is ORDERINGS else "on the same data and "
     of_rounds = any(name.startswith("rounds to") for name in values)
     rule = f" {reach_sentence(reach_rule(results))}" if of_rounds else ""
@@ -296,20 +303,20 @@ def _weights(rows: pd.DataFrame, baseline: str) -> list[Block]:
         )
         cells = [format_number(value, form, MISSING) for value, form in figures]
         grid.append([str(row["ordering"]), *cells])
-    found: list[Block] = [
+    blocks: list[Block] = [
         f"How far apart the weights are, on the cohorts of the runs of {baseline} "
         f"(total variation: the share of weight that moves away from {baseline}, or "
         "from the ordering's own first criterion alone):",
         Table(grid),
     ]
     if rows["total_variation"].isna().any():
-        found.append(f"{MISSING}: no ordering of the criteria of {baseline}'s runs.")
-    return found
+        blocks.append(f"{MISSING}: no ordering of the criteria of {baseline}'s runs.")
+    return blocks
 
 
 def _differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
     """Returns a table for each measure, and below them what was found."""
-    made: list[Block] = []
+    blocks: list[Block] = []
     for measure, part in rows.groupby("measure", sort=False):
         digits = _digits(measure)
         grid = [[what, f"minus {baseline}", "noise floor", "of the mean", "effect"]]
@@ -318,26 +325,26 @@ def _differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
             floors = [format_number(row[name], f".{digits}f") for name in names]
             cells = [str(row[what]), _mean(row, digits), *floors, str(row["verdict"])]
             grid.append(cells)
-        made += [Heading(str(measure)), Table(grid)]
-    made += _closing(rows)
+        blocks += [Heading(str(measure)), Table(grid)]
+    blocks += _closing(rows)
     if rows["mean"].isna().any():
-        made.append(
+        blocks.append(
             f"Censored: under some seed the {what} or {baseline} did not reach the "
             "target before the runs ended. How much later it would have is not known, "
             "so there is no mean, only who came later, and where neither came, not "
             f"even that; and no noise floor where a run of {baseline} did not come."
         )
-    return made
+    return blocks
 
 
 def _closing(rows: pd.DataFrame) -> list[str]:
     """Returns sentences on the number of differences found, and expected by chance."""
     counts, lines = rows["verdict"].value_counts(), []
-    found = int(counts.reindex(["more", "less"]).sum())
-    decided = found + int(counts.get("not shown", 0))
+    outside = int(counts.reindex(["more", "less"]).sum())
+    decided = outside + int(counts.get("not shown", 0))
     if decided:
         lines.append(
-            f"{found} of {decided} comparisons lie outside their interval; about "
+            f"{outside} of {decided} comparisons lie outside their interval; about "
             f"{decided / 20:.1f} would by chance."
         )
     if (rows["seeds"] < MIN_SEEDS).any():

@@ -102,8 +102,8 @@ def _is_published(results: Results) -> bool:
 
 def _shared_setting(sides: Sequence[Results], name: str, default: Any) -> Any:
     """Returns a setting of all runs of both sides; two values are a `RecordError`."""
-    found = {side.path: side.setting(name) for side in sides}
-    known = {path: value for path, value in found.items() if value is not None}
+    values = {side.path: side.setting(name) for side in sides}
+    known = {path: value for path, value in values.items() if value is not None}
     if len(set(known.values())) > 1:
         words = " and ".join(f"{path} has {name} {v}" for path, v in known.items())
         flag = "--reach" if name == "reach" else "--experiment"

@@ -55,19 +55,19 @@ def html(
     """
     sections = []
     for name, report in reports.items():
-        found = list(report.pages.values())
-        if found or report.figures:
+        pages = list(report.pages.values())
+        if pages or report.figures:
             sections.append(
                 {
                     "id": name,
-                    "title": found[0].title
-                    if found
+                    "title": pages[0].title
+                    if pages
                     else _spaced_name(next(iter(report.figures))),
                     "pictures": {
                         _spaced_name(stem): _data_uri(figure)
                         for stem, figure in report.figures.items()
                     },
-                    "pages": [(page.title, _blocks(page)) for page in found],
+                    "pages": [(page.title, _blocks(page)) for page in pages],
                 }
             )
     return _template().render(
@@ -119,17 +119,17 @@ def _runs(results: Results) -> page_model.Grid:
 
 def _blocks(page: page_model.Page) -> list[dict[str, Any]]:
     """Returns the parts of a page as the template takes them."""
-    found: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
     for block in page.blocks:
         if isinstance(block, page_model.Heading):
-            found.append({"kind": "heading", "text": printable(block.text)})
+            blocks.append({"kind": "heading", "text": printable(block.text)})
         elif isinstance(block, page_model.Items):
-            found.append({"kind": "items", "texts": [*map(printable, block.texts)]})
+            blocks.append({"kind": "items", "texts": [*map(printable, block.texts)]})
         elif isinstance(block, page_model.Table):
-            found.append({"kind": "table", **_table(block)})
+            blocks.append({"kind": "table", **_table(block)})
         else:
-            found.append({"kind": "paragraph", "text": printable(block)})
-    return found
+            blocks.append({"kind": "paragraph", "text": printable(block)})
+    return blocks
 
 
 def _table(table: page_model.Table) -> dict[str, Any]:

@@ -45,9 +45,9 @@ def report(results: Results) -> Report:
     table = pd.concat([tidy, run_summary.tidy_rows(results)])
     groups = tidy.groupby("quantity", sort=False)
     parts: dict[str, page_model.Grid] = {
-        _TITLES[str(q)]: _lines(of) for q, of in groups
+        _TITLES[str(q)]: _lines(cells) for q, cells in groups
     }
-    made = Report.from_grids(
+    report_of_grids = Report.from_grids(
         "results",
         title if of_classes else "Losses",
         notes if of_classes else condition_notes(results),
@@ -56,7 +56,7 @@ def report(results: Results) -> Report:
         digits=0,
     )
     text = "\n".join(filter(None, [text_tables(tidy), *caveat_notes(results)]))
-    return dataclasses.replace(made, text=text if len(tidy) else "")
+    return dataclasses.replace(report_of_grids, text=text if len(tidy) else "")
 
 
 def tidy_rows(results: Results) -> pd.DataFrame:
@@ -91,14 +91,14 @@ def tidy_rows(results: Results) -> pd.DataFrame:
 
 def _baselines(labels: Sequence[str]) -> dict[str, str]:
     """Returns label -> the label of DS with the same words, or of DS alone."""
-    found = {}
+    baselines = {}
     for label in labels:
         _, comma, words = label.partition(", ")
         alike = f"{BASELINE}{comma}{words}"
         base = alike if alike in labels and alike != label else BASELINE
         if base in labels and base != label:
-            found[label] = base
-    return found
+            baselines[label] = base
+    return baselines
 
 
 def text_tables(tidy: pd.DataFrame) -> str:

@@ -78,22 +78,22 @@ def text(results: Results) -> str:
     """
     measure = results_metric(results)
     table = last_and_best(results)
-    spread = {name: one.title for name, one in spread_of(measure).items()}
+    spread = {name: statistic.title for name, statistic in spread_of(measure).items()}
     titles = {measure.mean: metric_word(results), **spread}
     titles = {name: title for name, title in titles.items() if name in table}
     lines = [["", "", "round", *titles.values()]]
     for (_, label), part in table.groupby(level=RUN_KEY, sort=False):
-        found = part.droplevel(RUN_KEY)
-        if found["round"].nunique() == 1:
-            found = found.iloc[:1].rename({"last": "last and best"})
-        for which, figures in found.iterrows():
+        rounds = part.droplevel(RUN_KEY)
+        if rounds["round"].nunique() == 1:
+            rounds = rounds.iloc[:1].rename({"last": "last and best"})
+        for which, figures in rounds.iterrows():
             cells = [f"{figures[name]:.4f}" for name in titles]
             lines.append([str(label), str(which), f"{figures['round']:.0f}", *cells])
     sizes = results.clients.groupby([*RUN_KEY, "client"], sort=False)["examples"].max()
     clients: dict[str, None] = {}
     for _, of_run in sizes.groupby(level=RUN_KEY, sort=False):
-        tested, every = int((of_run > 0).sum()), len(of_run)
-        few = f" of {every}, who have tests" if tested < every else ""
+        tested, num_clients = int((of_run > 0).sum()), len(of_run)
+        few = f" of {num_clients}, who have tests" if tested < num_clients else ""
         clients[f"{tested}{few}"] = None
     title = _TITLES[measure.mean]
     if results.has_clients:
@@ -109,10 +109,12 @@ def _excluded_note(results: Results) -> str:
         return ""
     by_label = results.rounds.groupby("label", sort=False)
     return "\n".join(
-        f"{label}: {out:.0f} of {of:.0f} trainings were excluded, as not finite or "
-        "above --max_update_norm"
-        for label, out, of in by_label[["excluded", "clients"]].sum().itertuples()
-        if out
+        f"{label}: {excluded:.0f} of {trainings:.0f} trainings were excluded, as "
+        "not finite or above --max_update_norm"
+        for label, excluded, trainings in by_label[["excluded", "clients"]]
+        .sum()
+        .itertuples()
+        if excluded
     )
 
 
@@ -123,7 +125,10 @@ def _page(results: Results, table: pd.DataFrame) -> Page:
     shown = {
         f"last_{measure.mean}": f"last {word}",
         f"best_{measure.mean}": f"best {word}",
-        **{f"last_{name}": one.title for name, one in spread_of(measure).items()},
+        **{
+            f"last_{name}": statistic.title
+            for name, statistic in spread_of(measure).items()
+        },
     }
     recorded = {*table.index.get_level_values("quantity")}
     shown = {name: title for name, title in shown.items() if name in recorded}
