@@ -22,7 +22,7 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.escape import message, printable
+from tff_pmc.escape import error_text, printable
 from tff_pmc.experiments.flags import command_line, flag_definitions, flag_help, plugins
 from tff_pmc.record import files
 from tff_pmc.reports import output
@@ -39,26 +39,28 @@ def main(argv):
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     try:
         plugins.import_plugins(argv[1:])
-        if shown := flag_help.asked(argv[1:], program_name()):
+        if shown := flag_help.requested_help(argv[1:], program_name()):
             print(shown)
             return 0
         values_by_flag = flag_definitions.parse(argv[1:])
-        command = command_line.command_of(values_by_flag)
+        command = command_line.parse_command(values_by_flag)
         text = shlex.join([program_name(), *argv[1:]])
         command = dataclasses.replace(command, text=text)
         forms = output.Output(command.format, command.figures)
         offline = command.compare, command.export, command.tables
         if any(offline) or command.export_model:
-            from tff_pmc.experiments import compare_runs
+            from tff_pmc.experiments import offline_commands
 
             with output.using(forms):
-                print(printable(compare_runs.text(command, values_by_flag)))
+                print(printable(offline_commands.run_offline(command, values_by_flag)))
             return 0
         path = command.client_table
         table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()
-        runs = command_line.runs_of(command, values_by_flag, tuple(table.values))
-        callbacks = command_line.callbacks_of(command, values_by_flag)
-        cluster = command_line.cluster_of(command, values_by_flag)
+        runs = command_line.build_run_settings(
+            command, values_by_flag, tuple(table.values)
+        )
+        callbacks = command_line.build_callbacks(command, values_by_flag)
+        cluster = command_line.cluster_options(command, values_by_flag)
         check_temporary_room()
         check_installed()
         new = "" if command.output_dir or command.inspect else new_folder(command)
@@ -157,12 +159,12 @@ def _how_to_resume(output_dir):
 
 def report_error(error, code):
     """Reports an error in one line on stderr; returns the exit code."""
-    print(f"{program_name()}: {message(error)}", file=sys.stderr)
+    print(f"{program_name()}: {error_text(error)}", file=sys.stderr)
     return code
 
 
 def program_name():
-    """Returns the program's name: another one if it is installed."""
+    """Returns the program's name, which an installation changes to `tff-pmc`."""
     return "tff-pmc" if sys.argv[0].endswith("tff-pmc") else "run_experiments.py"
 
 

@@ -145,7 +145,7 @@ class Ours:
             origin=leaf_data.Origin("the benchmark's clients", (), ""),
             options={},
         )
-        setup = RunContext.of(config, federation)
+        setup = RunContext.from_settings(config, federation)
         self._process = config.algorithm.build_process(setup, self._basis)
         self._initial = self._process.initialize()
         self._examples = examples
@@ -204,7 +204,7 @@ def compare_all(repo, name, examples, model_seeds):
     ours = Ours(config, examples)
     for seed in model_seeds:
         for index, order in enumerate(reference_code.orderings(name)):
-            ordering_config = config.replaced(priority=order, model_seed=seed)
+            ordering_config = config.with_changes(priority=order, model_seed=seed)
             differences = compare(reference, ours, ordering_config, examples, index)
             yield seed, index, ordering_config.label, differences
 

@@ -43,7 +43,7 @@ from tff_pmc.cluster import local_cluster
 from tff_pmc.cluster.options import ClusterOptions
 from tff_pmc.experiments import experiment
 from tff_pmc.experiments.running import sweep
-from tff_pmc.experiments.running.execution import Federations
+from tff_pmc.experiments.running.execution import DatasetLoader
 from tff_pmc.runtime import Runtime
 
 Shape = collections.namedtuple("Shape", "model clients examples image classes epochs")
@@ -190,7 +190,7 @@ class Runs:
 
     def turn(self):
         """Returns the seconds per run, and None for the bytes."""
-        load = Federations("", "", leaf_data.ClientTable())
+        load = DatasetLoader("", "", leaf_data.ClientTable())
         tff.framework.set_default_context(self.running.context)
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()

@@ -21,7 +21,7 @@ import numpy as np
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.tables import COHORT
-from tff_pmc.reports import pages
+from tff_pmc.reports import page_model
 from tff_pmc.settings import flag_values
 
 NOT_CRITERIA = ("round", "client", "excluded", "weight")
@@ -63,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="a run's folder, with cohort.csv")
     parser.add_argument("--factors", type=float, nargs="+", default=[10, 1000])
-    parser.add_argument("--criteria_ranges", type=flag_values.ranges, default=())
+    parser.add_argument("--criteria_ranges", type=flag_values.parse_ranges, default=())
     options = parser.parse_args()
     try:
         codes, rounds = cohorts(options.folder)
@@ -75,7 +75,7 @@ def main():
     lies = [f"{code} x {f:g}" for code in codes for f in options.factors]
     table_rows = rows(codes, rounds, options.factors, normalization)
     print(f"{len(rounds)} rounds, cohorts of {len(rounds[0])}; mean weight of one\n")
-    print(pages.markdown_table([["ordering", "honest", *lies], *table_rows]))
+    print(page_model.markdown_table([["ordering", "honest", *lies], *table_rows]))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import pandas as pd
 from scipy import stats
 
 import tff_pmc
-from tff_pmc.reports.statistics import measures, paired
+from tff_pmc.reports.statistics import measures, paired_statistics
 
 SEEDS = (1, 2, 3, 4, 5)
 COMMON = (
@@ -75,7 +75,9 @@ def cell(folder, row, column, flags):
         "one_step_p": step["accuracy_p"],
         "seeds": len(SEEDS),
     }
-    for _, line in paired.differences(values, {"DS": "DS", best: "DS"}).iterrows():
+    for _, line in paired_statistics.differences(
+        values, {"DS": "DS", best: "DS"}
+    ).iterrows():
         row_values[line["measure"]] = 100 * line["mean"]
         row_values[f"{line['measure']}_interval"] = 100 * line["interval"]
     return row_values

@@ -20,7 +20,7 @@ from declared_settings.declaration import (
     SettingError,
     Settings,
     check_value,
-    ordered,
+    require_sequence,
     setting,
 )
 from declared_settings.registry import Registry, UnknownNameError, unknown_name_message
@@ -42,7 +42,7 @@ __all__ = [
     "Settings",
     "UnknownNameError",
     "check_value",
-    "ordered",
+    "require_sequence",
     "setting",
     "unknown_name_message",
 ]

@@ -75,7 +75,7 @@ def check_value(name: str, value: Any, kind: type, within: Range | None = None) 
         raise SettingError(f"{name} must be {within.description}, got {value}")
 
 
-def ordered(name: str, values: Any) -> tuple[Any, ...]:
+def require_sequence(name: str, values: Any) -> tuple[Any, ...]:
     """Returns the items of an argument whose order counts, or is recorded.
 
     Raises:

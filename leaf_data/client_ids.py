@@ -18,7 +18,7 @@ class ClientNumber(int):
     """
 
 
-def number_of(
+def find_number(
     client: Any, ids: Sequence[str], by_name: Mapping[str, int]
 ) -> Optional[int]:
     """Returns the number of a client given by its name or number, or None if unknown.
@@ -60,7 +60,10 @@ class ClientIds(Sequence[str]):
 
     def __init__(self, encoded: npt.NDArray[Any]) -> None:
         if encoded.ndim != 1 or encoded.dtype.kind != "S" or not len(encoded):
-            raise DataError(f"client ids must be bytes [K], got {encoded.dtype}")
+            raise DataError(
+                f"the array of client ids must be bytes [K], got {encoded.dtype} "
+                f"{list(encoded.shape)}"
+            )
         self.encoded = encoded
         letters = np.ascontiguousarray(encoded).view(np.uint8).reshape(len(encoded), -1)
         ends = letters == 0  # After a name; a name contains no 0.

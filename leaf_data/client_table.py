@@ -14,7 +14,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.client_ids import check_id, number_of
+from leaf_data.client_ids import check_id, find_number
 from leaf_data.errors import DataError, check_name
 from leaf_data.formats import csv_fields, data_files
 
@@ -145,7 +145,7 @@ def values_by_client(column: Any, client_ids: Sequence[str], name: str) -> Any:
     values: dict[int, Any] = {}
     for key, value in zip(keys, entries):
         try:
-            number = number_of(key, client_ids, by_name)
+            number = find_number(key, client_ids, by_name)
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
         if number is None and not isinstance(key, str):

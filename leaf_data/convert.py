@@ -63,7 +63,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         print(f"{parser.prog}: {error_summary(error, 900)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"{parser.prog}: interrupted, and nothing was made", file=sys.stderr)
+        print(f"{parser.prog}: interrupted: no store was written", file=sys.stderr)
         return 130
     return 0
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import ordered
-from leaf_data.client_ids import ClientIds, ClientNumber, check_id, number_of
+from declared_settings import require_sequence
+from leaf_data.client_ids import ClientIds, ClientNumber, check_id, find_number
 from leaf_data.errors import DataError
 
 INPUT_TYPES = ("uint8", "float32", "int32", "int64")
@@ -235,7 +235,7 @@ class Examples:
         by_name: Mapping[str, int] = {}
         if not isinstance(client, ClientNumber):
             by_name = self._index if isinstance(client, str) else self._numeric_names
-        number = number_of(client, self.client_ids, by_name)
+        number = find_number(client, self.client_ids, by_name)
         if number is not None:
             return number
         raise DataError(
@@ -284,7 +284,9 @@ class Examples:
             DataError: a client is unknown or named twice, or none is named.
             SettingError: the clients have no order, as a set, or are text.
         """
-        chosen = [self.position(client) for client in ordered("clients", clients)]
+        chosen = [
+            self.position(client) for client in require_sequence("clients", clients)
+        ]
         if not chosen:
             raise DataError("clients is empty: a subset needs at least one")
         rows = [np.arange(*self.row_splits[k : k + 2]) for k in chosen]
@@ -297,7 +299,7 @@ class Examples:
             DataError: `count` is negative.
         """
         if count < 0:
-            raise DataError(f"cannot take {count} examples of each client")
+            raise DataError(f"count must be 0 or more, got {count}")
         sizes = np.minimum(self.sizes, count)
         rows = [start + np.arange(n) for start, n in zip(self.row_splits, sizes)]
         return self._gather(rows, range(self.num_clients))
@@ -340,7 +342,7 @@ def _ordered_ids(client_ids: Iterable[str]) -> tuple[str, ...]:
     """Returns clients' names in their order; of a mapping by name, its keys."""
     if isinstance(client_ids, Mapping):
         client_ids = client_ids.keys()
-    return ordered("client_ids", client_ids)
+    return require_sequence("client_ids", client_ids)
 
 
 def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from declared_settings import SettingError, ordered
+from declared_settings import SettingError, require_sequence
 from leaf_data import equal_examples, partition
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError, check_name
@@ -391,7 +391,7 @@ def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:
             `field`.
     """
     try:
-        checked: tuple[str, ...] = ordered(field, names)
+        checked: tuple[str, ...] = require_sequence(field, names)
     except SettingError as error:
         raise DataError(str(error)) from error
     if not all(isinstance(name, str) for name in checked):

@@ -64,7 +64,7 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
                     waiting.update(read_users(test_file))
                 if user not in waiting:
                     raise DataError(
-                        f"{file.path} has no test file with its user {user}"
+                        f"user {user} is in {file.path}, but in no test file"
                     )
                 parts.append(waiting.pop(user))
             yield from _fill_empty_parts(user, parts, file.path)
@@ -72,7 +72,7 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
         waiting.update(read_users(file))
     for user in waiting:
         path = paths[user, "test"]
-        raise DataError(f"{path} has no train file with its user {user}")
+        raise DataError(f"user {user} is in {path}, but in no train file")
 
 
 def _fill_empty_parts(user: str, parts: list[Any], path: str) -> Iterator[Client]:

@@ -155,7 +155,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     try:
         name, num_classes = check_name(header["name"]), int(header["num_classes"])
         if not 0 <= num_classes < 2**31:
-            raise DataError(f"num_classes is {num_classes}")
+            raise DataError(f"num_classes is {num_classes}, not from 0 to 2^31 - 1")
         source, options = header["source"], dict(header["options"])
         check_name(source, "the source")
         _check_options(options)
@@ -343,8 +343,8 @@ def _write_clients(
     if count := len({*not_finite}):
         _LOG.warning(
             "%d of %d clients have inputs that are nan or infinite, the first %s: the "
-            "loss on them is nan, and a round excludes who trains on them: fill them "
-            "in, or remove these examples",
+            "loss on them is nan, and a round excludes clients that train on them: "
+            "replace these values, or remove the examples",
             count,
             len(names),
             not_finite[0],
@@ -411,8 +411,8 @@ def _train_and_test(
         (x, _), (other, _) = pairs
         if (x.dtype, x.shape[1:]) != (other.dtype, other.shape[1:]):
             raise DataError(
-                f"one x to train on is {x.dtype} {x.shape[1:]}, and one to be tested "
-                f"on {other.dtype} {other.shape[1:]}"
+                f"a training x is {x.dtype} {x.shape[1:]} and a test x "
+                f"{other.dtype} {other.shape[1:]}: both must be the same"
             )
         return pairs
     ((x, y),) = pairs

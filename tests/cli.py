@@ -1,4 +1,4 @@
-"""What the tests of the command line and of its runs share."""
+"""Helpers for tests of the command line and of runs."""
 
 import contextlib
 import csv
@@ -20,8 +20,8 @@ from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.models.functional import classifier
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# The flags of a run of seconds in this process, which has the model below, and in
-# another, which does not.
+# Flags of a run that takes seconds: QUICK in this process, which has the model below,
+# ALONE in another process, which does not.
 MODEL = "softmax"
 QUICK = ["--experiment=quickstart", f"--model={MODEL}", "--local_epochs=1"]
 SMALL = [*QUICK, "--rounds=2"]
@@ -31,7 +31,7 @@ ALONE = [QUICK[0], "--model=keras_simple_convnet", QUICK[2]]
 
 @dataclasses.dataclass(frozen=True)
 class Softmax(ModelSettings):
-    """A linear model of the images of digits: what is built and trained fastest."""
+    """A linear model of images of digits: the fastest to build and train."""
 
     element_shape = (28, 28)
     num_classes = 10
@@ -52,7 +52,7 @@ class Softmax(ModelSettings):
 
 @contextlib.contextmanager
 def softmax():
-    """Has this model among the models, for as long as something runs."""
+    """Registers this model within the context."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(MODELS._things, MODEL, Softmax)
         yield patch
@@ -60,7 +60,7 @@ def softmax():
 
 @contextlib.contextmanager
 def quick_runs():
-    """Has this model, and draws no plots, which take half the time of a short run."""
+    """Registers this model, and draws no plots: half of a short run's time."""
     from tff_pmc.reports.figures import figure_layout
 
     with softmax() as patch:
@@ -69,61 +69,65 @@ def quick_runs():
 
 
 def command(*arguments, script=str(ROOT / "run_experiments.py")):
-    """The words of a command of `run_experiments.py`, or of another script."""
+    """Returns a command of `run_experiments.py`, or of another script, as a list."""
     return [sys.executable, script, *map(str, arguments)]
 
 
 def run_alone(*arguments, cwd=ROOT, timeout=600, **script):
-    """Runs `run_experiments.py` as a user does, in a process of its own."""
+    """Runs `run_experiments.py` in a new process, as a user does."""
     words = command(*arguments, **script)
     how = {"capture_output": True, "text": True, "cwd": cwd, "timeout": timeout}
     return subprocess.run(words, **how)
 
 
 def run(*arguments, code=0):
-    """Does the same in this process, to an exit code; which has TensorFlow already."""
+    """Runs `run_experiments.py` in this process, where TensorFlow is already imported.
+
+    Asserts the exit code; returns stdout and stderr."""
     import run_experiments
 
     out, err = io.StringIO(), io.StringIO()
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     words = ["run_experiments.py", *map(str, arguments)]
-    # Outside of pytest the log goes to stderr.
+    # Outside of pytest the log is written to stderr.
     log = logging.StreamHandler(err)
     logging.getLogger().addHandler(log)
     try:
         streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
         with softmax(), streams[0], streams[1]:
-            found = run_experiments.main(words)
+            exit_code = run_experiments.main(words)
     finally:
         logging.getLogger().removeHandler(log)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    assert found == code, err.getvalue()
+    assert exit_code == code, err.getvalue()
     return types.SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
-def refused(*arguments):
-    """Does the same with what is refused; gives the one line that says why."""
+def refusal(*arguments):
+    """Runs a command that must be refused; returns the one line of its error."""
     done = run(*arguments, code=2)
     assert done.stderr.count("\n") == 1, done.stderr
     return done.stderr
 
 
-def asked_for(*arguments, attributes=()):
-    """The settings of the runs that flags ask for."""
+def parse_settings(*arguments, attributes=()):
+    """Returns the settings of the runs that flags request."""
     from tff_pmc.experiments.flags import command_line, flag_definitions
 
-    given = flag_definitions.parse([*map(str, arguments)])
-    return command_line.runs_of(command_line.command_of(given), given, attributes)
+    values_by_flag = flag_definitions.parse([*map(str, arguments)])
+    return command_line.build_run_settings(
+        command_line.parse_command(values_by_flag), values_by_flag, attributes
+    )
 
 
-def labels(*arguments, **more):
-    """The labels of the runs that flags ask for."""
-    return [settings.label for settings in asked_for(*arguments, **more)]
+def labels(*arguments, **options):
+    """Returns the labels of the runs that flags request."""
+    return [settings.label for settings in parse_settings(*arguments, **options)]
 
 
 def federation(name, examples, num_classes):
-    """A data set whose test examples are its training examples."""
+    """Returns a data set whose test examples are its training examples."""
     import leaf_data
 
     return leaf_data.FederatedDataset(
@@ -143,12 +147,12 @@ def table(path):
         return list(csv.DictReader(file))
 
 
-def long_run(folder, *more):
-    """Starts a run of very many rounds; returns it when one of them is recorded."""
+def long_run(folder, *flags):
+    """Starts a run of 1,000 rounds; returns its process once a round is recorded."""
     process = subprocess.Popen(
         command(
             *ALONE,
-            *("--rounds=1000", "--priority=DS", f"--output_dir={folder}", *more),
+            *("--rounds=1000", "--priority=DS", f"--output_dir={folder}", *flags),
         ),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -157,7 +161,7 @@ def long_run(folder, *more):
         start_new_session=True,
     )
     rounds = folder / "DS" / "rounds.csv"
-    deadline = time.monotonic() + 600  # For what hangs, not for a machine that is slow.
+    deadline = time.monotonic() + 600  # Against a hang, not for slow machines.
     while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
@@ -166,25 +170,25 @@ def long_run(folder, *more):
 
 
 def records(folder, states=False):
-    """All tables and settings of a folder, but for what two equal runs may differ in.
+    """Returns the tables and settings of a folder that two equal runs have in common.
 
     With `states`, the bytes of the checkpoints, too.
     """
-    found = {}
+    contents = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
         is_table = path.suffix == ".csv" and path.name != "timing.csv"
         if is_table or (states and path.name == "checkpoint.npz"):
-            found[name] = path.read_bytes()
+            contents[name] = path.read_bytes()
         elif path.name == "run.json":
-            found[name] = json.loads(path.read_text())
+            contents[name] = json.loads(path.read_text())
             for key in ("started", "ended", "resumed", "versions", "command"):
-                found[name].pop(key, None)
-    assert len(found) > 2
-    return found
+                contents[name].pop(key, None)
+    assert len(contents) > 2
+    return contents
 
 
-def restarted(folder):
-    """Makes a finished run look as if it had been killed."""
+def mark_as_running(folder):
+    """Marks a finished run as running, as if it had been killed."""
     info = folder / "run.json"
     info.write_text(info.read_text().replace('"finished"', '"running"'))

@@ -1,12 +1,12 @@
-"""What several tests share: what runs TFF, and a small federation."""
+"""Fixtures of several folders: the engine of TFF, and a small federation."""
 
 import gc
 import os
 import tracemalloc
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-# Building a process allocates very many objects, most of which stay: with Python's
-# threshold of 700 looking through them takes a third of the time.
+# Building a process allocates many objects, most of which stay: with Python's
+# threshold of 700, garbage collection takes a third of the time.
 gc.set_threshold(50_000)
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 
 import leaf_data
 
-# Written here and not asked of the package, which asks for TensorFlow.
+# Listed here because importing the package's list imports TensorFlow.
 BASELINES = (
     "simple_average",
     "weighted_mean",
@@ -38,7 +38,7 @@ def tff():
 
 @pytest.fixture(scope="session")
 def assert_one_line():
-    """Checks that a call raises an error of one line that has these parts."""
+    """Returns a check that a call raises an error in one line with these parts."""
 
     def check(kind, call, *parts):
         with pytest.raises(kind) as error:
@@ -52,7 +52,7 @@ def assert_one_line():
 
 @pytest.fixture(scope="session")
 def peak_of():
-    """Returns the bytes that a call allocates at its peak, the used and the unused."""
+    """Returns a function that measures the peak of the bytes that a call allocates."""
 
     def measure(call):
         tracemalloc.start()
@@ -67,11 +67,11 @@ def peak_of():
 
 @pytest.fixture(scope="session")
 def assert_equal():
-    """Checks that lists of tensors are equal but for `atol`."""
+    """Returns a check that lists of tensors are equal within `atol`."""
 
-    def check(found, expected, atol):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected):
+    def check(actual, expected, atol):
+        assert len(actual) == len(expected)
+        for a, b in zip(actual, expected):
             np.testing.assert_allclose(a, b, rtol=0, atol=atol)
 
     return check
@@ -79,11 +79,11 @@ def assert_equal():
 
 @pytest.fixture(scope="session")
 def assert_close():
-    """Checks each tensor by its relative L2: float32 sums in another order."""
+    """Returns a check of the relative L2 error, for float32 sums in another order."""
 
-    def check(found, expected, tolerance=2e-4):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected):
+    def check(actual, expected, tolerance=2e-4):
+        assert len(actual) == len(expected)
+        for a, b in zip(actual, expected):
             a, b = np.asarray(a, float), np.asarray(b, float)
             assert a.shape == b.shape
             assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
@@ -110,13 +110,17 @@ def runtime(request):
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
-    """Writes a certificate that is its own authority, and its key; gives the flags."""
+    """Returns a function that writes a self-signed certificate and its key, by flag."""
     distributed = pytest.importorskip("distributed")
 
     def make():
         folder = tmp_path_factory.mktemp("tls")
-        own = distributed.Security.temporary()
-        content = (own.tls_ca_file, own.tls_client_cert, own.tls_client_key)
+        credentials = distributed.Security.temporary()
+        content = (
+            credentials.tls_ca_file,
+            credentials.tls_client_cert,
+            credentials.tls_client_key,
+        )
         files = {}
         for flag, text in zip(("tls_ca_file", "tls_cert", "tls_key"), content):
             (folder / f"{flag}.pem").write_text(text)
@@ -128,14 +132,14 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def dask_cluster(certificates):
-    """Two workers behind TLS; gives `ClusterOptions` to reach them."""
+    """Starts two workers with TLS; the value is the `ClusterOptions` to reach them."""
     distributed = pytest.importorskip("distributed")
     import dask
 
     from tff_pmc.cluster import local_cluster
     from tff_pmc.cluster.options import ClusterOptions
 
-    # So soon no worker starts anew: `start` has to wait for longer.
+    # No worker restarts this soon: `start` must wait for longer.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "0.1s"})
     files = certificates()
     security = distributed.Security(
@@ -147,7 +151,7 @@ def dask_cluster(certificates):
             for part in ("cert", "key")
         },
     )
-    # A machine under load may leave a worker silent for long.
+    # On a machine under load a worker may not answer for long.
     cluster = local_cluster.start(2, security, timeout=30)
     yield ClusterOptions(cluster.scheduler_address, **files)
     local_cluster.close(cluster)
@@ -155,7 +159,7 @@ def dask_cluster(certificates):
 
 @pytest.fixture(scope="session")
 def cluster(dask_cluster):
-    """The engine of these workers; not installed."""
+    """The engine of these workers, not installed as a context."""
     from tff_pmc.runtime import Runtime
 
     running = Runtime("cluster", cluster=dask_cluster)
@@ -182,7 +186,7 @@ def toy_examples():
 
 
 def _toy_parts(tf):
-    """A linear softmax model on the toy images, as the parts of TFF's class."""
+    """Returns a linear softmax model of the toy images, as arguments of TFF's class."""
     generator = np.random.default_rng(3)
 
     @tf.function
@@ -240,7 +244,7 @@ def baseline_names():
     return list(BASELINES)
 
 
-# Each class makes its tests' aggregators once.
+# Class scope: each class of tests builds its aggregators once.
 @pytest.fixture(scope="class", params=BASELINES)
 def baseline_name(request):
     """The name of each of `tff_pmc.BASELINES`."""
@@ -262,7 +266,7 @@ def capacity():
 
 @pytest.fixture(scope="session")
 def owa_by_sorting():
-    """OWA by sorting, where the package sums minima."""
+    """OWA by sorting; the package sums minima instead."""
 
     def owa(c, weights):
         return sum(w * x for w, x in zip(weights, sorted(c, reverse=True)))
@@ -287,7 +291,7 @@ def choquet_by_sorting():
 
 @pytest.fixture(scope="session")
 def summed(tff):
-    """Makes a federated computation that sums what another makes of each client."""
+    """Returns a builder of a federated sum of a computation's result per client."""
 
     def make(computation):
         type_ = computation.type_signature.parameter
@@ -314,24 +318,24 @@ def add(tff):
 
 @pytest.fixture(scope="session")
 def pairs(tf):
-    """The arrays of two structures, side by side, which are of the same kinds."""
+    """Returns a function that pairs the arrays of two structures of equal types."""
 
-    def of(a, b):
+    def pair_arrays(a, b):
         tf.nest.assert_same_structure(a, b, check_types=True)
-        found = []
+        array_pairs = []
         for theirs, ours in zip(tf.nest.flatten(a), tf.nest.flatten(b)):
             assert type(ours) is type(theirs)
             ours, theirs = np.asarray(ours), np.asarray(theirs)
             assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-            found.append((theirs, ours))
-        return found
+            array_pairs.append((theirs, ours))
+        return array_pairs
 
-    return of
+    return pair_arrays
 
 
 @pytest.fixture(scope="module")
 def digits():
-    """Four clients of real digits, so that training does not go astray."""
+    """Four clients of real digits, so that training does not diverge."""
     import leaf_data
 
     data = leaf_data.load("digits5k", partition="noniid").train_examples

@@ -44,7 +44,7 @@ _PLACES = {
     "counterfactuals": "processes",
     "data_source": "clients",
     "evaluation_packs": "processes",
-    "load_model": "experiments.trained",
+    "load_model": "experiments.load_model",
     "pack": "clients",
     "pack_client_data": "clients",
     "pair_packs": "processes",

@@ -11,7 +11,7 @@ from tff_pmc.aggregation import (
 )
 from tff_pmc.clients import data_source, pack, pack_client_data, with_attributes
 from tff_pmc.criteria import Criterion, attribute
-from tff_pmc.experiments.trained import load_model
+from tff_pmc.experiments.load_model import load_model
 from tff_pmc.models import PackedModel
 from tff_pmc.processes import (
     build_adafed,

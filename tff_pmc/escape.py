@@ -11,12 +11,12 @@ def printable(text: str) -> str:
     )
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """Returns a text for one line: printable, with spaces for its line breaks."""
     return printable(text).replace("\n", " ").replace("\t", " ")
 
 
-def message(error: object) -> str:
+def error_text(error: object) -> str:
     """Returns an error in one line for a terminal; of a long one both ends."""
     line = printable(" ".join(str(error).split()))
     return line if len(line) <= 900 else f"{line[:600]} ... {line[-250:]}"
@@ -24,4 +24,4 @@ def message(error: object) -> str:
 
 def markdown_cell(text: str) -> str:
     """Returns a text as one cell of a Markdown table."""
-    return one_line(text).replace("|", r"\|")
+    return single_line(text).replace("|", r"\|")

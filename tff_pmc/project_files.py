@@ -16,7 +16,7 @@ FLAG_FILES = "experiments"
 
 
 def folder(name: str) -> pathlib.Path:
-    """Returns a folder of the project that is no Python package.
+    """Returns a folder of the project that is not a Python package.
 
     Args:
         name: its path in the checkout, `experiments` or `results/paper`.

@@ -34,7 +34,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Optional
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 
 POLICIES = ("fixed", "backtracking", "best_of_all")
 """`fixed` tests the current candidate and chooses it. `backtracking` (DA's) tests until
@@ -167,7 +167,7 @@ def orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
     Raises:
         ValueError: the criteria are more than `MAX_CRITERIA`, or have no order.
     """
-    criteria = ordered("criteria", criteria)
+    criteria = require_sequence("criteria", criteria)
     if len(criteria) > MAX_CRITERIA:
         raise ValueError(
             f"{len(criteria)} criteria have too many orderings to test: name at most "

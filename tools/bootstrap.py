@@ -1,7 +1,7 @@
 """Makes .venv, the environment that every make target runs in, or leaves it alone.
 
 uv installs: the machine's, or the one that tools/uv.txt pins, which pip gets. .venv is
-made anew when it is missing, was interrupted or moved, or is for another PYTHON, and
+made again when it is missing, was interrupted or moved, or is for another PYTHON, and
 brought up to date in place when requirements.txt, setup.py or pyproject.toml changed.
 
 Plain syntax and the standard library only: any Python 3 with pip can run it, also one
@@ -26,7 +26,7 @@ PINS, SETUP = os.path.join(ROOT, "requirements.txt"), os.path.join(ROOT, "setup.
 VENV_PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "complete.json")
 PYTHONS = (sys.executable, "python3.11", "python3.10", "python3.9")
-# Prints why a Python does not serve.
+# Prints why a Python cannot be used.
 PROBE = (
     "import runpy, sys\n"
     "setup = runpy.run_path(sys.argv[1], run_name='probe')\n"
@@ -35,7 +35,7 @@ PROBE = (
 
 
 def stop(text, code=1):
-    """Prints why, and ends."""
+    """Prints why the program stops, and exits."""
     print(text, flush=True)
     sys.exit(code)
 
@@ -99,7 +99,7 @@ def get_uv(descriptor=None):
 
 
 def install(python, anew, extras, descriptor):
-    """Makes .venv, or brings it up to date."""
+    """Installs into .venv, which it makes first if `anew`."""
     uv = get_uv(descriptor)
     if anew:
         # Without a name uv takes the first Python that pyproject.toml allows, and gets
@@ -121,14 +121,14 @@ def install(python, anew, extras, descriptor):
     # where it may.
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         packages.append("--compile-bytecode")
-    own = ["--no-deps", "--no-build-isolation", "--editable", ROOT]
-    why = run(command + packages, descriptor) or run(command + own, descriptor)
+    project = ["--no-deps", "--no-build-isolation", "--editable", ROOT]
+    why = run(command + packages, descriptor) or run(command + project, descriptor)
     if why:
         stop("uv cannot install (is there a network?): %s (log: %s)." % (why, LOG))
 
 
 def make_environment(python, extras):
-    """Makes .venv or brings it up to date, unless it is."""
+    """Makes or updates .venv, unless it is up to date."""
     import fcntl
 
     began = time.time()
@@ -143,8 +143,8 @@ def make_environment(python, extras):
     except (OSError, ValueError):
         stamp = {}
     python = python or stamp.get("python")
-    same = (stamp.get("root"), stamp.get("python")) == (ROOT, python)
-    anew = not same or not os.path.exists(VENV_PYTHON)
+    is_same = (stamp.get("root"), stamp.get("python")) == (ROOT, python)
+    anew = not is_same or not os.path.exists(VENV_PYTHON)
     if not anew:
         # What is there stays: tests that were run will be run again.
         extras = sorted({*extras, *stamp["extras"]})
@@ -192,4 +192,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        stop("Interrupted: the next call begins the installation anew.", 130)
+        stop("Interrupted: run the command again to restart the installation.", 130)

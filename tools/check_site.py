@@ -31,7 +31,7 @@ SEARCHES = {
 
 
 def check_loads(folder):
-    """Returns what a site loads from elsewhere, a line for each."""
+    """Returns one line for each load from elsewhere of a site's pages."""
     pages = sorted(folder.rglob("*.html"))
     if not pages:
         return [f"{folder}: no page"]
@@ -43,7 +43,7 @@ def check_loads(folder):
 
 
 def check_search(folder, searches):
-    """Returns the searches of a site that do not find their page, a line for each."""
+    """Returns one line for each search that misses its page."""
     script = pathlib.Path(__file__).with_name("search_site.js")
     command = ["node", str(script), str(folder), *searches]
     done = subprocess.run(command, capture_output=True, text=True)

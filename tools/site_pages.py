@@ -28,7 +28,7 @@ PAGES = {
     "results/README.md": "results/index.md",
     "results/paper/README.md": "results/paper/index.md",
 }
-# The page that is made of the declared settings, and of which no file is kept.
+# The page that is generated from the declared settings; no file of it is kept.
 FLAGS = "docs/flags.md"
 # How much more a page counts in the search than another: guides come first, then flags
 # and pages of how it works; the list of changes and kept results come last.
@@ -151,14 +151,14 @@ def on_page_markdown(markdown, page, config, files):
             if target not in examples:
                 examples.append(target)
             return f"#{posixpath.basename(target).replace('.', '-')}"
-        found = _place(target, anchor == "file")
-        if found is None:
+        destination = _place(target, anchor == "file")
+        if destination is None:
             return match.group(1)
-        if files.get_file_from_path(found) is None:
+        if files.get_file_from_path(destination) is None:
             path = str(ROOT / target)
-            files.append(File.generated(config, found, abs_src_path=path))
+            files.append(File.generated(config, destination, abs_src_path=path))
         mark = "" if anchor == "file" else mark + anchor
-        return posixpath.relpath(found, posixpath.dirname(place)) + mark
+        return posixpath.relpath(destination, posixpath.dirname(place)) + mark
 
     markdown = LINK.sub(replace, markdown)
     for target in examples:
@@ -171,14 +171,14 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, **_):
-    """Names the claims, whose tables the style sheet lays out for a phone."""
+    """Wraps the claims in an element that the style sheet lays out for phones."""
     claims = page.file.src_uri == "claims.md"
     return f'<div class="claims">{html}</div>' if claims else html
 
 
 @event_priority(-100)  # When the plugin has written the index.
 def on_post_build(config):
-    """Writes the search's script, and the index as one: a file may read no JSON."""
+    """Writes scripts of the search and of its index, since a file cannot read JSON."""
     folder = pathlib.Path(config.site_dir)
     search = folder / "search"
     index = (search / "search_index.json").read_text("utf-8")
@@ -189,8 +189,8 @@ def on_post_build(config):
     # row ("1" to 23, "12" to 3), and a search that meets such a word finds nothing.
     if source.count(EDGE) != 1:
         raise PluginError(
-            f"{worker.name} has no {EDGE}, which is of lunr 2.3.9: is the search "
-            "another one? See EDGE in tools/site_pages.py"
+            f"{worker.name} has no {EDGE}, which lunr 2.3.9 has: is this another "
+            "search? See EDGE in tools/site_pages.py"
         )
     source = source.replace(EDGE, f'{EDGE}+"/"')
     worker.write_text(source, "utf-8")
@@ -200,7 +200,9 @@ def on_post_build(config):
         "SOURCE": source,
         "SPELLINGS": {word.replace("iz", "is"): word for word in words},
     }
-    script = re.sub("|".join(values), lambda one: json.dumps(values[one[0]]), SEARCH)
+    script = re.sub(
+        "|".join(values), lambda match: json.dumps(values[match[0]]), SEARCH
+    )
     (search / "search.js").write_text(script, "utf-8")
 
 

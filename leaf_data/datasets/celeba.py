@@ -119,7 +119,7 @@ class Celeba(Dataset):
         complete, incomplete = _drop_missing(clients, row_of)
         if incomplete and (self.missing_images == "refuse" or not complete):
             raise DataError(
-                f"{folder}: {incomplete} (--missing_images=skip leaves such images out)"
+                f"{folder}: {incomplete} (--missing_images=skip skips such images)"
             )
         if not complete:
             raise DataError(

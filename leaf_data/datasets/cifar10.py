@@ -109,7 +109,7 @@ class Cifar10(DealtDataset):
 
 @dataclasses.dataclass(frozen=True)
 class Cifar10Dealt(Partitioned):
-    """CIFAR-10, its 50,000 training images dealt to 100 clients or more or fewer.
+    """CIFAR-10, its 50,000 training images dealt to 100 clients, or another number.
 
     The classes take turns in the test images, of which client i has the i-th hundred.
     """
@@ -119,7 +119,7 @@ class Cifar10Dealt(Partitioned):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set, of `Cifar10`'s files; the server has no examples."""
+        """Returns the data set, from `Cifar10`'s files; the server has no examples."""
         x, y, (*batches, test), origin = _read(data_dir, self.seed, cache_dir)
         # Only how the images are dealt depends on the seed, and that follows here.
         train = np.sort(np.concatenate(batches))

@@ -33,12 +33,14 @@ def read_raw(folder: str) -> pd.DataFrame:
     people["identity"] = people["identity"].astype("int64").astype(str)
     attributes = read_attributes(os.path.join(folder, ATTRIBUTES))
     for name in people.index.symmetric_difference(attributes.index):
-        raise DataError(f"{folder}: {name!a:.80} is not in both of the lists")
+        raise DataError(
+            f"{folder}: {name!a:.80} is in only one of {IDENTITIES} and {ATTRIBUTES}"
+        )
     return people.join(attributes)
 
 
 def read_attributes(path: str) -> pd.DataFrame:
-    """Reads `list_attr_celeba.txt`: the number of photos, the names, a line a photo."""
+    """Reads `list_attr_celeba.txt`: the number of photos, the header, the rows."""
     with raising_data_error(path, "cannot be read", ValueError):
         with open(path, encoding="utf-8-sig") as file:
             count, header = file.readline().split(), file.readline().split()
@@ -48,7 +50,9 @@ def read_attributes(path: str) -> pd.DataFrame:
             table = pd.read_csv(file, sep=r"\s+", names=["photo", *header], dtype=str)
     table = _index_by_photo(path, table, ["Smiling", "Blurry"], "1|-1", "1 or -1")
     if count != [str(len(table))]:
-        raise DataError(f"{path}: {count!a:.40} photos in line 1, {len(table)} follow")
+        raise DataError(
+            f"{path}: line 1 is {count!a:.40}, but {len(table)} photos follow"
+        )
     return pd.DataFrame(
         {
             "smiling": (table["Smiling"] == "1").astype(np.int32),

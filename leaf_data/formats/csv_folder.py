@@ -33,7 +33,7 @@ def find(folder: str) -> list[NamedFile]:
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     packed = [name for name in names if f"{_ENDING}." in name.lower()]
     if packed:
-        raise DataError(f"{os.path.join(folder, packed[0])} has to be unpacked first")
+        raise DataError(f"{os.path.join(folder, packed[0])} is packed: unpack it")
     if paths := file_parts.list_files(folder, _ENDING):
         return file_parts.assign_parts(paths)
     train, test, validation = (
@@ -54,7 +54,10 @@ def _assign_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
         for path in paths:
             named, rest = file_parts.read_name(path)
             if named in (TRAIN, TEST) and named != part:
-                raise DataError(f"{path}: a {named} file where {part} should be")
+                raise DataError(
+                    f"{path}: is a {named} file by its name, in the folder of {part} "
+                    "files: move or rename it"
+                )
             files.append(NamedFile(path, part, rest))
     if len(files) == 2 and files[0].rest != files[1].rest:  # However they are called.
         return [file._replace(rest="") for file in files]
@@ -62,7 +65,7 @@ def _assign_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
 
 
 def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
-    """Returns the files and folders beside the CSVs that are not read or hidden."""
+    """Returns the visible files and folders beside the CSVs that are not read."""
     read = [os.path.normpath(file.path) for file in files]
     parents = dict.fromkeys([os.path.normpath(folder), *map(os.path.dirname, read)])
     paths = [
@@ -116,7 +119,7 @@ def group_by_client(files: Sequence[NamedFile], join: bool) -> list[NamedFile]:
 
 
 def client_key(name: str) -> str:
-    """Returns a client's name; of a whole number without the point that pandas adds.
+    """Returns a client's name; a whole number is without the `.0` that pandas adds.
 
     pandas writes the ids 1 and 2 as 1.0 and 2.0 if another row has no id.
     """

@@ -84,9 +84,9 @@ def check_folder(folder: Folder) -> str:
 
 
 def find(
-    name: str, folders: Sequence[str], wanted: str, subs: Sequence[str] = ("",)
+    name: str, folders: Sequence[str], file_name: str, subs: Sequence[str] = ("",)
 ) -> str:
-    """Returns the first folder, of these and their `subs`, that contains `wanted`.
+    """Returns the first folder, of these and their `subs`, that contains `file_name`.
 
     Raises:
         DataError: no folder contains it.
@@ -94,9 +94,9 @@ def find(
     for folder in folders:
         for sub in subs:
             candidate = os.path.join(folder, sub).rstrip(os.sep)
-            if os.path.exists(os.path.join(candidate, wanted)):
+            if os.path.exists(os.path.join(candidate, file_name)):
                 return candidate
-    where = [os.path.join(sub, wanted) for sub in subs]
+    where = [os.path.join(sub, file_name) for sub in subs]
     raise missing(name, folders, ", ".join(where))
 
 

@@ -109,11 +109,13 @@ def read(
     """Reads a file, holding its text and no more than one user's lists at a time."""
 
     def convert_object(pairs: list[tuple[str, Any]]) -> Any:
-        """Receives each object when it ends, those inside of it before it."""
+        """Converts each object when it ends, after the objects inside it."""
         data = dict(pairs)
         if len(data) != len(pairs):
             counts = collections.Counter(key for key, _ in pairs)
-            raise DataError(f"{path}: has {counts.most_common(1)[0][0]!a:.40} twice")
+            raise DataError(
+                f"{path}: has the key {counts.most_common(1)[0][0]!a:.40} twice"
+            )
         x, y = data.get("x"), data.get("y")
         if not isinstance(x, list) or not isinstance(y, list):
             return data
@@ -185,7 +187,10 @@ def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
 def _file(path: str, part: str, folder: str) -> LeafFile:
     named, _ = file_parts.read_name(path)
     if part != "all" and named in ("train", "test") and named != part:
-        raise DataError(f"{path}: a {named} file where {part} should be")
+        raise DataError(
+            f"{path}: is a {named} file by its name, in the folder of {part} files: "
+            "move or rename it"
+        )
     match = _NUMBER.fullmatch(os.path.basename(path))
     return LeafFile(path, part, int(match[1]) if match else 0, folder)
 

@@ -43,7 +43,9 @@ class Writer:
             self._write_header(name)
         declared = self._arrays[name]
         if {**declared, "shape": [0, *declared["shape"][1:]]} != like:
-            raise DataError(f"{name} is {rows.dtype} {rows.shape}, earlier {declared}")
+            raise DataError(
+                f"{name} has rows of {like}, but earlier rows were {declared}"
+            )
         content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
         with raising_data_error(
             self._path, "cannot be written"

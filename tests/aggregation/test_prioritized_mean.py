@@ -55,7 +55,7 @@ class TestFactory:
         np.testing.assert_allclose(output.result, expected, rtol=1e-5)
 
     @pytest.mark.parametrize("kind", [set, dict.fromkeys])
-    def test_what_has_no_order_is_refused(self, kind):
+    def test_an_unordered_argument_is_refused(self, kind):
         for args in ((kind(CODES), ("DS",)), (CODES, kind(CODES))):
             with pytest.raises(ValueError, match="must be a sequence, got"):
                 tff_pmc.PrioritizedMeanFactory(*args)

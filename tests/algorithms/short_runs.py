@@ -22,4 +22,4 @@ def built(one, data):
     """Builds the rounds of a run's algorithm."""
     from tff_pmc.algorithms.run_context import RunContext
 
-    return one.algorithm.build(RunContext.of(one, data))
+    return one.algorithm.build_trainer(RunContext.from_settings(one, data))

@@ -30,11 +30,11 @@ def test_adafed_records_reports_and_resumes(runtime, federation, small, tmp_path
     assert "FedAvg" in text and "AdaFed's simulation 3" in text
     for name in ("adafed.csv", "adafed.md", "figure5.png", "figure6.png"):
         assert (tmp_path / "whole" / name).stat().st_size > 0
-    folder = tmp_path / "whole" / runs[1].folder
+    folder = tmp_path / "whole" / runs[1].folder_name
     rounds = pd.read_csv(folder / "rounds.csv")
     assert rounds["validation_correct"].between(0, 60).all()
     for one in runs:  # FedAvg has F1 on record, too.
-        path = tmp_path / "whole" / one.folder
+        path = tmp_path / "whole" / one.folder_name
         f1 = pd.read_csv(path / "class_f1.csv")
         assert [*f1["class"]] == 2 * [*range(10)] and f1["f1"].between(0, 1).all()
         macro = f1.groupby("round")["f1"].mean()
@@ -56,7 +56,7 @@ def test_adafed_records_reports_and_resumes(runtime, federation, small, tmp_path
 
 def test_settings_reach_adafeds_process(federation, monkeypatch):
     from tff_pmc import processes
-    from tff_pmc.algorithms import adafed, prioritized
+    from tff_pmc.algorithms import adafed, scored_algorithms
 
     given = {}
 
@@ -66,7 +66,7 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
 
     monkeypatch.setattr(processes, "build_adafed", build)
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
-    for module in (adafed, prioritized):
+    for module in (adafed, scored_algorithms):
         monkeypatch.setattr(module, "FixedTrainer", lambda *a: None, raising=False)
     (fedavg,) = runs_of("adafed_3", "fedavg")
     own = {"adafed_accuracy_power": 2.5, "adafed_epsilon": 0.3}
@@ -110,7 +110,7 @@ def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
     other = dataclasses.replace(federation, **change(federation))
     for one in runs_of("adafed_1"):
         with pytest.raises(SettingError, match=says):
-            RunContext.of(one, other)
+            RunContext.from_settings(one, other)
 
 
 def test_an_error_in_percent_needs_numbers(federation):
@@ -128,7 +128,7 @@ def test_a_client_that_no_pack_holds_is_refused_at_the_start(federation):
     one = runs_of("adafed_1", max_pack_bytes=5000)[0]
     size = federation.train_examples.client(0)["x"].nbytes
     with pytest.raises(SettingError, match=f"has {size} bytes .* raise --max_pack_byt"):
-        RunContext.of(one, federation)
+        RunContext.from_settings(one, federation)
 
 
 def test_who_keeps_its_own_model_has_to_be_named(federation):
@@ -136,7 +136,7 @@ def test_who_keeps_its_own_model_has_to_be_named(federation):
 
     other = dataclasses.replace(federation, client_table=leaf_data.ClientTable())
     with pytest.raises(SettingError, match="keep_own_model needs the attribute advers"):
-        RunContext.of(runs_of("adafed_3")[0], other)
+        RunContext.from_settings(runs_of("adafed_3")[0], other)
 
 
 def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
@@ -149,7 +149,7 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     silent = type(kind.__name__, (kind,), {"num_classes": 0})
     model = silent(**dataclasses.asdict(one.model))
     with pytest.raises(SettingError, match="has 10 classes, .* 11, 0 to 10"):
-        RunContext.of(dataclasses.replace(one, model=model), other)
+        RunContext.from_settings(dataclasses.replace(one, model=model), other)
 
     def build(self):
         import tensorflow as tf
@@ -171,18 +171,20 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     single = type(kind.__name__, (silent,), {"build": build})
     model = single(**dataclasses.asdict(one.model))
     with pytest.raises(SettingError, match="--model=.* a score for each class: build"):
-        RunContext.of(dataclasses.replace(one, model=model), other)
+        RunContext.from_settings(dataclasses.replace(one, model=model), other)
     wide = type(kind.__name__, (kind,), {"num_classes": 300})
     model = wide(**dataclasses.asdict(one.model))
     record = dataclasses.replace(one.record, predictions=True)
     with pytest.raises(SettingError, match="at most 255 classes, .* has 300"):
-        RunContext.of(dataclasses.replace(one, model=model, record=record), federation)
+        RunContext.from_settings(
+            dataclasses.replace(one, model=model, record=record), federation
+        )
 
 
 def test_labels_have_to_be_of_the_models_kind():
     """Numbers for classes; the reverse is that of a model without any."""
     from tff_pmc.algorithms.run_context import RunContext
-    from tff_pmc.experiments.experiment import values_of
+    from tff_pmc.experiments.experiment import experiment_values
     from tff_pmc.settings import RunSettings
 
     data = leaf_data.load("digits5k", partition="noniid")
@@ -195,8 +197,10 @@ def test_labels_have_to_be_of_the_models_kind():
     }
     other = dataclasses.replace(data, num_classes=0, server_examples=None, **numbers)
     values = {"priority": ("DS",), "criteria": ("DS", "MD")}
-    settings = RunSettings.of(values, inherited=values_of("quickstart"))
+    settings = RunSettings.from_flag_values(
+        values, inherited=experiment_values("quickstart")
+    )
     with pytest.raises(
         SettingError, match="takes labels of .* int32, and .* has float32"
     ):
-        RunContext.of(settings, other)
+        RunContext.from_settings(settings, other)

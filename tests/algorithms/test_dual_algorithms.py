@@ -14,7 +14,7 @@ def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, small, tmp
     runs = [dual, average]
     text = run_all(runs, federation, tmp_path / "dual")
     assert "Dual-Criterion Weighted" in text and "0.8369" in text
-    run = read_results(str(tmp_path / "dual" / runs[0].folder))
+    run = read_results(str(tmp_path / "dual" / runs[0].folder_name))
     assert set(run.candidates["ordering"]) == {
         "lambda=0.00",
         "lambda=0.50",
@@ -42,7 +42,7 @@ def test_dual_may_choose_lambda_on_the_evaluation_set(runtime, federation, tmp_p
         **{"dual_lambda_steps": 3, "judge_on": "server", "rounds": 1},
     )
     text = run_all([dual], federation, tmp_path)
-    run = read_results(str(tmp_path / dual.folder))
+    run = read_results(str(tmp_path / dual.folder_name))
     assert set(run.candidates["examples"]) == {60}
     kept = run.candidates[run.candidates["kept"] == 1]
     assert list(run.rounds["validation_correct"]) == list(kept["correct"])

@@ -72,7 +72,7 @@ def test_personalized_by_its_text_tests_the_clients_own_models(
     )[:1]
     found = {}
     for form, alpha in (("formula", {"personalized_alpha": 0.0}), ("text", {})):
-        own = config.replaced(personalized_form=form, **alpha)
+        own = config.with_changes(personalized_form=form, **alpha)
         loop.run(own, federation, str(tmp_path / form))
         found[form] = pd.read_csv(tmp_path / form / "rounds.csv")
     # With alpha 0 both train the same model; only what is tested differs.
@@ -98,8 +98,8 @@ def test_each_client_answers_its_own_part_with_its_own_model(
         learning_rate=0.01,
         personalized_form="text",
     )[:1]
-    config = config.replaced(model_seed=1)
-    context = RunContext.of(config, federation)
+    config = config.with_changes(model_seed=1)
+    context = RunContext.from_settings(config, federation)
     model = context.model
     trainable = tuple(map(tf.constant, model.initial_weights[0]))
     weights = tff.learning.models.ModelWeights(trainable, ())
@@ -118,6 +118,6 @@ def test_each_client_answers_its_own_part_with_its_own_model(
         x = federation.test_examples.client(client)["x"]
         output = model.predict_on_batch((tuned.trainable, ()), x, False)
         expected.append(np.argmax(output, axis=-1))
-    found = config.algorithm.own_answers(context).answer(weights)
+    found = config.algorithm.build_predictor(context).predict(weights)
     np.testing.assert_array_equal(found, np.concatenate(expected))
     assert len({part.tobytes() for part in expected}) > 1

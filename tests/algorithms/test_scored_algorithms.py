@@ -55,7 +55,7 @@ def test_powers_have_folders_of_their_own():
         settings("mnist_noniid", {"criteria": powers, "priority": (code,)})
         for code in powers
     )
-    assert [one.folder for one in made] == ["DS_0.5", "DS_-0.5"]
+    assert [one.folder_name for one in made] == ["DS_0.5", "DS_-0.5"]
 
 
 TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}

@@ -19,9 +19,9 @@ def train(federation, small, runtime):
 
     def run(**changes):
         own = settings("quickstart", {**small, **ORDERING, "rounds": 1, **changes})
-        context = RunContext.of(own, federation)
-        trainer = own.algorithm.build(context)
-        cohort = context.cohorts.draw(1, context.cohort_size)
+        context = RunContext.from_settings(own, federation)
+        trainer = own.algorithm.build_trainer(context)
+        cohort = context.cohort_sampler.draw(1, context.cohort_size)
         state = trainer.initialize()
         return trainer, trainer.next(state, context.pack(cohort.clients))
 

@@ -234,7 +234,9 @@ def test_batches_and_unknown_clients_of_client_data_are_named(assert_one_line):
     batched = client_data.preprocess(lambda dataset: dataset.batch(2))
     pack = tff_pmc.pack_client_data
     assert_one_line(ValueError, lambda: pack(batched), "client 'a' have an axis of unk")
-    assert_one_line(ValueError, lambda: pack(client_data, ["b"]), "unknown client 'b': client_data")
+    assert_one_line(
+        ValueError, lambda: pack(client_data, ["b"]), "unknown client 'b': client_data"
+    )
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from cli import ALONE, ROOT, long_run, run_alone
-from open_files import begun_by, listening, opened
+from open_files import child_processes, listening_addresses, open_targets
 
 
 def assert_gone(processes, seconds=120):
@@ -36,7 +36,7 @@ def speaks_tls(port):
 
 
 def assert_only_tls_on_loopback(processes, least):
-    addresses = listening(processes)
+    addresses = listening_addresses(processes)
     assert len(addresses) >= least
     assert {address for address, _ in addresses} == {"127.0.0.1"}
     assert [port for _, port in addresses if not speaks_tls(port)] == []
@@ -58,7 +58,7 @@ def test_a_signal_leaves_no_process(tmp_path, name, spread):
     folder, number = tmp_path / "out", getattr(signal, name)
     flags = ("--cluster=local", "--cluster_workers=1", f"--spread={spread}")
     process = long_run(folder, *flags)
-    workers = begun_by(process)
+    workers = child_processes(process)
     # The scheduler's, and those of a worker and its nanny.
     assert_only_tls_on_loopback([process, *workers], least=3)
     if number == signal.SIGINT:
@@ -126,14 +126,17 @@ def machines(tmp_path, certificates, request):
             )
         )
         deadline = time.monotonic() + 600
-        while len(listening([begun[0], *begun_by(begun[-1])])) < 2 * len(begun) - 1:
+        while (
+            len(listening_addresses([begun[0], *child_processes(begun[-1])]))
+            < 2 * len(begun) - 1
+        ):
             assert time.monotonic() < deadline and begun[-1].poll() is None
             time.sleep(0.1)
     secure = [f"--{flag}={path}" for flag, path in files.items()]
     address = f"--cluster={scheme}://127.0.0.1:{port}"
     yield begun, [address, *(secure if scheme == "tls" else ["--insecure_cluster"])]
     for process in begun:
-        descendants = [*begun_by(process), process]
+        descendants = [*child_processes(process), process]
         for member in descendants:
             member.kill()
         process.wait()
@@ -153,7 +156,13 @@ def test_the_scripts_open_only_tls_and_a_missing_scheduler_is_one_line(
     (scheduler, workers), flags = machines
     flags = [*flags, f"--spread={spread}", "--cluster_timeout=3"]
     process = long_run(tmp_path / "out", *flags)
-    all_of_it = [scheduler, workers, *begun_by(workers), process, *begun_by(process)]
+    all_of_it = [
+        scheduler,
+        workers,
+        *child_processes(workers),
+        process,
+        *child_processes(process),
+    ]
     if "tls" in flags[0]:
         assert_only_tls_on_loopback(all_of_it, least=5)
     os.kill(scheduler.pid, getattr(signal, name))
@@ -172,7 +181,11 @@ def test_a_run_whose_driver_was_killed_ends(tmp_path, machines):
     (_, workers), flags = machines
     process = long_run(tmp_path / "out", *flags, "--spread=runs")
     lock = str(tmp_path / "out" / "DS" / ".lock")
-    busy = [worker for worker in begun_by(workers) if lock in opened(worker.pid)]
+    busy = [
+        worker
+        for worker in child_processes(workers)
+        if lock in open_targets(worker.pid)
+    ]
     assert len(busy) == 1
     process.kill()
     process.communicate(timeout=600)

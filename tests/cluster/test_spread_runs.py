@@ -10,7 +10,7 @@ import time
 
 import pytest
 from cli import ALONE, records, run
-from open_files import opened
+from open_files import open_targets
 
 from leaf_data.dataset import DATASETS
 
@@ -60,7 +60,7 @@ def kill_who_has_recorded_a_round(folder, number, killed, over):
         path = run / "rounds.csv"
         if path.exists() and 1 < len(path.read_text().splitlines()) <= ROUNDS:
             for process in psutil.Process().children():
-                if str(run / ".lock") in opened(process.pid):
+                if str(run / ".lock") in open_targets(process.pid):
                     process.send_signal(number)
                     killed.append(process.pid)
         time.sleep(0.01)
@@ -181,13 +181,15 @@ def test_an_error_of_a_run_is_raised_unchanged(flags_of_cluster, tmp_path):
 
 def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are():
     from tff_pmc.cluster import spread_runs
-    from tff_pmc.record.record_error import InUseError, LostRunError
+    from tff_pmc.record.record_error import FolderInUseError, LostRunError
 
     class Failed:
         status = "error"
 
         def exception(self):
-            return InUseError("--output_dir=x is in use: another run writes into it")
+            return FolderInUseError(
+                "--output_dir=x is in use: another run writes into it"
+            )
 
     lost_run_error = spread_runs._lost_run_error(None, Failed(), None)
     assert isinstance(lost_run_error, LostRunError)
@@ -235,9 +237,9 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
     monkeypatch.setattr(spread_runs, "_data_by_job", {})
     for content in ("old", "new"):
         path.write_text(content)
-        driver = execution.Federations("", "", leaf_data.ClientTable())
+        driver = execution.DatasetLoader("", "", leaf_data.ClientTable())
         read = driver(Settings())
-        job = sweep.Job(Settings(), "out", files=read.origin.files)
+        job = sweep.RunJob(Settings(), "out", files=read.origin.files)
         sent = to_bytes((content, driver))  # A call's own name, as `make_runs` has it.
         data = spread_runs._load_data(sent, job)
         assert data.origin.files == (("file", content),)

@@ -61,13 +61,13 @@ class Other(Shared):
         ({"path": None}, "--path must be text, got None"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_its_flag(values, message):
+def test_an_invalid_value_is_refused_by_its_flag(values, message):
     with pytest.raises(SettingError) as error:
         Toy(**values)
     assert str(error.value) == message
 
 
-def test_values_that_can_be():
+def test_valid_values():
     toy = Toy(size=np.int64(4), rate=1, color="blue", fast=True, levels=(7,))
     values = dict(toy_rate=1, size=4, color="blue", fast=True, path="", levels=(7,))
     assert toy.by_flag() == values
@@ -92,7 +92,7 @@ def test_ranges(within, good, bad):
     assert [bool(within.holds(value)) for value in bad] == [False] * len(bad)
 
 
-def test_a_field_carries_all_that_is_known_of_it():
+def test_a_field_carries_its_whole_declaration():
     rate, size, color, _, _, levels = Toy.declared()
     assert (rate.name, rate.flag, rate.kind) == ("rate", "toy_rate", float)
     assert (rate.default, rate.help, rate.within) == (0.5, "The rate.", ABOVE_0_TO_1)
@@ -106,7 +106,7 @@ def test_a_field_carries_all_that_is_known_of_it():
     assert inherited.owner is Shared
 
 
-def test_a_group_is_made_of_flags_and_leaves_those_of_others_alone():
+def test_a_group_is_built_from_its_own_flags_alone():
     values = {"toy_rate": 0.25, "color": "blue", "rounds": 7}
     toy = Toy.from_flag_values(values)
     assert toy == Toy(rate=0.25, color="blue")
@@ -146,7 +146,7 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_the_modules_of_the_package_are_imported_when_it_is_first_looked_into(package):
+def test_a_registry_imports_its_package_when_first_read(package):
     import toy_colors
 
     assert "toy_colors.blue" not in sys.modules
@@ -166,12 +166,12 @@ def test_the_packages_are_imported_one_after_another(package):
     (dark / "black.py").write_text(
         "from toy_colors import COLORS\nCOLORS.register('black', 0)\n"
     )
-    both = Registry("color", "toy_colors", "toy_colors.dark")
-    toy_colors.COLORS = both  # The one that the modules register at.
-    assert [*both] == ["blue", "yellow", "black"]
+    classes = Registry("color", "toy_colors", "toy_colors.dark")
+    toy_colors.COLORS = classes  # The one that the modules register at.
+    assert [*classes] == ["blue", "yellow", "black"]
 
 
-def test_a_module_that_cannot_be_imported_is_not_passed_over(package):
+def test_an_import_error_of_a_module_is_raised(package):
     broken = package / "broken.py"
     broken.write_text("import there_is_no_such_module\n")
     import toy_colors
@@ -183,7 +183,7 @@ def test_a_module_that_cannot_be_imported_is_not_passed_over(package):
     assert toy_colors.COLORS["yellow"] == 3
 
 
-def test_an_unknown_name_names_its_neighbor():
+def test_an_unknown_name_names_the_nearest_one():
     colors = Registry("color")
     colors.register("yellow", 3)
     colors.register("blue", 1)
@@ -192,7 +192,7 @@ def test_an_unknown_name_names_its_neighbor():
         colors["bleu"]
 
 
-def test_a_name_is_given_once():
+def test_a_name_is_registered_once():
     colors = Registry("color")
     thing = object()
     for _ in range(2):  # The same again changes nothing.

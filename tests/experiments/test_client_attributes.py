@@ -1,7 +1,7 @@
 """Client attributes on the command line: criteria, and accuracy by group."""
 
 import pytest
-from cli import ALONE, QUICK, refused, run, table
+from cli import ALONE, QUICK, refusal, run, table
 
 import leaf_data
 from tff_pmc.record.results import read_results
@@ -52,18 +52,18 @@ def test_inspect_trains_for_a_criterion_of_the_model():
         assert name in done.stdout
     broken = run(*ALONE, "--inspect", "--learning_rate=1e10")
     assert broken.stdout.strip().endswith(
-        "30 of 30 clients of the first cohorts are left out, as not finite or above "
+        "30 of 30 clients of the first cohorts are excluded, as not finite or above "
         "--max_update_norm."
     )
 
 
 def test_inspect_is_of_algorithms_that_measure_the_same():
-    line = refused("--experiment=quickstart", "--inspect", "--algorithms=afl,fednova")
+    line = refusal("--experiment=quickstart", "--inspect", "--algorithms=afl,fednova")
     assert "the algorithms afl and fednova measure different criteria" in line
 
 
 def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path):
-    assert "unknown criterion 'vip'" in refused("--criteria=DS,vip")
+    assert "unknown criterion 'vip'" in refusal("--criteria=DS,vip")
     path = write(tmp_path / "t.csv", "client,vip\nclient_000,7\n")
-    line = refused("--criteria=DS,vip", f"--client_table={path}")
+    line = refusal("--criteria=DS,vip", f"--client_table={path}")
     assert "client_000: vip" in line

@@ -5,15 +5,15 @@ import pathlib
 import shutil
 
 import pytest
-from cli import quick_runs, refused, run
+from cli import quick_runs, refusal, run
 
 from tff_pmc.experiments import kept
-from tff_pmc.record.results import EXPERIMENT, TABLES, read_results
+from tff_pmc.record.results import EXPERIMENT_JSON, TABLES, read_results
 from tff_pmc.reports import output
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
 FOLDERS = [pathlib.Path(folder) for folder in kept.kept_folders(str(RESULTS))]
-RECORDS = {EXPERIMENT, *(f"{name}.csv.gz" for name in TABLES)}
+RECORDS = {EXPERIMENT_JSON, *(f"{name}.csv.gz" for name in TABLES)}
 TABLES_ALONE = output.Output(figures=output.NO_FIGURES)
 
 
@@ -35,7 +35,7 @@ def copy(tmp_path):
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_every_kept_table_is_made_again_to_the_byte(folder, copy):
     """What is emptied first is there again, but for what `as_made` names."""
-    about = json.loads((folder / EXPERIMENT).read_text())
+    about = json.loads((folder / EXPERIMENT_JSON).read_text())
     as_made = about.get("as_made", {})
     assert about["command"], "the command that made the runs is missing"
     assert as_made.keys() <= {str(p.relative_to(folder)) for p in folder.rglob("*.*")}
@@ -61,7 +61,7 @@ def test_runs_are_kept_as_tables_and_read_the_same(copy, tmp_path):
     folder, goal = copy("quickstart"), tmp_path / "again"
     options = ["--command=the command", "--remark=A remark."]
     assert kept.main(["keep", str(folder), str(goal), *options]) == 0
-    for name in RECORDS - {EXPERIMENT}:
+    for name in RECORDS - {EXPERIMENT_JSON}:
         if (folder / name).exists():
             assert (goal / name).read_bytes() == (folder / name).read_bytes()
     results = read_results(str(goal))
@@ -80,9 +80,9 @@ def test_two_commands_are_kept_as_one_and_the_same_run_twice_is_refused(
     assert "nothing is no folder" in capsys.readouterr().err
     assert kept.main(["keep", str(folder), str(folder)]) == 2
     assert "exists already: name a new folder" in capsys.readouterr().err
-    about = json.loads((folder / EXPERIMENT).read_text())
+    about = json.loads((folder / EXPERIMENT_JSON).read_text())
     about["settings"]["experiment"] = "of_a_plugin"
-    (folder / EXPERIMENT).write_text(json.dumps(about))
+    (folder / EXPERIMENT_JSON).write_text(json.dumps(about))
     assert kept.main(["keep", str(folder), goal]) == 2
     assert "of_a_plugin" in capsys.readouterr().err
     assert not pathlib.Path(goal).exists()
@@ -112,7 +112,7 @@ def test_tables_and_comparisons_of_kept_folders(name, tmp_path):
             assert (out / path).read_bytes() == content
     seeds = len(read_results(str(folder)).seeds)
     if seeds > 1:
-        assert "has two runs of" in refused(f"--compare={folder},{folder}")
+        assert "has two runs of" in refusal(f"--compare={folder},{folder}")
         return
     done = run(f"--compare={folder},{folder}")
     last = done.stdout.split("largest |B-A|\n")[1].splitlines()
@@ -124,9 +124,9 @@ def test_refused_tables_leave_nothing_behind(copy, tmp_path):
     folder, out = copy("quickstart"), tmp_path / "new" / "out"
     (folder / "clients.csv.gz").write_bytes(b"no gzip")
     where = f"--output_dir={out}"
-    assert "clients.csv.gz cannot be read" in refused(f"--tables={folder}", where)
+    assert "clients.csv.gz cannot be read" in refusal(f"--tables={folder}", where)
     assert not out.parent.exists()
     out.mkdir(parents=True)
     (out / "results.csv").write_text("mine")
     words = "is not empty (it holds results.csv)"
-    assert words in refused(f"--tables={RESULTS / 'quickstart'}", where)
+    assert words in refusal(f"--tables={RESULTS / 'quickstart'}", where)

@@ -5,17 +5,17 @@ import types
 
 import numpy as np
 import pytest
-from cli import SHORT, SMALL, federation, refused, run, softmax
+from cli import SHORT, SMALL, federation, refusal, run, softmax
 
 import leaf_data
 import run_experiments
 import tff_pmc
 from tff_pmc import experiments
-from tff_pmc.experiments import kept, reporting, trained
+from tff_pmc.experiments import experiment_reports, kept, load_model
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.record.tables import ROUNDS
 from tff_pmc.reports import Report, output
-from tff_pmc.reports.papers.evidence import read_kept
+from tff_pmc.reports.papers.paper_runs import read_kept
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_calls_of_one_second_have_folders_of_their_own(home, monkeypatch):
 
 
 def test_a_refused_call_leaves_no_folder(home):
-    refused("--experiment=quickstart", "--clients_per_round=101")
+    refusal("--experiment=quickstart", "--clients_per_round=101")
     run("--experiment=quickstart", "--inspect", "--criteria=DS")
     assert not (home / "runs").exists()
 
@@ -49,9 +49,9 @@ def test_all_paths_may_begin_with_the_home(home, runtime):
         from tff_pmc.experiments.running import loop
 
         data = leaf_data.load("digits5k")
-        loop.run(settings.replaced(rounds=1), data, "~/one")
+        loop.run(settings.with_changes(rounds=1), data, "~/one")
         assert tff_pmc.load_model("~/out/DS") and tff_pmc.load_model("~/one", 1)
-        trained.export_model("~/out/DS", "~/exported")
+        load_model.export_model("~/out/DS", "~/exported")
     for path in ("~/out", pathlib.Path("~/out"), "~/one"):
         results = tff_pmc.read_results(path)
         assert results.labels == ["DS"]
@@ -59,7 +59,7 @@ def test_all_paths_may_begin_with_the_home(home, runtime):
     assert [*kept.kept_folders("~/kept")] == [str(home / "kept" / "a")]
     assert kept.remake("~/kept/a") == []
     assert [*read_kept("~/kept")] == ["a"]
-    reporting.write(EXPERIMENTS["quickstart"], results, "~/reports")
+    experiment_reports.write(EXPERIMENTS["quickstart"], results, "~/reports")
     output.write(Report(tables={"a": results.rounds}), "~/tables")
     assert len(ROUNDS.read("~/one")) == 1
     (home / "table.csv").write_text("client,fast\na,1\n")

@@ -207,4 +207,4 @@ def test_the_protocol_changes_what_the_published_code_differs_in(
 def test_an_override_wins_over_the_protocol():
     made = settings("celeba", {"reach": "at_least"}, "reference_code")
     assert made.record.reach == "at_least"
-    assert made.names["model"] == "celeba_reference_cnn"
+    assert made.model_name == "celeba_reference_cnn"

@@ -227,7 +227,7 @@ def judge(read, data):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_damaged_file_ends_in_one_line_or_a_right_federation(name, caplog):
+def test_a_damaged_file_is_an_error_in_one_line_or_a_valid_federation(name, caplog):
     caplog.set_level("CRITICAL")
     good, change, read = TARGETS[name]
     seed, refused, number = good(), 0, 0

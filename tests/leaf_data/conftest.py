@@ -1,4 +1,4 @@
-"""What the tests of `leaf_data` share: an empty home."""
+"""Fixtures of the tests of `leaf_data`: an empty home folder."""
 
 import pytest
 

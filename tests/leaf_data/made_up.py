@@ -1,4 +1,4 @@
-"""What the tests of `leaf_data` share: a data set made by hand, and checks."""
+"""Helpers of the tests of `leaf_data`: a made-up data set, and checks."""
 
 import pathlib
 import struct
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run_python(code):
-    """Runs code in a process of its own, in the repository; it has to exit with 0."""
+    """Runs code in a new process, in the repository; it must exit with 0."""
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
@@ -35,7 +35,7 @@ def assert_not_loaded(name, folder, *parts, **options):
 
 
 def three_clients(**changes):
-    """Makes examples of three clients with 3, 0 and 3; fields may be changed."""
+    """Returns examples of three clients, with 3, 0 and 3; `changes` replace fields."""
     fields = {
         "x": np.arange(12, dtype=np.uint8).reshape(6, 2),
         "y": np.array([0, 1, 2, 0, 1, 2], np.int32),
@@ -47,7 +47,7 @@ def three_clients(**changes):
 
 
 def toy_dataset(**changes):
-    """Makes a data set of the three clients; fields may be changed."""
+    """Returns a data set of the three clients, with these fields replaced."""
     fields = {
         "name": "toy",
         "train_examples": three_clients(),
@@ -61,6 +61,6 @@ def toy_dataset(**changes):
 
 
 def as_idx(array, kind=8):
-    """Makes the bytes of an idx file of an array."""
+    """Returns the bytes of an idx file of an array."""
     header = struct.pack(f">HBB{array.ndim}I", 0, kind, array.ndim, *array.shape)
     return header + array.tobytes()

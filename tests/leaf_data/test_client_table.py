@@ -62,7 +62,7 @@ def test_an_index_names_the_clients(column):
         ("ba", pd.DataFrame({"a": [1]}, index=[0]), "no value for the client 'a'"),
     ],
 )
-def test_an_index_that_names_others_is_refused(clients, column, says):
+def test_an_index_that_names_other_clients_is_refused(clients, column, says):
     with pytest.raises(leaf_data.DataError, match=says):
         leaf_data.ClientTable(tuple(clients), {"q": column})
 

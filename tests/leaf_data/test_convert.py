@@ -38,13 +38,13 @@ def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
     assert {tuple(row) for row in data.train_examples.x.tolist()} == {(1, 2), (3, 4)}
     (csvs / "d3.csv.gz").write_text("")
     assert convert.main([str(csvs), f"{store}2", *options]) == 2
-    assert "d3.csv.gz has to be unpacked first" in capsys.readouterr().err
+    assert "d3.csv.gz is packed: unpack it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     "x", [*([[bad]] for bad in (10**400, {}, "1.5", None, 1e39)), [[1], [1, 2]]]
 )
-def test_what_leafs_files_have_instead_of_numbers_is_one_line(tmp_path, capsys, x):
+def test_a_leaf_file_without_numbers_is_an_error_in_one_line(tmp_path, capsys, x):
     for part in ("train", "test"):
         leaf_file(tmp_path / "\x1b[31m", part, {"u": (x, [0] * len(x))})
     arguments = [str(tmp_path / "\x1b[31m"), str(tmp_path / "store")]
@@ -61,7 +61,7 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
         leaf_file(tmp_path, name, {"u": ([[0.5]], [label])})
     leaf_file(tmp_path, part, {"v": ([[1]] * 10, [0] * 10)}, number=1)
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
-    assert f"1_keep_0_{part}_9.json has no {other} file" in capsys.readouterr().err
+    assert f"1_keep_0_{part}_9.json, but in no {other} file" in capsys.readouterr().err
     assert not (tmp_path / "store").exists()
 
 
@@ -139,7 +139,7 @@ IDS = "store ids as int32 with leaf_data.write_store"
     ],
     ids=lambda value: value if len(value) < 99 else "long",
 )
-def test_a_csv_that_is_none_is_one_line(tmp_path, capsys, text, says):
+def test_an_invalid_csv_is_an_error_in_one_line(tmp_path, capsys, text, says):
     (tmp_path / "csvs").mkdir()
     if text.startswith("a,kind"):  # A good one is read before.
         (tmp_path / "csvs" / "c.csv").write_text(ROWS)
@@ -152,7 +152,7 @@ def test_a_csv_that_is_none_is_one_line(tmp_path, capsys, text, says):
     assert not os.path.exists(store)
 
 
-def test_a_folder_without_csvs_is_one_line(tmp_path, capsys):
+def test_a_folder_without_csvs_is_an_error_in_one_line(tmp_path, capsys):
     folder, store = str(tmp_path / "csvs"), str(tmp_path / "store")
     os.mkdir(folder)
     assert convert.main([folder, store, "--label=kind"]) == 2
@@ -160,7 +160,7 @@ def test_a_folder_without_csvs_is_one_line(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("largest", ["16777216", "33554432", "-16777216.", "1.5e10"])
-def test_numbers_that_float32_holds_are_taken(tmp_path, largest):
+def test_numbers_that_float32_holds_are_accepted(tmp_path, largest):
     (tmp_path / "c.csv").write_text(f"a,kind\n{largest},0\n1,1\n")
     store = str(tmp_path / "store")
     options = ["--label=kind", "--test_fraction=0.5"]
@@ -211,7 +211,7 @@ def test_leafs_users_are_matched_whatever_the_files_are_called(tmp_path, kind):
         assert (test["x"].tolist(), test["y"].tolist()) == ([[k + 0.5]], [k % 2])
 
 
-def test_leafs_files_of_two_draws_are_told_by_their_users(tmp_path, capsys):
+def test_leafs_files_of_two_samples_are_recognized_by_their_users(tmp_path, capsys):
     """Not by their names, which may differ where the users are others."""
     users = {name: ([[0.5], [1.5]], [0, 1]) for name in "abc"}
 
@@ -361,7 +361,7 @@ SHARED = ["u,a,y", "7,1,0", "8,2,1"]
         (
             {"train/a": SHARED, "test/a_train": SHARED},
             "",
-            "a_train.csv: a train file where test should be",
+            "a_train.csv: is a train file by its name, in the folder of test files",
         ),
         # A user in two files, by row and file, however the name is written.
         (
@@ -393,9 +393,7 @@ SHARED = ["u,a,y", "7,1,0", "8,2,1"]
         ({"train/a": SHARED}, "", "f: has no CSV: these are not read: train/"),
     ],
 )
-def test_what_is_trained_on_and_by_whom_is_never_guessed(
-    tmp_path, capsys, files, options, says
-):
+def test_parts_and_clients_are_never_guessed(tmp_path, capsys, files, options, says):
     write_csvs(
         tmp_path / "f",
         {n if n.endswith("CSV") else f"{n}.csv": rows for n, rows in files.items()},
@@ -428,7 +426,7 @@ def test_ids_as_pandas_writes_them_are_one_client(tmp_path, texts, want):
     assert {name: len(y) for name, _, y in clients} == want
 
 
-def test_files_of_a_client_are_joined_where_that_is_asked_for(tmp_path):
+def test_files_of_a_client_are_joined_with_join(tmp_path):
     write_csvs(tmp_path / "f", {"a.csv": ["a,y", "1,0"], "a.CSV": ["a,y", "2,1"]})
     ((name, x, y),) = csv_clients.read_clients(
         str(tmp_path / "f"), "y", {"0": 0, "1": 1}, join=True
@@ -436,7 +434,7 @@ def test_files_of_a_client_are_joined_where_that_is_asked_for(tmp_path):
     assert (name, sorted(x.ravel()), sorted(y)) == ("a", [1, 2], [0, 1])
 
 
-def test_what_is_no_csv_is_named_and_empty_lines_are_no_rows(tmp_path, capsys):
+def test_other_files_are_named_and_empty_lines_are_skipped(tmp_path, capsys):
     write_csvs(
         tmp_path / "f",
         {
@@ -455,7 +453,7 @@ def test_what_is_no_csv_is_named_and_empty_lines_are_no_rows(tmp_path, capsys):
     assert "train: 1 example, " in out and "test: 1 example, " in out
 
 
-def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys):
+def test_other_files_beside_training_and_test_files_are_named(tmp_path, capsys):
     write_csvs(tmp_path / "f", {"train/a.csv": TRAIN_ROWS, "test/a.csv": TEST_ROWS})
     for path in ("train/b.tsv", "x.zip", "val/a.csv", "test/.hidden"):
         write_csvs(tmp_path / "f", {path: []})
@@ -465,7 +463,7 @@ def test_what_is_no_csv_beside_training_and_test_files_is_named(tmp_path, capsys
     assert list(leaf_data.open_store(tmp_path / "store").client_ids) == ["a"]
 
 
-def test_rows_that_are_there_twice_are_counted_or_kept_together(tmp_path, capsys):
+def test_equal_rows_are_counted_or_kept_together(tmp_path, capsys):
     rows = [f"{k},{k % 2}" for k in range(20)]
     write_csvs(tmp_path / "f", {"a.csv": ["a,y", *rows, *rows]})
     arguments = [str(tmp_path / "f"), str(tmp_path / "apart"), "--label=y"]
@@ -537,7 +535,7 @@ def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kin
     assert "classes=" not in out
 
 
-def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
+def test_a_table_that_becomes_one_client_is_a_warning(tmp_path, capsys):
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", "8"))
     arguments = ["--label=rating", "--test_fraction=0.4"]
     assert convert.main([str(tmp_path), str(tmp_path / "store"), *arguments]) == 0
@@ -632,7 +630,7 @@ AGES = ["20_29", "30_39", "40_49"]
         (table(["0", "1"] * 3, "a,kind", "012340"), "", ""),
     ],
 )  # fmt: skip
-def test_what_is_doubtful_is_said(tmp_path, caplog, text, options, says):
+def test_doubtful_data_are_a_warning(tmp_path, caplog, text, options, says):
     assert convert_csv(tmp_path, text, "--label=kind", *options.split())[0] == 0
     lines = [
         r.getMessage() for r in caplog.records if r.name == "leaf_data.csv_clients"
@@ -684,7 +682,9 @@ def test_a_forgotten_or_wrong_client_column_is_named(tmp_path, capsys, options, 
 
 
 @pytest.mark.parametrize("options", [[], ["--label=kind"]])
-def test_a_file_or_nothing_instead_of_a_folder_is_one_line(tmp_path, capsys, options):
+def test_a_file_or_nothing_instead_of_a_folder_is_an_error_in_one_line(
+    tmp_path, capsys, options
+):
     path = tmp_path / "c.csv"
     path.write_text(table(["0", "1"]))
     a_file = f"is a file: name the folder that contains it, {tmp_path}"
@@ -707,7 +707,7 @@ def test_a_tilde_is_the_home(tmp_path, monkeypatch):
         assert leaf_data.open_store(str(tmp_path / name)).num_classes == 2
 
 
-def test_columns_are_told_by_their_names(tmp_path):
+def test_columns_are_matched_by_their_names(tmp_path):
     """Files may have them in another order, and with spaces behind commas."""
     (tmp_path / "csvs").mkdir()
     (tmp_path / "csvs" / "a.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
@@ -792,7 +792,7 @@ def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
     )
 
 
-def test_a_row_in_place_of_the_names_is_refused(tmp_path, capsys):
+def test_a_first_line_of_numbers_is_refused(tmp_path, capsys):
     """It would be lost; the digits that pandas writes are names."""
     rows = "5.1,0\n4.9,0\n6.3,0\n5.9,0\n"
     (tmp_path / "a.csv").write_text(rows)

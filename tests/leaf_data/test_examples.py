@@ -9,7 +9,7 @@ from leaf_data import Examples, Origin
 from leaf_data.client_ids import ClientIds, ClientNumber
 
 
-def test_clients_are_views_by_place_or_id():
+def test_clients_are_views_by_number_or_id():
     examples = three_clients()
     assert (examples.num_clients, examples.num_examples) == (3, 6)
     assert examples.sizes.tolist() == [3, 0, 3]
@@ -25,7 +25,7 @@ def test_clients_are_views_by_place_or_id():
     assert np.shares_memory(client["x"], examples.x)
 
 
-def test_nobody_can_change_the_examples():
+def test_examples_are_read_only():
     x = np.zeros((6, 2), np.uint8)
     examples = three_clients(x=x)
     with pytest.raises(ValueError, match="read-only"):
@@ -107,7 +107,7 @@ def test_names_that_no_record_can_hold():
         ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' must have one"),
     ],
 )
-def test_examples_that_do_not_fit_together(changes, message):
+def test_mismatched_examples_are_refused(changes, message):
     assert_refused(lambda: three_clients(**changes), message)
 
 
@@ -166,11 +166,11 @@ def test_parts_are_indices_or_masks_of_a_pool():
         (pd.RangeIndex(2), {}, "parts[1] is an index of pandas"),
     ],
 )
-def test_a_pool_or_a_part_that_cannot_be(part, changes, message):
+def test_an_invalid_pool_or_part_is_refused(part, changes, message):
     assert_refused(lambda: of_pool([0], part, [], **changes), message)
 
 
-def test_rows_of_a_data_frame_are_meant_by_place():
+def test_rows_of_a_data_frame_are_positions():
     """Of a shuffled one, whose labels are other numbers than the places."""
     table = pd.DataFrame({"user": [*"abacbc"], "x": np.arange(6.0), "y": range(6)})
     shuffled = table.iloc[[4, 2, 0, 5, 1, 3]]
@@ -223,14 +223,14 @@ def test_a_number_that_is_also_a_name_is_refused(large):
     assert three_clients(client_ids=as_ids(["01", "b", "c"], large)).position(1) == 1
 
 
-def test_clients_and_subsets_that_cannot_be():
+def test_invalid_clients_and_subsets_are_refused():
     examples = three_clients()
     for client in ("d", 3, -1, True, 1.0, None):
         words = f"unknown client {client!r}: the 3 clients are "
         assert_refused(lambda c=client: examples.client(c), words)
     assert_refused(lambda: examples.subset([]), "a subset needs at least one")
     assert_refused(lambda: examples.subset(["a", 0]), "client id 'a' appears twice")
-    assert_refused(lambda: examples.take(-1), "cannot take -1 examples")
+    assert_refused(lambda: examples.take(-1), "count must be 0 or more, got -1")
 
 
 def test_earlier_names_work(tmp_path):

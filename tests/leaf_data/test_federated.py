@@ -44,7 +44,7 @@ def of_sizes(sizes, value=0, ids="abcd"):
           "target"]),
     ],
 )  # fmt: skip
-def test_clients_that_only_test_or_only_train_are_described(train, test, lines):
+def test_clients_without_training_or_test_examples_are_described(train, test, lines):
     parts = {"train_examples": of_sizes(train), "test_examples": of_sizes(test, 1)}
     data = toy_dataset(**parts, num_classes=1, options={}, pixel_convention=NO_PIXELS)
     assert data.describe().splitlines()[:-1] == lines
@@ -114,7 +114,7 @@ SERVER.update(row_splits=np.array([0, 1]), client_ids=("server",), attributes={}
         ("server", {"y": np.array([3], np.int32)}, "server has label 3"),
     ],
 )
-def test_data_sets_that_do_not_fit_together(part, changes, message):
+def test_mismatched_parts_are_refused(part, changes, message):
     fields = {**SERVER, **changes} if part == "server" else changes
     examples = {f"{part}_examples": three_clients(**fields)}
     assert_refused(lambda: toy_dataset(**examples), message)
@@ -200,7 +200,7 @@ def test_examples_of_other_labels_are_not_equal():
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_what_is_held_out_and_remains_is_counted_or_kept_together(caplog, pooled):
+def test_equal_examples_are_counted_or_kept_together_by_hold_out(caplog, pooled):
     """Each value is there twice in a client, and the last also in another client."""
     values = [np.repeat(np.arange(20), 2), np.repeat(np.arange(19, 39), 2)]
     data = toy_dataset(
@@ -232,7 +232,7 @@ def test_keeping_equal_examples_together_changes_nothing_without_any(caplog):
     ("fraction", "size", "count"),
     [(0.29, 100, 29), (0.57, 100, 57), (0.07, 100, 7), (1 / 3, 3, 1), (0.2, 9, 1)],
 )
-def test_the_fraction_that_is_set_aside_is_one_of_decimals(fraction, size, count):
+def test_the_fraction_of_hold_out_is_read_in_decimals(fraction, size, count):
     data = toy_dataset(
         train_examples=numbered_rows([np.arange(size)]),
         test_examples=numbered_rows([[]]),
@@ -240,7 +240,7 @@ def test_the_fraction_that_is_set_aside_is_one_of_decimals(fraction, size, count
     assert data.hold_out(fraction)[1].num_examples == count
 
 
-def test_what_is_held_out_may_be_mixed_and_dealt_anew():
+def test_examples_held_out_can_be_mixed_and_dealt_again():
     """The same examples, as many to each client, in other hands."""
     sizes = np.array([10, 4, 1, 35])
     x = np.arange(50, dtype=np.uint8).reshape(50, 1)

@@ -106,7 +106,7 @@ def test_clients_prefer_classes_the_more_the_smaller_alpha_is():
         assert abs(largest - expected) < 0.03, alpha
 
 
-def test_nobody_is_dealt_what_the_others_left_over(labels):
+def test_the_last_clients_are_not_more_mixed_than_the_first(labels):
     """Clients that are dealt late are no more mixed than those that come first."""
     parts = partition.dirichlet(labels, EQUAL, 0.05, 0)
     kinds = [len(np.unique(labels[part])) for part in parts]
@@ -189,7 +189,7 @@ def test_a_cut_writer_keeps_the_proportion_of_train_and_test():
         (0, 100, 0),
     ],
 )
-def test_a_share_is_rounded_down_as_it_is_written(fraction, size, count):
+def test_a_share_is_rounded_down_in_decimals(fraction, size, count):
     assert partition.floor_share(fraction, np.int64(size)) == count
 
 

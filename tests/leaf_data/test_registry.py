@@ -26,7 +26,7 @@ def test_all_data_sets_are_found():
         assert f'register("{name}", {kind.__name__})' in inspect.getsource(module)
 
 
-def test_the_data_sets_are_imported_when_one_is_asked_for():
+def test_the_data_sets_are_imported_when_one_is_loaded():
     """And load without TensorFlow, and without the package that one is a file of."""
     run_python(
         "import sys, leaf_data\n"
@@ -94,17 +94,17 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "options", "message"), REFUSED)
-def test_options_that_cannot_be(name, options, message):
+def test_invalid_options_are_refused(name, options, message):
     assert_refused(lambda: leaf_data.load(name, **options), f"{name}: {message}")
 
 
 @pytest.mark.parametrize("name", [None, ["a"]])
-def test_a_name_that_is_none(name):
+def test_an_unknown_data_set_is_refused(name):
     assert_refused(lambda: leaf_data.load(name), f"unknown data set {name}; known: ")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_those_that_use_a_folder_take_one(name, tmp_path):
+def test_only_data_sets_that_read_a_folder_accept_one(name, tmp_path):
     cached = name in ("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles")
     assert DATASETS[name].cached == cached
     reads = name not in ("digits5k", "store")

@@ -30,7 +30,7 @@ def written(folder, clients=None, **options):
     return path
 
 
-def test_a_data_set_is_what_it_was(tmp_path):
+def test_a_data_set_is_unchanged_in_a_store(tmp_path):
     data = leaf_data.load("digits5k", partition="noniid", seed=3)
     part = data.test_examples
     alone = leaf_data.Examples.from_parts(part.x, part.y, [np.arange(9)], ["central"])
@@ -63,7 +63,7 @@ def test_a_data_set_is_what_it_was(tmp_path):
         ({"n": "a\nb"}, "the option 'n' has a character"),
     ],
 )
-def test_options_that_no_store_opens_with_are_not_written(tmp_path, options, says):
+def test_invalid_options_are_not_written(tmp_path, options, says):
     data = leaf_data.load("digits5k", partition="noniid", seed=3)
     with pytest.raises(leaf_data.DataError, match=says):
         leaf_data.write_store(
@@ -72,7 +72,7 @@ def test_options_that_no_store_opens_with_are_not_written(tmp_path, options, say
     assert not os.listdir(tmp_path)
 
 
-def test_what_was_only_checked_stays_in_no_memory(tmp_path):
+def test_checked_pages_are_freed(tmp_path):
     path = written(tmp_path, [("a", *numbers(50_000))])
     data = leaf_data.open_store(path)
 
@@ -91,7 +91,7 @@ def test_what_was_only_checked_stays_in_no_memory(tmp_path):
     assert resident() == 0
 
 
-def test_of_clients_each_example_is_trained_on_or_tested_on_once(tmp_path):
+def test_each_example_of_a_client_is_in_one_part_once(tmp_path):
     data = leaf_data.open_store(written(tmp_path))
     assert list(data.client_ids) == ["a", "ü", "c c"]
     assert list(data.train_examples.sizes) == [4, 0, 8]
@@ -108,7 +108,7 @@ def test_of_clients_each_example_is_trained_on_or_tested_on_once(tmp_path):
     assert not np.array_equal(other.test_examples.x, data.test_examples.x)
 
 
-def test_test_examples_may_be_given_and_nothing_is_in_memory(tmp_path):
+def test_a_store_accepts_test_examples_and_holds_nothing_in_memory(tmp_path):
     clients = [(name, x, y, x[:1] + 1, y[:1]) for name, x, y in CLIENTS]
     data = leaf_data.open_store(written(tmp_path, clients, test_fraction=0.0))
     np.testing.assert_array_equal(data.train_examples.x[:5], CLIENTS[0][1])
@@ -119,7 +119,7 @@ def test_test_examples_may_be_given_and_nothing_is_in_memory(tmp_path):
     assert base.filename is None or base.filename.endswith("train_x.npy")
 
 
-def test_only_what_is_the_stores_says_so(tmp_path):
+def test_only_examples_of_the_store_have_a_store_part(tmp_path):
     path = written(tmp_path)
     data = leaf_data.open_store(path)
     ((_, digest),) = data.origin.files
@@ -136,7 +136,7 @@ def test_only_what_is_the_stores_says_so(tmp_path):
         assert copy.store_part is None
 
 
-def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
+def test_a_fraction_that_leaves_clients_without_tests_is_a_warning(tmp_path, caplog):
     written(tmp_path, [("a", *numbers(5)), ("b", *numbers(4)), ("c", *numbers(1))])
     (record,) = caplog.records
     assert record.getMessage() == (
@@ -151,7 +151,7 @@ def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
 
 
 @pytest.mark.parametrize(("fraction", "count"), [(0.29, 29), (0.57, 57), (0.5, 50)])
-def test_a_fraction_is_one_of_decimals(tmp_path, fraction, count):
+def test_a_fraction_is_read_in_decimals(tmp_path, fraction, count):
     path = written(tmp_path, [("a", *numbers(100))], test_fraction=fraction)
     assert leaf_data.open_store(path).test_examples.num_examples == count
 
@@ -180,7 +180,7 @@ def doubled(*seeds, labels=0):
         ),
     ],
 )
-def test_equal_examples_on_both_sides_are_counted_or_kept_together(
+def test_equal_examples_in_both_parts_are_counted_or_kept_together(
     tmp_path, caplog, clients, sizes
 ):
     def shared(data):
@@ -220,7 +220,7 @@ def test_equal_examples_of_given_parts_are_counted(tmp_path, caplog):
     assert "4 of 4 test examples are equal to training examples" in caplog.text
 
 
-def test_without_equal_examples_the_same_are_drawn(tmp_path, caplog):
+def test_keeping_equal_together_draws_the_same_without_equal_examples(tmp_path, caplog):
     paths = [tmp_path / name for name in ("apart", "together")]
     for path, together in zip(paths, (False, True)):
         path.mkdir()
@@ -286,7 +286,7 @@ X = np.zeros((2, 3), np.float32)
             for bad in (1e300, np.nan, np.inf)
         ),
         ([("a", X, np.array([0, 2**31 - 1]))], 0.0, "beyond 2^31 - 2"),
-        ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and one to be tested on"),
+        ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and a test x"),
         ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: already has test examples"),
         (
             [("a", X, [[0], [1]])],
@@ -300,7 +300,7 @@ X = np.zeros((2, 3), np.float32)
         ),
     ],
 )
-def test_what_is_no_client_is_refused_and_leaves_nothing(
+def test_an_invalid_client_is_refused_and_no_store_is_left(
     tmp_path, clients, test_fraction, says
 ):
     with pytest.raises(leaf_data.DataError, match=re.escape(says)):
@@ -359,7 +359,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_store_is_refused_in_a_line_that_names_it(tmp_path, name):
+def test_a_damaged_store_is_refused_in_a_line_that_names_it(tmp_path, name):
     path = written(tmp_path)
     BROKEN[name](path)
     with pytest.raises(leaf_data.DataError, match=path) as raised:
@@ -367,7 +367,7 @@ def test_a_broken_store_is_refused_in_a_line_that_names_it(tmp_path, name):
     assert "\n" not in str(raised.value)
 
 
-def test_one_bit_more_is_found_when_it_is_asked_for(tmp_path):
+def test_a_flipped_bit_is_detected_with_verify(tmp_path):
     path = written(tmp_path)
     changed(path, "train_x.npy", lambda c: c[:-1] + bytes([c[-1] ^ 1]))
     leaf_data.open_store(path)
@@ -412,7 +412,7 @@ def test_names_are_written_and_read(tmp_path):
         ({"input_names": ["a", "b", ""]}, "input_names has an empty name"),
     ],
 )
-def test_names_that_do_not_fit_are_refused(tmp_path, names, says):
+def test_mismatched_names_are_refused(tmp_path, names, says):
     with pytest.raises(leaf_data.DataError, match=says):
         written(tmp_path, None, test_fraction=0.2, **names)
     assert not os.listdir(tmp_path)

@@ -56,7 +56,7 @@ def test_dataset_computation_runs_on_a_worker(tff, runtime):
     assert _elements(computation("a")) == [([0, 1], 0), ([2, 3], 1), ([4, 5], 2)]
 
 
-def test_all_clients_examples_come_in_tffs_order(tff):
+def test_all_clients_examples_are_in_tffs_order(tff):
     base = tff.simulation.datasets.ClientData
     view = toy_dataset().train
     for seed in (0, 1, 2, [3, 4]):
@@ -66,7 +66,7 @@ def test_all_clients_examples_come_in_tffs_order(tff):
         assert ours.element_spec == theirs.element_spec
 
 
-def test_clients_the_view_does_not_have(tff, tf):
+def test_unknown_clients_of_the_view_are_refused(tff, tf):
     view = toy_dataset().train
     for client in ("nobody", 0, b"c"):
         call = functools.partial(view.create_tf_dataset_for_client, client)

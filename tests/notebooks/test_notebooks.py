@@ -36,7 +36,7 @@ for ticks, first in _axes:
 """
 
 
-def test_what_make_notebooks_starts_goes_with_the_other_pins():
+def test_the_notebook_server_is_compatible_with_the_pins():
     """A release of it asked for a newer packaging than TFF's pins, when it started."""
     pytest.importorskip("jupyter_server")
     command = [sys.executable, "-m", "jupyterlab", "--version"]
@@ -85,7 +85,7 @@ def test_a_cell_installs_what_is_missing(monkeypatch, minor, spec, ends):
     source = "".join(cells["install"]["source"])
     code = transformer.TransformerManager().transform_cell(source)
     magics = []
-    shell = types.SimpleNamespace(run_line_magic=lambda *given: magics.append(given))
+    shell = types.SimpleNamespace(run_line_magic=lambda *magic: magics.append(magic))
     with monkeypatch.context() as patch:
         patch.setattr(sys, "version_info", (3, minor, 0, "final", 0))
         patch.setattr(importlib.util, "find_spec", lambda name: spec)

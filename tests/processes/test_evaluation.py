@@ -5,7 +5,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc._lazy import tf, tff
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 
 @pytest.mark.parametrize("batch_size", [4, 500])

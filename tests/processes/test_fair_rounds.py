@@ -9,7 +9,7 @@ import tff_pmc
 from tff_pmc import criteria, scores
 from tff_pmc._lazy import tff
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.round_record import RoundRecord
 
 COHORT, EPOCHS, RATE = (0, 1, 4, 5), 2, 0.1
@@ -64,14 +64,16 @@ def build(sgd, toy_model, toy_examples):
         context = types.SimpleNamespace(
             settings=one,
             model=toy_model,
-            criteria=one.measured,
+            criteria=one.measured_criteria,
             data=toy_examples,
             client_optimizer=sgd(RATE),
             server_optimizer=sgd(1.0),
             sums=tff_pmc.SumOptions(),
         )
         context.training = Training(
-            local_epochs=EPOCHS, memory=one.algorithm.memory(context), **options
+            local_epochs=EPOCHS,
+            memory=one.algorithm.build_client_memory(context),
+            **options,
         )
         return one, one.algorithm.build_process(context)
 
@@ -218,9 +220,9 @@ def test_a_step_of_its_own_and_a_mean_are_candidates_of_one_process(
 ):
     """Each of two is the other's counterfactual: no other process is needed."""
     one, alone = build("fednova", {}, batch_size=2)
-    nova, size = one.algorithm.score(one), scores.single("DS", one.columns)
-    basis = scores.Basis.of(one.columns, [nova, size])
-    options = dict(criteria=one.measured, local_epochs=EPOCHS, batch_size=2)
+    nova, size = one.algorithm.score(one), scores.single("DS", one.criterion_codes)
+    basis = scores.Basis.of(one.criterion_codes, [nova, size])
+    options = dict(criteria=one.measured_criteria, local_epochs=EPOCHS, batch_size=2)
     both = build_prioritized(toy_model, score=nova, basis=basis, **options)
     mean = build_prioritized(toy_model, score=size, **options)
     packs = tff_pmc.pack(toy_examples, COHORT)
@@ -289,5 +291,5 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
 @pytest.mark.parametrize("algorithm", ["q_fedavg", "fednova"])
 def test_a_round_in_which_nobody_counts_has_no_weights(build, algorithm):
     one, _ = build(algorithm, {})
-    raw = np.full((2, len(one.columns)), np.nan)
+    raw = np.full((2, len(one.criterion_codes)), np.nan)
     assert weights_on_record(one, raw, left_out=True).tolist() == [0, 0]

@@ -6,7 +6,7 @@ import pytest
 import tff_pmc
 from tff_pmc import models
 from tff_pmc._lazy import tff
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 EPOCHS, RATE = 3, 0.5
 

@@ -167,7 +167,10 @@ PRIORITIZED = [
         "client_optimizer_fn has a learning-rate schedule by local",
     ),
     *(
-        (lambda fn=fn: {"client_learning_rate_fn": fn}, f"must return one .*returns {says}")
+        (
+            lambda fn=fn: {"client_learning_rate_fn": fn},
+            f"must return one .*returns {says}",
+        )
         for fn, says in (
             (lambda n: [0.1, 0.2], r"\[0.1 0.2\]$"),
             (lambda n: -0.5, "-0.5$"),

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: commands that are run, and what they write."""
+"""Helpers of this folder: running Python, and reading the tables it writes."""
 
 import csv
 import os
@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def python(*arguments, cwd=ROOT, **environment):
-    """Runs Python to its end, which writes no bytecode; gives what it printed."""
+    """Runs Python without writing bytecode; returns the completed process."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         capture_output=True,
@@ -21,6 +21,6 @@ def python(*arguments, cwd=ROOT, **environment):
 
 
 def rows(path):
-    """The rows of a CSV as dictionaries."""
+    """Returns the rows of a CSV as dictionaries."""
     with open(path, newline="") as file:
         return list(csv.DictReader(file))

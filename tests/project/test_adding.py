@@ -1,4 +1,4 @@
-"""Each thing that docs/extend.md adds is one module, from outside the package."""
+"""Each addition of docs/extend.md is one module outside the package."""
 
 import json
 import re
@@ -20,13 +20,13 @@ COMMAND, PAPER_COMMANDS, CLAIM_COMMAND = COMMANDS
 
 
 def run(folder, *flags):
-    """The command in a folder of modules."""
+    """Runs the command in a folder of modules."""
     return python(ROOT / "run_experiments.py", *flags, cwd=folder)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The page's modules in a folder of their own, and its command, run there."""
+def page_run(tmp_path_factory):
+    """The page's modules in a new folder, and the result of its command there."""
     folder = tmp_path_factory.mktemp("outside")
     for name, code in MODULES.items():
         (folder / f"{name}.py").write_text(code)
@@ -36,8 +36,8 @@ def made(tmp_path_factory):
     return folder, done
 
 
-def test_each_addition_of_the_page_runs(made):
-    folder, done = made
+def test_each_addition_of_the_page_runs(page_run):
+    folder, done = page_run
     assert len(MODULES) == 11
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
     settings = json.loads((name / "run.json").read_text())["settings"]
@@ -59,8 +59,8 @@ def test_each_addition_of_the_page_runs(made):
         (folder / "out" / "clipped_mean_largest" / "run.json").read_text()
     )
     assert info["callbacks"] == {"EndsWhenFlat": {"flat_rounds": 3}}
-    own = {"algorithm": "clipped_mean", "clipped_mean_norm": 0.5}
-    assert info["settings"]["algorithm"] == own
+    algorithm = {"algorithm": "clipped_mean", "clipped_mean_norm": 0.5}
+    assert info["settings"]["algorithm"] == algorithm
     assert "Best rounds" in done.stdout
     head, *lines = (folder / "out" / "best_rounds.csv").read_text().splitlines()
     assert head == "seed,run,best" and len(lines) == 2
@@ -75,11 +75,11 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "run_experiments.py", tmp_path)
     for file, line, code in (
-        ("settings/groups.py", "    prox_mu: float = setting(", declared),
+        ("settings/training_settings.py", "    prox_mu: float = setting(", declared),
         ("clients/packed_training.py", "            state, weights = next_s", used),
     ):
         path = tmp_path / "tff_pmc" / file
-        before, after = path.read_text().split(line)  # It is there once.
+        before, after = path.read_text().split(line)  # The line exists once.
         path.write_text(before + code + line + after)
     code = (
         "import inspect, sys, run_experiments, tff_pmc\n"
@@ -136,10 +136,10 @@ def test_the_paper_of_the_page_has_its_table_and_its_verdicts(tmp_path):
     page = python(*judge[1 : judge.index(">")], cwd=tmp_path)
     assert page.returncode == 0, page.stderr
     head = "## Stripes\n\n*A paper made up for this page* (2026)\n"
-    _, own = page.stdout.split(head)
-    claims = [line for line in own.splitlines() if "EV,DS minus DS" in line]
+    _, section = page.stdout.split(head)
+    claims = [line for line in section.splitlines() if "EV,DS minus DS" in line]
     assert len(claims) == 2 and "(paper: +10.0) |" in claims[0]
-    assert "## " not in own and "| PMC-" not in page.stdout  # No other is judged.
+    assert "## " not in section and "| PMC-" not in page.stdout  # No other is judged.
     wrong = python(
         "-m", "tff_pmc.reports.claims_page", "--paper=Stripes", "out", cwd=tmp_path
     )
@@ -168,8 +168,8 @@ def test_a_claim_is_a_function_in_one_file(tmp_path):
     assert '"mnist_noniid: 6 runs, seeds 6 to 8"' in row
 
 
-def test_their_flags_are_in_the_help_and_checked(made):
-    folder, _ = made
+def test_their_flags_are_in_the_help_and_checked(page_run):
+    folder, _ = page_run
     plugins = f"--plugin={','.join(MODULES)}"
     shown = run(folder, plugins, "--helpfull").stdout
     for words in (

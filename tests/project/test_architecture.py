@@ -1,4 +1,4 @@
-"""The rules of docs/architecture.md: who may import whom, and what stays light."""
+"""The rules of docs/architecture.md: which module may import which, and TensorFlow."""
 
 import ast
 import collections
@@ -33,7 +33,7 @@ LAYERS = [
     ["leaf_data"],
     ["declared_settings"],
 ]
-# The folders in which TensorFlow is at home; everything else is imported without it.
+# The modules that import TensorFlow; every other one is imported without it.
 WITH_TENSORFLOW = (
     "tff_pmc.aggregation",
     "tff_pmc.clients",
@@ -45,7 +45,7 @@ WITH_TENSORFLOW = (
     "tff_pmc.models.tff_types",
     "tff_pmc.optimizers.adadelta",
     "tff_pmc.experiments.running",
-    "leaf_data.tff_client_data",  # The view of a federation that is TFF's.
+    "leaf_data.tff_client_data",  # TFF's view of a federation.
 )
 
 
@@ -72,7 +72,7 @@ def folder_of(name):
 
 
 def imports(name, path):
-    """What a module imports, whenever and in whichever way.
+    """Yields what a module imports, at any time and in any way.
 
     Counted are imports at the top, within functions and under TYPE_CHECKING, and names
     of modules as texts: those that `import_module`, `resolve_name` and `LazyModule`
@@ -117,24 +117,26 @@ def test_each_way_to_import_is_counted(line, tmp_path):
 
 @pytest.mark.parametrize(("name", "path"), list(modules()), ids=lambda v: str(v)[-40:])
 def test_imports_run_one_way(name, path):
-    own = layer(name)
-    assert own is not None, f"{name} is in no layer"
+    importer_layer = layer(name)
+    assert importer_layer is not None, f"{name} is in no layer"
     for imported in imports(name, path):
-        below = layer(imported)
-        # A package hands on what is in it, or searches it for what registers.
+        imported_layer = layer(imported)
+        # A package exports its modules' names, or searches them to register.
         within = name.endswith("__init__") and imported.startswith(name[:-8])
-        if below is not None and not within:
-            assert below >= own, f"{name} imports {imported}, a layer above it"
+        if imported_layer is not None and not within:
+            assert imported_layer >= importer_layer, (
+                f"{name} imports {imported}, a layer above it"
+            )
 
 
 def test_no_circle_of_imports():
-    """Not even one that an import within a function, or for types, hides."""
-    known = {name.removesuffix(".__init__"): path for name, path in modules()}
+    """Including imports within functions and for types."""
+    paths = {name.removesuffix(".__init__"): path for name, path in modules()}
     graph = {}
-    for name, path in known.items():
-        found = imports(name, path)
-        needs = {i if i in known else i.rpartition(".")[0] for i in found}
-        graph[name] = needs & known.keys()
+    for name, path in paths.items():
+        imported = imports(name, path)
+        needs = {i if i in paths else i.rpartition(".")[0] for i in imported}
+        graph[name] = needs & paths.keys()
     graphlib.TopologicalSorter(graph).prepare()
 
 
@@ -155,13 +157,13 @@ if 'tensorflow' in sys.modules: sys.exit('TensorFlow is imported')
 
 
 @pytest.mark.parametrize("code", [IMPORTED, COLLECTED], ids=["modules", "tests"])
-def test_all_but_the_folders_of_tensorflow_is_imported_without_it(code):
+def test_only_the_folders_of_tensorflow_import_it(code):
     assert len(LIGHT) > 100
     done = python("-c", code)
     assert done.returncode == 0, done.stderr or done.stdout[-2000:]
 
 
-def test_modules_have_names_of_their_own():
+def test_module_names_are_unique():
     names = [path.name for _, path in modules() if path.name != "__init__.py"]
     assert [n for n, count in collections.Counter(names).items() if count > 1] == []
 
@@ -169,10 +171,10 @@ def test_modules_have_names_of_their_own():
 def test_the_tests_have_the_folders_of_what_they_test():
     for path in (ROOT / "tests").rglob("test_*.py"):
         folder = path.parent.relative_to(ROOT / "tests")
-        known = (ROOT / folder, ROOT / "tff_pmc" / folder)
+        candidates = (ROOT / folder, ROOT / "tff_pmc" / folder)
         # A module with several files of tests has a folder, too.
-        known += tuple(place.with_suffix(".py") for place in known)
-        assert any(place.exists() for place in known) or folder.name in (
+        candidates += tuple(candidate.with_suffix(".py") for candidate in candidates)
+        assert any(candidate.exists() for candidate in candidates) or folder.name in (
             "fuzz",  # All readers.
             "project",  # The repository as a whole.
             "vocabulary",  # The modules that stand in no folder.
@@ -194,15 +196,15 @@ def places():
 
 @pytest.mark.parametrize(("files", "names"), list(places()), ids=str)
 def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
-    found = [ROOT / file if (ROOT / file).is_file() else ROOT / "tff_pmc" / file
+    paths = [ROOT / file if (ROOT / file).is_file() else ROOT / "tff_pmc" / file
              for file in files]  # fmt: skip
-    assert files and names and all(path.is_file() for path in found), files
+    assert files and names and all(path.is_file() for path in paths), files
     assert len(files) <= 3  # A reader opens this page, and then two or three files.
-    text = "\n".join(path.read_text("utf-8") for path in found)
+    text = "\n".join(path.read_text("utf-8") for path in paths)
     for name in names:
         assert re.search(rf"^ *(?:def |class |@)?{name}\b", text, re.M), name
-    # No file is named for nothing.
-    for path in found:
+    # Each file has one of the names.
+    for path in paths:
         names_here = [n for n in names if re.search(rf"\b{n}\b", path.read_text())]
         assert names_here, path
 
@@ -217,7 +219,7 @@ def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
         ("Where does the server take its step?", 1),
     ],
 )
-def test_a_question_takes_so_many_files(question, files):
+def test_a_question_is_answered_by_this_number_of_files(question, files):
     (row,) = re.findall(rf"^\| {re.escape(question)} \|(.*?)\|", PAGE, re.M)
     assert len(re.findall(r"`[\w/.]+\.py`", row)) == files
 
@@ -227,15 +229,15 @@ def test_the_page_answers_all_its_questions():
     assert len(list(places())) == table.count("\n|") - 2 + 12
 
 
-def test_the_folders_of_the_page_and_of_the_repository_map_are_there():
+def test_the_folders_of_the_page_and_of_the_repository_map_exist():
     table = PAGE.partition("\n## Folders")[2].partition("\n## ")[0]
-    found = re.findall(r"`((?:tff_pmc|leaf_data|declared_settings)/[\w/.]*)`", table)
+    names = re.findall(r"`((?:tff_pmc|leaf_data|declared_settings)/[\w/.]*)`", table)
     contributing = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     table = contributing.partition("\n## Where things are")[2].partition("\n## ")[0]
     for row in re.findall(r"^\| (`.*?) \|", table, re.M):
-        found += re.findall(r"`([^`]+)`", row)
-    for name in found:
+        names += re.findall(r"`([^`]+)`", row)
+    for name in names:
         assert (ROOT / name).exists(), name
-    kept = {"tff_pmc", "leaf_data", "docs", "tests", "tools", "results", "experiments",
-            "benchmarks", "notebooks"}  # fmt: skip
-    assert kept <= {name.split("/")[0] for name in found}
+    folders = ("tff_pmc", "leaf_data", "docs", "tests", "tools", "results")
+    folders += ("experiments", "benchmarks", "notebooks")
+    assert set(folders) <= {name.split("/")[0] for name in names}

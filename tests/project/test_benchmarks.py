@@ -59,8 +59,8 @@ def test_the_run_of_a_federation_is_measured(tmp_path):
 
 
 def test_what_a_lying_client_gains_is_computed_from_a_run(tmp_path):
-    made = ("run_experiments.py", "--experiment=quickstart", "--rounds=1")
-    done = python(*made, "--priority=DS", f"--output_dir={tmp_path / 'run'}")
+    command = ("run_experiments.py", "--experiment=quickstart", "--rounds=1")
+    done = python(*command, "--priority=DS", f"--output_dir={tmp_path / 'run'}")
     assert done.returncode == 0, done.stderr
     done = python("benchmarks/lying_client.py", str(tmp_path / "run" / "DS"))
     assert done.returncode == 0, done.stderr

@@ -12,14 +12,19 @@ FOLDER = ROOT / "docs" / "examples" / "counts"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The folder of two rounds by the command line, and of what is refused."""
+def runs_of_blobs(tmp_path_factory):
+    """A folder of two rounds, and the output of this run and of a refused command."""
     folder = tmp_path_factory.mktemp("counts") / "out"
     plugin = ["--plugin=blobs", "--experiment=blobs", "--algorithms=adafed"]
-    own = ["--plugin=blobs", "--dataset=blobs", "--model=heat_map", plugin[-1]]
+    without_labels = [
+        "--plugin=blobs",
+        "--dataset=blobs",
+        "--model=heat_map",
+        plugin[-1],
+    ]
     commands = [
         [*plugin, "--rounds=2", f"--output_dir={folder}"],
-        [*own, "--criteria=ACC,DS", f"--output_dir={folder}_no"],
+        [*without_labels, "--criteria=ACC,DS", f"--output_dir={folder}_no"],
     ]
     code = (
         f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n"
@@ -50,7 +55,7 @@ def blobs():
 
 
 def counted(weights, pictures):
-    """What the example's model counts, in NumPy."""
+    """Computes the counts of the example's model in NumPy."""
     kernel, bias, last_kernel, (last_bias,) = (np.asarray(w, float) for w in weights)
     counts = []
     for picture in pictures / 255.0:
@@ -63,8 +68,10 @@ def counted(weights, pictures):
     return np.array(counts)
 
 
-def test_the_client_that_miscounts_has_the_weight_of_numpy(made, blobs, runtime):
-    """Each client's model is trained by itself, and counts the server's pictures."""
+def test_the_client_that_miscounts_has_the_weight_of_numpy(
+    runs_of_blobs, blobs, runtime
+):
+    """Here each client trains alone, and its model counts the server's pictures."""
     import tensorflow_federated as tff
 
     import tff_pmc
@@ -84,17 +91,17 @@ def test_the_client_that_miscounts_has_the_weight_of_numpy(made, blobs, runtime)
         trained = process.get_model_weights(state).trainable
         error = np.abs(counted(trained, server.x) - server.y) / server.y
         qualities.append(1 / error.mean())
-    cohort = rows(made[0] / "adafed" / "cohort.csv")
-    found = np.array([(row["MAPE"], row["weight"]) for row in cohort], float)
-    first, second = np.split(found, 2)
+    cohort = rows(runs_of_blobs[0] / "adafed" / "cohort.csv")
+    columns = np.array([(row["MAPE"], row["weight"]) for row in cohort], float)
+    first, second = np.split(columns, 2)
     np.testing.assert_allclose(first[:, 0], qualities, rtol=2e-3)
     for raw, weights in (first.T, second.T):
         np.testing.assert_allclose(weights, raw / raw.sum(), rtol=1e-4)
         assert weights.argmin() == blobs.MISCOUNTS and weights.min() < 0.1
 
 
-def test_accuracy_is_refused_before_a_folder_is_made(made):
-    folder, done = made
+def test_accuracy_is_refused_before_a_folder_is_made(runs_of_blobs):
+    folder, done = runs_of_blobs
     codes = [line for line in done.stdout.splitlines() if line in ("0", "2")]
     assert codes == ["0", "2"]
     line = done.stderr.splitlines()[-1]

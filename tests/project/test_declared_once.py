@@ -42,7 +42,7 @@ def test_each_flag_is_declared_by_one_class():
     assert len(counts) > 50
 
 
-def test_each_flag_stands_in_one_section_of_the_help():
+def test_each_flag_is_in_one_section_of_the_help():
     flags = [s.flag for part in flag_definitions.sections() for s in part.settings]
     assert sorted(flags) == sorted(set(flags))
     text = flag_help.help_text("full")
@@ -53,16 +53,16 @@ def test_each_flag_stands_in_one_section_of_the_help():
 
 
 def of_one_thing():
-    """The settings that one data set, model or algorithm, or a base of two, brings."""
+    """Returns the settings that one data set, model, algorithm or base declares."""
     common = {flag for group in GROUPS.values() for flag in group.flags()}
-    every = {"partition_seed", "model_seed", "conv_activation", "initializer"}
-    found = {(s.flag, s.name, s.owner.__module__) for g in everything()
-             for s in g.declared() if s.flag not in common | every}  # fmt: skip
-    return sorted(found)
+    shared = {"partition_seed", "model_seed", "conv_activation", "initializer"}
+    settings_of_one = {(s.flag, s.name, s.owner.__module__) for g in everything()
+             for s in g.declared() if s.flag not in common | shared}  # fmt: skip
+    return sorted(settings_of_one)
 
 
 @pytest.mark.parametrize(("flag", "name", "module"), of_one_thing())
-def test_the_setting_of_one_thing_is_named_in_its_module_alone(flag, name, module):
+def test_a_setting_of_one_component_is_named_only_in_its_module(flag, name, module):
     """Outside, only named experiments may set it, and reports may read a record's."""
     declared = module.replace(".", "/") + ".py"
     assert re.search(rf"^    {name}: .* = setting\(", SOURCES[declared], re.MULTILINE)
@@ -74,71 +74,79 @@ def test_the_setting_of_one_thing_is_named_in_its_module_alone(flag, name, modul
         and not path.startswith(allowed)
         and not path.endswith("__init__.py")
     ]
-    # A data set's result says what it was made with, by the same words.
+    # A loaded data set names its options by the same words.
     own_folder = declared.rsplit("/", 1)[0]
     assert [path for path in elsewhere if not path.startswith(own_folder)] == []
 
 
-def test_the_documents_name_flags_that_there_are():
-    known = {s.flag for part in flag_definitions.sections() for s in part.settings}
+def test_the_documents_name_existing_flags():
+    flags = {s.flag for part in flag_definitions.sections() for s in part.settings}
     # absl's, fields of examples, and the flags of the page of claims.
-    known |= {"help", "helpfull", "flagfile", "stripe_width", "flat_rounds", "csv"}
-    known |= {"gradient_norm"}  # The option of training of an example.
+    flags |= {"help", "helpfull", "flagfile", "stripe_width", "flat_rounds", "csv"}
+    flags |= {"gradient_norm"}  # The option of training of an example.
     convert = (ROOT / "leaf_data" / "convert.py").read_text()
-    known.update(re.findall(r'"--(\w+)"', convert))
+    flags.update(re.findall(r'"--(\w+)"', convert))
     for path in (ROOT / "docs" / "examples").rglob("*.py"):
-        known.update(re.findall(r'flag="(\w+)"', path.read_text()))
+        flags.update(re.findall(r'flag="(\w+)"', path.read_text()))
     for path in (ROOT / "benchmarks").glob("*.py"):  # These have flags of their own.
-        known.update(re.findall(r"--([a-z_]+)", path.read_text()))
+        flags.update(re.findall(r"--([a-z_]+)", path.read_text()))
     # Flags of other programs have hyphens, or do not begin a piece of code.
-    named = re.compile(r"(?:run_experiments\.py|tff-pmc)((?:\\\n|[^`\n])*)|(`--[^`]+`)")
+    commands = re.compile(
+        r"(?:run_experiments\.py|tff-pmc)((?:\\\n|[^`\n])*)|(`--[^`]+`)"
+    )
     unknown = {
         f"{path.name}: --{name}"
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-        for pair in named.findall(path.read_text())
+        for pair in commands.findall(path.read_text())
         for name in re.findall(r"--([a-z_]+)(?![a-z_-])", "".join(pair))
-        if name not in known
+        if name not in flags
     }
     assert not unknown
 
 
-def test_flagfile_stands_first_in_the_examples():
-    """What stands later counts: before a flag file a flag may be without effect."""
+def test_flagfile_comes_first_in_the_examples():
+    """Later values count: a flag before a flag file may have no effect."""
     pages = [ROOT / "README.md", ROOT / "Dockerfile", ROOT / "Makefile"]
     for folder in ("docs", "notebooks"):
         pages += [p for p in (ROOT / folder).rglob("*") if p.suffix != ".png"]
     command = re.compile(
         r"(?:run_experiments\.py|tff-pmc)((?: |\\\n|--\S+)*--flagfile)"
     )
-    found = [c for p in pages if p.is_file() for c in command.findall(p.read_text())]
-    assert len(found) > 10 and {*found} == {" --flagfile"}
+    before_flagfile = [
+        c for p in pages if p.is_file() for c in command.findall(p.read_text())
+    ]
+    assert len(before_flagfile) > 10 and {*before_flagfile} == {" --flagfile"}
 
 
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
-def test_named_experiments_are_settings_that_can_be_run(name):
-    found = EXPERIMENTS[name]
-    rows = [row.values for row in (*found.rows, *found.on_demand)] or [{}]
-    made = [settings(name, values) for values in rows]
+def test_named_experiments_have_valid_settings(name):
+    experiment = EXPERIMENTS[name]
+    values_by_run = [
+        row.values for row in (*experiment.rows, *experiment.on_demand)
+    ] or [{}]
+    runs = [settings(name, values) for values in values_by_run]
     for what in ("label", "folder"):
-        values = [getattr(one, what) for one in made]
+        values = [getattr(run, what) for run in runs]
         assert len(set(values)) == len(values)
-    for protocol in found.protocols:
+    for protocol in experiment.protocols:
         settings(name, {}, protocol)
-    assert all(report in REPORTS for report in found.reports)
-    if found.compares_algorithms:
-        assert found.baseline in {one.algorithm.name for one in made[: len(found.rows)]}
+    assert all(report in REPORTS for report in experiment.reports)
+    if experiment.compares_algorithms:
+        assert experiment.baseline in {
+            run.algorithm.name for run in runs[: len(experiment.rows)]
+        }
     else:
-        assert settings(name).label == found.baseline == BASELINE
+        assert settings(name).label == experiment.baseline == BASELINE
 
 
 # Named experiments are read before pandas and the reports are imported, so they cannot
 # take these constants from the reports: here the two are compared.
 @pytest.mark.parametrize("experiment", pmc_paper.PAPER)
 def test_pmcs_experiments_have_the_targets_and_orderings_of_its_tables(experiment):
-    found, paper = settings(experiment), pmc_paper.PAPER[experiment]
-    assert found.record.targets == paper.targets
-    assert found.aggregation.criteria == reference_code.CRITERIA[paper.data_set]
-    assert found.dataset == paper.data_set
+    run, paper = settings(experiment), pmc_paper.PAPER[experiment]
+    assert run.record.targets == paper.targets
+    assert run.aggregation.criteria == reference_code.CRITERIA[paper.data_set]
+    assert run.dataset == paper.data_set
 
 
 def test_the_page_on_what_a_run_leaves_names_every_table_of_a_record():

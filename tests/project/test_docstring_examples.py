@@ -1,4 +1,4 @@
-"""The examples in docstrings: those with a result give it, the others run."""
+"""The examples in docstrings run, and return the results that they show."""
 
 import doctest
 import importlib
@@ -17,7 +17,7 @@ MODULES = (
     "tff_pmc.search",
 )
 
-# In an order in which each finds what it names.
+# In this order: later examples use names of earlier ones.
 WITH_TENSORFLOW = (
     "processes.prioritized_fed_avg.build_prioritized_fed_avg",
     "runtime.runtime.Runtime",
@@ -37,18 +37,18 @@ WITH_TENSORFLOW = (
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_give_what_they_show(name):
-    found = doctest.testmod(importlib.import_module(name))
-    assert found.attempted and not found.failed
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted and not results.failed
 
 
 def examples_of(name):
     """Returns the examples of a module, class or function of `tff_pmc`, as code."""
     try:
-        found = importlib.import_module(f"tff_pmc.{name}")
+        documented = importlib.import_module(f"tff_pmc.{name}")
     except ModuleNotFoundError:
         module, _, member = name.rpartition(".")
-        found = getattr(importlib.import_module(f"tff_pmc.{module}"), member)
-    examples = doctest.DocTestParser().get_examples(found.__doc__)
+        documented = getattr(importlib.import_module(f"tff_pmc.{module}"), member)
+    examples = doctest.DocTestParser().get_examples(documented.__doc__)
     return "".join(example.source for example in examples)
 
 

@@ -1,4 +1,4 @@
-"""Nothing that is read runs: no pickle, no SavedModel, no code from a file of data.
+"""Reading data runs no code: no pickle, no SavedModel, no code from a data file.
 
 `np.load` is allowed where it is told to load no pickles (`allow_pickle=False`).
 """
@@ -16,21 +16,24 @@ FORBIDDEN = {
     *("numpy.load", "yaml.load", "allow_pickle=True"),
 }
 ALLOWED = {
-    ("leaf_data/datasets/cifar10.py", "pickle"),  # Of known checksums alone.
+    (
+        "leaf_data/datasets/cifar10.py",
+        "pickle",
+    ),  # Only files with the published checksums.
     ("tff_pmc/cluster/pack_encoding.py", "pickle"),  # Written, for sizes and digests.
 }
 
 
 def words(text):
-    """The names of a module, wherever they stand, and the modules it imports."""
+    """Yields the names used in a module, and the modules that it imports."""
     tree = ast.parse(text)
     plain = {
         node.func
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and any(
-            one.arg == "allow_pickle" and ast.unparse(one.value) == "False"
-            for one in node.keywords
+            keyword.arg == "allow_pickle" and ast.unparse(keyword.value) == "False"
+            for keyword in node.keywords
         )
     }
     for node in ast.walk(tree):
@@ -67,10 +70,10 @@ def test_no_module_loads_code_from_a_file():
     paths += ROOT.glob("leaf_data/**/*.py")
     names = {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
     assert len(names) > 150
-    found = {
+    forbidden = {
         (name, word)
         for name, text in names.items()
         for word in words(text)
         if word in FORBIDDEN
     }
-    assert found == ALLOWED
+    assert forbidden == ALLOWED

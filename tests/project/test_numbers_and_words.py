@@ -1,4 +1,4 @@
-"""What docs/numbers_and_words.md links to runs: a regression, and a next-word model."""
+"""The examples of docs/numbers_and_words.md: a regression, and a next-word model."""
 
 import re
 import shlex
@@ -19,8 +19,8 @@ MODULES = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The page's modules and commands in one process, and more commands; their ends."""
+def page_run(tmp_path_factory):
+    """Runs the page's and more commands in one process: the folder, (output, code)s."""
     folder = tmp_path_factory.mktemp("page")
     for name in ("wells", "next_word"):
         (folder / f"{name}.py").write_text(MODULES[name])
@@ -56,14 +56,14 @@ def made(tmp_path_factory):
 
 
 def figures(path, label):
-    """quantity -> value of a run in `results.csv`."""
-    own = [row for row in rows(path) if row["experiment"] == label]
-    return {row["quantity"]: float(row["value"]) for row in own}
+    """Returns the values of a run in `results.csv` by quantity."""
+    rows_of_label = [row for row in rows(path) if row["experiment"] == label]
+    return {row["quantity"]: float(row["value"]) for row in rows_of_label}
 
 
-def test_the_regression_is_recorded_by_its_loss(made):
+def test_the_regression_is_recorded_by_its_loss(page_run):
     """Against federated averaging of a linear regression in NumPy."""
-    folder, ends = made
+    folder, ends = page_run
     text, code = ends[0]
     assert code == "0", text
     assert "Loss over all test examples" in text and "Rounds until" not in text
@@ -80,11 +80,11 @@ def test_the_regression_is_recorded_by_its_loss(made):
     for number in range(5):
         trained = []
         for k in range(6):
-            own, part = weights.copy(), slice(10 * k, 10 * k + 10)
+            client_weights, part = weights.copy(), slice(10 * k, 10 * k + 10)
             for _ in range(5):
-                error = design[part] @ own - y[part]
-                own -= 0.1 * 2 * design[part].T @ error / 10
-            trained.append(own)
+                error = design[part] @ client_weights - y[part]
+                client_weights -= 0.1 * 2 * design[part].T @ error / 10
+            trained.append(client_weights)
         weights = np.mean(trained, axis=0)
         squares = (design @ weights - y) ** 2
         sums = [squares[10 * k : 10 * k + 4].sum() for k in range(6)]
@@ -101,8 +101,8 @@ def test_the_regression_is_recorded_by_its_loss(made):
     assert found["last_p90"] == pytest.approx(expected, rel=1e-3)
 
 
-def test_the_next_words_are_learned_and_reported(made):
-    folder, ends = made
+def test_the_next_words_are_learned_and_reported(page_run):
+    folder, ends = page_run
     text, code = ends[1]
     assert code == "0", text
     assert "Rounds until a share of the devices" in text
@@ -118,8 +118,8 @@ def test_the_next_words_are_learned_and_reported(made):
     assert reached == {"50", "90"}
 
 
-def test_what_needs_accuracy_is_refused_by_name(made):
-    _, ends = made
+def test_what_needs_accuracy_is_refused_by_name(page_run):
+    _, ends = page_run
     for (text, code), words in zip(
         ends[2:8],
         [
@@ -133,11 +133,11 @@ def test_what_needs_accuracy_is_refused_by_name(made):
         ],
     ):
         assert code == "2" and words in text.strip().splitlines()[-1], text
-    assert not (made[0] / "no").exists()
+    assert not (page_run[0] / "no").exists()
 
 
-def test_its_table_and_plot_are_made_again_and_over_several_seeds(made):
-    folder, ends = made
+def test_its_table_and_plot_are_recomputed_and_made_over_several_seeds(page_run):
+    folder, ends = page_run
     (text, code), (again, again_code) = ends[8:]
     assert again_code == "0" and "Loss over all test examples" in again, again
     for name in ("results.csv", "loss.png"):
@@ -150,17 +150,17 @@ def test_its_table_and_plot_are_made_again_and_over_several_seeds(made):
         for row in rows(seeds / "seeds.csv")
         if (row["experiment"], row["quantity"]) == ("MD", "last_test_loss")
     )
-    found = {
+    last_losses = {
         label: [
             figures(seeds / f"seed_{seed}" / "results.csv", label)["last_test_loss"]
             for seed in (0, 1)
         ]
         for label in ("DS", "MD")
     }
-    assert float(last["mean"]) == pytest.approx(np.mean(found["MD"]), rel=1e-5)
+    assert float(last["mean"]) == pytest.approx(np.mean(last_losses["MD"]), rel=1e-5)
     effect = {row["measure"]: float(row["mean"]) for row in rows(seeds / "effect.csv")}
-    # Of one round the second half is the last.
-    difference = np.mean(found["MD"]) - np.mean(found["DS"])
+    # In a run of one round, the second half is this round.
+    difference = np.mean(last_losses["MD"]) - np.mean(last_losses["DS"])
     assert effect["test_loss"] == pytest.approx(difference, abs=2e-6)
 
 

@@ -43,7 +43,7 @@ def test_the_page_links_to_each(path):
 
 
 @pytest.mark.slow  # A notebook runs one, too.
-def test_the_program_goes_on(tmp_path):
+def test_the_program_resumes(tmp_path):
     for rounds in ("1", "2"):
         done = python(FOLDER / "program.py", tmp_path, rounds, PYTHONPATH=str(ROOT))
         assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def test_the_program_goes_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_q_fed_avg_is_that_by_name():
+def test_q_fed_avg_equals_the_algorithm_of_this_name():
     code = (FOLDER / "q_fed_avg.py").read_text("utf-8")
     done = python("-c", code + SAME_BY_NAME)
     assert done.returncode == 0, done.stderr
@@ -102,11 +102,11 @@ def test_weights_in_pytorchs_layout_give_the_same_scores(tmp_path):
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="no PyTorch here")
-def test_pytorch_says_what_numpy_says(tmp_path):
+def test_pytorch_agrees_with_numpy(tmp_path):
     done = python(FOLDER / "to_arrays.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "cnn.npz") as made:
-        state = {name: made[name] for name in made.files}
+    with np.load(tmp_path / "cnn.npz") as saved:
+        state = {name: saved[name] for name in saved.files}
     assert {name: state[name].shape for name in drawn_state()} == {
         name: array.shape for name, array in drawn_state().items()
     }

@@ -1,4 +1,4 @@
-"""docs/own_data.md takes one's own CSVs to a plot: what it says is done, as it says."""
+"""docs/own_data.md goes from CSVs to a plot: its commands run and do what it says."""
 
 import dataclasses
 import json
@@ -42,8 +42,8 @@ def run(folder, *commands):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The page's modules and commands, in a folder of their own."""
+def page_run(tmp_path_factory):
+    """The page's modules in a new folder, and the output of its commands there."""
     folder = tmp_path_factory.mktemp("mine")
     for name, code in MODULES.items():
         (folder / name).write_text(code)
@@ -72,7 +72,7 @@ def test_the_snippets_of_both_pages_run(tmp_path, monkeypatch):
     assert leaf_data.open_store("again").central_test.num_examples == 8
 
 
-def test_the_example_says_what_it_trains_and_tests_on(tmp_path):
+def test_the_example_reports_its_training_and_test_data(tmp_path):
     """Equal rows of both parts are counted; test.csv and an empty file are refused."""
     (tmp_path / "readings.py").write_text(MODULES["readings.py"])
     row = "resting,60,1,200,40\n"
@@ -102,16 +102,16 @@ for folder in ("pair", "empty", "one"):
     assert "empty/b.csv: has no rows" in printed and "one/a.csv: has no" in printed
 
 
-def test_what_inspect_prints_is_on_the_page(made):
-    _, printed = made
+def test_what_inspect_prints_is_on_the_page(page_run):
+    _, printed = page_run
     inspected = printed.split("$ ")[2]
     (shown,) = re.findall(r"clients and examples:\n\n(.*?)\n\n-", PAGE, re.S)
     for line in textwrap.dedent(shown).splitlines():
         assert line == "  ..." or line in inspected, line
 
 
-def test_the_files_become_clients_with_their_names_and_sums(made):
-    folder, printed = made
+def test_the_files_become_clients_with_their_names_and_sums(page_run):
+    folder, printed = page_run
     files = sorted((folder / "devices").glob("*.csv"))
     devices = {path.stem: rows(path) for path in files}
     assert len(devices) == 12 and "12 clients" in printed
@@ -120,10 +120,10 @@ def test_the_files_become_clients_with_their_names_and_sums(made):
     for row in tested:
         assert int(row["examples"]) == max(1, round(0.3 * len(devices[row["client"]])))
     for row in rows(folder / "out" / "DS" / "cohort.csv"):
-        own = devices[row["client"]]
-        tested = max(1, round(0.3 * len(own)))
-        assert float(row["DS"]) == len(own) - tested
-        moving = sum(reading["activity"] != "resting" for reading in own)
+        device_rows = devices[row["client"]]
+        tested = max(1, round(0.3 * len(device_rows)))
+        assert float(row["DS"]) == len(device_rows) - tested
+        moving = sum(reading["activity"] != "resting" for reading in device_rows)
         trained = float(row["MO"]) * float(row["DS"])
         assert trained == pytest.approx(round(trained), abs=1e-4)
         assert moving - tested <= round(trained) <= moving
@@ -131,8 +131,8 @@ def test_the_files_become_clients_with_their_names_and_sums(made):
     assert info["settings"]["data"]["readings_test_share"] == 0.3
 
 
-def test_it_learns_and_is_plotted(made):
-    folder, printed = made
+def test_it_learns_and_is_plotted(page_run):
+    folder, printed = page_run
     for name in ("DS", "MO-LD-DS"):
         rounds = rows(folder / "out" / name / "rounds.csv")
         accuracy = [float(row["accuracy"]) for row in rounds]
@@ -144,9 +144,9 @@ def test_it_learns_and_is_plotted(made):
     assert (folder / "out" / "results.csv").exists()
 
 
-def test_the_exported_model_takes_raw_readings_and_names_them(made):
-    """The accuracy on all rows, as the files have them, is that of a trained model."""
-    folder, _ = made
+def test_the_exported_model_takes_raw_readings_and_names_them(page_run):
+    """It has the accuracy of a trained model on the rows of the files."""
+    folder, _ = page_run
     run_folder = folder / "out" / "DS"
     about = json.loads((run_folder / "model" / "model.json").read_text())
     inputs, classes = about["inputs"], about["classes"]
@@ -176,8 +176,8 @@ np.save("predicted.npy", scores.argmax(axis=-1))
 """
 
 
-def test_a_wrong_name_and_a_wrong_row_are_refused(made):
-    folder, _ = made
+def test_a_wrong_name_and_a_wrong_row_are_refused(page_run):
+    folder, _ = page_run
     script = str(ROOT / "run_experiments.py")
     plugins = "--plugin=readings,activity"
     done = run(folder, [script, plugins, "--experiment=readings", "--model=perceptrn"])
@@ -201,7 +201,7 @@ def test_a_wrong_name_and_a_wrong_row_are_refused(made):
         (",1,2,3,4", "activity is '', not one of resting"),
     ],
 )  # fmt: skip
-def test_what_the_reader_of_the_page_refuses(tmp_path, monkeypatch, row, says):
+def test_the_reader_of_the_page_refuses_invalid_rows(tmp_path, monkeypatch, row, says):
     path = tmp_path / "d.csv"
     header = "\ufeffactivity,pulse,steps,light,noise\nwalking,1,2,3,4.5\n"
     path.write_text(header, "utf-8")
@@ -219,7 +219,7 @@ def test_what_the_reader_of_the_page_refuses(tmp_path, monkeypatch, row, says):
 
 
 def read_rows(path):
-    """Reads with the page's `read`, without registering what its module registers."""
+    """Reads with the page's `read`, without running the module's registrations."""
     code = MODULES["readings.py"]
     functions = [code[: code.index("@dataclasses")], code[code.index("def read(") :]]
     names = {}

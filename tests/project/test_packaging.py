@@ -1,4 +1,4 @@
-"""What is installed from a wheel: the command, the flag files, the published tables."""
+"""The contents of a wheel: the command, the flag files, the published tables."""
 
 import email
 import re
@@ -28,7 +28,7 @@ COMMAND = "import sys; sys.argv[0] = {name!r}; import {module}; sys.exit({call}(
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A folder with what a wheel of this checkout unpacks to."""
+    """The folder of the unpacked wheel of this checkout."""
     pytest.importorskip("setuptools")
     top = tmp_path_factory.mktemp("wheel")
     copy = top / "checkout"
@@ -49,7 +49,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture
 def run(wheel, tmp_path):
-    """A function that calls the wheel's command in an empty folder."""
+    """Returns a function that calls the wheel's command in an empty folder."""
     (points,) = wheel.glob("*.dist-info/entry_points.txt")
     name, module, call = re.search(
         r"^\[console_scripts\]\n(\S+) = (\w+):(\w+)$", points.read_text(), re.MULTILINE
@@ -57,19 +57,19 @@ def run(wheel, tmp_path):
     code = COMMAND.format(name=name, module=module, call=f"{module}.{call}")
 
     def call_it(*arguments):
-        own = {"PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"}
-        return python("-c", code, *arguments, cwd=tmp_path, **own)
+        environment = {"PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"}
+        return python("-c", code, *arguments, cwd=tmp_path, **environment)
 
     return call_it
 
 
 def test_the_wheel_has_what_the_checkout_has(wheel):
     for folder in ("experiments", "results/paper"):
-        found = [
-            {path.name: path.read_bytes() for path in (place / folder).iterdir()}
-            for place in (wheel / "tff_pmc" / "_project", ROOT)
+        contents = [
+            {path.name: path.read_bytes() for path in (root / folder).iterdir()}
+            for root in (wheel / "tff_pmc" / "_project", ROOT)
         ]
-        assert found[0] == found[1] and len(found[0]) > 10
+        assert contents[0] == contents[1] and len(contents[0]) > 10
     for folder in ("tff_pmc", "leaf_data", "declared_settings"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".py", ".pyi"):
@@ -77,7 +77,7 @@ def test_the_wheel_has_what_the_checkout_has(wheel):
         assert (wheel / folder / "py.typed").is_file()
 
 
-def test_the_wheel_says_what_it_is(wheel):
+def test_the_wheel_has_its_metadata(wheel):
     (path,) = wheel.glob("*.dist-info/METADATA")
     metadata = email.message_from_string(path.read_text(encoding="utf-8"))
     assert metadata["Version"] == tff_pmc.__version__
@@ -93,9 +93,7 @@ def test_the_wheel_says_what_it_is(wheel):
         assert address in (paper.get("url"), f"https://doi.org/{paper.get('doi')}")
 
 
-def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
-    wheel, tmp_path
-):
+def test_code_of_the_wheel_finds_the_wheels_files_and_not_a_checkouts(wheel, tmp_path):
     code = (
         "from tff_pmc import project_files\n"
         "from tff_pmc.reports.statistics import published\n"
@@ -126,7 +124,7 @@ def test_the_command_of_the_wheel_is_run_experiments(run):
     assert refused.stderr == expected
 
 
-def test_citation_and_changelog_are_of_this_version():
+def test_citation_and_changelog_have_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == tff_pmc.__version__
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

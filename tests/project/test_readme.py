@@ -1,4 +1,4 @@
-"""The README, the guide for programs and SECURITY.md say what is so."""
+"""The statements of the README, the guide for programs and SECURITY.md are true."""
 
 import collections
 import csv
@@ -25,7 +25,7 @@ def test_the_python_of_the_readme_runs():
 
 
 def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
-    """Its likeliest edits: no cohort runs out, and the rate holds for both."""
+    """The likeliest edits work: enough clients remain, and the rate suits both."""
     (code,) = blocks(README)
     for old, new in (
         ("range(3)", "range(11)"),
@@ -33,9 +33,11 @@ def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
     ):
         assert code.count(old) == 1
         code = code.replace(old, new)
-    found = "print(*(float(metrics['client_work']['train'][name]) for name in {}))"
+    print_metrics = (
+        "print(*(float(metrics['client_work']['train'][name]) for name in {}))"
+    )
     names = ("loss_sum", "examples", "excluded")
-    done = python("-c", f"{code}\n{found.format(names)}")
+    done = python("-c", f"{code}\n{print_metrics.format(names)}")
     assert done.returncode == 0, done.stderr
     loss, examples, excluded = map(float, done.stdout.splitlines()[-1].split())
     assert excluded == 0 and loss / examples < 0.5  # At first it is 2.3.
@@ -43,17 +45,17 @@ def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
 
 @pytest.mark.slow
 def test_the_python_of_the_guide_runs():
-    """Block after block, as it stands, and the module that it links to."""
+    """Its blocks run in order, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]
     assert len(code) == 10 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
     done = python("-c", "\n".join(code))
     assert done.returncode == 0, done.stderr
     assert 1 < float(done.stdout.split()[-1]) < 3  # The loss of ten classes, at first.
-    # The page shows what is printed; other processors round otherwise.
-    found, shown = (
+    # The page shows the output; other processors round differently.
+    printed, shown = (
         re.findall(r"correct: (\d+)", text) for text in (done.stdout, GUIDE)
     )
-    assert len(found) == len(shown) == 3 and abs(int(found[0]) - int(shown[0])) < 20
+    assert len(printed) == len(shown) == 3 and abs(int(printed[0]) - int(shown[0])) < 20
     table = re.findall(r"(?m)^    (\d  client_.*)$", GUIDE)
     assert len(table) == 2
     for line in (*table, "trusted 6.0", "[0.303 0.603 0.095]"):
@@ -74,29 +76,37 @@ def test_the_readme_counts_the_claims_as_their_table_does():
         f"undecided: {is_open + short} need longer, other or more runs, and {cannot} "
     ) in text
     for paper in dict.fromkeys(paper for paper, _ in pairs):
-        own = collections.Counter(verdict for name, verdict in pairs if name == paper)
-        (found,) = re.findall(
+        paper_counts = collections.Counter(
+            verdict for name, verdict in pairs if name == paper
+        )
+        (stated,) = re.findall(
             rf"\*\*\[{paper}\]\([^)]*\) [^(]*\((\d+) of (\d+) claims reproduced, "
             r"(\d+) not, (\d+) undecided\)",
             text,
         )
-        undecided = sum(own[verdict] for verdict in UNDECIDED)
+        undecided = sum(paper_counts[verdict] for verdict in UNDECIDED)
         expected = (
-            own["reproduced"],
-            sum(own.values()),
-            own["not reproduced"],
+            paper_counts["reproduced"],
+            sum(paper_counts.values()),
+            paper_counts["not reproduced"],
             undecided,
         )
-        assert tuple(map(int, found)) == expected, paper
+        assert tuple(map(int, stated)) == expected, paper
 
 
 def test_the_readmes_effects_are_those_of_the_claims():
-    """To one decimal, without the sign, which its words have."""
+    """To one decimal, without the sign, which the sentence expresses."""
     path = ROOT / "results" / "reproduced" / "claims.csv"
     effect = r"(\d+\.\d+) ± (\d+\.\d+)"
     with path.open(newline="") as file:
-        found = [re.findall(effect, row["ours"]) for row in csv.DictReader(file)]
-    kept = {tuple(f"{float(n):.1f}" for n in pair) for pairs in found for pair in pairs}
+        effects_by_claim = [
+            re.findall(effect, row["ours"]) for row in csv.DictReader(file)
+        ]
+    kept = {
+        tuple(f"{float(n):.1f}" for n in pair)
+        for pairs in effects_by_claim
+        for pair in pairs
+    }
     shown = re.findall(effect, README)
     assert len(shown) == 8 and set(shown) <= kept
 
@@ -159,7 +169,7 @@ def test_the_map_of_federations_says_what_its_table_has():
         assert words in page, words
 
 
-def test_each_promise_names_tests_that_there_are():
+def test_each_promise_names_existing_tests():
     head = (ROOT / "SECURITY.md").read_text("utf-8").split("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+) \| (`.+) \|$", head, re.MULTILINE)
     assert len(rows) == head.count("\n|") - 2

@@ -35,18 +35,18 @@ def test_every_line_has_a_pin_and_hashes_and_nothing_names_a_host():
 
 
 def test_each_direct_dependency_is_pinned_and_trackers_are_not():
-    wanted = [*PROJECT["dependencies"], *sum(EXTRAS.values(), [])]
+    dependencies = [*PROJECT["dependencies"], *sum(EXTRAS.values(), [])]
     assert EXTRAS["dev"] == ["tff-pmc[cluster,docs,lint,notebook,test]"]
-    lacking = {
+    unpinned = {
         name
-        for name in (re.match(r"[\w-]+", text)[0] for text in wanted)
+        for name in (re.match(r"[\w-]+", text)[0] for text in dependencies)
         if f"\n{name}==" not in TEXT
     }
-    assert lacking == {"tff-pmc", "mlflow-skinny", "wandb"}
-    for exact in (text for text in wanted if "==" in text):
+    assert unpinned == {"tff-pmc", "mlflow-skinny", "wandb"}
+    for exact in (text for text in dependencies if "==" in text):
         name, version = exact.split("==")
-        assert name in lacking or f"\n{exact} ;" in TEXT
-        if name in lacking:
+        assert name in unpinned or f"\n{exact} ;" in TEXT
+        if name in unpinned:
             extra = "wandb" if name == "wandb" else "mlflow"
             page = (ROOT / "docs" / "dependencies.md").read_text()
             assert EXTRAS[extra] == [exact]
@@ -54,7 +54,7 @@ def test_each_direct_dependency_is_pinned_and_trackers_are_not():
             assert f"{name} {version}" in (ROOT / "docs" / "install.md").read_text()
 
 
-def test_the_table_of_old_pins_names_pins_that_there_are():
+def test_the_table_of_old_pins_names_existing_pins():
     page = (ROOT / "docs" / "dependencies.md").read_text()
     rows = re.findall(
         r"^\| `([a-z0-9-]+==[^`]+)` \| (.+?) \| .{20}", page, re.MULTILINE
@@ -67,8 +67,8 @@ def test_the_table_of_old_pins_names_pins_that_there_are():
         )
 
 
-# Answers as uv does, and writes its arguments down. FAILS is a word of the command that
-# then fails; VENV_PYTHON is what `uv venv` puts into the environment.
+# Imitates uv and records its arguments. A command with the word FAILS fails; `uv venv`
+# links VENV_PYTHON into the environment.
 UV = """#!/bin/sh
 echo "$@" >> "$CALLS"
 case " $* " in *" $FAILS "*) echo "error: a reason"; echo "  cause: more"; exit 2;; esac
@@ -84,7 +84,7 @@ UPDATING = ["Updating .venv", READY]
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout's files that decide what is installed, and a uv that does nothing."""
+    """The files of a checkout that decide what is installed, and an imitation of uv."""
     root = tmp_path / "checkout"
     (root / "tools").mkdir(parents=True)
     (root / "uv").mkdir()
@@ -101,14 +101,16 @@ def bootstrap(root, *arguments, **environment):
     """Runs the bootstrap; returns the exit code, the lines and uv's commands."""
     calls = root / "calls"
     calls.write_text("")
-    own = {
+    variables = {
         "PATH": f"{root / 'uv'}:/usr/bin:/bin",
         "CALLS": str(calls),
         "FAILS": "nothing",
         "VENV_PYTHON": sys.executable,
         **environment,
     }
-    done = python(root / "tools" / "bootstrap.py", *arguments, cwd=root.parent, **own)
+    done = python(
+        root / "tools" / "bootstrap.py", *arguments, cwd=root.parent, **variables
+    )
     assert done.stderr == ""
     commands = [c for c in calls.read_text().splitlines() if c != "--version"]
     return done.returncode, done.stdout.splitlines(), commands
@@ -144,7 +146,7 @@ def test_an_environment_is_made_once_and_heals(checkout):
     assert commands[0].endswith(".venv --python python3")
     assert bootstrap(checkout, "dev") == (0, [], [])
 
-    # An update that fails may leave anything, so that the next call begins anew.
+    # A failed update may leave anything, so the next call starts again.
     (checkout / "setup.py").write_text((checkout / "setup.py").read_text() + "\n")
     code, lines, _ = bootstrap(checkout, "dev", FAILS="--editable")
     assert code == 1
@@ -168,7 +170,7 @@ def test_an_environment_is_made_once_and_heals(checkout):
 
 
 def too_new(folder):
-    """A Python that says that it is 3.12."""
+    """Writes a Python that reports version 3.12."""
     path = folder / "python3.12"
     path.write_text(
         f"#!/bin/sh\n[ $# -gt 2 ] && exec {sys.executable} -c "
@@ -179,7 +181,7 @@ def too_new(folder):
     return path
 
 
-def test_what_cannot_be_installed_is_said_in_one_line(checkout):
+def test_a_failed_installation_is_explained_in_one_line(checkout):
     bootstrap(checkout, "dev")
     code, lines, _ = bootstrap(checkout, "dev", "--python", "none", FAILS="venv")
     assert (code, lines[1:]) == (2, ["No Python: error: a reason cause: more"])
@@ -192,7 +194,7 @@ def test_what_cannot_be_installed_is_said_in_one_line(checkout):
     assert_lines(lines[1:], [line])
 
 
-def test_a_machine_without_uv_and_without_pip_is_told_so(monkeypatch, capsys):
+def test_a_machine_without_uv_and_pip_gets_an_explanation(monkeypatch, capsys):
     get_uv = runpy.run_path(str(ROOT / "tools" / "bootstrap.py"))["get_uv"]
     monkeypatch.setitem(get_uv.__globals__, "ask", lambda *command: None)
     with pytest.raises(SystemExit):

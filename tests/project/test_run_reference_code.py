@@ -1,4 +1,4 @@
-"""What the script that runs the authors' code refuses, and the sample of results."""
+"""The errors of the script that runs the authors' code, and its sample of results."""
 
 import re
 
@@ -10,7 +10,7 @@ PARTS = {"Server": "class Server: pass", "Client": "Client = 1", "Model": "Model
 
 @pytest.fixture
 def repository(tmp_path):
-    """A folder with the files that are looked for, of which none could run."""
+    """A folder with the expected files, none of which could run."""
     for folder in ("MNIST", "CelebA"):
         (tmp_path / "theirs" / folder).mkdir(parents=True)
         for part, text in PARTS.items():
@@ -25,21 +25,23 @@ def refused(*flags):
 
 
 @pytest.mark.slow
-def test_what_cannot_run_is_refused_in_one_line(repository, tmp_path):
+def test_invalid_arguments_are_refused_in_one_line(repository, tmp_path):
     new = f"--output_dir={tmp_path / 'new'}"
     data = f"--data_dir={tmp_path}"
-    own = f"--reference_repo={repository}"
-    no_data = refused(own, data, new, "--permutation=0")
+    reference = f"--reference_repo={repository}"
+    no_data = refused(reference, data, new, "--permutation=0")
     assert no_data.startswith(f"mnist: no data in {tmp_path}")
     other = refused(f"--reference_repo={tmp_path}", data, new)
     assert "is no copy of sisinflab/ClientAware-FL" in other
-    assert refused(own, data, f"--output_dir={tmp_path}").endswith("exists already")
-    assert "--permutation" in refused(own, data, new, "--permutation=9")
+    assert refused(reference, data, f"--output_dir={tmp_path}").endswith(
+        "exists already"
+    )
+    assert "--permutation" in refused(reference, data, new, "--permutation=9")
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.slow
-def test_the_documented_commands_take_the_sample_of_the_authors_results(tmp_path):
+def test_the_documented_commands_read_the_sample_of_the_authors_results(tmp_path):
     """As in docs/reproduce.md, in another folder than runs/."""
     page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
     part = page.split("## Compare with the authors' code")[1]
@@ -65,7 +67,7 @@ def test_the_documented_commands_take_the_sample_of_the_authors_results(tmp_path
     assert (tmp_path / "both" / "comparison.png").exists()
 
 
-def test_the_sample_is_small_and_holds_results_alone():
+def test_the_sample_is_small_and_holds_only_results():
     files = [p for p in (ROOT / "results/reference_code").rglob("*") if p.is_file()]
     assert 0 < sum(path.stat().st_size for path in files) < 50_000
     assert {path.suffix for path in files} == {".csv", ".txt", ".json"}

@@ -1,4 +1,4 @@
-"""The site's checks find what they are for."""
+"""The checks of the site detect the faults that they are for."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def check(folder):
 
 @pytest.fixture
 def site(tmp_path):
-    """A site without a fault: a page, a picture and a style sheet."""
+    """A valid site: a page, a picture and a style sheet."""
     (tmp_path / "a b.png").write_bytes(b"")
     (tmp_path / "style.css").write_text("p { background: url('a b.png') }")
     (tmp_path / "index.html").write_text(
@@ -38,7 +38,7 @@ def test_a_site_without_a_fault(site):
 
 
 E, LOADS = "https://example.org", "index.html: loads https://example.org"
-# What is wrong in a page, and what is said of it.
+# A faulty tag, and the message.
 FAULTS = [
     (f'<script src="{E}/a.js"></script>', f"{LOADS}/a.js"),
     ('<img src="file:///x.png">', "index.html: loads file:///x.png"),
@@ -60,14 +60,14 @@ def test_a_style_sheet_that_loads_from_elsewhere(site):
     (site / "style.css").write_text("@import 'https://example.org/font.css';")
     assert check(site) == (1, ["style.css: loads https://example.org/font.css"])
     (site / "none").mkdir()
-    assert check(site / "none")[0] == 1  # An empty folder is no site.
+    assert check(site / "none")[0] == 1  # An empty folder is not a site.
 
 
 @pytest.fixture(scope="module")
 def site_pages():
-    """The module of `tools/`, which is no package."""
-    found = runpy.run_path(str(ROOT / "tools" / "site_pages.py"))
-    return types.SimpleNamespace(**found)
+    """The module of `tools/`, which is not a package."""
+    members = runpy.run_path(str(ROOT / "tools" / "site_pages.py"))
+    return types.SimpleNamespace(**members)
 
 
 def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
@@ -89,11 +89,11 @@ def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
     )
     assert worker.read_text().endswith('e=e+s+o.id+"/"')
     worker.write_text("another search")
-    with pytest.raises(PluginError, match="is the search another one"):
+    with pytest.raises(PluginError, match="is this another search"):
         site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
 
 
-# Answers a query with the documents whose text has it.
+# Answers a query with the documents that contain it.
 WORKER = """
 let docs;
 self.addEventListener("message", ({data: message}) => {
@@ -107,7 +107,7 @@ self.addEventListener("message", ({data: message}) => {
 
 @pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
 def test_a_search_that_misses_its_page_is_named(site_pages, tmp_path):
-    found = runpy.run_path(str(ROOT / "tools" / "check_site.py"))["check_search"]
+    check_search = runpy.run_path(str(ROOT / "tools" / "check_site.py"))["check_search"]
     docs = [{"location": f"{n}.html#x", "text": "equalized checkpoint"} for n in "abc"]
     docs.append({"location": "d.html", "text": "checkpoint, early"})
     workers = tmp_path / "assets" / "javascripts" / "workers"
@@ -117,14 +117,14 @@ def test_a_search_that_misses_its_page_is_named(site_pages, tmp_path):
     (tmp_path / "search" / "search_index.json").write_text(index)
     (workers / "search.0.min.js").write_text(f"{WORKER}// e=e+s+o.id")
     site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
-    wanted = {"early": "d.html", "--checkpoint": "c.html", "equalised": "a.html",
-              "the checkpoints": "a.html"}  # fmt: skip
-    assert found(tmp_path, wanted) == []
-    assert found(tmp_path, {"checkpoint": "d.html", "early": "a.html"}) == [
+    page_by_query = {"early": "d.html", "--checkpoint": "c.html"}
+    page_by_query.update({"equalised": "a.html", "the checkpoints": "a.html"})
+    assert check_search(tmp_path, page_by_query) == []
+    assert check_search(tmp_path, {"checkpoint": "d.html", "early": "a.html"}) == [
         "search for 'checkpoint': d.html is not among ['a.html', 'b.html', 'c.html']",
         "search for 'early': a.html is not among ['d.html']",
     ]
-    (fault,) = found(tmp_path, {"broken": "a.html"})
+    (fault,) = check_search(tmp_path, {"broken": "a.html"})
     assert "the search fails" in fault and "no such word" in fault
 
 
@@ -138,7 +138,7 @@ def test_kept_results_come_last_in_a_search(site_pages, place, boost):
     assert page.meta.get("search", {"boost": 1}) == {"boost": boost}
 
 
-def test_every_diagram_is_shown_with_words_for_who_cannot_see_it():
+def test_every_diagram_has_a_text_for_readers_who_cannot_see_it():
     text = "\n".join(
         path.read_text("utf-8")
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -152,29 +152,29 @@ def test_every_diagram_is_shown_with_words_for_who_cannot_see_it():
 
 
 def imported(text):
-    """The names of ours that Python code imports, as (module, name)."""
-    for found in re.finditer(
+    """Yields the (module, name)s that Python code imports from our packages."""
+    for statement in re.finditer(
         r"^from ((?:tff_pmc|leaf_data)[\w.]*) import (?:\(([^)]*)\)|(.+))$", text, re.M
     ):
-        names = (found[2] or found[3]).partition("#")[0]
+        names = (statement[2] or statement[3]).partition("#")[0]
         for name in filter(None, map(str.strip, names.split(","))):
-            yield found[1], name.partition(" as ")[0]
+            yield statement[1], name.partition(" as ")[0]
 
 
 def referred():
-    """The API reference: module -> the members it shows, or None for all of them."""
+    """Returns the members that the API reference shows, by module; None is all."""
     shown = {}
     for path in sorted((ROOT / "docs" / "api").glob("*.md")):
-        for found in re.finditer(
+        for directive in re.finditer(
             r"^::: (\S+)$((?:\n    .*)*)", path.read_text("utf-8"), re.M
         ):
-            options = yaml.safe_load(found[2]) or {}
+            options = yaml.safe_load(directive[2]) or {}
             members = options.get("options", {}).get("members")
-            shown[found[1]] = members and set(members)
+            shown[directive[1]] = members and set(members)
     return shown
 
 
-def test_what_documents_and_notebooks_import_is_in_the_reference():
+def test_imports_of_documents_and_notebooks_are_in_the_reference():
     shown, used = referred(), set()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for code in re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.S):
@@ -196,8 +196,8 @@ def test_what_documents_and_notebooks_import_is_in_the_reference():
     assert not lacking
 
 
-def test_the_reference_shows_public_names_alone_and_all_that_the_package_offers():
-    """A package shows what its `__all__` has; of a module the members are named."""
+def test_the_reference_shows_only_public_names_and_all_exported_ones():
+    """A package shows its `__all__`; for a module, the page lists the members."""
     for module, members in referred().items():
         path = ROOT / module.replace(".", "/") / "__init__.py"
         offers = path.is_file() and "__all__ = " in path.read_text("utf-8")
@@ -210,7 +210,7 @@ def test_the_reference_shows_public_names_alone_and_all_that_the_package_offers(
     assert {name for name, _ in rows} | modules == set(tff_pmc.__all__)
 
 
-def test_the_members_that_the_reference_names_are_there():
+def test_the_members_in_the_reference_exist():
     for module, members in referred().items():
         path = ROOT / module.replace(".", "/")
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

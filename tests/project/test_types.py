@@ -1,4 +1,4 @@
-"""What type checkers and editors see of the packages."""
+"""The packages as type checkers and editors see them."""
 
 import ast
 import importlib
@@ -13,7 +13,7 @@ from commands import ROOT, python
 
 import tff_pmc
 from declared_settings import Settings
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 # Each line that ends in `# error: WORD` has a mistake: both checkers report an error
 # there that contains the word, and no error on any other line.
@@ -114,13 +114,15 @@ def program(tmp_path):
 
 
 def assert_finds_the_mistakes(errors):
-    """Each mistake is reported on its line, and nothing else is."""
-    found = {}
+    """Asserts that each mistake is reported on its line, and nothing else."""
+    messages_by_line = {}
     for number, message in errors:
-        found[number] = found.get(number, "") + message
-    assert found.keys() == MISTAKES.keys(), found
+        messages_by_line[number] = messages_by_line.get(number, "") + message
+    assert messages_by_line.keys() == MISTAKES.keys(), messages_by_line
     for number, word in MISTAKES.items():
-        assert re.search(word, found[number], re.IGNORECASE), found[number]
+        assert re.search(word, messages_by_line[number], re.IGNORECASE), (
+            messages_by_line[number]
+        )
 
 
 def test_mypy_finds_the_mistakes_of_a_users_program(program):
@@ -182,8 +184,8 @@ def test_a_stub_has_the_names_of_its_package(stub):
     assert shown == {name: getattr(package, name) for name in package.__all__}
 
 
-def test_a_package_that_imports_when_it_is_asked_has_a_stub():
-    """Or a type checker sees nothing of it; one name may be imported for types."""
+def test_a_package_with_lazy_imports_has_a_stub():
+    """Otherwise a type checker sees none of its names."""
     assert len(STUBS) == 3
     for path in sorted((ROOT / "tff_pmc").rglob("__init__.py")):
         if "\n_PLACES = " in path.read_text("utf-8"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.round_record import RoundRecord
 
 RAW = [[40, 1, 0.7], [40, 3, 0.6], [40, 2, 0.8]]
@@ -27,7 +27,7 @@ def record_of():
         train=None,
         **values,
     ):
-        made = base.replaced(**(changes or {}))
+        made = base.with_changes(**(changes or {}))
         reported = {
             "criteria_by_client": np.array(raw, float),
             "excluded_by_client": np.array(excluded),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tff_pmc.record import checkpoints
-from tff_pmc.record.checkpoints import Saved
+from tff_pmc.record.checkpoints import Checkpoint
 from tff_pmc.record.record_error import RecordError
 
 Pair = collections.namedtuple("Pair", "model count")
@@ -45,7 +45,7 @@ def test_the_last_one_comes_back_to_the_bit(tmp_path, state):
     saved = state(3)
     saved.model.weights["b"] = np.asfortranarray(np.repeat(SPECIAL, 2, axis=0))
     for number, one in ((2, state(2)), (3, saved)):
-        checkpoints.save(folder, Saved(one, number, LENGTHS))
+        checkpoints.save(folder, Checkpoint(one, number, LENGTHS))
     assert os.listdir(folder) == ["checkpoint.npz"]
     found = checkpoints.load(folder, state(0))
     assert found.round_num == 3 and found.lengths == LENGTHS
@@ -55,9 +55,10 @@ def test_the_last_one_comes_back_to_the_bit(tmp_path, state):
     assert read.tobytes() == np.repeat(SPECIAL, 2, axis=0).tobytes()
     assert read.dtype == np.float32
     assert found.state.count[0] == 3 and found.state.count[1]["flag"]
-    first = (tmp_path / checkpoints.NAME).read_bytes()
-    checkpoints.save(folder, Saved(saved, 3, LENGTHS))  # Equal states, equal files.
-    assert (tmp_path / checkpoints.NAME).read_bytes() == first
+    # Equal states, equal files.
+    first = (tmp_path / checkpoints.FILE_NAME).read_bytes()
+    checkpoints.save(folder, Checkpoint(saved, 3, LENGTHS))
+    assert (tmp_path / checkpoints.FILE_NAME).read_bytes() == first
 
 
 class Evil:
@@ -85,8 +86,8 @@ def archive(path, **changes):
     ],
 )
 def test_a_broken_one_is_refused(tmp_path, state, damage, says, assert_one_line):
-    checkpoints.save(str(tmp_path), Saved(state(2), 2, {}))
-    path = tmp_path / checkpoints.NAME
+    checkpoints.save(str(tmp_path), Checkpoint(state(2), 2, {}))
+    path = tmp_path / checkpoints.FILE_NAME
     damage(path)
     read = lambda: checkpoints.load(str(tmp_path), state(0))  # noqa: E731
     assert_one_line(RecordError, read, path, says)
@@ -94,7 +95,7 @@ def test_a_broken_one_is_refused(tmp_path, state, damage, says, assert_one_line)
 
 def test_a_state_of_words_is_not_saved(tmp_path):
     with pytest.raises(TypeError, match="cannot be saved"):
-        checkpoints.save(str(tmp_path), Saved(["a"], 1, {}))
+        checkpoints.save(str(tmp_path), Checkpoint(["a"], 1, {}))
     assert not os.listdir(tmp_path)
 
 
@@ -103,17 +104,17 @@ def test_killed_in_the_middle_of_a_save_the_old_state_is_there(
     tmp_path, state, step, monkeypatch
 ):
     folder = str(tmp_path)
-    checkpoints.save(folder, Saved(state(1), 1, {}))
+    checkpoints.save(folder, Checkpoint(state(1), 1, {}))
     pid = os.fork()
     if not pid:
         monkeypatch.setattr(os, step, lambda *a: os.kill(os.getpid(), signal.SIGKILL))
-        checkpoints.save(folder, Saved(state(5), 5, {}))
+        checkpoints.save(folder, Checkpoint(state(5), 5, {}))
         os._exit(0)
     _, status = os.waitpid(pid, 0)
     assert os.WIFSIGNALED(status)
     assert sorted(os.listdir(folder)) == ["checkpoint.npz", "checkpoint.npz.new"]
     assert checkpoints.load(folder, state(0)).round_num == 1
-    checkpoints.save(folder, Saved(state(5), 5, {}))
+    checkpoints.save(folder, Checkpoint(state(5), 5, {}))
     assert os.listdir(folder) == ["checkpoint.npz"]
 
 
@@ -130,6 +131,6 @@ def test_a_save_that_a_signal_ends_leaves_and_prints_nothing(
 
     monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        checkpoints.save(str(tmp_path), Saved(state(1), 1, {}))
+        checkpoints.save(str(tmp_path), Checkpoint(state(1), 1, {}))
     gc.collect()
     assert not said and not os.listdir(tmp_path)

@@ -32,7 +32,11 @@ def test_clients_are_followed_through_the_shuffled_lists(tmp_path):
     second = results.predictions(0, "LD,DS,MD", 2)
     assert second.predicted.tolist() == [4, 1, 3, 3, 5, 9, 0, 3, 7, 2, 1, 0]
     assert second.y.tolist() == [*BERT, *CARL, *ANNA]
-    assert reference_code.listed(folder, 2).y.tolist() == [*CARL, *BERT, *ANNA]
+    assert reference_code.read_shuffled_predictions(folder, 2).y.tolist() == [
+        *CARL,
+        *BERT,
+        *ANNA,
+    ]
 
 
 def test_where_labels_are_not_unique_devices_are_counted_but_not_followed(tmp_path):

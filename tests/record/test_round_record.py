@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tff_pmc import scores
-from tff_pmc.record.metrics import LOSS
+from tff_pmc.record.metric import LOSS
 from tff_pmc.record.round_record import TriedCandidate
 from tff_pmc.record.tables import (
     CANDIDATES,

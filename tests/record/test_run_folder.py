@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tff_pmc.record import files, run_folder
-from tff_pmc.record.record_error import InUseError, RecordError
+from tff_pmc.record.record_error import FolderInUseError, RecordError
 from tff_pmc.record.run_folder import FolderLostError, RunFolder
 
 TABLES = ("rounds.csv", "clients.csv", "cohort.csv", "timing.csv")
@@ -80,7 +80,7 @@ def test_results_are_never_overwritten_and_belong_to_one_process(tmp_path):
     for leftover in (".lock", "run.json.new"):  # Of one that was killed at once.
         (path / leftover).write_text("")
     with take(path, resume=False):
-        with pytest.raises(InUseError, match="is in use: another run writes into it"):
+        with pytest.raises(FolderInUseError, match="is in use: another run"):
             take(path)
     take(path).__exit__(None, None, None)
 

@@ -11,14 +11,14 @@ from papers.claim_runs import kept, read_once, reproduced, run
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page
-from tff_pmc.reports.papers import catalog, evidence
-from tff_pmc.reports.papers.catalog import Claim, Headline, claims
+from tff_pmc.reports.papers import claim_registry, paper_runs
+from tff_pmc.reports.papers.claim_measures import round_of_half, rounds_saved
+from tff_pmc.reports.papers.claim_registry import Claim, Headline, claims
 from tff_pmc.reports.papers.claims.adafed_claims import lead_at_the_end
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70_AND_80
-from tff_pmc.reports.papers.comparisons import round_of_half, rounds_saved
-from tff_pmc.reports.papers.evidence import command
 from tff_pmc.reports.papers.judging import Difference, Differences
-from tff_pmc.reports.statistics import paired, published
+from tff_pmc.reports.papers.paper_experiments import command
+from tff_pmc.reports.statistics import paired_statistics, published
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOW = (
@@ -31,7 +31,7 @@ SHORT, UNTESTABLE = "not run far enough", "cannot be tested here"
 
 def differences(runs):
     """DS, which is 4 under each seed, minus 1."""
-    used = runs.choose(["DS"])
+    used = runs.select_comparable(["DS"])
     used = used[used["label"] == "DS"]
     own, base = [4.0] * len(used), [1.0] * len(used)
     return Differences([Difference("a", own, base, runs=used)])
@@ -47,7 +47,7 @@ def judged(differences, seeds, experiment="mnist_iid", **row):
     runs = [run("DS", seed, experiment=experiment, **row) for seed in seeds]
     runs += [run("LD", 9, experiment=experiment, **row)] if seeds else []
     claim = Claim("PMC-1", "section 1", "a | b (Here: c.)", [experiment], differences)
-    table = claims_page.judged([claim], kept(runs))
+    table = claims_page.claims_table([claim], kept(runs))
     return tuple(table.iloc[0].drop("folders"))[4:]
 
 
@@ -110,7 +110,7 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
 
 def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
     read_once(monkeypatch, claims_page)
-    table = claims_page.judged(claims(), reproduced()[1])
+    table = claims_page.claims_table(claims(), reproduced()[1])
     monkeypatch.setattr(claims_page, "judged", lambda found, kept: table)
     for path, options in [
         ("docs/claims.md", []),
@@ -164,10 +164,12 @@ def test_the_table_of_claims_names_the_folders_that_decided():
 
 def test_a_claim_that_is_added_moves_no_other(monkeypatch):
     before = {one.id: one.differences for one in claims()}
-    monkeypatch.setattr(catalog.CLAIMS, "_things", {**catalog.CLAIMS._things})
+    monkeypatch.setattr(
+        claim_registry.CLAIMS, "_things", {**claim_registry.CLAIMS._things}
+    )
     ids = ["PMC-word", "PMC-44", "PMC-0"]
     for id in ids:
-        catalog.claim(id, "2", "mnist_iid")(differences)
+        claim_registry.claim(id, "2", "mnist_iid")(differences)
     assert {one.id: one.differences for one in claims()} == {
         **before,
         **dict.fromkeys(ids, differences),
@@ -175,7 +177,7 @@ def test_a_claim_that_is_added_moves_no_other(monkeypatch):
     order = [one.id for one in claims("PMC")]
     assert order[:2] == ["PMC-0", "PMC-1"] and order[-2:] == ["PMC-44", "PMC-word"]
     with pytest.raises(ValueError, match="'PMC-7' already"):
-        catalog.claim("PMC-7", "2", "mnist_iid")(differences)
+        claim_registry.claim("PMC-7", "2", "mnist_iid")(differences)
 
 
 def test_the_page_of_pmc_has_the_orderings_under_both_networks():
@@ -187,10 +189,10 @@ def test_the_page_of_pmc_has_the_orderings_under_both_networks():
     for label, *cells in lines:
         made = []
         for name in ("mnist_table4", "mnist_table4_relu"):
-            runs = evidence.kept_runs([reproduced()[0][name]])
-            runs = evidence.Runs.of("mnist_noniid", runs)
+            runs = paper_runs.kept_runs([reproduced()[0][name]])
+            runs = paper_runs.Runs.from_kept("mnist_noniid", runs)
             (one,) = rounds_saved(runs, label, AT_70_AND_80)
-            stat = paired.difference(one.own, one.base)
+            stat = paired_statistics.difference(one.values, one.baseline_values)
             made.append(f"{stat['mean']:+.1f} ± {stat['interval']:.1f}")
         saved = published.rounds_saved("pmc_table4", label)
         printed = sum(saved[cell] for cell in AT_70_AND_80.cells) / 18
@@ -248,11 +250,14 @@ def test_claims_are_judged_by_one_rule_whatever_that_of_the_runs(capsys):
 def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
     kept, _ = reproduced()
     assert {"quickstart", "adafed_2", "when_it_helps"} <= {*kept}
-    one = evidence.read_kept(kept["quickstart"].path)
+    one = paper_runs.read_kept(kept["quickstart"].path)
     assert [*one] == ["quickstart"] and one["quickstart"].labels == ["DS", "LD,DS,MD"]
-    for path, words in ((tmp_path, "holds no run"), (tmp_path / "x", "is no folder")):
+    for path, words in (
+        (tmp_path, "holds no run"),
+        (tmp_path / "x", "is not a folder"),
+    ):
         with pytest.raises(RecordError, match=words):
-            evidence.read_kept(str(path))
+            paper_runs.read_kept(str(path))
 
 
 def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
@@ -263,7 +268,7 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
         columns = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
         columns += ["to_run", "decided_by", "seeds", "shown"]
         table = pd.DataFrame([own], columns=columns).assign(**changes)
-        return claims_page.page(table).rstrip().split("\n\n")[-3:]
+        return claims_page.claims_markdown(table).rstrip().split("\n\n")[-3:]
 
     cells = last_line()[-1].split("\n")[-1].split(" | ")
     assert cells[:2] == ["| PMC-1 (1)", "x (Here: y.)"]
@@ -310,7 +315,7 @@ def here(*folders, own="A", measure=last, **known):
     """The number of A, or of another, and the runs that it is of."""
     of = "PMC", "Table 9", "an accuracy", ".5", "quickstart", own, measure
     known = {"form": "{:.2f}", **known}
-    return claims_page.here(Headline(*of, **known), kept(*folders))
+    return claims_page.our_value(Headline(*of, **known), kept(*folders))
 
 
 def runs(label, *lasts):

@@ -9,8 +9,8 @@ from matplotlib import figure
 from matplotlib.backends import backend_agg
 
 from tff_pmc import escape
-from tff_pmc.reports import Report, output, pages
-from tff_pmc.reports.figures import styles
+from tff_pmc.reports import Report, output, page_model
+from tff_pmc.reports.figures import run_styles
 
 RED = "\x1b[31mred"
 
@@ -31,11 +31,13 @@ def test_control_characters_are_shown_and_not_sent(text, shown):
 
 def test_a_page_keeps_its_lines_and_its_cells(tmp_path):
     bad = "a\n\n# b" + RED
-    page = pages.Page("Ours", [pages.Heading(bad), pages.Items([bad])]).markdown()
+    page = page_model.Page(
+        "Ours", [page_model.Heading(bad), page_model.Items([bad])]
+    ).markdown()
     text = "a  # b\\x1b[31mred"
     assert page == f"# Ours\n\n## {text}\n\n- {text}\n"
     grid = [["name", "n"], ["=1|cmd _x_", "2"], [RED + "\nx", "3"]]
-    lines = pages.markdown_table(grid).splitlines()
+    lines = page_model.markdown_table(grid).splitlines()
     assert lines[2:] == [r"| =1\|cmd _x_ | 2 |", r"| \x1b[31mred x | 3 |"]
     made = Report.from_grids("page", RED, [RED], {"part": grid}, pd.DataFrame())
     output.write(made, str(tmp_path))
@@ -53,7 +55,7 @@ NAMES = [
 def test_a_figure_shows_a_name_as_it_is(name):
     """Against matplotlib with its reading of formulas switched off."""
     figures = [figure.Figure(figsize=(4, 1)) for _ in range(2)]
-    text = styles.figure_text(name)
+    text = run_styles.figure_text(name)
     figures[0].text(0.1, 0.5, f"{text} and {text}")
     plain = " ".join(name.split("\n"))
     plain = f" {plain}" if plain.startswith("_") else plain

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made import of_seeds
 
-from tff_pmc.reports import Report, output, pages
+from tff_pmc.reports import Report, output, page_model
 from tff_pmc.reports.tables import effect, summary
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "tff_pmc"
@@ -49,7 +49,7 @@ def test_a_table_in_latex_by_hand(tmp_path):
 
 
 def test_the_forms_differ_in_the_files_alone(tmp_path):
-    texts = [write_page(tmp_path / form, form) for form in output.TABLES]
+    texts = [write_page(tmp_path / form, form) for form in output.TABLE_FORMATS]
     assert len(set(texts)) == 1
     assert not list((tmp_path / "csv").iterdir())
     page = (tmp_path / "markdown" / "table.md").read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def test_reports_in_latex_can_go_into_a_paper(tmp_path):
 
 def test_no_character_of_a_text_is_a_command_of_latex():
     grid = [["a", "b"], ["\\input{x} $y$ ~^ #1 <b>\x1b \n%", "[1] ≻ – — ✓ †"]]
-    source = pages.Page("", [pages.Table(grid)]).latex("x")
+    source = page_model.Page("", [page_model.Table(grid)]).latex("x")
     line = source.partition("\\midrule\n")[2].partition(" \\\\\n")[0]
     first, second = line.split(" & ")
     assert first == (

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from made import join_results, of_seeds, with_losses
 
-from tff_pmc.experiments import reporting
+from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.results import Results
 
@@ -32,7 +32,7 @@ def files(folder):
     ],
 )
 def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names):
-    text = reporting.write(found, runs(seeds, targets=(40,)), str(tmp_path))
+    text = experiment_reports.write(found, runs(seeds, targets=(40,)), str(tmp_path))
     own = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
     assert files(tmp_path) == {*names, "accuracy.png", "report.html", *own}
     for name in own:
@@ -56,7 +56,7 @@ def test_without_ds_or_another_baseline_the_first_is_it(
     tmp_path, labels, asked, compared
 ):
     results = runs(2, labels, baseline=asked)
-    reporting.write(OF_ORDERINGS, results, str(tmp_path), alone=[1])
+    experiment_reports.write(OF_ORDERINGS, results, str(tmp_path), alone=[1])
     assert (tmp_path / "seed_1").exists() and not (tmp_path / "seed_0").exists()
     assert f"| ordering | minus {compared} |" in (tmp_path / "effect.md").read_text()
 
@@ -70,9 +70,9 @@ def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
     whole = runs(seeds, targets=(40,))
     tables = {"rounds": whole.rounds, "cohort": whole.cohort}
     alone = Results(whole.runs, tables.get, about=whole.about)
-    text = reporting.write(found, alone, str(tmp_path / "alone"))
+    text = experiment_reports.write(found, alone, str(tmp_path / "alone"))
     assert "each client's figures are needed, and not on record" in text
-    reporting.write(found, whole, str(tmp_path / "whole"))
+    experiment_reports.write(found, whole, str(tmp_path / "whole"))
     lost = {"fairness.png"} if seeds == 1 else set()
     assert files(tmp_path / "alone") == files(tmp_path / "whole") - lost
     name = "results" if seeds == 1 else "seeds"
@@ -104,7 +104,7 @@ def test_a_regression_has_no_report_that_needs_accuracy(tmp_path, seeds):
         for seed in range(seeds)
     )
     found = Experiment("t", {}, reports=("pmc_table4", "ordering_effect"))
-    text = reporting.write(found, results, str(tmp_path))
+    text = experiment_reports.write(found, results, str(tmp_path))
     assert "There is no pmc_table4: the runs have no accuracy" in text
     products = {"results.csv"} if seeds == 1 else {"effect.csv", "seeds.csv"}
     assert {*products, "loss.png"} <= files(tmp_path)
@@ -115,7 +115,7 @@ def test_a_regression_has_no_report_that_needs_accuracy(tmp_path, seeds):
 def test_seeds_with_other_runs_are_refused_before_a_file_is_written(tmp_path, fails):
     results = runs(2).only([True, True, True, False])
     fails(
-        lambda: reporting.write(OF_ORDERINGS, results, str(tmp_path)),
+        lambda: experiment_reports.write(OF_ORDERINGS, results, str(tmp_path)),
         "seed 1 has no run of LD",
     )
     assert not files(tmp_path)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from cli import ROOT
-from open_files import begun_by, listening
+from open_files import child_processes, listening_addresses
 
 from tff_pmc._lazy import tf, tff
 
@@ -190,7 +190,9 @@ def test_a_private_worker_opens_no_port_and_another_warns_of_its_port(
         time.sleep(0.5)
         networks = [os.readlink(f"/proc/{pid}/ns/net") for pid in (host, "self")]
         assert (networks[0] != networks[1]) == private
-        assert bool(listening([process, *begun_by(process)])) != private
+        assert (
+            bool(listening_addresses([process, *child_processes(process)])) != private
+        )
         assert os.stat(folder).st_mode & 0o777 == 0o700
         process.stdin.write("\n")
         process.stdin.flush()

@@ -119,7 +119,7 @@ def test_ranges_are_those_of_their_codes(order):
     np.testing.assert_allclose(weights, c["LD"] / 1.2)
 
 
-def test_what_is_masked_or_missing_is_not_a_client():
+def test_masked_or_missing_values_are_excluded():
     raw = np.ma.array([[30, 2], [10, 99], [20, 6]], mask=[[0, 0], [0, 1], [0, 0]])
     expected = [2 / 8, 0, 6 / 8]
     frame = pd.DataFrame({"LD": pd.array([2, None, 6], "Int64"), "DS": [30, 10, 20]})
@@ -131,7 +131,7 @@ def test_what_is_masked_or_missing_is_not_a_client():
     assert raw.data.tolist() == [[30, 2], [10, 99], [20, 6]]  # As it was.
 
 
-def test_measures_of_weights_leave_what_is_masked():
+def test_measures_of_weights_ignore_masked_values():
     masked = np.ma.array([0.5, 0.5, 0.9], mask=[0, 0, 1])
     assert scores.coefficient_of_variation(masked) == 0
     assert scores.effective_clients(masked) == 2
@@ -209,7 +209,7 @@ NO_COLUMNS = [
 
 
 @pytest.mark.parametrize(("make", "message"), NO_COLUMNS)
-def test_what_has_no_column_is_refused_by_name(make, message):
+def test_a_criterion_without_a_column_is_refused_by_name(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -249,7 +249,7 @@ TAKING = {
 
 @pytest.mark.parametrize("kind", UNORDERED)
 @pytest.mark.parametrize("taking", TAKING)
-def test_what_has_no_order_is_refused(taking, kind):
+def test_an_unordered_argument_is_refused(taking, kind):
     with pytest.raises(ValueError, match="must be a sequence, got"):
         TAKING[taking](UNORDERED[kind])
 
@@ -265,11 +265,11 @@ ORDERED = {
 
 @pytest.mark.parametrize("kind", ORDERED)
 @pytest.mark.parametrize("taking", TAKING)
-def test_what_has_an_order_is_taken(taking, kind):
+def test_an_ordered_argument_is_accepted(taking, kind):
     assert TAKING[taking](ORDERED[kind]) is not None
 
 
-def test_owa_takes_weights_in_order():
+def test_owa_applies_weights_in_order():
     for wrong in ({0.25, 0.75}, {0.25: 1, 0.75: 2}):
         with pytest.raises(ValueError, match="weights of the OWA must be a sequence"):
             scores.owa(wrong, ("DS", "LD"))

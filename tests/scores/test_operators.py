@@ -126,7 +126,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED, ids=[m for _, m in REFUSED])
-def test_what_is_no_operator_is_refused_by_name(make, message):
+def test_an_invalid_operator_is_refused_by_name(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -140,12 +140,12 @@ def test_what_is_no_operator_is_refused_by_name(make, message):
         ({("DS",): -0.1}, "not monotone: DS has -0.1 and its part nothing 0"),
     ],
 )
-def test_what_is_no_capacity_is_refused_by_name(capacity, changes, message):
+def test_an_invalid_capacity_is_refused_by_name(capacity, changes, message):
     with pytest.raises(ValueError, match=message):
         scores.choquet({**capacity, **changes})
 
 
-def test_labels_tell_scores_apart_and_have_no_blank(capacity):
+def test_labels_distinguish_scores_and_have_no_blank(capacity):
     labels = [
         scores.owa("most").label,
         scores.owa("most", members=("DS", "LD")).label,
@@ -172,12 +172,12 @@ class TestBasis:
             basis.coefficients(scores.product(members=("DS", "LD")))
         assert not scores.choquet({("DS",): 0.25, ("LD",): 0.75}).minima  # Additive.
 
-    def test_a_score_needs_the_minima_it_has(self):
+    def test_a_score_needs_its_minima_in_the_basis(self):
         basis = scores.Basis.of(3, [scores.owa("all"), scores.prioritized((0, 1))])
         assert (basis.products, basis.minima) == (((0,), (0, 1)), ((0, 1, 2),))
         np.testing.assert_array_equal(basis.coefficients(scores.owa("all")), [0, 0, 1])
 
-    def test_its_values_are_products_and_minima(self):
+    def test_the_values_of_a_basis_are_products_and_minima(self):
         from tff_pmc.aggregation.contributions import client_weights
 
         basis = scores.Basis(3, ((0,), (0, 2)), ((0, 1), (0, 1, 2)))

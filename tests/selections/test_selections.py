@@ -98,7 +98,7 @@ def test_power_of_choice_takes_the_highest_losses_of_its_candidates():
     assert sorted(measured) == list(range(6))
 
 
-def test_ties_go_by_chance_and_what_is_no_number_comes_last():
+def test_ties_are_random_and_nan_comes_last():
     first = np.zeros(6)
     for seed in range(3000):
         candidates, _ = clients(losses=[1.0] * 5 + [np.nan])
@@ -142,7 +142,7 @@ def choose_with(monkeypatch):
     return with_answer
 
 
-def test_a_registered_rule_may_give_a_set(choose_with):
+def test_a_registered_rule_may_return_a_set(choose_with):
     assert choose_with({2, 0}) == ([0, 3], 0)  # The second client has no examples.
 
 
@@ -163,7 +163,7 @@ def test_a_registered_rule_sees_the_client_table(choose_with):
         ("loss", "it reads 'loss', which its `needs` do not name: add it there"),
     ],
 )
-def test_a_rule_that_chooses_what_is_not_there_is_named(choose_with, answer, says):
+def test_a_rule_with_an_invalid_choice_is_named(choose_with, answer, says):
     with pytest.raises(SettingError, match=f"^--selection=own: .*{re.escape(says)}$"):
         choose_with(answer)
 
@@ -188,5 +188,5 @@ def test_settings_that_do_not_fit_the_clients_are_refused(name, options, size, s
 
 def test_an_attribute_that_no_client_has_is_refused(choose_with, monkeypatch):
     monkeypatch.setattr(Own, "needs", ("battery", "distance"))
-    with pytest.raises(SettingError, match="needs 'distance' .*: there are loss, batt"):
+    with pytest.raises(SettingError, match="needs 'distance' .*; known: loss, batt"):
         make_sampler([4, 4], name="own").check(1)

@@ -28,9 +28,9 @@ def test_cohort_sizes_are_the_nearest_as_the_published_code_has_them():
 def test_only_what_is_given_must_have_an_effect():
     """What an experiment or an earlier run sets may lose its effect."""
     nearest = mnist(cohort_rounding="nearest")
-    assert nearest.replaced(clients_per_round=10).training.clients_per_round == 10
+    assert nearest.with_changes(clients_per_round=10).training.clients_per_round == 10
     dirichlet = mnist(partition="dirichlet", dirichlet_alpha=0.3)
-    assert dirichlet.replaced(partition="iid").data.partition == "iid"
+    assert dirichlet.with_changes(partition="iid").data.partition == "iid"
     with pytest.raises(SettingError, match="--cohort_rounding needs a fraction"):
         mnist(cohort_rounding="nearest", clients_per_round=10)
 
@@ -67,28 +67,31 @@ def test_values_out_of_range_are_refused_by_flag(change, message):
 
 def test_labels_and_folders_tell_adjusted_runs_apart():
     fixed = mnist(priority=("MD", "DS", "LD"))
-    adjusted = fixed.replaced(adjustment="backtracking")
-    assert (fixed.label, fixed.folder) == ("MD,DS,LD", "MD-DS-LD")
+    adjusted = fixed.with_changes(adjustment="backtracking")
+    assert (fixed.label, fixed.folder_name) == ("MD,DS,LD", "MD-DS-LD")
     assert adjusted.label == "MD,DS,LD (backtracking)"
-    assert adjusted.folder == "MD-DS-LD_backtracking"
+    assert adjusted.folder_name == "MD-DS-LD_backtracking"
 
 
 def test_labels_and_folders_of_algorithms_say_what_their_data_differs_in():
     other = settings("adafed_1", {"algorithm": "fedavg", "adafed_reading": "a_class"})
     assert other.label == "FedAvg, 5,500 a class"
-    assert other.folder == "fedavg_5_500_a_class"
+    assert other.folder_name == "fedavg_5_500_a_class"
     four = settings("dual_criterion", {"algorithm": "momentum", "num_clients": 4})
-    assert (four.label, four.folder) == ("Momentum, 4 clients", "momentum_4_clients")
+    assert (four.label, four.folder_name) == (
+        "Momentum, 4 clients",
+        "momentum_4_clients",
+    )
     weights = settings("adafed_2", {"algorithm": "adafed_weights_only"})
     assert weights.label == "AdaFed, weights only"
-    assert weights.folder == "adafed_weights_only"
+    assert weights.folder_name == "adafed_weights_only"
 
 
 def test_a_rate_that_decays_is_in_label_folder_and_record():
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 10}
     found = mnist(priority=("DS",), prox_mu=0.1, **decay)
     assert found.label == "DS, prox 0.1, rate times 0.5 every 10 rounds"
-    assert found.folder == "DS_prox_0_1_rate_times_0_5_every_10_rounds"
+    assert found.folder_name == "DS_prox_0_1_rate_times_0_5_every_10_rounds"
     record = found.to_record()["training"]
     assert {flag: record[flag] for flag in decay} == decay
     found = mnist(priority=("DS",), client_rate_decay=0.9)
@@ -99,7 +102,10 @@ def test_a_rate_that_decays_is_in_label_folder_and_record():
 def test_the_file_that_a_model_begins_with_is_in_label_and_record():
     file = ("/somewhere/start.npz", "9f")
     found = mnist(priority=("DS",), initial_weights=file)
-    assert (found.label, found.folder) == ("DS, from start.npz", "DS_from_start_npz")
+    assert (found.label, found.folder_name) == (
+        "DS, from start.npz",
+        "DS_from_start_npz",
+    )
     assert found.to_record()["training"]["initial_weights"] == file
 
 
@@ -114,11 +120,11 @@ def test_femnist_is_as_the_device_aware_paper_prints_it():
 
 def test_another_model_keeps_what_it_shares_and_drops_the_rest():
     adafed = settings("adafed_1", {"algorithm": "adafed"})
-    other = adafed.replaced(model="mnist_cnn", model_seed=3)
+    other = adafed.with_changes(model="mnist_cnn", model_seed=3)
     assert "keras_dense_dropout" not in other.by_flag()
     assert other.model.seed == 3
     with pytest.raises(SettingError, match="--keras_dense_dropout is of no use"):
-        adafed.replaced(model="mnist_cnn", keras_dense_dropout=0.1)
+        adafed.with_changes(model="mnist_cnn", keras_dense_dropout=0.1)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +152,7 @@ def test_a_number_of_clients_is_in_the_label_and_in_the_record(data):
     assert "num_clients" not in before.to_record()["data"]
     assert found.to_record()["data"]["num_clients"] == 20
     assert found.label == f"{before.label}, 20 clients"
-    assert found.folder != before.folder
+    assert found.folder_name != before.folder_name
 
 
 def test_the_record_has_every_setting_once_by_its_flag():
@@ -159,7 +165,7 @@ def test_the_record_has_every_setting_once_by_its_flag():
              for flag in group]  # fmt: skip
     assert len(flags) == len(set(flags))
     assert record["data"]["dataset"] == "cifar10"
-    again = RunSettings.of({}, inherited=found.by_flag())
+    again = RunSettings.from_flag_values({}, inherited=found.by_flag())
     assert again == found
 
 
@@ -177,28 +183,28 @@ def test_what_is_later_than_records_is_recorded_where_it_differs():
 
 def test_a_seed_takes_the_place_of_all_but_of_some():
     names = {"partition_seed", "model_seed", "cohort_seed", "batch_seed"}
-    found = mnist().seeded(7, but_for=["batch_seed"]).by_flag()
+    found = mnist().with_seed(7, but_for=["batch_seed"]).by_flag()
     seeds = {flag: found[flag] for flag in found if flag.endswith("_seed")}
     assert seeds == {**dict.fromkeys(names, 7), "batch_seed": 0}
 
 
 def test_the_papers_name_of_the_model_divergence_is_accepted():
-    assert flag_values.codes("MW,DS") == ("MD", "DS")
+    assert flag_values.parse_codes("MW,DS") == ("MD", "DS")
 
 
 def test_ranges_belong_to_the_criteria_that_are_measured():
-    ranges = flag_values.ranges("DS=0:600,LD=0:10,MD=0:1")
+    ranges = flag_values.parse_ranges("DS=0:600,LD=0:10,MD=0:1")
     made = mnist(normalization="range", criteria_ranges=ranges)
     normalization = made.aggregation.scores_normalization
     assert normalization.ranges == ((0, 600), (0, 10), (0, 1))
     with pytest.raises(SettingError, match="--criteria_ranges.*needs a range for MD"):
         mnist(normalization="range", criteria_ranges=ranges[:2])
     with pytest.raises(ValueError, match="is not CODE=LOW:HIGH"):
-        flag_values.ranges("DS=0-600")
+        flag_values.parse_ranges("DS=0-600")
 
 
 def test_without_the_algorithms_the_error_says_what_to_import(monkeypatch):
-    monkeypatch.setitem(run_settings.CHOSEN, "algorithm", {})
+    monkeypatch.setitem(run_settings.COMPONENTS, "algorithm", {})
     chosen = {"dataset": "mnist", "model": "mnist_cnn", "algorithm": "fedavg"}
     with pytest.raises(SettingError, match="import tff_pmc.algorithms, which"):
-        RunSettings.of({"experiment": "mnist_noniid", **chosen})
+        RunSettings.from_flag_values({"experiment": "mnist_noniid", **chosen})

@@ -82,7 +82,7 @@ def test_codes_aliases_and_objects_resolve():
             refused()
 
 
-def test_what_no_criterion_and_no_attribute_can_be_called():
+def test_invalid_names_of_criteria_and_attributes_are_refused():
     from tff_pmc.clients.training_options import Training
 
     for name in (*criteria.RESERVED, "seed_0"):
@@ -122,7 +122,7 @@ def test_powers_are_criteria_like_their_base():
     ("value", "exponent", "expected"),
     [(60.0, -50, np.nan), (60.0, 50, np.inf), (0.0, 50, 0.0), (60.0, 0.5, 60**0.5)],
 )
-def test_a_power_too_small_for_float32_is_no_zero(value, exponent, expected):
+def test_a_power_too_small_for_float32_is_not_zero(value, exponent, expected):
     """What is not finite is left out and counted; a true 0 is a value."""
     base = criteria.Criterion("BE", "base", "this test", lambda client: value)
     power = float(criteria.power(base, exponent).value(None))
@@ -178,7 +178,7 @@ def test_criteria_of_the_server_are_bound_to_its_examples(
     assert 0 < expected != 1
 
 
-def test_the_percentage_error_is_numpys(toy_model, toy_examples):
+def test_the_percentage_error_agrees_with_numpy(toy_model, toy_examples):
     """Of three numbers for each example, or of a column that is one number for each."""
     x, n = toy_examples.x, len(toy_examples.y)
     y = np.random.default_rng(2).uniform(-3, -1, (n, 3)).astype(np.float32)

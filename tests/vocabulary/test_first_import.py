@@ -5,7 +5,7 @@ import pytest
 import tff_pmc
 
 
-def test_everything_named_is_there():
+def test_every_exported_name_exists():
     for name in tff_pmc.__all__:
         assert getattr(tff_pmc, name) is not None
     assert set(tff_pmc.__all__) <= set(dir(tff_pmc))
@@ -14,7 +14,7 @@ def test_everything_named_is_there():
 
 
 @pytest.mark.parametrize("package", ["aggregation", "clients", "models", "processes"])
-def test_what_a_package_exports_is_there_and_documented(package):
+def test_exported_names_exist_and_are_documented(package):
     module = __import__(f"tff_pmc.{package}", fromlist=["__all__"])
     for name in module.__all__:
         exported = getattr(module, name)

@@ -57,7 +57,7 @@ def test_best_of_all_tests_all_in_the_first_round_too():
     assert play("best_of_all", SearchState(2, 0), [4, 4, 4])[1].index == 2
 
 
-def test_fixed_keeps_the_one_in_force():
+def test_fixed_keeps_the_current_candidate():
     search = play("fixed", SearchState(1, 9), [9, 2, 9])
     assert search == ([1], Trial(1, 2))
 

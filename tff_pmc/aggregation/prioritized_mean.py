@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc.aggregation.basis_sums import build_basis_sums, build_scored_mean
 from tff_pmc.aggregation.contributions import (
     RunningSums,
@@ -83,7 +83,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 hide what clients send.
         """
         check_type("sums", sums, SumOptions, "a SumOptions")
-        criteria = ordered("criteria", criteria)
+        criteria = require_sequence("criteria", criteria)
         if len(set(criteria)) != len(criteria):
             raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
         self._criteria = criteria

@@ -7,7 +7,7 @@ score of several criteria, `FactoryAlgorithm` of those around an aggregation fac
 
 from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm
 from tff_pmc.algorithms.baseline_algorithms import FactoryAlgorithm
-from tff_pmc.algorithms.prioritized import PriorityAlgorithm, ScoredAlgorithm
+from tff_pmc.algorithms.scored_algorithms import PriorityAlgorithm, ScoredAlgorithm
 
 __all__ = [
     "ALGORITHMS",

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from declared_settings import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.scored_algorithms import ScoredAlgorithm
 from tff_pmc.settings.run_settings import RunSettings
 
 QUALITY = "ACC"
@@ -30,7 +30,9 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
     name = "AdaFed, weights only"
     needs_server_examples = True
     times_samples: ClassVar[bool] = False
-    loss: ClassVar[tuple[str, ...]] = ()  # The settings by which the loss adapts.
+    loss_settings: ClassVar[
+        tuple[str, ...]
+    ] = ()  # The settings by which the loss adapts.
 
     power: float = setting(
         1.0,
@@ -42,7 +44,10 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
 
     def check(self, settings: RunSettings) -> None:
         """Refuses criteria of which the first is not measured by the server."""
-        name, first = settings.names["algorithm"], settings.measured[0]
+        name, first = (
+            settings.algorithm_name,
+            settings.measured_criteria[0],
+        )
         if not first.needs_server_examples:
             raise SettingError(
                 f"--algorithms={name}: the first of --criteria must be {QUALITY}, or "
@@ -82,8 +87,8 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
             quality=None if first.code == QUALITY else first,
             criteria=others,
             score=self.score(context.settings),
-            adapt_loss=bool(self.loss) and context.data.has_classes,
-            **{name: getattr(self, name) for name in self.loss},
+            adapt_loss=bool(self.loss_settings) and context.data.has_classes,
+            **{name: getattr(self, name) for name in self.loss_settings},
             sums=context.sums,
             **self.training(context).arguments,
         )
@@ -98,7 +103,7 @@ class AdaFed(AdaFedWeightsOnly):
     """AdaFed: weights by accuracy, and class weights `1 / (F1 + epsilon)` (3.1)."""
 
     name = "AdaFed"
-    loss = ("epsilon",)
+    loss_settings = ("epsilon",)
 
     epsilon: float = setting(
         0.1,

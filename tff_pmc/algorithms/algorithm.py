@@ -13,17 +13,17 @@ from declared_settings import Registry, SettingError
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.scores import Score
-from tff_pmc.settings.run_settings import CHOSEN, AlgorithmSettings, RunSettings
+from tff_pmc.settings.run_settings import COMPONENTS, AlgorithmSettings, RunSettings
 
 if TYPE_CHECKING:
     from tff_pmc.clients.client_memory import ClientMemory
     from tff_pmc.clients.training_options import Training
 
 
-class Answers(Protocol):
+class Predictor(Protocol):
     """What answers test examples in the place of the server's model."""
 
-    def answer(self, weights: Any) -> npt.NDArray[np.int64]:
+    def predict(self, weights: Any) -> npt.NDArray[np.int64]:
         """Predicts the label of each test example, [N]."""
 
 
@@ -36,10 +36,11 @@ class Algorithm(AlgorithmSettings):
     Attributes:
         name: what tables call it.
         takes_priority: whether each ordering of `--priority` is a separate run.
-        combines: whether it makes one score of several criteria, so that without
-            `--priority` all of them take part, and one alone leaves nothing to do.
-        weighs_equally: whether all clients count alike, whatever their criteria.
-        has_step: whether its weights sum to the length of its step, and not to 1.
+        combines_criteria: whether it combines several criteria into one score. Without
+            `--priority` it then takes all of them, and it rejects a single criterion.
+        weighs_equally: whether all clients have the same weight, whatever their
+            criteria.
+        has_step_length: whether its weights sum to a step length instead of to 1.
         one_client_per_pack: whether its process must see each client by itself.
         needs_server_examples: whether it measures models on examples of the server.
         unused_flags: flags of every run that have no effect on it.
@@ -47,8 +48,8 @@ class Algorithm(AlgorithmSettings):
     """
 
     takes_priority: ClassVar[bool] = False
-    combines: ClassVar[bool] = False
-    has_step: ClassVar[bool] = False
+    combines_criteria: ClassVar[bool] = False
+    has_step_length: ClassVar[bool] = False
     unused_flags: ClassVar[tuple[str, ...]] = ()
     search_flags: ClassVar[tuple[str, ...]] = ()
 
@@ -76,8 +77,8 @@ class Algorithm(AlgorithmSettings):
             SettingError: there is nothing to search.
         """
         raise SettingError(
-            f"--adjustment={settings.adjustment.adjustment} searches orderings, which "
-            f"the algorithm {settings.names['algorithm']} does not have"
+            f"--adjustment={settings.adjustment.policy} searches orderings, which "
+            f"the algorithm {settings.algorithm_name} does not have"
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[Score]:
@@ -88,23 +89,25 @@ class Algorithm(AlgorithmSettings):
         """
         raise SettingError(
             "--counterfactuals does not go with the algorithm "
-            f"{settings.names['algorithm']}, whose sums give no other weighting's "
+            f"{settings.algorithm_name}, whose sums give no other weighting's "
             "model"
         )
 
     @abc.abstractmethod
-    def build(self, context: RunContext) -> Trainer:
+    def build_trainer(self, context: RunContext) -> Trainer:
         """Builds the trainer of a run's rounds."""
 
     def training(self, context: RunContext) -> Training:
         """Builds the clients' training: the run's options, and `memory`."""
-        return dataclasses.replace(context.training, memory=self.memory(context))
+        return dataclasses.replace(
+            context.training, memory=self.build_client_memory(context)
+        )
 
-    def memory(self, context: RunContext) -> Optional[ClientMemory]:
+    def build_client_memory(self, context: RunContext) -> Optional[ClientMemory]:
         """Builds what is remembered of clients between rounds; None for nothing."""
         return None
 
-    def own_answers(self, context: RunContext) -> Optional[Answers]:
+    def build_predictor(self, context: RunContext) -> Optional[Predictor]:
         """Builds what answers in the place of the server's model; None for nothing."""
         return None
 
@@ -112,7 +115,7 @@ class Algorithm(AlgorithmSettings):
 ALGORITHMS: Registry[type[Algorithm]] = Registry("algorithm", "tff_pmc.algorithms")
 """The algorithms by name."""
 
-CHOSEN["algorithm"] = ALGORITHMS  # `RunSettings` is below the algorithms.
+COMPONENTS["algorithm"] = ALGORITHMS  # `RunSettings` is below the algorithms.
 
 
 def algorithm_of(settings: RunSettings) -> Algorithm:

@@ -54,7 +54,7 @@ class FactoryAlgorithm(Algorithm):
         if given != (default.normalization, default.max_update_norm):
             raise SettingError(
                 "--normalization and --max_update_norm do not go with the algorithm "
-                f"{settings.names['algorithm']}, which does not weigh by criteria"
+                f"{settings.algorithm_name}, which does not weigh by criteria"
             )
         super().check(settings)
 
@@ -65,7 +65,7 @@ class FactoryAlgorithm(Algorithm):
         """
         return None
 
-    def build(self, context: RunContext) -> Trainer:
+    def build_trainer(self, context: RunContext) -> Trainer:
         """Builds the trainer of a process around the factory."""
         from tff_pmc import processes
 
@@ -174,12 +174,12 @@ class Personalized(_Baseline):
             )
         super().check(settings)
 
-    def own_answers(self, context: RunContext) -> Optional[TunedAnswers]:
+    def build_predictor(self, context: RunContext) -> Optional[TunedModelPredictor]:
         """Answers, by the text, with the tuned model of each client."""
-        return TunedAnswers(context) if self.form == "text" else None
+        return TunedModelPredictor(context) if self.form == "text" else None
 
 
-class TunedAnswers:
+class TunedModelPredictor:
     """The predictions of each client's model on the client's part of the test set.
 
     Its model is the server's after one more local training.
@@ -207,7 +207,7 @@ class TunedAnswers:
             training=training,
         )
 
-    def answer(self, weights: Any) -> npt.NDArray[np.int64]:
+    def predict(self, weights: Any) -> npt.NDArray[np.int64]:
         """Predicts the label of each test example, [N]."""
         answers = np.asarray(self._compute(weights, self._clients, self._x), np.int64)
         own: npt.NDArray[np.int64] = answers[self._owner, np.arange(len(self._owner))]

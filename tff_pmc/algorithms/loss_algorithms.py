@@ -16,8 +16,8 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.prioritized import ScoredAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
+from tff_pmc.algorithms.scored_algorithms import ScoredAlgorithm
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
 from tff_pmc.criteria.criterion import nan_if_underflowed
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tff_pmc.clients.client_memory import AgnosticWeights
 
 _LARGEST = criteria_lib.LARGEST_EXPONENT
-A_POWER = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
+EXPONENT_RANGE = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +48,13 @@ class OwnCriteriaAlgorithm(ScoredAlgorithm):
             known = one.code.partition("^")[0] in criteria_lib.REGISTRY
             if not known and one.code in settings.aggregation.criteria:
                 raise SettingError(
-                    f"--criteria: the algorithm {settings.names['algorithm']} defines "
+                    f"--criteria: the algorithm {settings.algorithm_name} defines "
                     f"{one.code}: leave it out"
                 )
         if settings.aggregation.normalization == "range":
             raise SettingError(
                 f"--normalization=range: the criteria of the algorithm "
-                f"{settings.names['algorithm']} have no ranges"
+                f"{settings.algorithm_name} have no ranges"
             )
         super().check(settings)
 
@@ -70,7 +70,7 @@ class _SizeTimesFactor(OwnCriteriaAlgorithm):
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the product of both."""
         members = [one.code for one in self.own_criteria(settings)]
-        return scores.product(settings.columns, members=members)
+        return scores.product(settings.criterion_codes, members=members)
 
     @abc.abstractmethod
     def factor(self) -> str | Criterion:
@@ -93,7 +93,7 @@ class QFFL(_SizeTimesFactor):
         1.0,
         "The power of the client's loss; 0 is federated averaging.",
         flag="qffl_q",
-        within=A_POWER,
+        within=EXPONENT_RANGE,
     )
 
     def factor(self) -> str:
@@ -230,7 +230,7 @@ class AgnosticFL(OwnCriteriaAlgorithm):
         if settings.training.keep_own_model:
             raise SettingError(
                 "--keep_own_model does not go with the algorithm "
-                f"{settings.names['algorithm']}, which remembers weights of clients"
+                f"{settings.algorithm_name}, which remembers weights of clients"
             )
         super().check(settings)
 
@@ -245,9 +245,9 @@ class AgnosticFL(OwnCriteriaAlgorithm):
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns lambda alone."""
-        return scores.single("lambda", settings.columns)
+        return scores.single("lambda", settings.criterion_codes)
 
-    def memory(self, context: RunContext) -> AgnosticWeights:
+    def build_client_memory(self, context: RunContext) -> AgnosticWeights:
         """Returns each client's lambda."""
         from tff_pmc.clients.client_memory import AgnosticWeights
 

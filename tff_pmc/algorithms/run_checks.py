@@ -12,11 +12,11 @@ from declared_settings import SettingError
 from leaf_data.errors import error_summary, shorten
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.selections import CohortSampler, LossFn
-from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
 
-_TRIED = 32  # Test examples on which the model's metrics are tried.
-MOST_RECORDED_CLASSES = 255
+_METRIC_CHECK_EXAMPLES = 32  # Test examples on which the model's metrics are tried.
+MAX_RECORDED_CLASSES = 255
 """The most classes whose labels `--predictions` records: a byte, and 255 is none."""
 
 
@@ -33,7 +33,7 @@ def check_run(
     from tff_pmc.processes.evaluation import num_output_classes
     from tff_pmc.record.tables import COHORT
 
-    sampler = cohort_sampler(settings, data)
+    sampler = build_cohort_sampler(settings, data)
     sampler.check(cohort_size(settings, sampler))
     parts = {"train": data.train_examples, "test": data.test_examples}
     for part, examples in parts.items():
@@ -41,13 +41,13 @@ def check_run(
             raise SettingError(f"no client of {data.name} has {part} examples")
     if data.train_examples.store_part is None:
         _check_bytes(settings, data.train_examples)
-    for code in settings.columns:
+    for code in settings.criterion_codes:
         if code in COHORT.reserved:  # A plugin may have added a column.
             raise SettingError(
                 f"--criteria: {code} is a column of cohort.csv: choose another code"
             )
     known = data.train_examples.attributes
-    for criterion in settings.measured:
+    for criterion in settings.measured_criteria:
         for name in criteria_lib.example_attributes([criterion]):
             if name not in known:
                 raise SettingError(
@@ -56,7 +56,7 @@ def check_run(
                     "out"
                 )
     of_server = data.server_examples
-    if settings.measures_at_server and not (of_server and of_server.num_examples):
+    if settings.uses_server_examples and not (of_server and of_server.num_examples):
         raise SettingError(
             f"--experiment={settings.experiment} measures models on examples of the "
             f"server, which {data.name} does not have"
@@ -66,7 +66,7 @@ def check_run(
     given = f"{data.element_shape} {data.train_examples.x.dtype}"
     if wanted != given:
         raise SettingError(
-            f"--model={settings.names['model']} takes inputs of {wanted}, and those of "
+            f"--model={settings.model_name} takes inputs of {wanted}, and those of "
             f"{data.name} are {given}"
         )
     if settings.training.initial_weights:
@@ -79,16 +79,16 @@ def check_run(
             labels.ndim,
         ):
             raise SettingError(
-                f"--model={settings.names['model']} takes labels of "
+                f"--model={settings.model_name} takes labels of "
                 f"{takes.shape} {takes.dtype.name}, and {data.name} has "
                 f"{labels.dtype}{'' if data.has_classes else ', numbers and no class'}"
             )
-    classes, flag = model.num_classes, f"--model={settings.names['model']}"
+    classes, flag = model.num_classes, f"--model={settings.model_name}"
     if not classes and data.has_classes:
-        classes = prefix_errors(flag, num_output_classes, build_model())
+        classes = call_naming_flag(flag, num_output_classes, build_model())
     if 0 < classes < data.num_classes:
         raise SettingError(
-            f"--model={settings.names['model']} has {classes} classes, and "
+            f"--model={settings.model_name} has {classes} classes, and "
             f"{data.name} has {data.num_classes}, 0 to {data.num_classes - 1}"
         )
     if settings.training.keep_own_model and "adversary" not in data.client_table.values:
@@ -97,10 +97,10 @@ def check_run(
             "--client_table"
         )
     most = max(classes, data.num_classes)
-    if settings.record.predictions and most > MOST_RECORDED_CLASSES:
+    if settings.record.predictions and most > MAX_RECORDED_CLASSES:
         raise SettingError(
-            f"--predictions records labels of at most {MOST_RECORDED_CLASSES} classes, "
-            f"and --model={settings.names['model']} or {data.name} has {most}"
+            f"--predictions records labels of at most {MAX_RECORDED_CLASSES} classes, "
+            f"and --model={settings.model_name} or {data.name} has {most}"
         )
     if not data.has_classes:
         _check_without_classes(settings, data.name)
@@ -116,9 +116,9 @@ def _check_metrics(
     from tff_pmc.models.tff_types.keras_metrics import check_metric_names
     from tff_pmc.record.tables import ROUNDS
 
-    rows = slice(_TRIED)
+    rows = slice(_METRIC_CHECK_EXAMPLES)
     x, y = np.asarray(data.test_examples.x[rows]), data.test_examples.y[rows]
-    flag = f"--model={settings.names['model']}"
+    flag = f"--model={settings.model_name}"
     try:
         found = metrics_on(model, x, np.asarray(y))
     except Exception as error:  # Whatever a metric raises.
@@ -129,7 +129,7 @@ def _check_metrics(
             f"{flag}: its metrics cannot be computed of its outputs and the labels of "
             f"{data.name}: {shorten(words)}"
         ) from error
-    prefix_errors(flag, check_metric_names, found)
+    call_naming_flag(flag, check_metric_names, found)
     for name, value in found.items():
         if isinstance(value, Mapping) or np.shape(value):
             shape = [*value] if isinstance(value, Mapping) else np.shape(value)
@@ -158,19 +158,19 @@ def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:
     sizes = (examples.sizes * examples.x[:1].nbytes).tolist()
     limit, flag = settings.training.max_pack_bytes, "--max_pack_bytes"
     given = sizes, examples.client_ids, limit, flag
-    prefix_errors(f"{flag}={limit}", check_bytes, *given)
+    call_naming_flag(f"{flag}={limit}", check_bytes, *given)
 
 
 def _check_without_classes(settings: RunSettings, name: str) -> None:
     """Refuses what needs accuracy, or classes, of a regression."""
     why = f"which {name} does not have: its labels are numbers"
-    for criterion in settings.measured:
+    for criterion in settings.measured_criteria:
         if criterion.needs_classes:
             raise SettingError(f"--criteria: {criterion.code} needs classes, {why}")
     if settings.counterfactual.kinds:
         raise SettingError(f"--counterfactuals compares accuracies, {why}")
     if settings.adjustment.searches:
-        policy = settings.adjustment.adjustment
+        policy = settings.adjustment.policy
         raise SettingError(f"--adjustment={policy} compares accuracies, {why}")
     if settings.record.predictions:
         raise SettingError(f"--predictions records labels of classes, {why}")
@@ -178,12 +178,11 @@ def _check_without_classes(settings: RunSettings, name: str) -> None:
         raise SettingError(f"--record_clients=none leaves accuracies alone, {why}")
     if settings.adjustment.judge_on == "server" or settings.algorithm.needs_classes:
         raise SettingError(
-            f"--algorithms={settings.names['algorithm']} compares labels of classes, "
-            f"{why}"
+            f"--algorithms={settings.algorithm_name} compares labels of classes, {why}"
         )
 
 
-def cohort_sampler(
+def build_cohort_sampler(
     settings: RunSettings,
     data: leaf_data.FederatedDataset,
     loss_fn: LossFn | None = None,
@@ -193,7 +192,7 @@ def cohort_sampler(
         data.train_examples.sizes,
         settings.training.cohort_seed,
         settings.selection,
-        name=settings.names["selection"],
+        name=settings.component_names["selection"],
         attributes=data.client_table.values,
         loss_fn=loss_fn,
     )

@@ -15,21 +15,21 @@ from declared_settings import SettingError
 from leaf_data.client_ids import ClientNumber
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf
-from tff_pmc.algorithms.run_checks import check_run, cohort_sampler, cohort_size
+from tff_pmc.algorithms.run_checks import build_cohort_sampler, check_run, cohort_size
 from tff_pmc.models import ModelSettings
 from tff_pmc.models.weights_file import load_initial_weights
 from tff_pmc.optimizers import CLIENT_OPTIMIZERS, SERVER_OPTIMIZERS
 from tff_pmc.selections import CohortSampler
 from tff_pmc.settings.aggregation_settings import SumSettings
-from tff_pmc.settings.flag_values import prefix_errors
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
+from tff_pmc.settings.training_settings import LocalTraining
 
 if TYPE_CHECKING:
     from tff_pmc.aggregation import SumOptions
     from tff_pmc.clients.training_options import Training
 
-_SAMPLE = 82  # A separate stream of random numbers.
+_SAMPLING_STREAM = 82  # A separate stream of random numbers.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,10 +38,14 @@ class RunContext:
 
     settings: RunSettings
     data: leaf_data.FederatedDataset  # To train on.
-    judged: leaf_data.Examples  # What candidates are judged on, where there are any.
+    judging_examples: (
+        leaf_data.Examples
+    )  # What candidates are judged on, where there are any.
 
     @classmethod
-    def of(cls, settings: RunSettings, data: leaf_data.FederatedDataset) -> RunContext:
+    def from_settings(
+        cls, settings: RunSettings, data: leaf_data.FederatedDataset
+    ) -> RunContext:
         """Divides the data into what is trained and what is judged on.
 
         With a fixed score nothing is judged, but what is held out is not trained on
@@ -61,16 +65,16 @@ class RunContext:
         return cls(settings, data, judged)
 
     @functools.cached_property
-    def cohorts(self) -> CohortSampler:
+    def cohort_sampler(self) -> CohortSampler:
         """The sampler of each round's clients."""
-        return cohort_sampler(self.settings, self.data, self.losses)
+        return build_cohort_sampler(self.settings, self.data, self.client_losses)
 
     @functools.cached_property
     def cohort_size(self) -> int:
         """The number of clients in a round."""
-        return cohort_size(self.settings, self.cohorts)
+        return cohort_size(self.settings, self.cohort_sampler)
 
-    def losses(
+    def client_losses(
         self, clients: npt.NDArray[np.int64], weights: Any
     ) -> npt.NDArray[np.float64]:
         """Computes the mean loss of a model on each client's training examples."""
@@ -78,7 +82,7 @@ class RunContext:
 
         examples = self.data.train_examples.subset(map(ClientNumber, clients))
         packs = evaluation_packs(examples, num_packs=self.settings.training.num_packs)
-        sums = traced(build_loss_sums, self.model, len(clients))(weights, packs)
+        sums = trace_once(build_loss_sums, self.model, len(clients))(weights, packs)
         means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
         return means
 
@@ -107,12 +111,12 @@ class RunContext:
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria; those on the server's examples are bound to these."""
-        found = self.settings.measured
+        found = self.settings.measured_criteria
         if not any(criterion.needs_server_examples for criterion in found):
             return found
         x, y = self.server_examples
         bind = criteria_lib.bind_to_server
-        return prefix_errors("--criteria", bind, found, self.model, x, y)
+        return call_naming_flag("--criteria", bind, found, self.model, x, y)
 
     @property
     def server_examples(self) -> tuple[Any, Any]:
@@ -168,9 +172,13 @@ class RunContext:
 
 def _model(settings: RunSettings) -> Any:
     """Builds the model of a run; a `SettingError` names weights that do not fit."""
-    name, file = settings.names["model"], settings.training.initial_weights
-    model = prefix_errors(f"--model={name}", _shared_model, settings.model)
-    return prefix_errors("--initial_weights", _begun, model, *file) if file else model
+    name, file = settings.model_name, settings.training.initial_weights
+    model = call_naming_flag(f"--model={name}", _build_model_once, settings.model)
+    return (
+        call_naming_flag("--initial_weights", _with_initial_weights, model, *file)
+        if file
+        else model
+    )
 
 
 def build_model(settings: ModelSettings) -> Any:
@@ -186,17 +194,17 @@ def build_model(settings: ModelSettings) -> Any:
 
 
 # Runs of equal settings share the model, and what is traced of it.
-_shared_model = functools.lru_cache(maxsize=1)(build_model)
-_begun = functools.lru_cache(maxsize=1)(load_initial_weights)
+_build_model_once = functools.lru_cache(maxsize=1)(build_model)
+_with_initial_weights = functools.lru_cache(maxsize=1)(load_initial_weights)
 
 
 @functools.lru_cache(maxsize=3)
-def traced(build: Callable[..., Any], model: Any, *num_clients: int) -> Any:
+def trace_once(build: Callable[..., Any], model: Any, *num_clients: int) -> Any:
     """Traces a computation once for all runs of an equal model."""
     return build(model, *num_clients)
 
 
-def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
+def sample_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
     """Draws the numbers of so many clients that have examples; 0 draws all of them.
 
     They are ascending, and depend on the examples' federation alone, so that they are
@@ -206,4 +214,6 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
     able = np.flatnonzero(examples.sizes)
     if not count or count >= len(able):
         return clients
-    return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
+    return np.sort(
+        np.random.default_rng([_SAMPLING_STREAM, count]).choice(able, count, False)
+    )

@@ -15,7 +15,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.loss_algorithms import A_POWER, OwnCriteriaAlgorithm
+from tff_pmc.algorithms.loss_algorithms import EXPONENT_RANGE, OwnCriteriaAlgorithm
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import client_update, received_loss
 from tff_pmc.settings.run_settings import RunSettings
@@ -25,8 +25,10 @@ from tff_pmc.settings.run_settings import RunSettings
 class _StepAlgorithm(OwnCriteriaAlgorithm):
     """Clients weighted by the algorithm's first criterion, in a step of any length."""
 
-    has_step = True
-    powers: ClassVar[tuple[float, ...]] = ()  # Of its criteria's totals, in order.
+    has_step_length = True
+    total_exponents: ClassVar[
+        tuple[float, ...]
+    ] = ()  # Of its criteria's totals, in order.
 
     def check(self, settings: RunSettings) -> None:
         """Refuses another normalization than by totals, of which the length is made."""
@@ -34,14 +36,14 @@ class _StepAlgorithm(OwnCriteriaAlgorithm):
         if method != "sum":
             raise SettingError(
                 f"--normalization={method} does not go with the algorithm "
-                f"{settings.names['algorithm']}, whose step follows from the totals"
+                f"{settings.algorithm_name}, whose step follows from the totals"
             )
         super().check(settings)
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the criterion alone, with the powers of the totals."""
-        own, columns = self.own_criteria(settings), settings.columns
-        powers = zip(own, self.powers)
+        own, columns = self.own_criteria(settings), settings.criterion_codes
+        powers = zip(own, self.total_exponents)
         return dataclasses.replace(
             scores.single(own[0].code, columns),
             label=self.name,
@@ -65,13 +67,13 @@ class QFedAvg(_StepAlgorithm):
     """
 
     name = "q-FedAvg"
-    powers = (1.0, -1.0)
+    total_exponents = (1.0, -1.0)
 
     q: float = setting(
         1.0,
         "The power of the client's loss; 0 is the simple average.",
         flag="q_fedavg_q",
-        within=A_POWER,
+        within=EXPONENT_RANGE,
     )
     lipschitz: float = setting(
         0.0,
@@ -85,7 +87,7 @@ class QFedAvg(_StepAlgorithm):
         """Refuses a decay of the rate whose inverse L is, unless L is given."""
         if settings.training.client_rate_decay < 1 and not self.lipschitz:
             raise SettingError(
-                f"--client_rate_decay: the algorithm {settings.names['algorithm']} "
+                f"--client_rate_decay: the algorithm {settings.algorithm_name} "
                 "takes 1 / --learning_rate for its step: "
                 "give --q_fedavg_lipschitz"
             )
@@ -123,7 +125,7 @@ class FedNova(_StepAlgorithm):
     """
 
     name = "FedNova"
-    powers = (1.0, 1.0, -2.0)
+    total_exponents = (1.0, 1.0, -2.0)
 
     def check(self, settings: RunSettings) -> None:
         """Refuses optimizers whose number of steps does not show how far they move."""
@@ -131,12 +133,12 @@ class FedNova(_StepAlgorithm):
         if optimizer != "sgd":
             raise SettingError(
                 f"--client_optimizer={optimizer} does not go with the algorithm "
-                f"{settings.names['algorithm']}, which counts steps of sgd"
+                f"{settings.algorithm_name}, which counts steps of sgd"
             )
         if settings.training.prox_mu:
             raise SettingError(
                 "--prox_mu does not go with the algorithm "
-                f"{settings.names['algorithm']}, which counts plain steps"
+                f"{settings.algorithm_name}, which counts plain steps"
             )
         super().check(settings)
 

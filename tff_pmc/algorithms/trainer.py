@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import leaf_data
 from leaf_data.client_ids import ClientNumber
-from tff_pmc.algorithms.run_context import RunContext, drawn_clients
+from tff_pmc.algorithms.run_context import RunContext, sample_clients
 from tff_pmc.record.round_record import RoundResult, TriedCandidate
 from tff_pmc.scores import Basis, Score
 from tff_pmc.search import Trial
@@ -39,9 +39,9 @@ class Trainer(abc.ABC):
         """Takes a process, its computation that trains, and how many sums count."""
         from tff_pmc.clients.model_metrics import ModelMetrics
         from tff_pmc.processes.communication import traffic
-        from tff_pmc.runtime import lost_rounds
+        from tff_pmc.runtime import lost_round_warnings
 
-        lost_rounds.leave_to_caller(train)
+        lost_round_warnings.leave_to_caller(train)
         self.initialize = process.initialize
         self.get_model_weights = process.get_model_weights
         self.num_judges = 0
@@ -65,7 +65,7 @@ class FixedTrainer(Trainer):
         """Takes a process and its score."""
         super().__init__(context, process, process.next)
         self._process = process
-        self._score = score.over(context.settings.columns)
+        self._score = score.over(context.settings.criterion_codes)
 
     def next(self, state: Any, packs: Any) -> RoundResult:
         """Runs one round, which one call makes."""
@@ -90,19 +90,19 @@ class SearchTrainer(Trainer):
         # The sums that counterfactuals alone need do not count.
         num_sums = len(Basis.of(len(context.criteria), online.candidates))
         super().__init__(context, online, online.parts.train, num_sums)
-        settings, examples = context.settings, context.judged
+        settings, examples = context.settings, context.judging_examples
         self._online, self._settings = online, settings
         self._counterfactuals = counterfactuals
-        self._judges = Judges.pack(settings, examples)
+        self._judges = JudgingExamples.pack(settings, examples)
         self._counterfactual_judges = self._judges
         if self._judges.at_server:
             return
         if settings.adjustment.searches:
             self.num_judges = int((examples.sizes > 0).sum())
-        drawn = drawn_clients(examples, settings.counterfactual.clients)
+        drawn = sample_clients(examples, settings.counterfactual.clients)
         if len(drawn) < examples.num_clients:
             sample = examples.subset(map(ClientNumber, drawn))
-            self._counterfactual_judges = Judges.pack(settings, sample)
+            self._counterfactual_judges = JudgingExamples.pack(settings, sample)
 
     def next(self, state: Any, packs: Any) -> RoundResult:
         """Runs one round: trains, searches, and judges the counterfactuals."""
@@ -130,7 +130,7 @@ class SearchTrainer(Trainer):
 
         settings = self._settings
         round_num = int(state.learning.client_work["round"]) + 1
-        if not settings.counterfactual.judges(round_num):
+        if not settings.counterfactual.is_judged_round(round_num):
             return []
         # A search's candidates are judged also in rounds that did not test them.
         scores = [in_force, *self._online.candidates, *self._counterfactuals]
@@ -173,7 +173,7 @@ class SearchTrainer(Trainer):
         return searched
 
 
-class Judges(NamedTuple):
+class JudgingExamples(NamedTuple):
     """The examples that models are judged on, packed where clients have them."""
 
     examples: leaf_data.Examples
@@ -181,7 +181,9 @@ class Judges(NamedTuple):
     at_server: bool  # Where the judge itself holds them, and no client has any.
 
     @classmethod
-    def pack(cls, settings: RunSettings, examples: leaf_data.Examples) -> Judges:
+    def pack(
+        cls, settings: RunSettings, examples: leaf_data.Examples
+    ) -> JudgingExamples:
         """Packs the examples, unless they are the server's."""
         from tff_pmc.processes import evaluation_packs
 

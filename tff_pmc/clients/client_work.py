@@ -25,7 +25,7 @@ from tff_pmc.aggregation.tff_utils import (
     without_autograph,
 )
 from tff_pmc.criteria import Criterion, LocalClient
-from tff_pmc.scores.basis import name_of
+from tff_pmc.scores.basis import encode_name
 
 TOO_NARROW = (
     "cannot hold large numbers: cast to tf.float32 first, as in "
@@ -226,7 +226,7 @@ def _with_totals(measurements: Any, codes: Sequence[str]) -> collections.Ordered
     if name in measurements:
         raise ValueError(_NAME_TAKEN.format(name=name))
     measurements = collections.OrderedDict(measurements)
-    measurements[name] = collections.OrderedDict(zip(map(name_of, codes), totals))
+    measurements[name] = collections.OrderedDict(zip(map(encode_name, codes), totals))
     return measurements
 
 

@@ -45,7 +45,7 @@ from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import mean_of_batches, reduce_range
 from tff_pmc.models.tff_types.packed_model import split_batch
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 
 def build_packed_client_work(

@@ -21,7 +21,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
-from declared_settings import AT_LEAST_1, check_value, ordered
+from declared_settings import AT_LEAST_1, check_value, require_sequence
 from leaf_data.client_ids import ClientNumber
 from leaf_data.client_table import values_by_client
 from tff_pmc.aggregation.tff_utils import check_type
@@ -154,7 +154,7 @@ def pack(
                 f"they have {', '.join(examples.attributes) or 'none'}"
             )
     parts = []
-    for client in ordered("clients", clients):
+    for client in require_sequence("clients", clients):
         k = examples.position(client)
         client_examples = examples.client(ClientNumber(k))
         largest = client_examples["y"].max(initial=0)
@@ -208,7 +208,9 @@ def pack_client_data(
     """
     numbers = {name: index for index, name in enumerate(client_data.client_ids)}
     parts = []
-    ids = [*numbers] if client_ids is None else ordered("client_ids", client_ids)
+    ids = (
+        [*numbers] if client_ids is None else require_sequence("client_ids", client_ids)
+    )
     for name in ids:
         if name not in numbers:
             raise ValueError(f"unknown client {name!r}: client_data does not have it")

@@ -11,12 +11,17 @@ from typing import Any, Callable, ClassVar, Optional, TypedDict, TypeVar
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from declared_settings import AT_LEAST_1, check_value, ordered, unknown_name_message
+from declared_settings import (
+    AT_LEAST_1,
+    check_value,
+    require_sequence,
+    unknown_name_message,
+)
 from tff_pmc.aggregation.tff_utils import check_type
 from tff_pmc.clients.client_memory import ClientMemory, PersistentModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.criteria import Criterion, check_attribute_name
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 Builder = TypeVar("Builder", bound=Callable[..., Any])
 
@@ -109,7 +114,7 @@ class Training(LocalTraining):
         for name in ("client_attributes", "keep_own_model"):
             value = getattr(self, name)
             if not isinstance(value, (list, tuple)):
-                object.__setattr__(self, name, ordered(name, value))
+                object.__setattr__(self, name, require_sequence(name, value))
         for attribute in self.client_attributes:
             check_attribute_name(attribute)
         for client in self.keep_own_model:

@@ -46,17 +46,17 @@ class ClusterOptions(Settings):
         "",
         "With --cluster=tls://HOST:PORT, the certificate (PEM) of the authority that "
         "both sides trust.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     tls_cert: str = setting(
         "",
         "With --cluster=tls://HOST:PORT, the certificate (PEM) of this side.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     tls_key: str = setting(
         "",
         "With --cluster=tls://HOST:PORT, the key (PEM, no passphrase) of --tls_cert.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     insecure: bool = setting(
         False,

@@ -24,8 +24,8 @@ from tff_pmc.cluster.connection import ClusterConnection, ClusterError
 from tff_pmc.cluster.options import ClusterSettingError
 from tff_pmc.record import files
 from tff_pmc.record.plugin_files import plugin_sha256
-from tff_pmc.record.record_error import InUseError, LostRunError
-from tff_pmc.record.same_run import PLUGINS
+from tff_pmc.record.record_error import FolderInUseError, LostRunError
+from tff_pmc.record.resume_check import IMPORTED_PLUGINS
 
 _CHECK_SECONDS = 1  # How often to check whether a run was cancelled.
 
@@ -57,8 +57,8 @@ def run_on_worker(
     # An earlier worker may have started the run.
     job = job._replace(resume=True, title=None)
     with _run_lock:
-        PLUGINS.clear()
-        PLUGINS.update(plugins)
+        IMPORTED_PLUGINS.clear()
+        IMPORTED_PLUGINS.update(plugins)
         data = _load_data(load, job)
         with Runtime("local") as running, _exit_if_cancelled():
             running.context.recorded = tasks.engine_record("runs", environment.threads)
@@ -135,7 +135,7 @@ def make_runs(
     client, load_bytes = connection.client, tasks.to_bytes((uuid.uuid4().hex, load))
     fixed_arguments = (
         connection.environment,
-        tuple(PLUGINS.items()),
+        tuple(IMPORTED_PLUGINS.items()),
         os.getcwd(),
         load_bytes,
     )
@@ -171,7 +171,7 @@ def _lost_run_error(connection: ClusterConnection, future: Any, job: Any) -> Any
             f"the run {job.settings.label} ended with the scheduler or its workers "
             f"({error_summary(error or future.status)})"
         )
-    if isinstance(error, InUseError):  # A stopped worker may continue to write.
+    if isinstance(error, FolderInUseError):  # A stopped worker may continue to write.
         return LostRunError(
             f"{error}; if it is a stopped worker, kill it and resume with --resume"
         )

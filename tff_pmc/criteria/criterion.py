@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
-from declared_settings import Registry, ordered
+from declared_settings import Registry, require_sequence
 from tff_pmc._lazy import tf
 from tff_pmc.scores.score import ALIASES, unaliased
 
@@ -320,7 +320,7 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
     """
     resolved = tuple(
         item if isinstance(item, Criterion) else named(item)
-        for item in ordered("criteria", criteria)
+        for item in require_sequence("criteria", criteria)
     )
     codes = [criterion.code for criterion in resolved]
     for code in codes:

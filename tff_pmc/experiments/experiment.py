@@ -10,7 +10,7 @@ import tff_pmc.algorithms  # noqa: F401 - `RunSettings` takes one by name.
 from declared_settings import Registry
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.settings import RunSettings, SettingError
-from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.flag_values import call_naming_flag
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,16 +102,16 @@ def check_baseline(names: Sequence[str], baseline: str) -> None:
         raise SettingError(f"--baseline={baseline} is not one of the runs: {known}")
 
 
-def experiment(name: str) -> Experiment:
+def get_experiment(name: str) -> Experiment:
     """Returns the experiment of a name.
 
     Raises:
         SettingError: no experiment has the name.
     """
-    return prefix_errors(f"--experiment={name}", EXPERIMENTS.__getitem__, name)
+    return call_naming_flag(f"--experiment={name}", EXPERIMENTS.__getitem__, name)
 
 
-def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
+def experiment_values(name: str, protocol: str = "paper") -> dict[str, Any]:
     """Returns the values by flag that an experiment starts from.
 
     Args:
@@ -121,7 +121,7 @@ def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
     Raises:
         SettingError: there is no such experiment or protocol.
     """
-    found = experiment(name)
+    found = get_experiment(name)
     if protocol != "paper" and protocol not in found.protocols:
         raise SettingError(
             f"--protocol={protocol}: there is no such protocol of {name}"
@@ -144,4 +144,6 @@ def settings(
         SettingError: the experiment or protocol is unknown, a value out of range, or a
             flag of no use with the chosen data set, model or algorithm.
     """
-    return RunSettings.of(changes or {}, inherited=values_of(name, protocol))
+    return RunSettings.from_flag_values(
+        changes or {}, inherited=experiment_values(name, protocol)
+    )

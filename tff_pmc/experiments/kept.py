@@ -21,11 +21,11 @@ from typing import Optional
 
 from declared_settings import SettingError
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.experiments import reporting
-from tff_pmc.experiments.experiment import EXPERIMENTS, experiment
+from tff_pmc.experiments import experiment_reports
+from tff_pmc.experiments.experiment import EXPERIMENTS, get_experiment
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import (
-    EXPERIMENT,
+    EXPERIMENT_JSON,
     Results,
     join_results,
     keep_results,
@@ -48,7 +48,7 @@ def keep(
         raise RecordError(f"{goal} exists already: name a new folder")
     parts = [read_results(folder) for folder in folders]
     results = join_results(parts) if len(parts) > 1 else parts[0]
-    experiment(str(results.setting("experiment", "")))  # Refused before it is kept.
+    get_experiment(str(results.setting("experiment", "")))  # Refused before it is kept.
     about = {"command": command, "remark": remark}
     if baseline := parts[0].about.get("baseline"):
         about["baseline"] = baseline
@@ -59,18 +59,18 @@ def keep(
 def write(results: Results, goal: str) -> str:
     """Writes the reports on kept runs, of several seeds also on the first alone."""
     name = str(results.setting("experiment", ""))
-    return reporting.write(
-        experiment(name), results, goal, alone=results.seeds[:1], page=False
+    return experiment_reports.write(
+        get_experiment(name), results, goal, alone=results.seeds[:1], page=False
     )
 
 
 def kept_folders(path: str) -> Iterator[str]:
     """Yields the kept folders in a folder, or the folder itself if it is one."""
     path = expand_path(path)
-    if os.path.exists(os.path.join(path, EXPERIMENT)):
+    if os.path.exists(os.path.join(path, EXPERIMENT_JSON)):
         yield path
         return
-    for file in sorted(pathlib.Path(path).glob(f"*/{EXPERIMENT}")):
+    for file in sorted(pathlib.Path(path).glob(f"*/{EXPERIMENT_JSON}")):
         yield str(file.parent)
 
 
@@ -103,8 +103,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     keeping.add_argument("--remark", default="", help="what a reader has to know")
     again = commands.add_parser("remake", help="make the kept reports again")
     again.add_argument("folder", help="kept results, or one folder of them")
-    again.add_argument("--format", choices=output.TABLES, default="markdown")
-    again.add_argument("--figures", choices=output.FIGURES, default="png")
+    again.add_argument("--format", choices=output.TABLE_FORMATS, default="markdown")
+    again.add_argument("--figures", choices=output.FIGURE_FORMATS, default="png")
     given = parser.parse_args(arguments)
     list(EXPERIMENTS)  # They register their reports.
     try:

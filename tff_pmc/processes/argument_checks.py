@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.training_options import Training
@@ -29,7 +29,7 @@ def resolve_score(
         if priority is not None:
             raise ValueError("give either priority or score, not both")
         return scores_over("score", [score], codes)[0]
-    order = codes if priority is None else ordered("priority", priority)
+    order = codes if priority is None else require_sequence("priority", priority)
     order_codes = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
     return prioritized(order_codes, codes)
 
@@ -43,7 +43,7 @@ def scores_over(
         ValueError: the scores are a set or a dict, which have no order; a value is not
             a score; or a score weighs by a criterion that is not among the codes.
     """
-    scores = ordered(name, scores)
+    scores = require_sequence(name, scores)
     for score in scores:
         if not isinstance(score, Score):
             kind = type(score).__name__

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc.processes.online_adjusted import OnlineAdjustedFedAvg, OnlineState
 from tff_pmc.scores import Score
 
@@ -90,10 +90,12 @@ def counterfactuals(
     import pandas as pd
 
     online.check_judges(judges)
-    weightings = online.candidates if scores is None else ordered("scores", scores)
+    weightings = (
+        online.candidates if scores is None else require_sequence("scores", scores)
+    )
     for score in weightings:
         online.parts.basis.coefficients(score)  # Raises before the training.
-    rates = ordered("rates", rates)
+    rates = require_sequence("rates", rates)
     trained = online.parts.train(state.learning, clients)
     results = judge_all(online, state, trained, judges, weightings, rates or (None,))
     columns = {

@@ -21,7 +21,7 @@ from tff_pmc.processes.evaluation import (
     map_packs_and_aggregate,
     num_output_classes,
 )
-from tff_pmc.settings.groups import LocalTraining
+from tff_pmc.settings.training_settings import LocalTraining
 
 
 def build_federated_prediction(

@@ -43,7 +43,7 @@ from tff_pmc.processes.round_components import (
     build_round_components,
 )
 from tff_pmc.processes.server_step import apply_update, build_optimizer_initializer
-from tff_pmc.runtime import lost_rounds
+from tff_pmc.runtime import lost_round_warnings
 from tff_pmc.scores import Basis, Score, prioritized
 
 
@@ -187,14 +187,14 @@ class OnlineAdjustedFedAvg:
         return output._replace(train_seconds=train_seconds), training_output
 
     def choose(
-        self, state: OnlineState, training_output: Any, judges: Sequence[Any]
+        self, state: OnlineState, trained: Any, judges: Sequence[Any]
     ) -> OnlineOutput:
         """Runs the second half of `next`: tests candidates after `parts.train`."""
         if self.policy == "fixed":
             # A search resumes at the state's index, also in another process's state;
             # `fixed` ignores it.
             index, correct, trials, counts = self.parts.first, -1, [], None
-            server_output = self.step(state, training_output, self.candidates[index])
+            server_output = self.step(state, trained, self.candidates[index])
         else:
             search_state = search.SearchState(int(state.index), int(state.correct))
             candidate_search = search.CandidateSearch(
@@ -202,7 +202,7 @@ class OnlineAdjustedFedAvg:
             )
             while candidate_search.next is not None:
                 tested = candidate_search.next
-                candidate = self.step(state, training_output, self.candidates[tested])
+                candidate = self.step(state, trained, self.candidates[tested])
                 candidate_counts = self.count_correct(candidate["weights"], judges)
                 candidate_search.report(int(candidate_counts.sum()))
                 # Only the best model stays in memory.
@@ -214,9 +214,9 @@ class OnlineAdjustedFedAvg:
             )
             trials = candidate_search.tried
         next_state, metrics = finish_round(
-            training_output, server_output, np.int32(index), np.int32(correct)
+            trained, server_output, np.int32(index), np.int32(correct)
         )
-        lost_rounds.warn(self.parts.train, metrics)
+        lost_round_warnings.warn_if_lost(self.parts.train, metrics)
         return OnlineOutput(next_state, metrics, trials, counts)
 
     def get_model_weights(self, state: OnlineState) -> Any:

@@ -7,7 +7,7 @@ import pandas as pd
 from tff_pmc.record.tables import CANDIDATES, ROUNDS
 
 
-def values(folder: str) -> tuple[pd.Series[float], str]:
+def round_quality(folder: str) -> tuple[pd.Series[float], str]:
     """Returns a number for each round, larger for a better model, and its name.
 
     It is the accuracy by which the run chose among candidates, where it did; else the
@@ -38,7 +38,9 @@ def values(folder: str) -> tuple[pd.Series[float], str]:
 def best_round(folder: str) -> tuple[int, str]:
     """Returns the first round with the best value, 0 if no model was tested; its name.
 
-    See `values` for the arguments and errors.
+    See `round_quality` for the arguments and errors.
     """
-    found, name = values(folder)
-    return (int(found.idxmax()) if found.notna().any() else 0), name
+    quality_by_round, name = round_quality(folder)
+    return (
+        int(quality_by_round.idxmax()) if quality_by_round.notna().any() else 0
+    ), name

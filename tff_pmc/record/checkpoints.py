@@ -18,11 +18,11 @@ from tff_pmc._lazy import tf
 from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 
-NAME = "checkpoint.npz"
+FILE_NAME = "checkpoint.npz"
 """The file of the checkpoint in a run's folder."""
 
 
-class Saved(NamedTuple):
+class Checkpoint(NamedTuple):
     """What a checkpoint holds."""
 
     state: Any
@@ -30,7 +30,7 @@ class Saved(NamedTuple):
     lengths: Mapping[str, int]  # Of the tables' files by name, `rounds.csv`, in bytes.
 
 
-def save(folder: str, checkpoint: Saved) -> None:
+def save(folder: str, checkpoint: Checkpoint) -> None:
     """Writes the checkpoint of a folder in one step.
 
     Raises:
@@ -41,7 +41,7 @@ def save(folder: str, checkpoint: Saved) -> None:
         if leaf.dtype.kind not in "biuf":
             raise TypeError(f"a state of {leaf.dtype} cannot be saved")
         arrays[f"leaf_{number}"] = leaf
-    with files.replacing(os.path.join(folder, NAME)) as file:
+    with files.atomic_write(os.path.join(folder, FILE_NAME)) as file:
         np.savez(
             file,
             round=np.int64(checkpoint.round_num),
@@ -51,7 +51,7 @@ def save(folder: str, checkpoint: Saved) -> None:
         )
 
 
-def load(folder: str, template: Any) -> Optional[Saved]:
+def load(folder: str, template: Any) -> Optional[Checkpoint]:
     """Reads the checkpoint of a folder; None where there is none.
 
     Args:
@@ -61,7 +61,7 @@ def load(folder: str, template: Any) -> Optional[Saved]:
     Raises:
         RecordError: it cannot be read, or is of another process; one line names it.
     """
-    path, like = os.path.join(folder, NAME), _leaves(template)
+    path, like = os.path.join(folder, FILE_NAME), _leaves(template)
     if not os.path.exists(path):
         return None
     try:
@@ -79,7 +79,7 @@ def load(folder: str, template: Any) -> Optional[Saved]:
     # A leaf without dimensions is a number, as in the states of the process.
     values = [leaf if leaf.shape else leaf[()] for leaf in leaves]
     state = tf.nest.pack_sequence_as(template, values)
-    return Saved(state, round_num, dict(lengths))
+    return Checkpoint(state, round_num, dict(lengths))
 
 
 def _leaves(state: Any) -> list[Any]:

@@ -10,7 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from leaf_data.errors import error_summary
-from tff_pmc.record.record_error import InUseError, RecordError, RecordMissingError
+from tff_pmc.record.record_error import (
+    FolderInUseError,
+    RecordError,
+    RecordMissingError,
+)
 
 RUN_JSON = "run.json"
 """The file that describes a run, or the runs of a folder."""
@@ -28,7 +32,7 @@ LOCK = ".lock"
 _NEW = ".new"  # The ending of a file that is not in its place yet.
 
 
-def read_plan(folder: str) -> dict[str, Any]:
+def read_run_json(folder: str) -> dict[str, Any]:
     """Returns the `run.json` of a folder of runs; nothing where there is none."""
     return read_json(os.path.join(folder, RUN_JSON), missing={})
 
@@ -50,47 +54,47 @@ def read_json(
     """
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            content = json.load(file)
     except FileNotFoundError as error:
         if missing is not None:
             return dict(missing)
         raise RecordMissingError(f"{path} is missing") from error
     except (OSError, ValueError, RecursionError) as error:
         raise RecordError(f"{path} cannot be read: {error_summary(error)}") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise RecordError(f"{path} must be a JSON object")
     for key in keys:
-        if key not in found:
+        if key not in content:
             raise RecordError(f"{path} lacks {key!r}")
-    return found
+    return content
 
 
 def write_json(folder: str, content: Mapping[str, Any]) -> None:
     """Writes the `run.json` of a folder in one step."""
     text = json.dumps({"format": FORMAT, **content}, indent=2)
-    with replacing(os.path.join(folder, RUN_JSON)) as file:
+    with atomic_write(os.path.join(folder, RUN_JSON)) as file:
         file.write(f"{text}\n".encode())
 
 
-def by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_groups(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of all groups in one table, by flag."""
     if not isinstance(settings, Mapping):
         raise RecordError("the settings in run.json must be a JSON object")
-    found: dict[str, Any] = {}
+    values_by_flag: dict[str, Any] = {}
     for name, value in settings.items():
-        found.update(value if isinstance(value, Mapping) else {name: value})
-    return found
+        values_by_flag.update(value if isinstance(value, Mapping) else {name: value})
+    return values_by_flag
 
 
 @contextlib.contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
+def atomic_write(path: str) -> Iterator[BinaryIO]:
     """Opens a new file that takes the place of another when the block has ended well.
 
     It is on the disk before it does. Of a block that ends in an error nothing is left.
     """
     new = path + _NEW
     try:
-        with prefix_errors(path):
+        with naming_file(path):
             # Not `with`: an archive that NumPy writes, and that a signal has ended,
             # writes its end when its last reference goes. A file that is closed by
             # then would print an ignored "ValueError: seek of closed file".
@@ -107,7 +111,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def prefix_errors(path: str) -> Iterator[None]:
+def naming_file(path: str) -> Iterator[None]:
     """Makes errors of a file, such as those of a full disk, name it."""
     try:
         yield
@@ -166,7 +170,7 @@ def list_folder(path: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def locked(path: str) -> Iterator[int]:
+def lock_folder(path: str) -> Iterator[int]:
     """Takes a folder for this process; yields the descriptor of its lock."""
     try:
         descriptor = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
@@ -176,7 +180,9 @@ def locked(path: str) -> Iterator[int]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InUseError(f"{path} is in use: another run writes into it") from error
+            raise FolderInUseError(
+                f"{path} is in use: another run writes into it"
+            ) from error
         yield descriptor
     finally:
         os.close(descriptor)

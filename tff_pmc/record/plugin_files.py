@@ -47,8 +47,8 @@ def plugin_files(name: str) -> set[pathlib.Path]:
         for folder, parts in _imported_names(file):
             if folder is None and parts[0] in _PROJECT:
                 continue
-            found = _module_files([folder] if folder else roots, parts)
-            to_scan |= {path.resolve() for path in found} - files
+            imported = _module_files([folder] if folder else roots, parts)
+            to_scan |= {path.resolve() for path in imported} - files
     return files
 
 

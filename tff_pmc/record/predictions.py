@@ -79,7 +79,7 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
             two do not go together; one line names it.
     """
     y, splits, clients = _read(labels_path(run_folder), "y", "row_splits", "client_ids")
-    path = path_of(run_folder, round_num)
+    path = predictions_path(run_folder, round_num)
     (predicted,) = _read(path, "predicted")
     if predicted.shape != y.shape:
         raise RecordError(
@@ -96,7 +96,7 @@ def labels_path(run_folder: str) -> str:
     return os.path.join(run_folder, FOLDER, "labels.npz")
 
 
-def path_of(run_folder: str, round_num: int) -> str:
+def predictions_path(run_folder: str, round_num: int) -> str:
     """Returns the file of one round's predictions."""
     return os.path.join(run_folder, FOLDER, f"round_{round_num:04d}.npz")
 

@@ -12,15 +12,15 @@ class RecordError(ValueError):
     """
 
 
-class TooShortError(RecordError):
+class RunTooShortError(RecordError):
     """A run that ended before the rounds that a claim is about."""
 
 
-class InUseError(RecordError):
+class FolderInUseError(RecordError):
     """A folder into which another process writes."""
 
 
-class ClientsLeftOutError(RecordError):
+class ClientsNotRecordedError(RecordError):
     """A record without the figures of each client, which a table needs."""
 
     def __init__(self) -> None:

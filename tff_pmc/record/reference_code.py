@@ -34,16 +34,18 @@ is the class balance, which its evaluation script calls IS."""
 TARGETS = {"mnist": (70, 80, 90, 95), "celeba": (70, 80, 85)}
 """The target accuracies of the published tables on each data set, percent."""
 
-_PLACES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
+_ORDERING_INDICES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
 
 
 def orderings(data_set: str) -> list[tuple[str, ...]]:
     """Returns the orderings of the indices 0 to 8 on `mnist` or `celeba`."""
     criteria = CRITERIA[data_set]
-    return [tuple(criteria[int(place)] for place in places) for places in _PLACES]
+    return [
+        tuple(criteria[int(place)] for place in places) for places in _ORDERING_INDICES
+    ]
 
 
-def by_meaning(label: str) -> str:
+def published_label(label: str) -> str:
     """Returns an ordering's label with the codes that the published code has.
 
     Its model divergence is the mean over the layers, `MD_layers` among our criteria.
@@ -106,16 +108,16 @@ def read_predictions(folder: str, round_num: int) -> Predictions:
     Raises:
         RecordError: two clients have the same test labels.
     """
-    found = _in_order(listed(folder, round_num))
-    if len(set(found.client_ids)) < len(found.client_ids):
+    predictions = _sort_clients(read_shuffled_predictions(folder, round_num))
+    if len(set(predictions.client_ids)) < len(predictions.client_ids):
         raise RecordError(
             f"{folder}: two clients have the same test labels, so the clients of two "
             "rounds cannot be aligned"
         )
-    return found
+    return predictions
 
 
-def listed(folder: str, round_num: int) -> Predictions:
+def read_shuffled_predictions(folder: str, round_num: int) -> Predictions:
     """Returns a round's predictions in the order of the round's shuffled list."""
     place = os.path.join(folder, f"round_{round_num}")
     numbers = range(1, len(os.listdir(place)) + 1)
@@ -133,7 +135,9 @@ def _run_folders(path: str) -> list[str]:
     if os.path.exists(os.path.join(path, PARAMETERS)):
         return [path]
     places = [os.path.join(path, name) for name in sorted(os.listdir(path))]
-    return [one for one in places if os.path.exists(os.path.join(one, PARAMETERS))]
+    return [
+        place for place in places if os.path.exists(os.path.join(place, PARAMETERS))
+    ]
 
 
 def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
@@ -142,7 +146,7 @@ def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
     for round_num in range(1, num_rounds + 1):
         if not os.path.isdir(os.path.join(path, f"round_{round_num}")):
             raise RecordError(f"{path} has no round_{round_num}")
-        rounds.append(_in_order(listed(path, round_num)))
+        rounds.append(_sort_clients(read_shuffled_predictions(path, round_num)))
         if rounds[-1].client_ids != rounds[0].client_ids:
             raise RecordError(
                 f"{path}: round_{round_num} has other test labels than round_1; a run "
@@ -155,15 +159,15 @@ def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
         folder=path,
         label=",".join(orderings(data_set)[int(parameters[PERMUTATION])]),
         data_set=data_set,
-        correct=np.array([one.correct for one in rounds]),
+        correct=np.array([predictions.correct for predictions in rounds]),
         examples=np.diff(rounds[0].row_splits),
     )
 
 
-def _in_order(found: Predictions) -> Predictions:
+def _sort_clients(predictions: Predictions) -> Predictions:
     """Returns predictions by the clients' labels, then by correct counts."""
-    keys = list(zip(found.client_ids, found.correct.tolist()))
-    return found.reordered(sorted(range(len(keys)), key=keys.__getitem__))
+    keys = list(zip(predictions.client_ids, predictions.correct.tolist()))
+    return predictions.reordered(sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def _read_parameters(path: str) -> dict[str, str]:
@@ -174,10 +178,10 @@ def _read_parameters(path: str) -> dict[str, str]:
             parts = [line.partition(": ") for line in file.read().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{name} cannot be read: {error}") from error
-    found = {key: value for key, _, value in parts}
-    if found.get(PERMUTATION) not in [*map(str, range(len(_PLACES)))]:
+    parameters = {key: value for key, _, value in parts}
+    if parameters.get(PERMUTATION) not in [*map(str, range(len(_ORDERING_INDICES)))]:
         raise RecordError(f"{name}: {PERMUTATION} has to be a number from 0 to 8")
-    return found
+    return parameters
 
 
 def _read_client(name: str) -> npt.NDArray[Any]:
@@ -190,7 +194,7 @@ def _read_client(name: str) -> npt.NDArray[Any]:
             header, *rows = file.readlines()
         if header.strip() == HEADER and rows:
             cells = np.loadtxt(rows, delimiter=",", ndmin=2)
-            found = np.where(np.isfinite(cells), cells, -1).astype(int)
-            if cells.shape[1:] == (2,) and (found == cells).all():
-                return found
+            classes = np.where(np.isfinite(cells), cells, -1).astype(int)
+            if cells.shape[1:] == (2,) and (classes == cells).all():
+                return classes
     raise RecordError(f"{name} is not {HEADER} and the numbers of classes below it")

@@ -21,19 +21,19 @@ import pandas as pd
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
-from tff_pmc.record.files import RUN_JSON, by_flag, read_json, read_plan
-from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
+from tff_pmc.record.files import RUN_JSON, flatten_groups, read_json, read_run_json
+from tff_pmc.record.metric import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.tables import PACKED, ROUNDS, TABLES
+from tff_pmc.record.tables import GZIP_SUFFIX, ROUNDS, TABLES
 
 BASELINE = "DS"
 """The label of federated averaging, the usual baseline."""
 
-KEY = ["seed", "label"]
+RUN_KEY = ["seed", "label"]
 """The columns that identify a run, in every table."""
 
-OF_RUNS = (
+RUN_INFO_COLUMNS = (
     *(
         "seed",
         "label",
@@ -49,7 +49,7 @@ OF_RUNS = (
 )
 """The columns of `Results.runs` that are no settings."""
 
-EXPERIMENT = "experiment.json"
+EXPERIMENT_JSON = "experiment.json"
 """The file that describes the runs of a kept folder of results."""
 
 Read = Callable[[str], Optional[pd.DataFrame]]
@@ -97,12 +97,12 @@ class Results:
         return f"Results({'; '.join(self.labels)}; seeds: {seeds}; path: {self.path})"
 
     def _table(self, name: str) -> pd.DataFrame:
-        found = self._read(name)
-        if found is None:
+        recorded = self._read(name)
+        if recorded is None:
             table = TABLES[name]
             columns = [column.name for column in table.columns]
-            return pd.DataFrame(columns=[*KEY, "round", *columns])
-        return found
+            return pd.DataFrame(columns=[*RUN_KEY, "round", *columns])
+        return recorded
 
     @functools.cached_property
     def rounds(self) -> pd.DataFrame:
@@ -140,8 +140,8 @@ class Results:
     @functools.cached_property
     def has_clients(self) -> bool:
         """Whether all runs recorded each client's figures (`--record_clients`)."""
-        recorded = pd.MultiIndex.from_frame(self.clients[KEY])
-        return bool(pd.MultiIndex.from_frame(self.runs[KEY]).isin(recorded).all())
+        recorded = pd.MultiIndex.from_frame(self.clients[RUN_KEY])
+        return bool(pd.MultiIndex.from_frame(self.runs[RUN_KEY]).isin(recorded).all())
 
     @property
     def labels(self) -> list[str]:
@@ -161,8 +161,10 @@ class Results:
     @property
     def length(self) -> pd.Series[int]:
         """The number of recorded rounds of each run, by seed and label."""
-        found: pd.Series[int] = self.rounds.groupby(KEY, sort=False)["round"].max()
-        return found
+        num_rounds: pd.Series[int] = self.rounds.groupby(RUN_KEY, sort=False)[
+            "round"
+        ].max()
+        return num_rounds
 
     def setting(self, name: str, default: Any = None) -> Any:
         """Returns a setting that all runs share; runs that lack it do not count.
@@ -172,21 +174,21 @@ class Results:
         """
         if name not in self.runs:
             return default
-        known = self.runs[name][self.runs[name].notna()]
-        values = known.tolist()
-        for run, value in zip(known.index, values):
+        recorded = self.runs[name][self.runs[name].notna()]
+        values = recorded.tolist()
+        for run, value in zip(recorded.index, values):
             if value != values[0]:
                 raise RecordError(
-                    f"{_where(self.runs.loc[known.index[0]])} has {name} "
-                    f"{_words(values[0])} and {_where(self.runs.loc[run])} has "
-                    f"{_words(value)}"
+                    f"{_run_name(self.runs.loc[recorded.index[0]])} has {name} "
+                    f"{_as_text(values[0])} and {_run_name(self.runs.loc[run])} has "
+                    f"{_as_text(value)}"
                 )
         return values[0] if values else default
 
     def check_settings(self) -> None:
         """Refuses runs that differ in a setting that is no seed, by a `RecordError`."""
-        known = {*self.runs} - {*OF_RUNS}
-        for name in sorted(name for name in known if not name.endswith("_seed")):
+        settings = {*self.runs} - {*RUN_INFO_COLUMNS}
+        for name in sorted(name for name in settings if not name.endswith("_seed")):
             self.setting(name)
 
     def only(self, mask: Any = None, **values: Any) -> Results:
@@ -196,14 +198,14 @@ class Results:
         """
         chosen = np.ones(len(self.runs), bool) if mask is None else np.asarray(mask)
         for name, value in values.items():
-            wanted = [value] if np.isscalar(value) else [*value]
-            chosen = chosen & self.runs[name].isin(wanted).to_numpy()
+            allowed = [value] if np.isscalar(value) else [*value]
+            chosen = chosen & self.runs[name].isin(allowed).to_numpy()
         runs = self.runs[chosen]
-        keys = pd.MultiIndex.from_frame(runs[KEY])
+        keys = pd.MultiIndex.from_frame(runs[RUN_KEY])
 
         def read(name: str) -> pd.DataFrame:
             table: pd.DataFrame = getattr(self, name)
-            there = pd.MultiIndex.from_frame(table[KEY]).isin(keys)
+            there = pd.MultiIndex.from_frame(table[RUN_KEY]).isin(keys)
             return table[there].reset_index(drop=True)
 
         return Results(
@@ -218,18 +220,18 @@ class Results:
         """
         if self._predictions is None:
             raise RecordMissingError(f"{self.path or 'the runs'} have no predictions")
-        found = self._predictions(seed, label, round_num)
-        of_round = self.rounds[
+        predictions = self._predictions(seed, label, round_num)
+        row_of_round = self.rounds[
             (self.rounds["seed"] == seed)
             & (self.rounds["label"] == label)
             & (self.rounds["round"] == round_num)
         ]
-        if int(found.correct.sum()) != int(of_round["correct"].iloc[0]):
+        if int(predictions.correct.sum()) != int(row_of_round["correct"].iloc[0]):
             raise RecordError(
                 f"the predictions of {label}, seed {seed}, round {round_num} do not "
                 "give the count of correct examples in rounds.csv"
             )
-        return found
+        return predictions
 
 
 def read_results(path: Folder) -> Results:
@@ -250,13 +252,13 @@ def read_results(path: Folder) -> Results:
     path = expand_path(path)
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
-    if os.path.exists(os.path.join(path, EXPERIMENT)):
+    if os.path.exists(os.path.join(path, EXPERIMENT_JSON)):
         return _read_kept(path)
     if reference_code.holds_runs(path):
         return _read_reference(path)
     folders: dict[tuple[int, str], str] = {}
     rows = []
-    for folder in (run for place in _folders(path) for run in _runs_in(place)):
+    for folder in (run for place in _seed_folders(path) for run in _runs_in(place)):
         row = _run_row(folder)
         other = folders.setdefault((row["seed"], row["label"]), folder)
         if other != folder:
@@ -269,23 +271,23 @@ def read_results(path: Folder) -> Results:
         raise RecordError(f"{path} holds no run: there is no run.json with rounds.csv")
 
     def read(name: str) -> Optional[pd.DataFrame]:
-        found = []
+        tables = []
         for (seed, label), folder in folders.items():
             if name == "rounds" or TABLES[name].path(folder):
                 table = TABLES[name].read(folder)
                 table.insert(0, "seed", seed)
                 table.insert(1, "label", label)
-                found.append(table)
-        return pd.concat(found, ignore_index=True) if found else None
+                tables.append(table)
+        return pd.concat(tables, ignore_index=True) if tables else None
 
-    plan = read_plan(path)
+    plan = read_run_json(path)
     return Results(
         pd.DataFrame(rows),
         read,
         path=path,
         about={
             "command": plan.get("command", ""),
-            **by_flag(plan.get("settings", {})),
+            **flatten_groups(plan.get("settings", {})),
         },
         predictions=lambda seed, label, round_num: read_predictions(
             folders[seed, label], round_num
@@ -326,7 +328,7 @@ def results_of_counts(
         _check_counts(label, array, sizes)
         run = {"seed": seed, "label": label}
         numbers, local = np.arange(1, len(array) + 1), client_means(array, sizes)
-        of_run = {
+        round_columns = {
             "round": numbers,
             "accuracy": array.sum(axis=1) / sizes.sum(),
             "correct": array.sum(axis=1),
@@ -334,14 +336,14 @@ def results_of_counts(
             **{f"p{p}": percentile(local, p) for p in PERCENTILES},
         }
         names = [f"client_{k}" for k in range(len(sizes))]
-        of_clients = {
+        client_columns = {
             "round": np.repeat(numbers, len(sizes)),
             "client": np.tile(names, len(array)),
             "correct": array.ravel(),
             "examples": np.tile(sizes, len(array)),
         }
-        rounds.append(pd.DataFrame({**run, **of_run}))
-        clients.append(pd.DataFrame({**run, **of_clients}))
+        rounds.append(pd.DataFrame({**run, **round_columns}))
+        clients.append(pd.DataFrame({**run, **client_columns}))
     judged = [
         table.assign(seed=seed, label=label, kind="trial")
         for label, table in (candidates or {}).items()
@@ -356,7 +358,11 @@ def results_of_counts(
         if parts
     }
     words = ("title", "note", "data_name", "data_source", "path")
-    of_all = {"data_clients": len(sizes), "data_options": {}, **_tuples(settings or {})}
+    of_all = {
+        "data_clients": len(sizes),
+        "data_options": {},
+        **_lists_to_tuples(settings or {}),
+    }
     runs = [
         {"seed": seed, "label": label, **dict.fromkeys(words, ""), **of_all}
         for label in correct
@@ -371,7 +377,7 @@ def _check_counts(label: str, correct: Any, sizes: Any) -> None:
             f"{label}: correct must be [rounds, clients], with a round at least, and "
             f"examples [clients]; got {list(correct.shape)} and {list(sizes.shape)}"
         )
-    if not all(np.issubdtype(one.dtype, np.integer) for one in (correct, sizes)):
+    if not all(np.issubdtype(array.dtype, np.integer) for array in (correct, sizes)):
         raise RecordError(
             f"{label}: correct and examples must be integers, got {correct.dtype} and "
             f"{sizes.dtype}"
@@ -388,7 +394,7 @@ def _run_row(folder: str) -> dict[str, Any]:
     path = os.path.join(folder, RUN_JSON)
     info = read_json(path, ("label", "settings", "data"))
     try:
-        settings, data = by_flag(info["settings"]), info["data"]
+        settings, data = flatten_groups(info["settings"]), info["data"]
         return {
             "seed": int(settings.get("batch_seed", 0)),
             "label": str(info["label"]),
@@ -407,13 +413,13 @@ def _run_row(folder: str) -> dict[str, Any]:
             },
             "versions": info.get("versions", {}),
             "path": folder,
-            **_tuples(settings),
+            **_lists_to_tuples(settings),
         }
     except (AttributeError, TypeError, ValueError) as error:
         raise RecordError(f"{path} describes no run: {error_summary(error)}") from error
 
 
-def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _lists_to_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns settings with tuples in the place of lists, which can be compared."""
 
     def plain(value: Any) -> Any:
@@ -422,10 +428,10 @@ def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in settings.items()}
 
 
-def _folders(path: str) -> list[str]:
+def _seed_folders(path: str) -> list[str]:
     """Returns the folders of the seeds in a folder, by seed, or the folder itself."""
-    found = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
-    seeds = {int(one[1]): os.path.join(path, one[0]) for one in found if one}
+    matches = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
+    seeds = {int(match[1]): os.path.join(path, match[0]) for match in matches if match}
     return [seeds[seed] for seed in sorted(seeds)] or [path]
 
 
@@ -433,15 +439,17 @@ def _runs_in(path: str) -> list[str]:
     """Returns the folders of the runs in a folder, itself if it is one, in order."""
     if ROUNDS.path(path):
         return [path]
-    order = list(by_flag(read_plan(path).get("settings", {})).get("orderings", []))
+    order = list(
+        flatten_groups(read_run_json(path).get("settings", {})).get("orderings", [])
+    )
 
-    def place_of(folder: str) -> int:
+    def position(folder: str) -> int:
         label = read_json(os.path.join(folder, RUN_JSON)).get("label")
         return order.index(label) if label in order else len(order)
 
     folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
     described = [f for f in folders if os.path.exists(os.path.join(f, RUN_JSON))]
-    return sorted(filter(ROUNDS.path, described), key=place_of)
+    return sorted(filter(ROUNDS.path, described), key=position)
 
 
 def _read_reference(path: str) -> Results:
@@ -466,10 +474,14 @@ def _read_reference(path: str) -> Results:
 
 def _read_kept(path: str) -> Results:
     """Reads a folder of kept results: `experiment.json`, and a table for all runs."""
-    name = os.path.join(path, EXPERIMENT)
+    name = os.path.join(path, EXPERIMENT_JSON)
     about = read_json(name)
     rows = [
-        {"path": "", **_tuples(about.get("settings", {})), **_tuples(run)}
+        {
+            "path": "",
+            **_lists_to_tuples(about.get("settings", {})),
+            **_lists_to_tuples(run),
+        }
         for run in about.get("runs", [])
     ]
 
@@ -477,7 +489,7 @@ def _read_kept(path: str) -> Results:
         return TABLES[table].read(path) if TABLES[table].path(path) else None
 
     return Results(
-        pd.DataFrame(rows, columns=None if rows else KEY),
+        pd.DataFrame(rows, columns=None if rows else RUN_KEY),
         read,
         path=path,
         about=about,
@@ -503,18 +515,19 @@ def keep_results(
     shared = {
         name: value
         for name, value in first.items()
-        if name not in KEY and all(name in row and row[name] == value for row in rows)
+        if name not in RUN_KEY
+        and all(name in row and row[name] == value for row in rows)
     }
     varying = [{k: v for k, v in row.items() if k not in shared} for row in rows]
     content = {**(about or {}), "settings": shared, "runs": varying}
-    with open(os.path.join(folder, EXPERIMENT), "w", encoding="utf-8") as file:
+    with open(os.path.join(folder, EXPERIMENT_JSON), "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.write("\n")
     for name in TABLES:
         table = getattr(results, name)
         if len(table):
             text = table.to_csv(index=False, lineterminator="\n")
-            with open(os.path.join(folder, f"{name}.csv{PACKED}"), "wb") as packed:
+            with open(os.path.join(folder, f"{name}.csv{GZIP_SUFFIX}"), "wb") as packed:
                 packed.write(gzip.compress(text.encode(), mtime=0))
 
 
@@ -522,11 +535,11 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
-def _where(run: pd.Series[Any]) -> str:
+def _run_name(run: pd.Series[Any]) -> str:
     return str(run.get("path") or f"{run['label']}, seed {run['seed']},")
 
 
-def _words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ",".join(map(str, np.atleast_1d(value)))
 
 
@@ -547,12 +560,12 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
         return table if label is None else table.assign(label=label)
 
     def join(name: str) -> pd.DataFrame:
-        tables = [relabeled(getattr(one, name), x) for one, x in zip(parts, labels)]
+        tables = [relabeled(getattr(part, name), x) for part, x in zip(parts, labels)]
         # Of an empty table the columns have no types.
         return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 
     runs = join("runs")
-    twice = runs.duplicated(KEY)
+    twice = runs.duplicated(RUN_KEY)
     if twice.any():
         row = runs[twice].iloc[0]
         raise RecordError(f"there are two runs of {row['label']}, seed {row['seed']}")

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc import scores
-from tff_pmc.record.metrics import (
+from tff_pmc.record.metric import (
     Floats,
     Metric,
     client_means,
-    digits,
+    float32_digits,
     jain_index,
     percentile,
     worst_tenth,
 )
-from tff_pmc.scores.basis import code_of
+from tff_pmc.scores.basis import decode_name
 from tff_pmc.scores.score import unaliased
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ class RoundRecord:
     @property
     def train(self) -> Mapping[str, Any]:
         """What the clients reported of their training."""
-        found: Mapping[str, Any] = self.outcome.metrics["client_work"]["train"]
-        return found
+        report: Mapping[str, Any] = self.outcome.metrics["client_work"]["train"]
+        return report
 
     @property
     def train_loss(self) -> Optional[float]:
@@ -164,30 +164,30 @@ class RoundRecord:
         return int(self.outcome.metrics["finalizer"]["update_rejected"])
 
     @property
-    def _recorded(self) -> bool:
+    def _records_clients(self) -> bool:
         return self.tested and self.settings.record.record_clients == "all"
 
     @property
     def test_clients(self) -> Sequence[str]:
         """The names of the clients whose test results are recorded."""
-        return self.clients if self._recorded else ()
+        return self.clients if self._records_clients else ()
 
     @property
     def client_totals(self) -> list[int | float]:
         """The sum over the test examples of each of these clients."""
-        if not self._recorded:
+        if not self._records_clients:
             return []
         return [self.metric.value(total) for total in np.asarray(self.measured)]
 
     @property
     def client_sizes(self) -> list[int]:
         """The number of test examples of each of these clients."""
-        return [int(size) for size in self.sizes] if self._recorded else []
+        return [int(size) for size in self.sizes] if self._records_clients else []
 
     @property
     def codes(self) -> Sequence[str]:
         """The codes of the criteria."""
-        return self.settings.columns
+        return self.settings.criterion_codes
 
     @property
     def raw(self) -> Floats:
@@ -197,22 +197,25 @@ class RoundRecord:
     @property
     def excluded(self) -> npt.NDArray[np.bool_]:
         """Which clients of the cohort were left out, [clients]."""
-        found: npt.NDArray[np.bool_] = np.asarray(self.train["excluded_by_client"]) > 0
-        return found
+        mask: npt.NDArray[np.bool_] = np.asarray(self.train["excluded_by_client"]) > 0
+        return mask
 
     @property
     def counted(self) -> Floats:
         """The criteria; NaN for clients that were left out, which have no weight."""
-        return without(self.raw, self.excluded)
+        return mask_excluded(self.raw, self.excluded)
 
     @functools.cached_property
     def shares(self) -> Floats:
         """The weights of the cohort's clients as shares of their sum, [clients]."""
-        return shares_in_force(self.settings, self.outcome.in_force, self.counted)
+        return weight_shares(self.settings, self.outcome.in_force, self.counted)
 
     @property
     def weights(self) -> Floats:
-        """The factors of the cohort's updates, [clients]; see `Algorithm.has_step`."""
+        """The factors of the cohort's updates, [clients].
+
+        They sum to 1, or to a step length; see `Algorithm.has_step_length`.
+        """
         totals = np.nansum(self.counted, axis=0)
         return self.shares * self.outcome.in_force.step_length(totals)
 
@@ -223,15 +226,15 @@ class RoundRecord:
 
     def _trials(self) -> Iterator[Candidate]:
         rate = self.settings.training.server_learning_rate
-        for number, one in enumerate(self.outcome.tested, 1):
+        for number, candidate in enumerate(self.outcome.tested, 1):
             yield Candidate(
                 kind="trial",
                 trial=number,
-                label=one.label,
+                label=candidate.label,
                 rate=rate,
-                correct=one.correct,
-                examples=one.examples,
-                kept=one.chosen,
+                correct=candidate.correct,
+                examples=candidate.examples,
+                kept=candidate.chosen,
             )
 
     def _counterfactuals(self) -> Iterator[Candidate]:
@@ -239,26 +242,29 @@ class RoundRecord:
         if outcome.judged is None:
             return
         sizes = np.asarray(outcome.judged.sizes, np.int64)
-        own_rate = self.settings.training.server_learning_rate
-        for number, one in enumerate(outcome.counterfactuals, 1):
+        server_rate = self.settings.training.server_learning_rate
+        for number, counterfactual in enumerate(outcome.counterfactuals, 1):
             worst = jain = None
-            if one.correct.ndim:
-                local = client_means(one.correct[: len(sizes)], sizes)
-                worst, jain = digits([worst_tenth(local), jain_index(local)])
+            if counterfactual.correct.ndim:
+                local = client_means(counterfactual.correct[: len(sizes)], sizes)
+                worst, jain = float32_digits([worst_tenth(local), jain_index(local)])
             yield Candidate(
                 kind="counterfactual",
                 trial=number,
-                label=one.score.label,
-                rate=own_rate if one.rate is None else one.rate,
-                correct=int(one.correct.sum()),
+                label=counterfactual.score.label,
+                rate=server_rate
+                if counterfactual.rate is None
+                else counterfactual.rate,
+                correct=int(counterfactual.correct.sum()),
                 examples=int(sizes.sum()),
-                kept=one.score == outcome.in_force and one.rate is None,
+                kept=counterfactual.score == outcome.in_force
+                and counterfactual.rate is None,
                 worst_tenth=worst,
                 jain_index=jain,
             )
 
 
-def without(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
+def mask_excluded(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
     """Returns criteria [clients, m], NaN for the clients that were left out."""
     return np.where(excluded[:, np.newaxis], np.nan, raw)
 
@@ -312,28 +318,28 @@ def cohort_weights(
     rows = slice(int(train["clients"]))  # Of packs there may be room for more.
     raw = np.asarray(train["criteria_by_client"], float)[rows]
     excluded = np.asarray(train["excluded_by_client"])[rows] > 0
-    codes = tuple(map(code_of, train["totals_by_code"]))
-    shown = codes if criteria is None else ordered("criteria", criteria)
+    codes = tuple(map(decode_name, train["totals_by_code"]))
+    shown = codes if criteria is None else require_sequence("criteria", criteria)
     column = {unaliased(code): values for code, values in zip(codes, raw.T)}
     if {*map(unaliased, shown)} != {*column} or len(shown) != len(codes):
         raise ValueError(
             f"criteria has the codes {', '.join(shown)}, and each client "
             f"{', '.join(codes)}"
         )
-    names = range(len(raw)) if clients is None else ordered("clients", clients)
+    names = range(len(raw)) if clients is None else require_sequence("clients", clients)
     if len(names) != len(raw):
         raise ValueError(f"clients has {len(names)} names, and there are {len(raw)}")
-    weighing: Callable[[Floats], Any] = score or _score_in_force(aggregator, codes)
+    weighing: Callable[[Floats], Any] = score or _round_score(aggregator, codes)
     if normalization is None:
-        normalization = _normalization_in_force(aggregator)
-    counted = pd.DataFrame(without(raw, excluded), columns=codes)
+        normalization = _round_normalization(aggregator)
+    counted = pd.DataFrame(mask_excluded(raw, excluded), columns=codes)
     weights = scores.participant_weights(counted, weighing, normalization)
     table = {"client": [*names]}
     table |= {code: column[unaliased(code)] for code in shown}
     return pd.DataFrame(table).assign(excluded=excluded.astype(int), weight=weights)
 
 
-def _score_in_force(
+def _round_score(
     aggregator: Mapping[str, Any], codes: Sequence[str]
 ) -> Callable[[Floats], Floats]:
     """Returns the score by which a round's model was made, of its metrics."""
@@ -348,7 +354,7 @@ def _score_in_force(
     return lambda c: basis.combined(c, values)
 
 
-def _normalization_in_force(aggregator: Mapping[str, Any]) -> scores.Normalization:
+def _round_normalization(aggregator: Mapping[str, Any]) -> scores.Normalization:
     """Returns how a round's criteria were normalized; sums for another factory."""
     if not isinstance(aggregator, Mapping):
         return scores.SUM
@@ -359,13 +365,11 @@ def _normalization_in_force(aggregator: Mapping[str, Any]) -> scores.Normalizati
     return scores.SUM
 
 
-def shares_in_force(
-    settings: RunSettings, in_force: scores.Score, raw: Floats
-) -> Floats:
+def weight_shares(settings: RunSettings, in_force: scores.Score, raw: Floats) -> Floats:
     """Returns the clients' shares in a run's aggregation, [clients]."""
     if settings.algorithm.weighs_equally:
         included = np.isfinite(raw).all(axis=1)
         return np.asarray(included / max(int(included.sum()), 1))
     normalization = settings.aggregation.scores_normalization
-    score = in_force.over(settings.columns)
+    score = in_force.over(settings.criterion_codes)
     return scores.participant_weights(raw, score, normalization)

@@ -31,10 +31,20 @@ from absl import logging
 
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.record import checkpoints, files
-from tff_pmc.record.files import FINISHED, INTERRUPTED, RUN_JSON, RUNNING, by_flag
+from tff_pmc.record.files import (
+    FINISHED,
+    INTERRUPTED,
+    RUN_JSON,
+    RUNNING,
+    flatten_groups,
+)
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.resume_check import (
+    check_resumable,
+    software_versions,
+    warn_if_versions_differ,
+)
 from tff_pmc.record.round_record import RoundRecord
-from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
 from tff_pmc.record.tables import ROUNDS, TABLES, TIMING
 
 _ROUNDS, _TIMING = f"{ROUNDS.name}.csv", f"{TIMING.name}.csv"
@@ -54,8 +64,8 @@ class RunFolder:
         path: the folder.
         is_complete: whether the run that was there was finished, and is not to have
             more rounds now.
-        has_ended: whether a callback has ended the run that `load` has read, which was
-            then cut off before it was finished.
+        was_ended_early: whether a callback ended the run that `load` read, and the run
+            was then interrupted before it was finished.
         new_callbacks: the classes of callbacks that the run that was there did not
             have; empty for a new run.
     """
@@ -77,33 +87,35 @@ class RunFolder:
         self.path = path = expand_path(path)
         self._lengths: dict[str, int] = {}  # Of the tables, in bytes.
         self._columns: dict[str, list[str]] = {}  # Of the tables.
-        self._without = False  # Metrics that the record has no column for.
+        self._dropped_metrics = False  # Metrics that the record has no column for.
         self._before: dict[str, Any] = {}
         longer = False
         if resume and os.path.exists(self._path(RUN_JSON)):
             keys = ("status", "versions", "started", "resumed")
             self._before = files.read_json(self._path(RUN_JSON), keys)
-            longer = check_same(path, self._before, description)
+            longer = check_resumable(path, self._before, description)
         else:
             files.make_empty_folder(path, ", or --resume")
-        self._held = contextlib.ExitStack()
-        self._lock = self._held.enter_context(files.locked(path))
-        self.has_ended = False
+        self._stack = contextlib.ExitStack()
+        self._lock = self._stack.enter_context(files.lock_folder(path))
+        self.was_ended_early = False
         self.is_complete = self._before.get("status") == FINISHED
         if self.is_complete and longer:
             # A callback may have ended the run before its last round: it stays so.
-            asked = by_flag(self._before["settings"])["rounds"]
-            self.is_complete = len(ROUNDS.read(path)) < asked
+            planned = flatten_groups(self._before["settings"])["rounds"]
+            self.is_complete = len(ROUNDS.read(path)) < planned
         # As may the rounds, the flags of the callback that ended it may be others.
         by = self._before.get("ended_by", "")
-        self._opened = bool(by) and _flags(self._before, by) != _flags(description, by)
-        self.is_complete = self.is_complete and not self._opened
+        self._reopened = bool(by) and _callback_flags(
+            self._before, by
+        ) != _callback_flags(description, by)
+        self.is_complete = self.is_complete and not self._reopened
         called = {*description.get("callbacks", {})} if self._before else set()
         self.new_callbacks = called - {*self._before.get("callbacks", {})}
         self._description = description
         self._json: dict[str, Any] = {}  # Empty until something is changed.
         if not self._before:
-            self._begin()
+            self._write_start()
 
     def __enter__(self) -> RunFolder:
         return self
@@ -114,8 +126,8 @@ class RunFolder:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        with self._held:
-            if self._json and not self._is_lost():
+        with self._stack:
+            if self._json and not self._was_replaced():
                 self._json["ended"] = _now()
                 self._write_json(INTERRUPTED if kind else FINISHED)
 
@@ -133,16 +145,16 @@ class RunFolder:
         """
         sizes = {
             name: os.path.getsize(self._path(name))
-            for name in _files()
+            for name in _table_files()
             if os.path.exists(self._path(name))
         }
-        found = checkpoints.load(self.path, initial)
-        if found is None and sizes:
+        checkpoint = checkpoints.load(self.path, initial)
+        if checkpoint is None and sizes:
             raise RecordError(
                 f"{self.path} cannot be resumed: it has rows and no "
-                f"{checkpoints.NAME}; nothing was changed: name another folder"
+                f"{checkpoints.FILE_NAME}; nothing was changed: name another folder"
             )
-        state, round_num, lengths = found or (initial, 0, {})
+        state, round_num, lengths = checkpoint or (initial, 0, {})
         for name, length in lengths.items():
             if sizes.get(name, 0) < length:
                 raise RecordError(
@@ -150,10 +162,10 @@ class RunFolder:
                     "checkpoint is there: the run cannot be resumed: name another "
                     "folder"
                 )
-        self._begin()
-        ended = self._before.get("ended_after") == round_num and not self._opened
+        self._write_start()
+        ended = self._before.get("ended_after") == round_num and not self._reopened
         if round_num and ended:
-            self.has_ended = True
+            self.was_ended_early = True
             by = self._before.get("ended_by", "")
             self.end_early(self._before["ended_early"], round_num, by)
         for name in sizes:
@@ -178,16 +190,16 @@ class RunFolder:
                 would be lost.
             OSError: a file cannot be written; it is named.
         """
-        if self._is_lost():
+        if self._was_replaced():
             raise FolderLostError(f"{self.path} was removed or replaced during the run")
         for table in TABLES.values():
-            if rows := table.rows(self._as_begun(record)):
+            if rows := table.rows(self._drop_new_metrics(record)):
                 self._append(f"{table.name}.csv", rows)
 
     def save(self, state: Any, round_num: int) -> None:
         """Writes the checkpoint after a round; 0 is before the first."""
         lengths = {name: n for name, n in self._lengths.items() if name != _TIMING}
-        checkpoints.save(self.path, checkpoints.Saved(state, round_num, lengths))
+        checkpoints.save(self.path, checkpoints.Checkpoint(state, round_num, lengths))
 
     def end_early(self, why: str, round_num: int, by: str) -> None:
         """Records in `run.json` why the run ends after a round, before its last.
@@ -197,7 +209,7 @@ class RunFolder:
         self._json.update(ended_early=why, ended_after=round_num, ended_by=by)
         self._write_json(RUNNING)
 
-    def _as_begun(self, record: RoundRecord) -> RoundRecord:
+    def _drop_new_metrics(self, record: RoundRecord) -> RoundRecord:
         """Leaves out metrics of the model that the rounds before were written without.
 
         An earlier version did not record them, or the model did not have them.
@@ -206,14 +218,14 @@ class RunFolder:
         if columns is None:
             return record
         new = sorted({*record.model_metrics} - {*columns})
-        if new and not self._without:
+        if new and not self._dropped_metrics:
             logging.warning(
                 "%s was begun without the metrics %s of the model: they are left out.",
                 *(self._path(_ROUNDS), ", ".join(new)),
             )
-        self._without = self._without or bool(new)
-        known = {n: v for n, v in record.model_metrics.items() if n in columns}
-        return dataclasses.replace(record, model_metrics=known) if new else record
+        self._dropped_metrics = self._dropped_metrics or bool(new)
+        with_column = {n: v for n, v in record.model_metrics.items() if n in columns}
+        return dataclasses.replace(record, model_metrics=with_column) if new else record
 
     def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
         text = io.StringIO(newline="")
@@ -226,7 +238,7 @@ class RunFolder:
         self._columns[name] = columns
         writer.writerows(rows)
         with (
-            files.prefix_errors(self._path(name)),
+            files.naming_file(self._path(name)),
             open(self._path(name), "ab") as table,
         ):
             table.write(text.getvalue().encode())
@@ -234,27 +246,27 @@ class RunFolder:
             os.fsync(table.fileno())  # Before the checkpoint that has its length.
             self._lengths[name] = table.tell()
 
-    def _is_lost(self) -> bool:
+    def _was_replaced(self) -> bool:
         """Returns whether the folder is not the one that this process has taken."""
         with contextlib.suppress(OSError):
             lock = os.stat(self._path(files.LOCK))
             return not os.path.samestat(lock, os.fstat(self._lock))
         return True
 
-    def _begin(self) -> None:
+    def _write_start(self) -> None:
         """Writes `run.json` of a run that starts or is resumed."""
         if self._json:
             return
-        before, found = self._before, versions()
-        session = {"at": _now(), "versions": found}
+        before, versions = self._before, software_versions()
+        session = {"at": _now(), "versions": versions}
         self._json = {
             **self._description,
-            "versions": before.get("versions", found),
+            "versions": before.get("versions", versions),
             "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
             "started": before.get("started", session["at"]),
             "resumed": [*before["resumed"], session] if before else [],
         }
-        warn_of_other_versions(self.path, self._json["versions"], found)
+        warn_if_versions_differ(self.path, self._json["versions"], versions)
         self._write_json(RUNNING)
 
     def _path(self, name: str) -> str:
@@ -265,13 +277,13 @@ class RunFolder:
         files.write_json(self.path, self._json)
 
 
-def _flags(description: Mapping[str, Any], callback: str) -> Any:
+def _callback_flags(description: Mapping[str, Any], callback: str) -> Any:
     """Returns the flags of a callback as `run.json` has them; None without it."""
-    found = description.get("callbacks", {}).get(callback)
-    return json.loads(json.dumps(found))
+    flags = description.get("callbacks", {}).get(callback)
+    return json.loads(json.dumps(flags))
 
 
-def _files() -> list[str]:
+def _table_files() -> list[str]:
     return [f"{name}.csv" for name in TABLES]
 
 

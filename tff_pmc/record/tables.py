@@ -31,7 +31,7 @@ import pandas as pd
 
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.record.metrics import PERCENTILES, digits
+from tff_pmc.record.metric import PERCENTILES, float32_digits
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ NUMBER = "number"
 0 to 1. A number may be missing, and so may be all that a test of the model gives, in
 rounds without one."""
 
-PACKED = ".gz"
+GZIP_SUFFIX = ".gz"
 """The ending of the name of a table that is stored compressed."""
 
 WEIGHT_BOUNDS = ("weight_largest", "weight_smallest")
@@ -117,27 +117,27 @@ class Table(NamedTuple):
 
     def rows(self, record: RoundRecord) -> list[dict[str, Any]]:
         """Returns the rows of a round, as they are written."""
-        found: dict[str, Any] = {}
+        values_by_column: dict[str, Any] = {}
         for column in self.columns:
             if column.name == self.before and self.others:
-                found.update(self.others(record))
+                values_by_column.update(self.others(record))
             if column.when(record):
                 empty = column.tested and not record.tested
-                found[column.name] = "" if empty else column.value(record)
+                values_by_column[column.name] = "" if empty else column.value(record)
         if not self.key:
-            return [{"round": record.round_num, **found}]
-        sizes = {name: len(values) for name, values in found.items()}
+            return [{"round": record.round_num, **values_by_column}]
+        sizes = {name: len(values) for name, values in values_by_column.items()}
         if len({*sizes.values()}) > 1:
             raise ValueError(f"{self.name}.csv: columns of other lengths: {sizes}")
         return [
-            {"round": record.round_num, **dict(zip(found, row))}
-            for row in zip(*found.values())
+            {"round": record.round_num, **dict(zip(values_by_column, row))}
+            for row in zip(*values_by_column.values())
         ]
 
     def path(self, folder: str) -> str:
         """Returns the file of the table in a folder, packed or not; empty for none."""
         plain = os.path.join(expand_path(folder), f"{self.name}.csv")
-        return next(filter(os.path.exists, (plain, plain + PACKED)), "")
+        return next(filter(os.path.exists, (plain, plain + GZIP_SUFFIX)), "")
 
     def read(self, folder: str) -> pd.DataFrame:
         """Reads the table of a folder, `NAME.csv` or `NAME.csv.gz`.
@@ -153,7 +153,7 @@ class Table(NamedTuple):
         try:
             with open(path, "rb") as file:
                 content = file.read()
-            if path.endswith(PACKED):
+            if path.endswith(GZIP_SUFFIX):
                 content = gzip.decompress(content)
             return self.parse(content)
         except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
@@ -168,11 +168,11 @@ class Table(NamedTuple):
         """
         if not content.endswith(b"\n"):
             raise ValueError("it ends within a row")
-        known = {"seed": "int64", "label": "str", "round": "int64"}
-        known.update((one.name, _DTYPES[one.kind]) for one in self.columns)
+        declared = {"seed": "int64", "label": "str", "round": "int64"}
+        declared.update((column.name, _DTYPES[column.kind]) for column in self.columns)
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
         others = _DTYPES[self.others_kind]
-        dtype: Any = {name: known.get(name, others) for name in names}
+        dtype: Any = {name: declared.get(name, others) for name in names}
         table = pd.read_csv(
             io.BytesIO(content),
             dtype=dtype,
@@ -181,7 +181,7 @@ class Table(NamedTuple):
         )
         numbers = []
         for name in names if self.others_kind == TEXT else ():
-            if name not in known:
+            if name not in declared:
                 with contextlib.suppress(ValueError):  # Then it is text.
                     table[name] = table[name].replace("", "nan").astype(float)
                     numbers.append(name)
@@ -212,8 +212,8 @@ def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
     twice = table.duplicated([*run, "round", *key])
     if twice.any():
         row = table[twice].iloc[0]
-        found = ", ".join(f"{name} {row[name]}" for name in (*run, "round", *key))
-        raise ValueError(f"there are two rows of {found}")
+        row_key = ", ".join(f"{name} {row[name]}" for name in (*run, "round", *key))
+        raise ValueError(f"there are two rows of {row_key}")
     if not key:
         rounds = table["round"]
         steps = table.groupby(run)["round"].diff() if run else rounds.diff()
@@ -234,11 +234,11 @@ def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
 
 
 def _has_classes(record: RoundRecord) -> bool:
-    return record.metric.counted
+    return record.metric.is_count
 
 
 def _is_regression(record: RoundRecord) -> bool:
-    return not record.metric.counted
+    return not record.metric.is_count
 
 
 def _has_server(record: RoundRecord) -> bool:
@@ -345,10 +345,12 @@ COHORT = Table(
     [
         Column("client", TEXT, lambda r: r.cohort),
         Column("excluded", FLAG, lambda r: r.excluded.astype(int)),
-        Column("weight", NUMBER, lambda r: digits(r.weights)),
+        Column("weight", NUMBER, lambda r: float32_digits(r.weights)),
     ],
     key=["client"],
-    others=lambda r: {code: digits(r.raw[:, i]) for i, code in enumerate(r.codes)},
+    others=lambda r: {
+        code: float32_digits(r.raw[:, i]) for i, code in enumerate(r.codes)
+    },
     before="excluded",
     others_kind=NUMBER,  # In `rounds` a plugin's column may be text.
 )
@@ -373,7 +375,7 @@ CLASS_F1 = Table(
     "class_f1",
     [
         Column("class", COUNT, lambda r: range(len(r.f1))),
-        Column("f1", SHARE, lambda r: digits(r.f1)),
+        Column("f1", SHARE, lambda r: float32_digits(r.f1)),
     ],
     key=["class"],
 )

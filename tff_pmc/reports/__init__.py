@@ -21,7 +21,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from declared_settings import Registry
-from tff_pmc.reports.pages import Block, Grid, Heading, Items, Page, Table, grid_text
+from tff_pmc.reports.page_model import (
+    Block,
+    Grid,
+    Heading,
+    Items,
+    Page,
+    Table,
+    grid_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +93,7 @@ BEYOND_PAPERS = (
 """The names of the reports beyond the papers. They also take losses."""
 
 
-def of_one_seed(report: Callable[..., Report]) -> Callable[..., Report]:
+def single_seed_only(report: Callable[..., Report]) -> Callable[..., Report]:
     """Makes a report empty for several seeds: a row of the papers' is one run."""
 
     @functools.wraps(report)

@@ -30,12 +30,19 @@ from tff_pmc import project_files
 from tff_pmc.escape import markdown_cell, printable
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
-from tff_pmc.reports.pages import markdown_table
+from tff_pmc.reports.page_model import markdown_table
 from tff_pmc.reports.paper import PAPERS
-from tff_pmc.reports.papers.catalog import Claim, Headline, answer, claims, headlines
-from tff_pmc.reports.papers.evidence import command, declared, kept_runs, read_kept
+from tff_pmc.reports.papers.claim_registry import (
+    Claim,
+    Headline,
+    claims,
+    headlines,
+    judge_claim,
+)
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
-from tff_pmc.reports.statistics.rounds_to_target import RULES
+from tff_pmc.reports.papers.paper_experiments import command, declared_experiment
+from tff_pmc.reports.papers.paper_runs import kept_runs, read_kept
+from tff_pmc.reports.statistics.rounds_to_target import REACH_RULES
 
 RESULTS = str(project_files.folder("results/reproduced"))
 
@@ -158,7 +165,7 @@ factors of matrix products to bfloat16. Folders that end in `_relu` have ReLU af
 the convolutions, which the papers' networks do not have."""
 
 
-def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
+def claims_table(claims: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     """Returns a row a claim: what it says, and what the kept runs say of it.
 
     The columns are `claim` (`PMC-7`), `paper`, `place`, `says`, `ours` (our numbers),
@@ -170,7 +177,7 @@ def judged(found: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
     claims.csv.
     """
     return pd.DataFrame(
-        [_row_of_claim(claim, kept) for claim in found], columns=_COLUMNS
+        [_row_of_claim(claim, kept) for claim in claims], columns=_COLUMNS
     )
 
 
@@ -178,7 +185,7 @@ _COLUMNS = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
 _COLUMNS += ["to_run", "decided_by", "seeds", "folders", "shown"]
 
 
-def page(table: pd.DataFrame, reach: str = "at_least") -> str:
+def claims_markdown(table: pd.DataFrame, reach: str = "at_least") -> str:
     """Returns the page of claims: those judged, then the others by first reasons.
 
     `reach` is the rule by which devices reached targets in all runs.
@@ -186,62 +193,68 @@ def page(table: pd.DataFrame, reach: str = "at_least") -> str:
     counts = _counts(table["verdict"])
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
     parts = [_HEAD, f"**{len(table)} claims: {words}.**", _GUIDE]
-    if any(map(_page_of, table["paper"])):
-        parts.append(_DIFFERENCES.format(rule=RULES[reach]))
+    if any(map(_page_link, table["paper"])):
+        parts.append(_DIFFERENCES.format(rule=REACH_RULES[reach]))
     named = table["claim"] + " (" + table["place"] + ")"
-    for paper, of in table.assign(named=named).groupby("paper", sort=False):
+    for paper, claims_of_paper in table.assign(named=named).groupby(
+        "paper", sort=False
+    ):
         title, year, _ = PAPERS[paper]
-        parts += [f"## {paper}", f"*{title}* ({year}){_page_of(str(paper))}"]
-        others = of["verdict"].isin([TOO_SHORT, UNTESTABLE])
+        parts += [f"## {paper}", f"*{title}* ({year}){_page_link(str(paper))}"]
+        others = claims_of_paper["verdict"].isin([TOO_SHORT, UNTESTABLE])
         grid = [["claim", "what the paper says", "ours (paper)", "verdict"]]
         grid[0].append("seeds needed")
-        for row in of[~others].itertuples():
+        for row in claims_of_paper[~others].itertuples():
             verdict = ": ".join(filter(None, (row.verdict, row.why)))
             ours = row.shown or row.decided_by
             grid.append([row.named, row.says, ours, verdict, row.seeds])
         parts += [markdown_table(grid, left=4)] if grid[1:] else []
-        first = of["why"].str.partition("; ")[0]
-        reasons = of["verdict"] + ": " + first
-        for why, of_reason in of[others].groupby(reasons, sort=False):
+        first = claims_of_paper["why"].str.partition("; ")[0]
+        reasons = claims_of_paper["verdict"] + ": " + first
+        for why, claims_of_reason in claims_of_paper[others].groupby(
+            reasons, sort=False
+        ):
             parts.append(f"**{why[0].upper()}{why[1:]}.**")
-            parts.append("\n".join(of_reason.apply(_line, axis=1)))
-            if of_reason["verdict"].eq(TOO_SHORT).any():
-                takes = of_reason.groupby("to_run", sort=False)["claim"]
+            parts.append("\n".join(claims_of_reason.apply(_claim_line, axis=1)))
+            if claims_of_reason["verdict"].eq(TOO_SHORT).any():
+                takes = claims_of_reason.groupby("to_run", sort=False)["claim"]
                 parts += [
                     f"To run {', '.join(x)} far enough: {how}." for how, x in takes
                 ]
     return "\n\n".join(parts) + "\n"
 
 
-def _page_of(paper: str) -> str:
+def _page_link(paper: str) -> str:
     """Returns the link to the page of one of the four papers."""
     name = {"Dual": "dual_criterion"}.get(paper, paper.lower())
     there = project_files.folder("docs") / f"{name}.md"
     return f": [results and reasons]({there.name})" if there.is_file() else ""
 
 
-def _line(row: pd.Series[Any]) -> str:
+def _claim_line(row: pd.Series[Any]) -> str:
     """Returns what a claim says without its last remark, and the seeds it takes."""
     seeds = f" [{row['seeds']} seeds needed]" if row["seeds"] else ""
     return f"- {row['named']}: {markdown_cell(_REMARK.sub('', row['says']))}{seeds}"
 
 
 def _row_of_claim(claim: Claim, kept: pd.DataFrame) -> dict[str, str]:
-    found = answer(claim, kept)
+    judgment = judge_claim(claim, kept)
     commands = []
     for name in claim.experiments:
-        hours = claim.hours or declared(name).hours
+        hours = claim.hours or declared_experiment(name).hours
         costs = f" (about {hours:g} hours of one core)" if hours else ""
         commands.append(f"`{command(name, claim.flags)}`{costs}")
-    undecided = found.verdict in (TOO_SHORT, UNTESTABLE)
-    runs = found.runs.groupby("experiment", sort=False) if len(found.runs) else []
+    undecided = judgment.verdict in (TOO_SHORT, UNTESTABLE)
+    runs = judgment.runs.groupby("experiment", sort=False) if len(judgment.runs) else []
     return {
         **claim._asdict(),
-        **found._asdict(),
+        **judgment._asdict(),
         "claim": claim.id,
         "paper": claim.paper,
-        "folders": "; ".join(dict.fromkeys(found.runs["folder_name"])),
-        "kept": "; ".join(f"{name}: {_runs(of)}" for name, of in runs),
+        "folders": "; ".join(dict.fromkeys(judgment.runs["folder_name"])),
+        "kept": "; ".join(
+            f"{name}: {_runs(runs_of_experiment)}" for name, runs_of_experiment in runs
+        ),
         "to_run": "; ".join(commands) * undecided,
     }
 
@@ -253,17 +266,17 @@ def _runs(runs: pd.DataFrame) -> str:
     told_apart += ["local_epochs", "batch_size"]
     there = [name for name in told_apart if name in runs]
     count = len(runs[there].drop_duplicates())
-    return f"{count_of(count, 'run')}, {seeds_of(runs['seed'])}"
+    return f"{pluralize(count, 'run')}, {seeds_text(runs['seed'])}"
 
 
-def count_of(number: int, word: str) -> str:
+def pluralize(number: int, word: str) -> str:
     """Returns a number of things: `1 run`, `2 runs`."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def seeds_of(every: Iterable[int]) -> str:
+def seeds_text(seeds_of_runs: Iterable[int]) -> str:
     """Returns seeds as words: `seed 0`, `seeds 0, 1`, `seeds 0 to 4`."""
-    seeds = sorted(set(every))
+    seeds = sorted(set(seeds_of_runs))
     if len(seeds) > 2 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
         return f"seeds {seeds[0]} to {seeds[-1]}"
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
@@ -272,14 +285,17 @@ def seeds_of(every: Iterable[int]) -> str:
 def results_page(folders: Mapping[str, Results], name: str, reach: str) -> str:
     """Returns the page of kept results, by their names in a folder of this name."""
     kept = kept_runs(folders.values(), reach)
-    lines = [f"- [{x}]({name}/{x}): {_folder(of)}" for x, of in folders.items()]
+    lines = [
+        f"- [{x}]({name}/{x}): {_folder_summary(results)}"
+        for x, results in folders.items()
+    ]
     numbers = [["paper", "where", "number", "paper's", "ours"]]
-    for one in headlines():
-        row = [one.paper, one.place, one.says, one.printed]
-        numbers.append([*row, here(one, kept)])
+    for headline in headlines():
+        row = [headline.paper, headline.place, headline.says, headline.printed]
+        numbers.append([*row, our_value(headline, kept)])
     parts = [
         _RESULTS_HEAD,
-        markdown_table(_papers(judged(claims(), kept)), left=1),
+        markdown_table(_verdict_counts(claims_table(claims(), kept)), left=1),
         _NUMBERS,
         markdown_table(numbers, left=3),
         _AGAIN,
@@ -290,7 +306,7 @@ def results_page(folders: Mapping[str, Results], name: str, reach: str) -> str:
     return printable("\n\n".join(parts)) + "\n"
 
 
-def _papers(table: pd.DataFrame) -> list[list[str]]:
+def _verdict_counts(table: pd.DataFrame) -> list[list[str]]:
     """Returns the counts of the verdicts on each paper's claims."""
     grid = [["paper", "claims", *VERDICTS]]
     for paper, verdicts in table.groupby("paper", sort=False)["verdict"]:
@@ -304,14 +320,14 @@ def _counts(verdicts: pd.Series[str]) -> pd.Series[int]:
     return verdicts.value_counts().reindex(VERDICTS, fill_value=0)
 
 
-def here(headline: Headline, kept: pd.DataFrame) -> str:
+def our_value(headline: Headline, kept: pd.DataFrame) -> str:
     """Returns our number with what its runs are of, or that none is there.
 
     Of several seeds it is the median, the lowest and the highest. Where it is not
     reached under a seed it counts as later than all others.
     """
     try:
-        values, runs = headline.of(kept)
+        values, runs = headline.evaluate(kept)
     except RecordError:
         return "not run"
     if not len(values):
@@ -340,7 +356,7 @@ def _conditions(runs: pd.DataFrame) -> list[str]:
 
 def _rounds(runs: pd.DataFrame) -> str:
     least, most = runs["length"].min(), runs["length"].max()
-    return (f"{least} to " if least < most else "") + count_of(most, "round")
+    return (f"{least} to " if least < most else "") + pluralize(most, "round")
 
 
 def _factors(runs: pd.DataFrame) -> list[str]:
@@ -348,12 +364,12 @@ def _factors(runs: pd.DataFrame) -> list[str]:
     return [f"{mode} factors" for mode in sorted({*runs["factors"]} - {""})]
 
 
-def _folder(results: Results) -> str:
+def _folder_summary(results: Results) -> str:
     """Returns what ran in a kept folder, for how long, and its remark."""
     facts, runs = ["The runs are not kept"], kept_runs([results])
     if len(runs):
-        number = f"{count_of(len(runs), 'run')} of {_rounds(runs)}"
-        facts = [number, seeds_of(results.seeds), *_factors(runs)]
+        number = f"{pluralize(len(runs), 'run')} of {_rounds(runs)}"
+        facts = [number, seeds_text(results.seeds), *_factors(runs)]
         gpus = {str(versions.get("gpu") or "") for versions in runs["versions"]}
         facts += [f"on {gpu}" for gpu in sorted(gpus - {""})]
         seconds = results.timing[["train", "test"]].sum().sum()
@@ -375,28 +391,32 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--results", action="store_true", help="the page of results")
     parser.add_argument("--paper", default="", help="the claims of this one alone")
     words = "how devices reach a target, in all runs alike (default: %(default)s)"
-    parser.add_argument("--reach", choices=RULES, default="at_least", help=words)
+    parser.add_argument("--reach", choices=REACH_RULES, default="at_least", help=words)
     parser.add_argument("--plugin", default="", help="the module that registers it")
-    given = parser.parse_args(arguments)
-    if not os.path.isdir(given.folder):
-        parser.exit(2, f"{given.folder} is no folder\n")
+    options = parser.parse_args(arguments)
+    if not os.path.isdir(options.folder):
+        parser.exit(2, f"{options.folder} is no folder\n")
     try:
-        if given.plugin:
-            importlib.import_module(given.plugin)
+        if options.plugin:
+            importlib.import_module(options.plugin)
     except (Exception, SystemExit) as error:  # Anybody's code, and how it ends.
-        parser.exit(2, f"--plugin={given.plugin}: {error_summary(error)}\n")
+        parser.exit(2, f"--plugin={options.plugin}: {error_summary(error)}\n")
     try:
-        folders = read_kept(given.folder)
-        if given.results:
-            name = os.path.basename(os.path.abspath(given.folder))
-            text = results_page(folders, name, given.reach)
+        folders = read_kept(options.folder)
+        if options.results:
+            name = os.path.basename(os.path.abspath(options.folder))
+            text = results_page(folders, name, options.reach)
         else:
-            kept = kept_runs(folders.values(), given.reach)
-            table = judged(claims(given.paper), kept)
+            kept = kept_runs(folders.values(), options.reach)
+            table = claims_table(claims(options.paper), kept)
             named = table.drop(columns="shown").rename(
                 columns={"seeds": "seeds_needed"}
             )
-            text = named.to_csv(index=False) if given.csv else page(table, given.reach)
+            text = (
+                named.to_csv(index=False)
+                if options.csv
+                else claims_markdown(table, options.reach)
+            )
     except ValueError as error:
         parser.exit(2, f"{error}\n")
     sys.stdout.write(text)

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.reports import Report
 
-TABLES = ("markdown", "csv", "latex")
+TABLE_FORMATS = ("markdown", "csv", "latex")
 """The forms of tables. The numbers are always written as CSV; `csv` writes no page."""
 
-FIGURES = ("png", "pdf")
+FIGURE_FORMATS = ("png", "pdf")
 """The forms of figures; `pdf` also writes a vector PDF."""
 
 NO_FIGURES = "none"
@@ -29,36 +29,36 @@ NO_FIGURES = "none"
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """The forms that are written: one of `TABLES`, and of `FIGURES` or `NO_FIGURES`."""
+    """The formats to write: one of `TABLE_FORMATS`, and a figure format or none."""
 
     tables: str = "markdown"
     figures: str = "png"
 
     def __post_init__(self) -> None:
         """Refuses a form that there is not, with a `ValueError`."""
-        figures = (*FIGURES, NO_FIGURES)
-        for value, known in ((self.tables, TABLES), (self.figures, figures)):
-            if value not in known:
-                raise ValueError(f"{value!r} is not one of {', '.join(known)}")
+        figures = (*FIGURE_FORMATS, NO_FIGURES)
+        for value, formats in ((self.tables, TABLE_FORMATS), (self.figures, figures)):
+            if value not in formats:
+                raise ValueError(f"{value!r} is not one of {', '.join(formats)}")
 
 
 _PLAIN = Output()
-_in_force = contextvars.ContextVar("output", default=_PLAIN)
+_current = contextvars.ContextVar("output", default=_PLAIN)
 
 
 def current() -> Output:
     """Returns the forms in force; by default Markdown and PNG."""
-    return _in_force.get()
+    return _current.get()
 
 
 @contextlib.contextmanager
 def using(forms: Output) -> Iterator[None]:
     """Puts forms in force, for as long as the context lasts."""
-    token = _in_force.set(forms)
+    token = _current.set(forms)
     try:
         yield
     finally:
-        _in_force.reset(token)
+        _current.reset(token)
 
 
 def write(report: Report, folder: str, about: str = "") -> str:

@@ -35,6 +35,9 @@ for _name, _title, _year in (
     PAPERS.register(_name, Paper(_title, _year))
 
 
-def folders(own: pathlib.Path) -> list[pathlib.Path]:
+def folders(project_folder: pathlib.Path) -> list[pathlib.Path]:
     """Returns a folder of the project, and those of the papers from outside."""
-    return [own, *(paper.folder for paper in PAPERS.values() if paper.folder)]
+    return [
+        project_folder,
+        *(paper.folder for paper in PAPERS.values() if paper.folder),
+    ]

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.criteria import CriterionError
-from tff_pmc.runtime import lost_rounds
+from tff_pmc.runtime import lost_round_warnings
 
 # The message of `check_not_negative` in TensorFlow's form: each part is in brackets.
 _NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
@@ -57,7 +57,7 @@ class EngineContext(tff.program.FederatedContext):
         """
         try:
             result = self._call(comp, arg)
-            lost_rounds.warn(comp, getattr(result, "metrics", None))
+            lost_round_warnings.warn_if_lost(comp, getattr(result, "metrics", None))
             return result
         except Exception as error:
             if match := _NEGATIVE.search(str(error)):

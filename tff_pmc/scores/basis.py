@@ -19,7 +19,7 @@ from typing import Union
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc.scores.earlier_names import keep_earlier_names
 from tff_pmc.scores.score import Score, Subset, column_codes, unaliased
 from tff_pmc.scores.weights import Normalization
@@ -119,7 +119,7 @@ class Basis:
             ValueError: the basis is over another number of criteria, over others, or
                 over these in another order: scores would combine the wrong sums.
         """
-        codes = ordered("criteria", criteria)
+        codes = require_sequence("criteria", criteria)
         if self.num_criteria != len(codes):
             raise ValueError(
                 f"the basis is over {self.num_criteria} criteria, but there are "
@@ -138,7 +138,7 @@ class Basis:
     def names(self) -> dict[str, tuple[str, ...]]:
         """The names of the sums by kind, `products` and `minima`: `DS`, `DS.LD`."""
         codes = [
-            name_of(code)
+            encode_name(code)
             for code in column_codes(range(self.num_criteria), self.criteria)
         ]
         return {
@@ -152,7 +152,7 @@ class Basis:
         cls, criteria: Sequence[str], names: Mapping[str, Iterable[str]]
     ) -> Basis:
         """Builds the basis over these criteria that has these `names`."""
-        column = {name_of(code): i for i, code in enumerate(criteria)}
+        column = {encode_name(code): i for i, code in enumerate(criteria)}
         products, minima = (
             tuple(
                 tuple(column[n] for n in name.split(".")) for name in names.get(k, ())
@@ -222,7 +222,7 @@ class Basis:
         return method != "range" and bool(self.minima)
 
     def check_computable(self, normalization: Normalization) -> None:
-        """Raises a `ValueError` if one-stage sums cannot serve the basis so normalized.
+        """Raises a `ValueError` if one stage cannot compute the basis, so normalized.
 
         Minima need declared ranges. Step lengths need `sum`, because they follow from
         the totals of raw criteria.
@@ -249,7 +249,7 @@ class Basis:
         return sorted(products | (set(score.minima) - set(self.minima)))
 
 
-def name_of(code: str) -> str:
+def encode_name(code: str) -> str:
     """Encodes a code such as `DS^0.5` as a name for TFF's structures: `DS-5e-0-2e-5`.
 
     TensorFlow allows no other characters where a structure is a parameter.
@@ -257,15 +257,15 @@ def name_of(code: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", lambda match: f"-{ord(match[0]):x}-", code)
 
 
-def code_of(name: str) -> str:
-    """Decodes a name from `name_of`."""
+def decode_name(name: str) -> str:
+    """Decodes a name from `encode_name`."""
     return re.sub("-([0-9a-f]+)-", lambda match: chr(int(match[1], 16)), name)
 
 
 def _number_and_codes(criteria: Criteria) -> tuple[int, tuple[str, ...]]:
     if isinstance(criteria, (int, np.integer)):
         return int(criteria), ()
-    codes = ordered("criteria", criteria)
+    codes = require_sequence("criteria", criteria)
     return len(codes), codes
 
 

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc.scores.polynomial import check_weights
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
@@ -192,7 +192,7 @@ def choquet(
         >>> round(choquet(v)((0.5, 0.8)), 2)  # 0.5 + (0.8 - 0.5) * 0.3
         0.59
     """
-    criteria = ordered("criteria", criteria)
+    criteria = require_sequence("criteria", criteria)
     value: dict[frozenset[int], float] = {}
     named_by: dict[int | str, None] = {}
     for members, worth in capacity.items():
@@ -234,11 +234,11 @@ def owa(
         >>> round(owa((0.5, 0.3, 0.2))((0.1, 0.4, 0.2)), 2)
         0.28
     """
-    members = members if members is None else ordered("members", members)
-    criteria = ordered("criteria", criteria)
+    members = members if members is None else require_sequence("members", members)
+    criteria = require_sequence("criteria", criteria)
     columns = find_columns(members, criteria)
     if not isinstance(weights, str):
-        weights = ordered("the weights of the OWA", weights)
+        weights = require_sequence("the weights of the OWA", weights)
     shown = weights if isinstance(weights, str) else format_numbers(weights)
     if isinstance(weights, str):
         weights = owa_weights(weights, len(columns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
     Score,
@@ -61,7 +61,10 @@ def prioritized(
         >>> prioritized((1, 0))((0.5, 0.4))
         0.6000000000000001
     """
-    order, criteria = ordered("order", order), ordered("criteria", criteria)
+    order, criteria = (
+        require_sequence("order", order),
+        require_sequence("criteria", criteria),
+    )
     columns = find_columns(order, criteria)
     prefixes = [tuple(sorted(columns[: j + 1])) for j in range(len(columns))]
     label = ",".join(str(item) for item in order)
@@ -111,8 +114,8 @@ def weighted_average(
         >>> weighted_average((0.5, 0.25, 0.25))((1.0, 0.0, 0.4))
         0.6
     """
-    members = members if members is None else ordered("members", members)
-    criteria = ordered("criteria", criteria)
+    members = members if members is None else require_sequence("members", members)
+    criteria = require_sequence("criteria", criteria)
     columns = find_columns(members, criteria)
     weights = check_weights(weights, len(columns), "weighted average")
     terms: dict[Subset, float] = {
@@ -137,8 +140,8 @@ def product(
     Raises:
         ValueError: a member is unknown.
     """
-    members = members if members is None else ordered("members", members)
-    criteria = ordered("criteria", criteria)
+    members = members if members is None else require_sequence("members", members)
+    criteria = require_sequence("criteria", criteria)
     columns = tuple(sorted(find_columns(members, criteria)))
     label = make_label("product", columns, criteria)
     codes = member_codes(members, criteria)
@@ -147,7 +150,7 @@ def product(
 
 def check_weights(weights: Sequence[float], size: int, what: str) -> tuple[float, ...]:
     """Returns weights; raises a `ValueError` if they are not `size` shares of 1."""
-    weights = ordered(f"the weights of the {what}", weights)
+    weights = require_sequence(f"the weights of the {what}", weights)
     if len(weights) != size:
         raise ValueError(
             f"the {what} of {size} criteria needs {size} weights, got {len(weights)}"
@@ -200,7 +203,7 @@ def dual(
         raise ValueError(
             f"quality and quantity must be two criteria, got {quality} for both"
         )
-    criteria = ordered("criteria", criteria)
+    criteria = require_sequence("criteria", criteria)
     i, j = find_columns((quality, quantity), criteria)
     terms: dict[Subset, float] = {(i,): lambda_, (j,): 1 - lambda_}
     label = f"lambda={lambda_:.2f}"

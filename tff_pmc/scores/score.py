@@ -11,7 +11,7 @@ from typing import Any, Optional, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc.scores.earlier_names import keep_earlier_names
 
 ma: Any = np.ma  # Masked arrays, whose functions have no types.
@@ -96,7 +96,7 @@ class Score:
             >>> single("LD", ("DS", "LD")).over(("LD", "DS"))((0.75, 0.25))
             0.75
         """
-        codes = tuple(map(unaliased, ordered("criteria", criteria)))
+        codes = tuple(map(unaliased, require_sequence("criteria", criteria)))
         current_codes = [
             None if code is None else unaliased(code) for code in self.criteria
         ]

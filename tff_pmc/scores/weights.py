@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import ordered
+from declared_settings import require_sequence
 from tff_pmc.scores.score import FloatArray, Score, ma, read_criteria, unaliased
 
 METHODS = ("sum", "max", "range")
@@ -52,7 +52,7 @@ class Normalization:
                 f"normalization must be one of {', '.join(METHODS)}; "
                 f"got {self.method!r}"
             )
-        object.__setattr__(self, "ranges", ordered("ranges", self.ranges))
+        object.__setattr__(self, "ranges", require_sequence("ranges", self.ranges))
         if bool(self.ranges) != (self.method == "range"):
             raise ValueError(
                 f"normalization={self.method!r} with {len(self.ranges)} ranges: "
@@ -82,7 +82,7 @@ class Normalization:
         Raises:
             ValueError: a criterion has no range, or a range has no criterion.
         """
-        codes = ordered("criteria", codes)
+        codes = require_sequence("criteria", codes)
         ranges = ranges or {}
         for code in ranges:
             if code not in codes:

@@ -74,7 +74,7 @@ class CohortSampler:
             if name not in available:
                 raise SettingError(
                     f"--selection={self._name} needs {name!r} of each "
-                    f"client, which is not known: there are {', '.join(available)}"
+                    f"client, which is unknown; known: {', '.join(available)}"
                 )
 
     def draw(

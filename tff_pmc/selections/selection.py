@@ -56,7 +56,7 @@ class Selection(Settings, abc.ABC):
 
     @property
     def note(self) -> str:
-        """Its name."""
+        """What tables add to the algorithm's name: the selection's."""
         return self.name
 
     def check(self, count: int, num_clients: int) -> None:

@@ -12,14 +12,14 @@ from declared_settings import (
     Range,
     SettingError,
     Settings,
-    ordered,
+    require_sequence,
     setting,
 )
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.scores.weights import METHODS
 from tff_pmc.settings import flag_values
-from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.flag_values import call_naming_flag
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SumSettings(Settings):
     criteria_ranges: tuple[tuple[str, float, float], ...] = setting(
         (),
         "For --normalization=range: CODE=LOW:HIGH for each criterion, comma-separated.",
-        parse=flag_values.ranges,
+        parse=flag_values.parse_ranges,
     )
     clip_norm: float = setting(
         0.0,
@@ -71,7 +71,7 @@ class AggregationSettings(SumSettings):
         ("DS", "LD", "MD"),
         "The criteria that the clients measure, as DS,LD,MD, or powers, as DS^0.5. A "
         "client whose power is not finite is left out, and counted as excluded.",
-        parse=flag_values.codes,
+        parse=flag_values.parse_codes,
     )
     priority: tuple[str, ...] = setting(
         ("DS",),
@@ -79,7 +79,7 @@ class AggregationSettings(SumSettings):
         "Each is one run; all is each criterion alone and every ordering. DS is "
         "federated averaging. Of algorithms without priorities, the criteria that take "
         "part.",
-        parse=flag_values.codes,
+        parse=flag_values.parse_codes,
         repeated=True,
     )
     model_divergence: str = setting(
@@ -95,21 +95,21 @@ class AggregationSettings(SumSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("criteria", "priority", "client_attributes"):
-            ordered(f"--{name}", getattr(self, name))
+            require_sequence(f"--{name}", getattr(self, name))
         if self.normalization == "range" and not self.criteria_ranges:
             raise SettingError("--normalization=range needs --criteria_ranges")
         for name in self.client_attributes:
-            prefix_errors("--client_table", criteria_lib.check_attribute_name, name)
+            call_naming_flag("--client_table", criteria_lib.check_attribute_name, name)
         for flag in ("criteria", "priority"):
             codes = getattr(self, flag)
             text = f"--{flag}={','.join(codes)}"
             for code in codes:
                 if code.partition("^")[0] in criteria_lib.RESERVED:
-                    prefix_errors(text, criteria_lib.check_code, code)
-                prefix_errors(text, self._criterion, code)
-        prefix_errors("--criteria", self.resolve_criteria)
-        prefix_errors("--priority", scores.prioritized, self.priority, self.criteria)
-        prefix_errors("--criteria_ranges", lambda: self.scores_normalization)
+                    call_naming_flag(text, criteria_lib.check_code, code)
+                call_naming_flag(text, self._criterion, code)
+        call_naming_flag("--criteria", self.resolve_criteria)
+        call_naming_flag("--priority", scores.prioritized, self.priority, self.criteria)
+        call_naming_flag("--criteria_ranges", lambda: self.scores_normalization)
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """Resolves the criteria, including those that are attributes of clients."""

@@ -1,7 +1,7 @@
 """Parsers of flags whose values are not a single word or number.
 
 Each function takes the text and returns the value; a `ValueError` names what is wrong,
-and `prefix_errors` puts the flag's name before it.
+and `call_naming_flag` puts the flag's name before it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from declared_settings import SEED, SettingError
+from declared_settings import SEED, Range, SettingError
 from leaf_data.formats.data_files import expand_path, sha256
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
@@ -21,11 +21,15 @@ _Value = TypeVar("_Value")
 PERCENTAGES = "percentages are whole numbers from 1 to 100, each once"
 """The rule for `--targets`."""
 
+# TensorFlow counts in 32 bits.
+NON_NEGATIVE_INT = Range(lambda n: 0 <= n < 2**31, "0 or more, below 2^31")
+POSITIVE_INT = Range(lambda n: 1 <= n < 2**31, "at least 1, below 2^31")
+
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def prefix_errors(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
+def call_naming_flag(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
     """Calls a function; its `ValueError` becomes a `SettingError` with the flag."""
     try:
         return call(*arguments)
@@ -35,7 +39,7 @@ def prefix_errors(flag: str, call: Callable[..., _Value], *arguments: Any) -> _V
         raise SettingError(f"{flag}: {error}") from error
 
 
-def codes(text: str) -> tuple[str, ...]:
+def parse_codes(text: str) -> tuple[str, ...]:
     """Parses criteria's codes, `LD,DS,MD^2`; aliases are resolved.
 
     An unknown code stays as it is: it may be an attribute of the clients.
@@ -43,35 +47,35 @@ def codes(text: str) -> tuple[str, ...]:
     return tuple(criteria_lib.unaliased(code.strip()) for code in text.split(","))
 
 
-def ranges(text: str) -> tuple[tuple[str, float, float], ...]:
+def parse_ranges(text: str) -> tuple[tuple[str, float, float], ...]:
     """Parses ranges, `DS=0:600,LD=0:10,MD=0:1`, as (code, low, high) of each."""
     found = []
     for item in text.split(","):
         code, _, numbers = item.partition("=")
         low, _, high = numbers.partition(":")
         try:
-            found.append((codes(code)[0], number(low), number(high)))
+            found.append((parse_codes(code)[0], parse_number(low), parse_number(high)))
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE=LOW:HIGH") from error
     return tuple(found)
 
 
-def capacity(text: str) -> tuple[tuple[str, float], ...]:
+def parse_capacity(text: str) -> tuple[tuple[str, float], ...]:
     """Parses a capacity, `DS:0.4,LD:0.3,DS+LD:0.8`, as (set, value) of each."""
     found = []
     for item in text.split(","):
         subset, _, value = item.rpartition(":")
         try:
-            worth = number(value)
+            worth = parse_number(value)
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE+CODE:VALUE") from error
-        found.append(("+".join(codes(subset.replace("+", ","))), worth))
+        found.append(("+".join(parse_codes(subset.replace("+", ","))), worth))
     return tuple(found)
 
 
-def numbers(text: str) -> tuple[float, ...]:
+def parse_numbers(text: str) -> tuple[float, ...]:
     """Parses numbers, `0.5,0.3,0.2`."""
-    return tuple(map(number, text.split(",")))
+    return tuple(map(parse_number, text.split(",")))
 
 
 def check_digits(text: str) -> str:
@@ -81,25 +85,25 @@ def check_digits(text: str) -> str:
     return text
 
 
-def number(item: str) -> float:
+def parse_number(item: str) -> float:
     """Parses a number as people write it: `1_0`, `nan` and other digits are none."""
     if not _NUMBER.fullmatch(item.strip()):
         raise ValueError(f"{item.strip()!r} is not a number")
     return float(item)
 
 
-def _whole_number(item: str) -> int:
+def _parse_whole_number(item: str) -> int:
     """Parses a whole number from 0."""
     if not _DIGITS.fullmatch(item.strip()):
         raise ValueError(f"{item.strip()!r} is not a whole number")
     return int(item)
 
 
-def percentages(text: str) -> tuple[int, ...]:
+def parse_percentages(text: str) -> tuple[int, ...]:
     """Parses whole percentages, `70,80,90`; `RecordSettings` checks their range."""
     items = text.split(",")
     try:
-        return tuple(map(_whole_number, items))
+        return tuple(map(_parse_whole_number, items))
     except ValueError as error:
         parsed = (float(item) for item in items if _NUMBER.fullmatch(item.strip()))
         share = next((value for value in parsed if 0 < value < 1), 0)
@@ -107,10 +111,10 @@ def percentages(text: str) -> tuple[int, ...]:
         raise ValueError(f"{error}: {PERCENTAGES}{hint}") from error
 
 
-def seeds(text: str) -> tuple[int, ...]:
+def parse_seeds(text: str) -> tuple[int, ...]:
     """Parses seeds, `0,1,2`."""
     try:
-        found = tuple(map(_whole_number, text.split(",")))
+        found = tuple(map(_parse_whole_number, text.split(",")))
     except ValueError as error:
         raise ValueError("seeds are integers from 0, as 0,1,2") from error
     if len(found) < 2 or len(set(found)) < len(found):
@@ -120,15 +124,15 @@ def seeds(text: str) -> tuple[int, ...]:
     return found
 
 
-def rates(text: str) -> tuple[float, ...]:
+def parse_rates(text: str) -> tuple[float, ...]:
     """Parses learning rates, `0.5,0.1`."""
-    found = numbers(text)
+    found = parse_numbers(text)
     if len(set(found)) < len(found):
         raise ValueError("name one or more rates, each once")
     return found
 
 
-def words(text: str) -> tuple[str, ...]:
+def parse_words(text: str) -> tuple[str, ...]:
     """Parses words, `fedavg,adafed`."""
     found = tuple(filter(None, (item.strip() for item in text.split(","))))
     if not found:
@@ -136,21 +140,21 @@ def words(text: str) -> tuple[str, ...]:
     return found
 
 
-def place(text: str) -> str:
+def parse_path(text: str) -> str:
     """Parses a path of this machine; also in `=~/a`, `~` is the home."""
     if "://" in text:
         raise ValueError("it is an address: name a place of this machine")
     return expand_path(text)
 
 
-def places(text: str) -> tuple[str, ...]:
+def parse_paths(text: str) -> tuple[str, ...]:
     """Parses paths of this machine, `runs/a,~/runs/b`."""
-    return tuple(place(word) for word in words(text))
+    return tuple(parse_path(word) for word in parse_words(text))
 
 
-def file_and_sha256(text: str) -> tuple[str, str]:
+def parse_file_and_sha256(text: str) -> tuple[str, str]:
     """Parses the path of a file, as the absolute path and the SHA-256 of the file."""
-    path = os.path.abspath(place(text))
+    path = os.path.abspath(parse_path(text))
     return path, sha256(path)
 
 

@@ -20,15 +20,15 @@ from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Basis, Score
 from tff_pmc.selections import SELECTIONS, Selection
-from tff_pmc.settings.aggregation_settings import AggregationSettings
-from tff_pmc.settings.flag_values import prefix_errors
-from tff_pmc.settings.groups import (
+from tff_pmc.settings.adjustment_settings import (
     AdjustmentSettings,
     CounterfactualSettings,
-    RecordSettings,
-    TrainingSettings,
 )
+from tff_pmc.settings.aggregation_settings import AggregationSettings
+from tff_pmc.settings.flag_values import call_naming_flag
+from tff_pmc.settings.record_settings import RecordSettings
 from tff_pmc.settings.server_settings import ServerSettings
+from tff_pmc.settings.training_settings import TrainingSettings
 
 GROUPS: dict[str, type[Settings]] = {
     "training": TrainingSettings,
@@ -67,9 +67,9 @@ class AlgorithmSettings(Settings, abc.ABC):
 
     def check(self, settings: RunSettings) -> None:
         """Raises a `SettingError` if its score does not fit the settings of a run."""
-        flag = f"--algorithms={settings.names['algorithm']}"
-        score = prefix_errors(flag, self.score, settings)
-        prefix_errors(flag, score.over, settings.columns)
+        flag = f"--algorithms={settings.algorithm_name}"
+        score = call_naming_flag(flag, self.score, settings)
+        call_naming_flag(flag, score.over, settings.criterion_codes)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
         """Returns the criteria it needs with those of `--criteria`; none by default."""
@@ -79,7 +79,7 @@ class AlgorithmSettings(Settings, abc.ABC):
         """Returns the name that tables give to a run of it."""
         return self.name
 
-    def folder(self, settings: RunSettings) -> str:
+    def folder_name(self, settings: RunSettings) -> str:
         """Returns the name of a run's folder: the label in small letters."""
         return slug(settings.label)
 
@@ -93,7 +93,7 @@ def slug(label: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
 
 
-CHOSEN: dict[str, Mapping[str, type[Any]]] = {
+COMPONENTS: dict[str, Mapping[str, type[Any]]] = {
     "algorithm": {},  # `tff_pmc.algorithms` puts its registry here.
     "dataset": DATASETS,
     "model": MODELS,
@@ -101,13 +101,26 @@ CHOSEN: dict[str, Mapping[str, type[Any]]] = {
 }
 """What is chosen by name and has further settings, by the flag that chooses."""
 
-_OF_CHOSEN = (
+
+def owners_clause(flag: str) -> str:
+    """Returns `: it is a setting of the algorithm fedprox`, or "" without an owner."""
+    owners = []
+    for what, registry in COMPONENTS.items():
+        names = sorted(name for name, kind in registry.items() if flag in kind.flags())
+        if names:
+            plural = "s" if len(names) > 1 else ""
+            noun = {"dataset": "data set"}.get(what, what)
+            owners.append(f"the {noun}{plural} {', '.join(names)}")
+    return f": it is a setting of {' and of '.join(owners)}" if owners else ""
+
+
+_COMPONENT_GROUPS = (
     "algorithm",
     "data",
     "model",
     "selection",
 )  # The groups of these settings.
-_UNLESS_NAMED = {"selection": "uniform"}  # Not on record: it was before the flag.
+_COMPONENT_DEFAULTS = {"selection": "uniform"}  # Not on record: it was before the flag.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,12 +130,12 @@ class RunSettings:
     Attributes:
         experiment: the named experiment it started from.
         protocol: `paper` or `reference_code`, whose settings it started from.
-        names: the names of what is chosen, by the flags of `CHOSEN`.
+        component_names: the names of algorithm, data set, model and selection, by flag.
     """
 
     experiment: str
     protocol: str
-    names: Mapping[str, str]
+    component_names: Mapping[str, str]
     algorithm: AlgorithmSettings
     data: Dataset
     model: ModelSettings
@@ -135,7 +148,7 @@ class RunSettings:
     record: RecordSettings
 
     @classmethod
-    def of(
+    def from_flag_values(
         cls, values: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
     ) -> RunSettings:
         """Builds the settings from values by flag; the others have their defaults.
@@ -149,22 +162,29 @@ class RunSettings:
             SettingError: a value is out of range or no choice; a flag in `values` is
                 of none of the groups; or they do not go together.
         """
-        both = {"protocol": "paper", **_UNLESS_NAMED, **(inherited or {}), **values}
-        names = {flag: both[flag] for flag in CHOSEN}
-        if not CHOSEN["algorithm"]:
+        both = {
+            "protocol": "paper",
+            **_COMPONENT_DEFAULTS,
+            **(inherited or {}),
+            **values,
+        }
+        names = {flag: both[flag] for flag in COMPONENTS}
+        if not COMPONENTS["algorithm"]:
             raise SettingError(
                 f"there is no algorithm {names['algorithm']!r} yet: import "
                 "tff_pmc.algorithms, which registers the algorithms"
             )
         chosen = [
-            prefix_errors(f"--{flag}={name}", CHOSEN[flag].__getitem__, name)
+            call_naming_flag(f"--{flag}={name}", COMPONENTS[flag].__getitem__, name)
             for flag, name in names.items()
         ]
-        groups: dict[str, Any] = {**dict(zip(_OF_CHOSEN, chosen)), **GROUPS}
-        known = {"experiment", "protocol", *CHOSEN}
+        groups: dict[str, Any] = {**dict(zip(_COMPONENT_GROUPS, chosen)), **GROUPS}
+        known = {"experiment", "protocol", *COMPONENTS}
         known.update(flag for group in groups.values() for flag in group.flags())
         for flag in (flag for flag in values if flag not in known):
-            kinds = (kind for registry in CHOSEN.values() for kind in registry.values())
+            kinds = (
+                kind for registry in COMPONENTS.values() for kind in registry.values()
+            )
             same = [s for kind in kinds for s in kind.declared() if s.flag == flag]
             data = groups["data"].declared()
             meant = [s.flag for s in data if all(map(s.accepts_same_values, same))]
@@ -173,6 +193,7 @@ class RunSettings:
                 f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
                 f"algorithm {names['algorithm']} and the selection {names['selection']}"
                 + "".join(f": did you mean --{one}?" for one in near)
+                + ("" if near else owners_clause(flag))
             )
         made = {name: group.from_flag_values(both) for name, group in groups.items()}
         for group in made.values():
@@ -181,13 +202,15 @@ class RunSettings:
         settings.algorithm.check(settings)
         return settings
 
-    def replaced(self, **changes: Any) -> RunSettings:
+    def with_changes(self, **changes: Any) -> RunSettings:
         """Returns the same with other values, by flag; the errors are those of `of`."""
-        return RunSettings.of(changes, inherited=self.by_flag())
+        return RunSettings.from_flag_values(changes, inherited=self.by_flag())
 
     def by_flag(self) -> dict[str, Any]:
         """Returns all values by flag."""
-        found = dict(self.names, experiment=self.experiment, protocol=self.protocol)
+        found = dict(
+            self.component_names, experiment=self.experiment, protocol=self.protocol
+        )
         groups = self.groups().values()
         return {**found, **{f: v for one in groups for f, v in one.by_flag().items()}}
 
@@ -197,28 +220,38 @@ class RunSettings:
         every = (one for group in self.groups().values() for one in group.declared())
         return tuple(one.flag for one in every if one.within is SEED)
 
-    def seeded(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
+    def with_seed(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
         """Returns the same with this seed for all seeds, except those of some flags."""
         flags = [flag for flag in self.seed_flags if flag not in but_for]
-        return self.replaced(**dict.fromkeys(flags, seed))
+        return self.with_changes(**dict.fromkeys(flags, seed))
 
     def groups(self) -> dict[str, Settings]:
         """Returns the groups by their names in the record."""
-        return {name: getattr(self, name) for name in (*_OF_CHOSEN, *GROUPS)}
+        return {name: getattr(self, name) for name in (*_COMPONENT_GROUPS, *GROUPS)}
 
     def to_record(self) -> dict[str, Any]:
         """Returns the settings as `run.json` has them: a table for each group."""
         groups = {name: group.to_record() for name, group in self.groups().items()}
-        for group, flag in zip(_OF_CHOSEN, CHOSEN):
-            if self.names[flag] != _UNLESS_NAMED.get(flag):
-                groups[group] = {flag: self.names[flag], **groups[group]}
+        for group, flag in zip(_COMPONENT_GROUPS, COMPONENTS):
+            if self.component_names[flag] != _COMPONENT_DEFAULTS.get(flag):
+                groups[group] = {flag: self.component_names[flag], **groups[group]}
         named = {name: values for name, values in groups.items() if values}
         return {"experiment": self.experiment, "protocol": self.protocol, **named}
 
     @property
+    def algorithm_name(self) -> str:
+        """The name of the algorithm, which `--algorithms` takes; not that in tables."""
+        return self.component_names["algorithm"]
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model."""
+        return self.component_names["model"]
+
+    @property
     def dataset(self) -> str:
         """The name of the data set."""
-        return self.names["dataset"]
+        return self.component_names["dataset"]
 
     @property
     def label(self) -> str:
@@ -232,31 +265,31 @@ class RunSettings:
         return tuple(one.note for one in every if one.note)
 
     @property
-    def folder(self) -> str:
+    def folder_name(self) -> str:
         """The name of the run's folder."""
-        return self.algorithm.folder(self)
+        return self.algorithm.folder_name(self)
 
     @property
-    def measured(self) -> tuple[Criterion, ...]:
+    def measured_criteria(self) -> tuple[Criterion, ...]:
         """What the clients measure: `--criteria`, and what the algorithm adds to it."""
         on, own = self.aggregation, self.algorithm.own_criteria(self)
         more = (one for one in own if one.code not in on.criteria)
         return (*on.resolve_criteria(), *more)
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def criterion_codes(self) -> tuple[str, ...]:
         """The codes of what the clients measure."""
-        return tuple(one.code for one in self.measured)
+        return tuple(one.code for one in self.measured_criteria)
 
     @property
     def two_stage(self) -> bool:
         """Whether a client cannot score itself before the cohort's totals."""
-        basis = Basis.of(self.columns, [self.algorithm.score(self)])
+        basis = Basis.of(self.criterion_codes, [self.algorithm.score(self)])
         return basis.needs_totals(self.aggregation.normalization)
 
     @property
-    def measures_at_server(self) -> bool:
+    def uses_server_examples(self) -> bool:
         """Whether the server's examples take part in the training."""
         judged = self.adjustment.judge_on == "server"
         own = judged or self.algorithm.needs_server_examples
-        return own or any(one.needs_server_examples for one in self.measured)
+        return own or any(one.needs_server_examples for one in self.measured_criteria)

@@ -10,9 +10,9 @@ from declared_settings import Range, SettingError, Settings, setting
 from tff_pmc.optimizers import SERVER_OPTIMIZERS
 
 # Above 0.9999 a float32 may be 1, by which Adam and Yogi would divide by 0.
-_A_DECAY = Range(lambda x: 0 <= x <= 0.9999, "from 0 to 0.9999")
+_DECAY_RANGE = Range(lambda x: 0 <= x <= 0.9999, "from 0 to 0.9999")
 # Its square is also a float32.
-_A_FLOOR = Range(lambda x: 1e-15 <= x <= 1e15, "from 1e-15 to 1e15")
+_EPSILON_RANGE = Range(lambda x: 1e-15 <= x <= 1e15, "from 1e-15 to 1e15")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ServerSettings(Settings):
         None,
         "Of --server_optimizer=momentum; by default 0.9.",
         flag="server_momentum",
-        within=_A_DECAY,
+        within=_DECAY_RANGE,
         omit_default=True,
     )
     beta1: float = setting(
@@ -62,7 +62,7 @@ class ServerSettings(Settings):
         "The decay of the mean update in --server_optimizer=adam and yogi; by default "
         "0.9.",
         flag="server_beta1",
-        within=_A_DECAY,
+        within=_DECAY_RANGE,
         omit_default=True,
     )
     beta2: float = setting(
@@ -70,7 +70,7 @@ class ServerSettings(Settings):
         "The decay of the mean square in --server_optimizer=adam and yogi; by default "
         "0.99.",
         flag="server_beta2",
-        within=_A_DECAY,
+        within=_DECAY_RANGE,
         omit_default=True,
     )
     epsilon: float = setting(
@@ -78,7 +78,7 @@ class ServerSettings(Settings):
         "The floor of the divisor in --server_optimizer=adam, yogi and adagrad, Reddi "
         "et al.'s tau; by default 0.001.",
         flag="server_epsilon",
-        within=_A_FLOOR,
+        within=_EPSILON_RANGE,
         omit_default=True,
     )
 

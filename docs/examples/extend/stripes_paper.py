@@ -10,8 +10,8 @@ import stripes  # noqa: F401
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.paper import PAPERS, Paper
-from tff_pmc.reports.papers.catalog import claim
-from tff_pmc.reports.papers.comparisons import LAST_ROUND, compare
+from tff_pmc.reports.papers.claim_measures import LAST_ROUND, compare
+from tff_pmc.reports.papers.claim_registry import claim
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.measures import last_round
 

@@ -35,5 +35,5 @@ with tff_pmc.Runtime():
     for _ in range(5):
         state, metrics = process.next(state, clients)
         print(metrics["client_work"]["train"]["mean_absolute_error"])
-    found = evaluate(process.get_model_weights(state), clients)
-    print(found["metrics"]["mean_absolute_error"], found["examples"])
+    evaluation = evaluate(process.get_model_weights(state), clients)
+    print(evaluation["metrics"]["mean_absolute_error"], evaluation["examples"])

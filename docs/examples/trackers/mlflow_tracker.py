@@ -11,11 +11,12 @@ from tff_pmc.reports.figures import plots
 
 class MLflow(Callback):
     def on_start(self, run):
-        self._folder, known = run.folder, pathlib.Path(run.folder, "mlflow_run_id.txt")
-        begun = known.read_text() if known.exists() else None  # By a run to resume.
-        started = mlflow.start_run(begun, run_name=run.settings.label)
-        known.write_text(started.info.run_id)
-        mlflow.log_params({} if begun else run.settings.by_flag())
+        self._folder = run.folder
+        id_file = pathlib.Path(run.folder, "mlflow_run_id.txt")
+        run_id = id_file.read_text() if id_file.exists() else None  # To resume.
+        started = mlflow.start_run(run_id, run_name=run.settings.label)
+        id_file.write_text(started.info.run_id)
+        mlflow.log_params({} if run_id else run.settings.by_flag())
 
     def after_round(self, round):
         mlflow.log_metrics(round.numbers, step=round.round_num)

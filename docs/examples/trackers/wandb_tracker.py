@@ -12,19 +12,20 @@ from tff_pmc.reports.figures import plots
 
 class WeightsAndBiases(Callback):
     def on_start(self, run):
-        self._folder, known = run.folder, pathlib.Path(run.folder, "wandb_run_id.txt")
-        begun = known.read_text() if known.exists() else None  # By a run to resume.
+        self._folder = run.folder
+        id_file = pathlib.Path(run.folder, "wandb_run_id.txt")
+        run_id = id_file.read_text() if id_file.exists() else None  # To resume.
         about = {"name": run.settings.label, "config": run.settings.by_flag()}
-        wandb.init(project="tff_pmc", id=begun, resume="allow", **about)
-        known.write_text(wandb.run.id)
+        wandb.init(project="tff_pmc", id=run_id, resume="allow", **about)
+        id_file.write_text(wandb.run.id)
 
     def after_round(self, round):
         wandb.log(round.numbers, step=round.round_num)
 
     def on_end(self, status):
         if status == "finished":
-            found = plots.report(tff_pmc.read_results(self._folder))
-            wandb.log({name: wandb.Image(plot) for name, plot in found.figures.items()})
+            figures = plots.report(tff_pmc.read_results(self._folder)).figures
+            wandb.log({name: wandb.Image(plot) for name, plot in figures.items()})
         wandb.finish(exit_code=int(status != "finished"))
 
 

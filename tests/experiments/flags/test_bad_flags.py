@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from cli import ROOT, refused, run
+from cli import ROOT, refusal, run
 
 
 def test_help_imports_no_tensorflow():
@@ -173,6 +173,11 @@ MOST --priority=LD | --algorithms=owa has nothing to combine
 --algorithms=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | no ra
 --algorithms=fednova --normalization=max | whose step follows from the totals
 --algorithms=fednova --client_optimizer=adam | counts steps of sgd
+--algorithms=fedporx | unknown algorithm 'fedporx' (did you mean fedprox?)
+--fedprox_mu=0.1 | the algorithm prioritized: it is a setting of the algorithm fedprox
+--algorithms=qffl,fedavg --fedprox_mu=0.1 | fedavg: it is a setting of the algorithm f
+--algorithms=fedavg,fedprox --prox_mu=0.1 | algorithm fedprox, whose mu is --fedprox
+--algorithms=fedprox --fedprox_mu=-1 | --fedprox_mu must be 0 or more, finite, got -1
 --algorithms=afl --keep_own_model | which remembers weights of clients
 --algorithms=term --term_t=101 | --term_t must be from -100 to 100
 --algorithms=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use
@@ -243,7 +248,7 @@ def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
     flag, made, says, tmp_path
 ):
     """One line, and exit code 2: of runs, a search of the rate, and several seeds."""
-    assert says in refused(
+    assert says in refusal(
         f"--output_dir={tmp_path / 'out'}", *made.split(), *flag.split()
     )
     assert not (tmp_path / "out").exists()
@@ -264,7 +269,7 @@ def test_folders_that_are_no_runs_are_named_in_one_line(tmp_path, flag, folder, 
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "run.json").write_text('{"settings": {}}')
     path = tmp_path / folder
-    line = refused(
+    line = refusal(
         f"--{flag}={path},{path}" if flag == "compare" else f"--{flag}={path}",
         *("--experiment=celeba", f"--output_dir={tmp_path / 'out'}"),
     )

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from cli import ROOT, asked_for, labels
+from cli import ROOT, labels, parse_settings
 
 from tff_pmc.experiments.experiment import EXPERIMENTS
 
@@ -69,11 +69,11 @@ def test_dual_has_eight_algorithms_with_three_and_four_clients():
 def test_dual_searches_its_lambda(flag, found):
     """Without the search it would be FedAvg under another name."""
     flags = ["--criteria=ACC,DS", "--algorithms=prioritized,dual,median", *flag]
-    runs = asked_for("--experiment=quickstart", *flags)
-    assert [run.adjustment.adjustment for run in runs] == found
+    runs = parse_settings("--experiment=quickstart", *flags)
+    assert [run.adjustment.policy for run in runs] == found
     assert "Dual-criterion" in [run.label for run in runs]
-    (run,) = asked_for("--experiment=adafed_2", "--algorithms=dual")
-    assert run.adjustment.adjustment == "best_of_all"
+    (run,) = parse_settings("--experiment=adafed_2", "--algorithms=dual")
+    assert run.adjustment.policy == "best_of_all"
 
 
 def test_an_experiment_may_set_an_adjustment_or_a_priority(monkeypatch):
@@ -95,10 +95,10 @@ def test_an_experiment_may_set_an_adjustment_or_a_priority(monkeypatch):
 
 def test_a_cluster_is_asked_for_by_engine_or_by_address():
     from tff_pmc.experiments.flags.command import Command
-    from tff_pmc.experiments.flags.command_line import cluster_of
+    from tff_pmc.experiments.flags.command_line import cluster_options
 
     def asked(**given):
-        return cluster_of(Command.from_flag_values(given), given)
+        return cluster_options(Command.from_flag_values(given), given)
 
     assert asked() is None and asked(engine="worker") is None
     assert asked(engine="cluster").address == "local"

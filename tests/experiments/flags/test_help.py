@@ -8,7 +8,7 @@ from cli import ROOT
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 from tff_pmc.models import MODELS
-from tff_pmc.settings.run_settings import CHOSEN
+from tff_pmc.settings.run_settings import COMPONENTS
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def test_a_part_of_the_help(part, has, lacks):
      ("--help=criteria", "criteria"), ("-help=da", "DA"), ("--helper", None)],
 )  # fmt: skip
 def test_which_help_a_word_asks_for(word, part):
-    shown = flag_help.asked(["--rounds=3", word], "run_experiments.py")
+    shown = flag_help.requested_help(["--rounds=3", word], "run_experiments.py")
     assert shown == ("" if part is None else flag_help.help_text(part))
-    assert "run_experiments.py" not in flag_help.asked([word], "tff-pmc")
+    assert "run_experiments.py" not in flag_help.requested_help([word], "tff-pmc")
 
 
 def test_every_flag_file_is_there_with_its_first_line(text, tmp_path):
@@ -87,8 +87,8 @@ def test_every_flag_file_is_there_with_its_first_line(text, tmp_path):
         assert re.fullmatch(r"# \S.*\.", first), path
         assert re.search(rf"^  {path.stem} +{re.escape(first[2:])}$", listed, re.M)
     (tmp_path / "a.flags").write_text("--rounds=1\n")
-    assert flag_help.what_files_make(tmp_path) == {"a": ""}
-    assert flag_help.what_files_make(tmp_path / "none") == {}
+    assert flag_help.flag_file_summaries(tmp_path) == {"a": ""}
+    assert flag_help.flag_file_summaries(tmp_path / "none") == {}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_default_of_a_flag_is_that_of_whatever_has_it(text):
             *linear
         }
         assert {*linear, *others} == {*MODELS} and "mnist_cnn" in linear
-    for kinds in CHOSEN.values():
+    for kinds in COMPONENTS.values():
         for kind in kinds.values():
             for one in kind.declared():
                 mark = f"--[no]{one.flag}: " if one.kind is bool else f"--{one.flag}: "

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from absl import flags
-from cli import SMALL, records, refused, run
+from cli import SMALL, records, refusal, run
 
 from declared_settings import SettingError
 from leaf_data.dataset import DATASETS
@@ -130,7 +130,7 @@ def test_a_resume_with_other_examples_is_refused(here, monkeypatch):
     before = records(here)
     (here / "shift.txt").write_text("1")
     for flags_of_run in (words, several):
-        line = refused(*flags_of_run, "--resume", "--rounds=3")
+        line = refusal(*flags_of_run, "--resume", "--rounds=3")
         assert "cannot be resumed: its settings load other examples now" in line
     assert records(here) == before
     (here / "shift.txt").write_text("0")

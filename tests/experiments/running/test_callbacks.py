@@ -13,15 +13,16 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
-from cli import ALONE, QUICK, ROOT, SHORT, records, refused, run, table
+from cli import ALONE, QUICK, ROOT, SHORT, records, refusal, run, table
 
 import leaf_data
 from declared_settings import AT_LEAST_1, setting
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback, FinishedRound
+from tff_pmc.experiments.callbacks.early_stopping import StopOnLostRounds
+from tff_pmc.experiments.callbacks.progress import Progress
+from tff_pmc.experiments.callbacks.recorders import PredictionRecorder
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.experiments.running.progress import Progress
-from tff_pmc.experiments.running.recording import LostRounds, PredictionRecorder
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.record_error import LostRunError
 
 CALLS = []
@@ -130,7 +131,7 @@ def test_a_named_callback_is_called_with_its_settings(listed, tmp_path):
     ],
 )
 def test_callbacks_that_there_are_not_are_refused(listed, flags, says):
-    assert says in refused(*flags)
+    assert says in refusal(*flags)
 
 
 class Fails(Callback):
@@ -203,15 +204,15 @@ def test_a_rate_that_breaks_every_client(tmp_path, most, rounds):
     found = table(out / "DS" / "rounds.csv")
     assert len(found) == rounds
     assert {row["train_loss"] for row in found} == {""}
-    assert "round 1: all 2 clients were left out" in done.stderr
+    assert "round 1: all 2 clients were excluded" in done.stderr
     assert re.search(r"--learning_rate may help \(client \S+ has DS \d+", done.stderr)
-    assert "left the model as it was" not in done.stderr  # That is of Python users.
+    assert "did not change the model" not in done.stderr  # That warning is for Python.
     last = done.stderr.strip().splitlines()[-1]
     if most:
-        words = f"DS: in the rounds 1 to {most} all 2 clients were left out"
+        words = f"DS: in the rounds 1 to {most} all 2 clients were excluded"
         assert words in last and f"what was recorded is in {out}" in last
     else:
-        assert "DS: 8 of 8 trainings were left out" in done.stdout
+        assert "DS: 8 of 8 trainings were excluded" in done.stdout
 
 
 def row(clients, excluded, rejected):
@@ -228,7 +229,7 @@ GOOD, OUT, REJECTED = row(3, 1, 0), row(3, 3, 1), row(3, 0, 1)
         (3, [], [REJECTED, OUT, REJECTED], "in the rounds 1 to 3 no client's score"),
         # Those before a kill count, too.
         (3, [GOOD, OUT, OUT], [REJECTED], "in the rounds 2 to 4 no client's score was"),
-        (3, [OUT, OUT, OUT], [], "in the rounds 1 to 3 all 3 clients were left out"),
+        (3, [OUT, OUT, OUT], [], "in the rounds 1 to 3 all 3 clients were excluded"),
         # A run that never moved its model is lost, however short it is.
         (3, [OUT], [REJECTED], "in the rounds 1 to 2"),
         (3, [GOOD], [OUT], ""),
@@ -237,7 +238,7 @@ GOOD, OUT, REJECTED = row(3, 1, 0), row(3, 3, 1), row(3, 0, 1)
     ],
 )
 def test_which_runs_are_lost(monkeypatch, most, before, then, says):
-    lost, ends = LostRounds(), []
+    lost, ends = StopOnLostRounds(), []
     rows = types.SimpleNamespace(to_dict=lambda _: before)
     of_run = {"label": "DS", "training": types.SimpleNamespace(most_lost_rounds=most)}
     started = types.SimpleNamespace(
@@ -264,7 +265,7 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
     for rounds, more in ((3, []), (4, ["--resume"])):
         done = run(*flags, f"--rounds={rounds}", *more, code=1)
         last = done.stderr.strip().splitlines()[-1]
-        assert "Momentum: in the rounds 2 to 3 all 2 clients were left out" in last
+        assert "Momentum: in the rounds 2 to 3 all 2 clients were excluded" in last
         assert len(table(out / "momentum" / "rounds.csv")) == 3
         assert len(table(out / "DS" / "rounds.csv")) == rounds
         assert "Momentum" not in (out / "results.csv").read_text()

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from cli import MODEL, QUICK, SHORT, records, refused, table
+from cli import MODEL, QUICK, SHORT, records, refusal, table
 from cli import run as command_line
 
 import leaf_data
@@ -87,11 +87,11 @@ def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
     from tff_pmc.algorithms.run_context import RunContext
 
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 2}
-    made = RunContext.of(settings(learning_rate=0.4, **decay), data)
+    made = RunContext.from_settings(settings(learning_rate=0.4, **decay), data)
     rate = made.training.client_learning_rate_fn
     found = [float(rate(tf.constant(n))) for n in range(5)]
     np.testing.assert_allclose(found, [0.4, 0.4, 0.2, 0.2, 0.1])
-    made = RunContext.of(settings(learning_rate=0.4), data)
+    made = RunContext.from_settings(settings(learning_rate=0.4), data)
     assert made.training.client_learning_rate_fn is None
 
 
@@ -120,12 +120,12 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     file = file.rename(tmp_path / "sub" / "start.npz")
     command_line(*words, f"--initial_weights={file}", "--resume")
-    assert "initial_weights" in refused(*words, "--resume")
+    assert "initial_weights" in refusal(*words, "--resume")
     for wrong in ([*arrays[:-1], arrays[-1][:2]], arrays[:-1]):
         np.savez(file, *wrong)
-        says = refused(*words[:-1], f"--initial_weights={file}")
+        says = refusal(*words[:-1], f"--initial_weights={file}")
         assert f"--initial_weights: {file}" in says
-    assert f"--initial_weights={file}" in refused(*words, f"--initial_weights={file}x")
+    assert f"--initial_weights={file}" in refusal(*words, f"--initial_weights={file}x")
 
 
 def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
@@ -165,7 +165,7 @@ def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
     SELECTIONS.register("charged", Charged)
     says = "--selection=charged needs 'battery' of each client, which is not known"
     with pytest.raises(SettingError, match=says):
-        RunContext.of(settings(selection="charged"), data)
+        RunContext.from_settings(settings(selection="charged"), data)
 
 
 def test_inspect_shows_whom_a_run_chooses_or_says_why_it_cannot(whole, data):

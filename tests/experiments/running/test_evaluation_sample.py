@@ -31,9 +31,9 @@ def runs(tmp_path_factory):
 
 
 def sample(data):
-    from tff_pmc.algorithms.run_context import drawn_clients
+    from tff_pmc.algorithms.run_context import sample_clients
 
-    return drawn_clients(data.test_examples, 7)
+    return sample_clients(data.test_examples, 7)
 
 
 def correct_by_client(results):

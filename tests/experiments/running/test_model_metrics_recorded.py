@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 import pytest
-from cli import ROOT, SHORT, records, restarted
+from cli import ROOT, SHORT, mark_as_running, records
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
 import leaf_data
@@ -135,9 +135,9 @@ def test_they_are_scikit_learns_over_all_test_examples(runtime, tmp_path):
     assert rows["auc"][3] == rows["auc"][2] != rows["auc"][4]
     assert weights.numbers["auc"] == rows["auc"][4]
     again = tmp_path / "cut"
-    two = one.replaced(rounds=2)
+    two = one.with_changes(rounds=2)
     loop.run(two, data, str(again), title=None, callbacks=[Weights()])
-    restarted(again)
+    mark_as_running(again)
     loop.run(one, data, str(again), title=None, resume=True, callbacks=[Weights()])
     assert records(again) == records(folder)
 
@@ -166,16 +166,16 @@ def test_those_of_keras_are_named_alike_in_every_model(runtime, monkeypatch):
     x, y = np.asarray(data.test_examples.x), data.test_examples.y
     for seed in (0, 1):
         one = settings("quickstart", {**SHORT, "model": "mine", "model_seed": seed})
-        context = RunContext.of(one, data)
+        context = RunContext.from_settings(one, data)
         weights = tff.learning.models.ModelWeights(*context.model.initial_weights)
         evaluator = TestEvaluator(context)
-        found = evaluator.metrics_of_model(weights, True)
+        found = evaluator.model_metrics(weights, True)
         kernel, bias = weights.trainable
         scores = x.reshape(len(x), -1) / 255 @ kernel + bias
         expected = top_k_accuracy_score(y, scores, k=3, labels=range(10))
         np.testing.assert_allclose(found["top_3"], expected, atol=2e-3)
         assert found["nameless"] == y.sum()
-        assert {*found} == {*evaluator.metrics_of_model(weights, False)}
+        assert {*found} == {*evaluator.model_metrics(weights, False)}
         assert len(found) == 2
 
 

@@ -59,5 +59,5 @@ def test_settings_decide_form_label_and_folder():
     assert not made(priority=("LD",)).two_stage
     average = made("weighted_average", average_weights=(0.5, 0.3, 0.2))
     assert not average.two_stage
-    assert average.folder == "average-0.5-0.3-0.2-DS-LD-MD"
-    assert made().folder == "OWA-most-DS-LD-MD"
+    assert average.folder_name == "average-0.5-0.3-0.2-DS-LD-MD"
+    assert made().folder_name == "OWA-most-DS-LD-MD"

@@ -6,7 +6,7 @@ import types
 
 import numpy as np
 import pytest
-from cli import MODEL, asked_for, federation, table
+from cli import MODEL, federation, parse_settings, table
 
 import leaf_data
 from tff_pmc.experiments.callbacks import Callback
@@ -107,7 +107,7 @@ def test_the_target_is_reached_by_the_rule_that_is_recorded(
         # The published scripts that search differ from those that evaluate.
         (["--protocol=reference_code"], "at_least"),
     ):
-        assert {one.record.reach for one in asked_for(*search, *flags)} == {rule}
+        assert {one.record.reach for one in parse_settings(*search, *flags)} == {rule}
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from cli import ALONE, QUICK, records, restarted, run, run_alone
+from cli import ALONE, QUICK, mark_as_running, records, run, run_alone
 
 ROUNDS = 5
 FLAGS = [
@@ -59,7 +59,7 @@ def copy(whole, tmp_path):
     """The finished run as if it had been killed before `run.json` was written."""
     folder = tmp_path / "copy"
     shutil.copytree(whole, folder)
-    restarted(run_of(folder))
+    mark_as_running(run_of(folder))
     return folder
 
 
@@ -157,7 +157,7 @@ def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(whole, copy, tm
                   f"rounds: {ROUNDS} there, 4 here"):  # fmt: skip
         assert words in done.stderr
     assert "batch_size" not in done.stderr
-    with files.locked(str(run_of(copy))):
+    with files.lock_folder(str(run_of(copy))):
         held = resume(copy, "--resume", code=2)
     path = copy / "run.json"
     path.write_text(path.read_text().replace('"format": 4,', '"format": 3,'))

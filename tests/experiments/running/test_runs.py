@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from cli import SMALL, records, refused, run, table
+from cli import SMALL, records, refusal, run, table
 
 
 def codes():
@@ -153,7 +153,7 @@ def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, sa
 
     own = criteria.Criterion("OWN", "mine", "this test", value)
     monkeypatch.setitem(criteria.REGISTRY._things, "OWN", own)
-    assert says in refused(*SMALL, "--criteria=DS,OWN", f"--output_dir={tmp_path}/out")
+    assert says in refusal(*SMALL, "--criteria=DS,OWN", f"--output_dir={tmp_path}/out")
     inspected = run(*SMALL, "--criteria=DS,OWN", "--inspect", code=2).stderr
     assert says in inspected.splitlines()[-1] and "Traceback" not in inspected
 
@@ -194,14 +194,14 @@ def test_several_seeds_end_in_a_page_of_effects(seeded):
     again = [*SEEDED, "--resume", f"--output_dir={folder}"]
     run(*again, "--seeds=3,5")
     assert (folder / "effect.md").read_bytes() == before
-    assert "seeds: [3, 5] there" in refused(*again, "--seeds=3,6")
+    assert "seeds: [3, 5] there" in refusal(*again, "--seeds=3,6")
 
 
 def test_runs_without_seeds_are_not_resumed_with_seeds(tmp_path):
     flags = [*SEEDED, f"--output_dir={tmp_path / 'out'}"]
     run(*flags, "--seed=3")
     before = records(tmp_path / "out")
-    error = refused(*flags, "--seeds=3,5", "--resume")
+    error = refusal(*flags, "--seeds=3,5", "--resume")
     assert "cannot be resumed with --seeds: its runs were begun without it" in error
     assert "leave --seeds out, or name another folder" in error
     assert records(tmp_path / "out") == before

@@ -6,10 +6,10 @@ import types
 
 import numpy as np
 import pytest
-from cli import SMALL, restarted, run, table
+from cli import SMALL, mark_as_running, run, table
 
 from tff_pmc.experiments import experiment as experiments
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.results import read_results
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.reports.statistics.derived import weight_figures
@@ -45,7 +45,7 @@ def made(tmp_path_factory):
     for _ in range(2):
         run(*FLAGS, f"--output_dir={folder}", "--resume")
         checkpoint.write_bytes(after_one)
-        restarted(checkpoint.parent)
+        mark_as_running(checkpoint.parent)
     return folder
 
 
@@ -143,7 +143,7 @@ def test_a_rounds_events_are_on_disk_when_it_is_released(tmp_path, of_a_round):
 
     asyncio.run(cell())
     assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
-    found = tensorboard_events.values(FinishedRound(record, None, weights))
+    found = tensorboard_events.scalars_and_arrays(FinishedRound(record, None, weights))
     assert found["cohort"]["weight"].tolist() == [1.0, 0.0]
     assert found["cohort"]["DS"].tolist() == [4.0, 5.0]
     assert found["clients"]["accuracy"].tolist() == [0.5]

@@ -6,7 +6,7 @@ import sys
 import types
 
 import pytest
-from cli import ROOT, SMALL, restarted, run, table
+from cli import ROOT, SMALL, mark_as_running, run, table
 
 from tff_pmc.experiments.callbacks import CALLBACKS
 
@@ -95,7 +95,7 @@ def test_a_tracker_has_a_runs_settings_numbers_and_plots(kind, tmp_path, monkeyp
         assert numbers["weight_smallest"] == min(of)
     assert first[4:] == [("accuracy", "Figure"), ("end", True)]
     del tracker.calls[len(first) :]
-    restarted(out / "DS")
+    mark_as_running(out / "DS")
     run(*flags, "--rounds=3", "--resume")
     again = tracker.calls[len(first) :]
     assert again[0] == ("again", "run0", "DS")

@@ -177,7 +177,7 @@ def test_missing_images_are_counted_and_skipped(raw, caplog):
     assert_refused(lambda: load(raw, **STRICT), raw / "img_align_celeba", words)
 
 
-def test_images_of_others_and_of_all_clients_missing(raw, caplog):
+def test_missing_images_of_excluded_and_of_all_clients(raw, caplog):
     clients = all_photos(load(raw, client_rule="reference_code"))
 
     def remove(of_clients):
@@ -197,7 +197,7 @@ def test_images_of_others_and_of_all_clients_missing(raw, caplog):
     assert_refused(lambda: load(raw, client_rule="reference_code"), words)
 
 
-def test_folders_that_are_refused(raw):
+def test_invalid_folders_are_refused(raw):
     (raw / "list_attr_celeba.txt").unlink()
     words = raw / "list_attr_celeba.txt", "No such file"
     assert_refused(lambda: load(raw), *words)
@@ -217,7 +217,7 @@ ATTRIBUTES, IDENTITIES = "list_attr_celeba.txt", "identity_CelebA.txt"
 FILES = [
     (ATTRIBUTES, _line(2, "Blurry Male Young"), "line 2 has no column Smiling"),
     (ATTRIBUTES, _line(2, "Blurry Male Smiling"), "appears twice"),
-    (ATTRIBUTES, lambda lines: lines[:-1], "['60'] photos in line 1, 59 follow"),
+    (ATTRIBUTES, lambda lines: lines[:-1], "line 1 is ['60'], but 59 photos follow"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 0 1"), "'000003.jpg': Smiling must be"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1"), "'000003.jpg': Smiling must be 1 or"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 1 1 1"), "cannot be read (Error tokeniz"),
@@ -225,7 +225,7 @@ FILES = [
     (IDENTITIES, _line(3, "000003.jpg Ann"), "'000003.jpg': identity must be a num"),
     (IDENTITIES, _line(3, "000003.jpg"), "'000003.jpg': identity must be a number"),
     (IDENTITIES, lambda lines: [], "contains no photo"),
-    (IDENTITIES, lambda lines: lines[1:], "'000001' is not in both of the lists"),
+    (IDENTITIES, lambda lines: lines[1:], "'000001' is in only one of "),
 ]
 
 
@@ -233,7 +233,7 @@ FILES = [
 def test_files_that_are_refused(raw, name, edit, message):
     write = write_identities if name == IDENTITIES else write_attributes
     write(raw, edit)
-    where = raw if "both" in message else raw / name
+    where = raw if "only one" in message else raw / name
     assert_refused(lambda: load(raw), f"{where}: ", message)
 
 
@@ -257,7 +257,7 @@ def test_leafs_json(split, tmp_path, caplog):
     assert not caplog.records
 
 
-def test_leafs_clients_without_test_photos_are_left_out_and_told(
+def test_leafs_clients_without_test_photos_are_excluded_with_a_warning(
     split, tmp_path, caplog
 ):
     path = split.parents[1] / "test" / split.name.replace("train", "test")

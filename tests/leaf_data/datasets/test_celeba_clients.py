@@ -41,7 +41,7 @@ def test_reference_code_by_hand():
     assert _lists(celeba_clients.reference_code(reverse, 3)) == _lists(clients)
 
 
-def test_pythons_random_numbers_are_left_alone():
+def test_pythons_random_numbers_are_unchanged():
     random.seed(1)
     state = random.getstate()
     celeba_clients.reference_code(_photos({i: 10 for i in range(4)}), 0)

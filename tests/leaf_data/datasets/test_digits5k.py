@@ -98,7 +98,7 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch):
         assert_not_loaded("digits5k", None, path, words)
 
 
-def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself():
+def test_digits5k_labels_sizes_and_wrong_labels_vary_independently():
     how = dict(partition="dirichlet", dirichlet_alpha=0.1, client_sizes="power_law")
     some = dict(wrong_clients=0.3, wrong_labels=0.5)
     plain, wrong = (

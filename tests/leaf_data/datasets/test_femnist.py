@@ -194,7 +194,9 @@ def test_a_writer_in_several_files(tmp_path, caplog):
     ],
 )
 @pytest.mark.parametrize(("first", "refused"), [(4, False), (3, False), (2, True)])
-def test_files_of_two_draws_are_told_by_their_examples(tmp_path, names, first, refused):
+def test_files_of_two_samples_are_recognized_by_their_examples(
+    tmp_path, names, first, refused
+):
     """LEAF writes one image of a writer twice, so that one may be in two files."""
     for name, images in zip(names, (images_of(2, 4), images_of(2, 4, first))):
         write(tmp_path / "all_data" / name, {"b": images})
@@ -207,7 +209,7 @@ def test_files_of_two_draws_are_told_by_their_examples(tmp_path, names, first, r
 
 
 @pytest.mark.parametrize(("first", "refused"), [(4, False), (3, False), (2, True)])
-def test_training_and_test_files_are_of_one_draw(tmp_path, first, refused):
+def test_training_and_test_files_must_be_of_one_sample(tmp_path, first, refused):
     write(tmp_path / "train" / "a.json", {"b": images_of(2, 4)})
     write(tmp_path / "test" / "b.json", {"b": images_of(2, 4, first)})
     if refused:
@@ -216,7 +218,7 @@ def test_training_and_test_files_are_of_one_draw(tmp_path, first, refused):
     assert seen(load(tmp_path).test_examples) == {"b": numbered(2, first, first + 4)}
 
 
-def test_a_few_images_twice_are_leafs(tmp_path):
+def test_a_few_equal_images_are_accepted_as_leafs(tmp_path):
     """`-s iid` mixes writers, of each of whom LEAF writes one image twice."""
     write(tmp_path / "train" / "a.json", {"b": images_of(2, 20)})
     write(tmp_path / "test" / "b.json", {"b": images_of(2, 10, 17)})
@@ -275,7 +277,7 @@ def _with(place, value):
         ),
     ],
 )
-def test_users_that_are_not_femnists(tmp_path, user, message):
+def test_users_of_other_data_are_refused(tmp_path, user, message):
     path = tmp_path / "all_data" / "all_data_0.json"
     write(path, {"good": images_of(2, 2), "bad": user})
     assert_refused(lambda: load(tmp_path), f"{path}: user bad: {message}")

@@ -153,7 +153,7 @@ def test_a_server_set_apart_from_the_one_that_reports(digits):
     np.testing.assert_array_equal(reported.train_examples.x, data.train_examples.x)
 
 
-def test_wrong_labels_are_wrong_and_of_every_kind():
+def test_wrong_labels_are_wrong_and_take_every_other_class():
     y = np.repeat(np.arange(4), 50)
     before = y.copy()
     wrong = partition.mislabel(y, 1.0, 4, partition.random_state(0))

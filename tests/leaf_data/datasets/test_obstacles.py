@@ -23,7 +23,7 @@ def _files(folder):
             yield np.asarray(image).tobytes(), label
 
 
-def test_the_places_are_the_clients_and_the_parts_are_apart(folder):
+def test_places_are_clients_and_parts_are_disjoint(folder):
     data, again, other = (
         leaf_data.load("obstacles", folder, seed=s) for s in (0, 0, 1)
     )
@@ -48,7 +48,7 @@ def test_the_places_are_the_clients_and_the_parts_are_apart(folder):
     ("remove", "message"),
     [(slice(None), "contains no .jpg or .png"), (slice(2, -2), "too few pictures")],
 )
-def test_places_with_too_few_pictures(folder, remove, message):
+def test_places_with_too_few_pictures_are_refused(folder, remove, message):
     for path in sorted(folder.glob("hospital/*/*"))[remove]:
         path.unlink()
     assert_refused(lambda: leaf_data.load("obstacles", folder), "hospital", message)

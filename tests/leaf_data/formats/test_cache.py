@@ -53,7 +53,7 @@ def _files(folder):
     return sorted(str(path.relative_to(folder)) for path in paths)
 
 
-def test_made_once_beside_the_data(home):
+def test_a_cache_is_written_once_beside_the_data(home):
     make = maker()
     for _ in range(3):
         _get(home / "data", make)
@@ -64,7 +64,7 @@ def test_made_once_beside_the_data(home):
     assert _files(home) == ["data/toy_cache/toy"]
 
 
-def test_made_anew_when_a_file_is_changed_or_unpacked_with_its_times(home):
+def test_a_cache_is_rebuilt_if_a_file_changed_or_was_unpacked_with_its_times(home):
     make, source = maker(), home / "source"
     before = source.stat()
     for number, content in enumerate(["data", "atad", "more data"], 1):
@@ -89,7 +89,7 @@ def test_files_that_change_while_they_are_read_are_refused(home):
         _get(home / "data", make)
 
 
-def test_a_damaged_cache_is_made_anew(home, caplog):
+def test_a_damaged_cache_is_rebuilt(home, caplog):
     _get(home / "data", maker())
     path = home / "data" / "toy_cache" / "toy"
     for damage in (
@@ -105,7 +105,7 @@ def test_a_damaged_cache_is_made_anew(home, caplog):
         caplog.clear()
 
 
-def test_an_interruption_leaves_nothing_half(home, monkeypatch):
+def test_an_interruption_leaves_no_partial_cache(home, monkeypatch):
     _get(home / "data", maker())
 
     interrupted = mock.Mock(side_effect=KeyboardInterrupt)
@@ -153,7 +153,9 @@ def test_a_read_only_folder_uses_the_users_cache(home, monkeypatch, caplog):
     assert make.call_count == 1
 
 
-def test_without_any_place_the_arrays_are_still_made(home, monkeypatch, caplog):
+def test_without_a_writable_folder_the_arrays_are_still_returned(
+    home, monkeypatch, caplog
+):
     caplog.set_level(logging.WARNING)
     (home / "xdg").write_text("a file where a folder should be")
     (home / "data" / "toy_cache").write_text("the same")

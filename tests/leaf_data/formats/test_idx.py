@@ -9,7 +9,7 @@ from made_up import as_idx, assert_refused
 from leaf_data.formats import idx
 
 
-def test_idx_bytes_made_by_hand(tmp_path):
+def test_idx_bytes_written_by_hand(tmp_path):
     data = bytes.fromhex("00000803 00000002 00000001 00000003 0102037f80ff")
     (tmp_path / "plain").write_bytes(data)
     (tmp_path / "packed.gz").write_bytes(gzip.compress(data))
@@ -23,7 +23,7 @@ def test_idx_bytes_made_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_idx_files_that_are_something_else(tmp_path, packed):
+def test_invalid_idx_files_are_refused(tmp_path, packed):
     path = tmp_path / ("file.gz" if packed else "file")
     good = as_idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
 

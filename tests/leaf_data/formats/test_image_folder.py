@@ -19,7 +19,7 @@ def _encoded(form, size=(20, 20), mode="RGB", **options):
 @pytest.mark.parametrize(
     ("form", "suffix", "mode"), [("JPEG", ".png", "L"), ("PNG", ".jpg", "RGB")]
 )
-def test_the_content_decides_and_not_the_name(tmp_path, form, suffix, mode):
+def test_the_content_decides_the_format_not_the_name(tmp_path, form, suffix, mode):
     path = tmp_path / ("a" + suffix)
     path.write_bytes(_encoded(form, mode=mode))
     image = image_folder.decode(str(path))
@@ -45,7 +45,7 @@ def test_names_that_no_record_can_hold(tmp_path):
     assert_refused(lambda: image_folder.find(str(tmp_path)), words)
 
 
-def test_one_picture_in_two_forms_would_count_twice(tmp_path):
+def test_one_picture_in_two_formats_is_refused(tmp_path):
     for name in ("b.png", "b.JPG"):
         (tmp_path / name).write_bytes(_encoded("PNG"))
     words = tmp_path, "holds both b.JPG and b.png"

@@ -34,7 +34,7 @@ def test_files_in_numeric_order_train_before_test(tmp_path, sub):
     assert _found(tmp_path) == expected
 
 
-def test_the_most_processed_folder_counts(tmp_path):
+def test_the_most_processed_folder_is_read(tmp_path):
     data = tmp_path / "data"
     _touch(data / "all_data", "all_data_0.json", "all_data_1.json")
     (data / "sampled_data").mkdir()
@@ -84,7 +84,7 @@ def test_files_of_any_name(tmp_path, paths):
     assert {number for *_, number in _found(tmp_path)} == {0}
 
 
-def test_folders_count_before_files_beside_them(tmp_path):
+def test_folders_take_precedence_over_files_beside_them(tmp_path):
     """Of all folders: a file of settings beside a data set's folder is none of it."""
     _touch(tmp_path, "settings.json")
     for part in ("train", "test"):
@@ -95,8 +95,14 @@ def test_folders_count_before_files_beside_them(tmp_path):
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (("train/a_train.json", "test/b_train.json"), "a train file where test should"),
-        (("train/a_test.json", "test/b.json"), "a test file where train should"),
+        (
+            ("train/a_train.json", "test/b_train.json"),
+            "is a train file by its name, in the folder of test",
+        ),
+        (
+            ("train/a_test.json", "test/b.json"),
+            "is a test file by its name, in the folder of train",
+        ),
         (("train.json", "test.json", "val.json"), "val.json is a validation set"),
         (("mytrain.json", "mytest.json", "b.json"), "b.json is neither by its name"),
         (("train.json", "b.json"), "no file beside it is a test set"),
@@ -149,12 +155,12 @@ EXPECTED = {"a": [([5], 6)], "b": [([1], 3), ([2], 4)]}
         _document(users=["a", "b", "a"], num_samples=[7, 2, 1]),
     ],
 )
-def test_users_come_in_the_order_of_users(tmp_path, document):
+def test_users_are_yielded_in_the_order_of_the_list_users(tmp_path, document):
     users = _read(tmp_path, document)
     assert users == EXPECTED and list(users) == ["a", "b"]
 
 
-def test_users_without_examples_and_of_any_name_stay(tmp_path):
+def test_users_without_examples_and_with_any_name_are_kept(tmp_path):
     data = {"x": {"x": [], "y": []}, "y": {"x": [1], "y": [2]}}
     document = {"users": ["y", "x"], "num_samples": [1, 0], "user_data": data}
     assert _read(tmp_path, document) == {"y": [(1, 2)], "x": []}
@@ -188,7 +194,10 @@ def _with_user(**fields):
         (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
         (_with_user(x=None), "user b: has no lists x and y"),
         (_document(user_data={"b": 3}), "user b: has no lists x and y"),
-        (json.dumps(_document()).replace('"a": {"x"', '"b": {"x"'), "has 'b' twice"),
+        (
+            json.dumps(_document()).replace('"a": {"x"', '"b": {"x"'),
+            "has the key 'b' twice",
+        ),
         (json.dumps(_document())[:-9], "truncated or not JSON (Unterm"),
         (json.dumps(_document()).replace("3,", "3;"), "char 89"),
         ('{"users": ' + "[" * 99999, "truncated or not JSON"),
@@ -196,12 +205,12 @@ def _with_user(**fields):
         ("", "truncated or not JSON"),
     ],
 )
-def test_files_that_are_not_leafs(tmp_path, document, message):
+def test_files_of_another_format_are_refused(tmp_path, document, message):
     words = tmp_path / "all_data_0.json", ": ", message
     assert_refused(lambda: _read(tmp_path, document), *words)
 
 
-def test_memory_is_the_text_and_one_user(tmp_path, peak_of):
+def test_memory_holds_the_text_and_one_user(tmp_path, peak_of):
     users = [f"u{k}" for k in range(200)]
     rows = {"x": [[0.5] * 100] * 10, "y": [0] * 10}
     document = {"users": users, "num_samples": [10] * 200}

@@ -105,7 +105,7 @@ def _check(data, expected):
             assert list(pairs) == expected.get((split, client), [])
 
 
-def test_it_is_read_once(database, monkeypatch):
+def test_a_database_is_read_once(database, monkeypatch):
     database, expected = database
     data = _load(database.parent)
     _check(data, expected)
@@ -148,7 +148,7 @@ def test_the_packed_database(database):
         (["DELETE FROM client_metadata"], "has no clients with a split of"),
     ],
 )
-def test_tables_that_are_not_tffs(write, after, message):
+def test_tables_of_another_schema_are_refused(write, after, message):
     rows = [("a", "all_train", example(pixels=GRAY, label=[5]))] * 2
     path = write(rows, after=after)
     assert_refused(lambda: _load(path.parent), f"{path}: ", message)

@@ -11,7 +11,7 @@ from matplotlib import colors
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import join_results, results_of_counts
-from tff_pmc.reports.figures import plots, styles
+from tff_pmc.reports.figures import plots, run_styles
 from tff_pmc.reports.figures.accuracy_plot import accuracy_plot
 from tff_pmc.reports.figures.adjustment_plot import adjustment_plot
 
@@ -94,12 +94,12 @@ def test_of_many_each_has_a_panel_with_the_baseline_behind():
     )
     panels = {axes.get_title(): lines_of(axes) for axes in figure.axes if axes.axison}
     assert list(panels) == ["LD", "MD", "LD≻DS≻MD"]
-    gray = ([[1, 0.4], [2, 0.41]], styles.style_of("DS").color)
+    gray = ([[1, 0.4], [2, 0.41]], run_styles.style_of("DS").color)
     for name, lines in panels.items():
         assert list(lines) == ["DS", name] and lines["DS"] == gray
     points, color = panels["LD≻DS≻MD"]["LD≻DS≻MD"]
     assert points == [[1, 0.46], [2, 0.47]]
-    assert color == styles.style_of("LD,DS,MD").color
+    assert color == run_styles.style_of("LD,DS,MD").color
 
 
 def test_an_adjusted_ordering_is_in_the_panel_of_the_fixed_one_and_dashed():
@@ -126,7 +126,7 @@ def test_half_of_the_devices_is_marked_where_a_paper_prints_it():
         for mark in axes.collections[1:]
         for x, _ in mark.get_offsets()
     }
-    own = colors.to_rgb(styles.style_of("DS").color)
+    own = colors.to_rgb(run_styles.style_of("DS").color)
     assert {(10.0, (1.0, 1.0, 1.0)), (2.0, own), (3.0, own)} <= marks
 
 

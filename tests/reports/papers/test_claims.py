@@ -8,38 +8,42 @@ import math
 
 import numpy as np
 import pytest
-from claim_runs import answer, given_arrivals, kept, run
+from claim_runs import judge_by_id, kept, run, use_declared_rounds
 from recomputing import printed_rounds
 
-from tff_pmc.experiments.experiment import EXPERIMENTS, values_of
+from tff_pmc.experiments.experiment import EXPERIMENTS, experiment_values
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.paper import PAPERS
-from tff_pmc.reports.papers.catalog import claims, headlines
+from tff_pmc.reports.papers.claim_measures import rounds_saved
+from tff_pmc.reports.papers.claim_registry import claims, headlines
 from tff_pmc.reports.papers.claims.da_claims import soonest_epochs
 from tff_pmc.reports.papers.claims.pmc_claims import AT_70, EIGHT
-from tff_pmc.reports.papers.comparisons import rounds_saved
-from tff_pmc.reports.papers.evidence import Runs, declared
-from tff_pmc.reports.papers.judging import judged
+from tff_pmc.reports.papers.judging import judge
+from tff_pmc.reports.papers.paper_experiments import declared_experiment
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import published
 from tff_pmc.settings import RunSettings
 
 
 def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():
-    found = claims()
-    assert list(dict.fromkeys(one.paper for one in found)) == list(PAPERS)
+    all_claims = claims()
+    assert list(dict.fromkeys(claim.paper for claim in all_claims)) == list(PAPERS)
     assert [len(claims(paper)) for paper in PAPERS] == [17, 43, 17, 16]
-    for one in found:
-        assert one.place and one.says.endswith((".", ".)"))
-        assert {*one.experiments} <= {*EXPERIMENTS}
-        for name in one.experiments:  # What makes a run the paper's is its experiment.
+    for claim in all_claims:
+        assert claim.place and claim.says.endswith((".", ".)"))
+        assert {*claim.experiments} <= {*EXPERIMENTS}
+        for name in claim.experiments:  # The experiment has the paper's settings.
             for changes in [row.values for row in EXPERIMENTS[name].rows] or [{}]:
-                own = {**values_of(name), **changes}
-                own = RunSettings.of({}, inherited=own).by_flag()
-                assert declared(name).settings.items() <= own.items(), name
-    figures = {word for one in claims("AdaFed") for word in one.place.split()}
-    assert {word for word in figures if word.isdigit()} == set("123456")
-    with pytest.raises(RecordError, match="no experiment 'mnist': there are adafed"):
-        Runs.of("mnist", kept())
+                settings = {**experiment_values(name), **changes}
+                settings = RunSettings.from_flag_values(
+                    {}, inherited=settings
+                ).by_flag()
+                paper_settings = declared_experiment(name).settings
+                assert paper_settings.items() <= settings.items(), name
+    words = {word for claim in claims("AdaFed") for word in claim.place.split()}
+    assert {word for word in words if word.isdigit()} == set("123456")
+    with pytest.raises(RecordError, match="unknown experiment 'mnist'; known: adafed"):
+        Runs.from_kept("mnist", kept())
 
 
 def test_the_headline_numbers_are_as_printed():
@@ -49,12 +53,12 @@ def test_the_headline_numbers_are_as_printed():
     halves += [("mnist_noniid", x, 90) for x in ("DS", "LD,DS,MD")]
     halves += [("mnist_noniid", x, 95) for x in ("DS", "LD", "MD")]
     halves.append(("celeba", "DS", 85))
-    found = [one for one in headlines() if "half of the devices" in one.says]
-    for one, (experiment, label, target) in zip(found, halves):
-        assert f"{target} %" in one.says
+    numbers = [each for each in headlines() if "half of the devices" in each.says]
+    for number, (experiment, label, target) in zip(numbers, halves):
+        assert f"{target} %" in number.says
         half = published.rounds_of_half(experiment, label)[target]
-        assert one.printed == f"{half:.0f}"
-    assert len(found) == len(halves) and len(headlines()) == 21
+        assert number.printed == f"{half:.0f}"
+    assert len(numbers) == len(halves) and len(headlines()) == 21
 
 
 TABLES = {"mnist_iid": "pmc_table2", "mnist_noniid": "pmc_table4"}
@@ -65,11 +69,11 @@ NOT_OF_ROUNDS = (
 
 
 def test_the_papers_tables_show_what_the_text_says_but_where_it_is_noted(monkeypatch):
-    """A sign or a set of columns that is turned in a claim shows here.
+    """Finds a wrong sign or a wrong set of columns in a claim.
 
-    The runs arrive when the papers' tables say so, under all seeds.
+    The runs reach the targets in the rounds of the papers' tables, under all seeds.
     """
-    given_arrivals(monkeypatch)
+    use_declared_rounds(monkeypatch)
     folders = []
     for experiment, table in TABLES.items():
         criteria = ["DS", "IS", "CB"] if experiment == "celeba" else ["DS", "LD", "MD"]
@@ -80,15 +84,15 @@ def test_the_papers_tables_show_what_the_text_says_but_where_it_is_noted(monkeyp
             labels += [f"{label} (backtracking)" for label in labels[3:]]
         folders.append(
             [
-                run(label, seed, experiment=experiment, reached=arrivals)
+                run(label, seed, experiment=experiment, reached=rounds)
                 for label in labels
-                for arrivals in [printed_rounds(table, label)]
+                for rounds in [printed_rounds(table, label)]
                 for seed in range(5)
             ]
         )
     published_runs = kept(*folders)
     verdicts = {
-        claim.id: answer(claim.id, published_runs).verdict
+        claim.id: judge_by_id(claim.id, published_runs).verdict
         for claim in [*claims("DA"), *claims("PMC")]
         if claim.id not in NOT_OF_ROUNDS.split()
     }
@@ -104,7 +108,7 @@ def test_the_papers_tables_show_what_the_text_says_but_where_it_is_noted(monkeyp
 
 
 @pytest.mark.parametrize(
-    ("lead", "same", "algorithm", "words"),
+    ("lead", "is_same", "algorithm", "verdicts"),
     [
         (0, True, "prioritized", ["not reproduced", "reproduced"]),
         (4, True, "prioritized", ["not reproduced", "reproduced"]),
@@ -113,23 +117,24 @@ def test_the_papers_tables_show_what_the_text_says_but_where_it_is_noted(monkeyp
     ],
 )
 def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
-    lead, same, algorithm, words, monkeypatch
+    lead, is_same, algorithm, verdicts, monkeypatch
 ):
-    """Slower by `lead`, LD has the weights of DS but in one round of a seed."""
-    given_arrivals(monkeypatch)
-    every = [*itertools.product((70, 80, 90, 95), range(10, 100, 10))]
+    """LD is slower by `lead`; its weights differ in at most one round."""
+    use_declared_rounds(monkeypatch)
+    cells = [*itertools.product((70, 80, 90, 95), range(10, 100, 10))]
     runs = []
     for seed in range(5):
-        lasts = {"DS": 0.5, "LD": 0.5 if same or seed else 0.4, "MD": 0.3}
-        for label, last in lasts.items():
-            weights = [0.5, 0.5, 1 - last, last]
+        last = {"DS": 0.5, "LD": 0.5 if is_same or seed else 0.4, "MD": 0.3}
+        for label, weight in last.items():
+            weights = [0.5, 0.5, 1 - weight, weight]
             cohort = {"round": [1, 1, 2, 2], "client": [3, 4] * 2, "weight": weights}
-            later = 9 + (label != "DS") * lead
-            own = {"experiment": "mnist_iid", "tables": {"cohort": cohort}}
-            own["algorithm"] = algorithm if label == "LD" else "prioritized"
-            runs.append(run(label, seed, reached=dict.fromkeys(every, later), **own))
-    found = rounds_saved(Runs.of("mnist_iid", kept(runs)), "LD", AT_70)
-    assert [judged(of).verdict for of in (found.is_less(), found.is_none(1))] == words
+            settings = {"experiment": "mnist_iid", "tables": {"cohort": cohort}}
+            settings["algorithm"] = algorithm if label == "LD" else "prioritized"
+            reached = dict.fromkeys(cells, 9 + (label != "DS") * lead)
+            runs.append(run(label, seed, reached=reached, **settings))
+    saved = rounds_saved(Runs.from_kept("mnist_iid", kept(runs)), "LD", AT_70)
+    judgments = [judge(saved.is_less()), judge(saved.is_none(1))]
+    assert [judgment.verdict for judgment in judgments] == verdicts
 
 
 @pytest.mark.parametrize(("late", "seeds"), [(90, 5), (9, 8)])
@@ -137,39 +142,38 @@ def test_seeds_of_shorter_runs_count_where_all_columns_are_reached(
     late, seeds, monkeypatch
 ):
     """Runs of five seeds have 90 rounds, and those of three others 30."""
-    given_arrivals(monkeypatch)
+    use_declared_rounds(monkeypatch)
 
     def runs(seeds, length):
         for seed, label in itertools.product(seeds, ("DS", "LD")):
             reached = {(70, k): 5 if label == "DS" else 4 for k in range(10, 90, 10)}
             if late <= length:
                 reached[70, 90] = late
-            own = {"length": length, "experiment": "mnist_noniid"}
-            yield run(label, seed, reached=reached, **own)
+            settings = {"length": length, "experiment": "mnist_noniid"}
+            yield run(label, seed, reached=reached, **settings)
 
-    of = Runs.of("mnist_noniid", kept([*runs(range(5), 90)], [*runs((5, 6, 7), 30)]))
-    (found,) = rounds_saved(of, "LD", AT_70)
-    assert len(found.own) == seeds and not found.part
+    rows = kept([*runs(range(5), 90)], [*runs((5, 6, 7), 30)])
+    (saved,) = rounds_saved(Runs.from_kept("mnist_noniid", rows), "LD", AT_70)
+    assert len(saved.values) == seeds and not saved.columns_reached
 
 
 def test_other_epochs_are_compared_with_the_longest_run_of_a_seed(monkeypatch):
-    """E = 1 arrives two rounds later; the other reading is not its pair."""
-    given_arrivals(monkeypatch)
+    """E = 1 is two rounds later; a run in the other reading is not its pair."""
+    use_declared_rounds(monkeypatch)
 
-    def ds(epochs, arrives, length, seed, relu=False):
-        reached = {(75, 20): arrives, (75, 30): arrives and arrives + 1}
-        own = {"local_epochs": epochs, "batch_size": 10, "model": "mnist_cnn"}
-        own["conv_activation"] = "relu" if relu else "none"
-        own["experiment"] = "femnist"
-        return run("DS", seed, length=length, reached=reached, **own)
+    def ds(epochs, rounds, length, seed, relu=False):
+        reached = {(75, 20): rounds, (75, 30): rounds and rounds + 1}
+        settings = {"local_epochs": epochs, "batch_size": 10, "model": "mnist_cnn"}
+        settings["conv_activation"] = "relu" if relu else "none"
+        settings["experiment"] = "femnist"
+        return run("DS", seed, length=length, reached=reached, **settings)
 
-    def pairs(seeds, length, relu=False):
-        both = ((5, 2), (1, 4))
-        return [ds(*own, length, seed, relu) for seed in seeds for own in both]
+    def pairs(seeds, length):
+        return [ds(*each, length, seed) for seed in seeds for each in ((5, 2), (1, 4))]
 
-    def judge(runs):
-        made = Runs.of("femnist", kept(*([one] for one in runs)), {})
-        return judged(soonest_epochs(made, 5, 10).is_more())
+    def judgment(runs):
+        runs = Runs.from_kept("femnist", kept(*([each] for each in runs)), {})
+        return judge(soonest_epochs(runs, 5, 10).is_more())
 
     low = "Low at 75 %, over E = 1, B = 10"
     longer = [ds(5, 3, 30, seed) for seed in range(5)]
@@ -191,7 +195,7 @@ def test_other_epochs_are_compared_with_the_longest_run_of_a_seed(monkeypatch):
             "not run far enough",
         ),
     ):
-        assert judge(runs)[:2] == (ours, verdict)
+        assert judgment(runs)[:2] == (ours, verdict)
     for runs, message in (
         (longer, "^only E = 5 and B = 10 is kept"),
         ([*longer, ds(1, 3, 20, 7)], "has the seed of the one with E = 1"),
@@ -199,7 +203,7 @@ def test_other_epochs_are_compared_with_the_longest_run_of_a_seed(monkeypatch):
         ([ds(5, None, 20, 0), ds(1, 3, 20, 0)], "E = 5 and B = 10 ends in round 20"),
     ):
         with pytest.raises(RecordError, match=message):
-            judge(runs)
+            judgment(runs)
 
 
 FEDAVG, ADAFED, ONLY = "FedAvg", "AdaFed", "AdaFed, weights only"
@@ -211,22 +215,22 @@ TIMES = f"{ONLY}, times samples"
     [
         ("AdaFed-5", [(FEDAVG, 2), (ONLY, 2)], f"^not run: {ADAFED}$"),
         ("AdaFed-7", [(x, 2) for x in (FEDAVG, ONLY, ADAFED)],
-         "^the run of AdaFed has not recorded what is compared$"),
+         "^the run of AdaFed did not record what this claim compares$"),
         ("AdaFed-8", [(x, 2) for x in (FEDAVG, ONLY, ADAFED)],
-         "^a run has no F1 of its classes on record$"),
+         "^a run has not recorded the F1 of its classes$"),
         ("AdaFed-3", [(TIMES, 1)],
-         f"^the run of {TIMES} has not recorded what is compared$"),
+         f"^the run of {TIMES} did not record what this claim compares$"),
         ("AdaFed-14", [(FEDAVG, 2, 0), (FEDAVG, 3, 1)],
          "^the runs of adafed_2 and adafed_3 have no seed in common$"),
     ],
 )  # fmt: skip
-def test_what_a_record_lacks_is_reported(claim, runs, message):
+def test_a_missing_record_is_reported(claim, runs, message):
     folders = {}
     for label, number, *seed in runs:
-        own = run(label, *seed, length=20, experiment=f"adafed_{number}")
-        folders.setdefault(number, []).append(own)
+        each = run(label, *seed, length=20, experiment=f"adafed_{number}")
+        folders.setdefault(number, []).append(each)
     with pytest.raises(RecordError, match=message):
-        answer(claim, kept(*folders.values()))
+        judge_by_id(claim, kept(*folders.values()))
 
 
 @pytest.mark.parametrize(
@@ -245,12 +249,12 @@ def test_the_second_round_and_the_twelfth(reached, rounds, number, verdict):
         line = [*[0.5] * (reached - 1), *[0.8] * rounds][:rounds]
         runs.append(run(FEDAVG, seed, line, experiment="adafed_1"))
         runs.append(run(TIMES, seed, [0.7, 0.8, 0.9], experiment="adafed_1"))
-    found = answer("AdaFed-4", kept(runs))
-    assert number in found.ours and found.verdict == verdict
+    judgment = judge_by_id("AdaFed-4", kept(runs))
+    assert number in judgment.ours and judgment.verdict == verdict
 
 
 def test_a_rank_correlation_is_of_the_first_criterion():
-    """LD varies most between the clients, and MD least; an adjusted run is left out."""
+    """LD varies most between clients and MD least; an adjusted run is not used."""
     cohort = {"DS": [1.0, 2.0], "LD": [1.0, 9.0], "MD": [3.0, 3.0], "round": [1, 1]}
     cohort.update(excluded=[0, 0], client=[3, 4], weight=[0.5, 0.5])
     clients = {"round": [1], "client": [3], "correct": [1], "examples": [2]}
@@ -267,16 +271,18 @@ def test_a_rank_correlation_is_of_the_first_criterion():
         )
         for label, top in best.items()
     ]
-    found = answer("PMC-1", kept(runs))
+    judgment = judge_by_id("PMC-1", kept(runs))
     ranks = np.corrcoef([2, 3.5, 1, 3.5], [2, 4, 1, 3])[0, 1]
-    assert found.ours == f"rank correlation with the best accuracy {ranks:+.2f}"
-    assert found.why.startswith("the kept runs have 3 rounds, and the claim takes 100")
+    assert judgment.ours == f"rank correlation with the best accuracy {ranks:+.2f}"
+    assert judgment.why.startswith(
+        "the kept runs have 3 rounds, and the claim takes 100"
+    )
 
 
 ABOVE, BELOW = (0, math.inf), (-math.inf, 0)
 OBSTACLES = "dual_criterion_obstacles"
-# Claims on points that no kept runs decide: the experiment, the runs, what they are
-# compared with, and the least and the most.
+# Claims on points that no kept runs decide: the experiment, the runs, their baselines,
+# and the limits.
 POINTS = {
     "DA-1": ("femnist", ["MD,DS,LD"], ["weighted_average", "owa", "choquet"], ABOVE),
     "PMC-18": ("celeba", ["CB"], ["DS"], BELOW),
@@ -305,5 +311,5 @@ def test_points_are_reproduced_within_their_limits_alone(claim):
                 for seed in range(5)
                 for label, accuracy in accuracies.items()
             ]
-            verdict = answer(claim, kept(runs)).verdict
+            verdict = judge_by_id(claim, kept(runs)).verdict
             assert verdict == ("reproduced" if holds else "not reproduced"), lead

@@ -124,7 +124,7 @@ def test_what_cannot_be_joined_is_refused_by_name(
     right = [[1, 1, 1, 0, 0, 0]]
     write_run(tmp_path / "DS", "DS", right)
     write_run(tmp_path / "LD", "LD", [right[0][: len(changes.get("y", Y))]], **changes)
-    fails(lambda: joint(tmp_path, pairing), "DS and LD were tested on other")
+    fails(lambda: joint(tmp_path, pairing), "DS and LD were tested on different")
     alone = read_results(str(tmp_path / "LD"))
     fails(lambda: pmc_joint.joint_rows(alone, pairing), "need a run of DS")
 
@@ -135,7 +135,7 @@ FIVE, TWO_CLIENTS = list(range(5)), [0, 2, 5]
 
 def test_independence_by_hand():
     # Margins 4, 6 and 3, 7 of ten; and of twenty in halves.
-    found = pmc_joint.independent([1, 3, 2, 4, 9, 1, 1, 9])
+    found = pmc_joint.independent_counts([1, 3, 2, 4, 9, 1, 1, 9])
     np.testing.assert_allclose(found, [1.2, 2.8, 1.8, 4.2, 5, 5, 5, 5])
 
 

@@ -66,7 +66,7 @@ def swapped(label):
 )
 def test_the_label_note_measures_both_readings(published_as_runs, labels, sentence):
     ours = pmc_tables.rounds_and_gains(published_as_runs(6, 80, 100, labels), (80,))
-    (note,) = pmc_paper.exchanged_labels(ours, pmc_paper.published_rows(6))
+    (note,) = pmc_paper.exchanged_labels_note(ours, pmc_paper.published_rows(6))
     assert sentence in note and note.count("0.0") == 1
 
 

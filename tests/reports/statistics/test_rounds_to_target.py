@@ -9,11 +9,11 @@ from made import join_results, made, with_losses
 from tff_pmc.reports import REPORTS
 from tff_pmc.reports.statistics.rounds_to_target import (
     pmc_average,
-    reach_of,
+    reach_rule,
     rounds_to_target,
     targets_of,
 )
-from tff_pmc.reports.tables import compare, summary
+from tff_pmc.reports.tables import folder_comparison, summary
 
 # Three rounds of four devices with 10 test examples each.
 CORRECT, TEN, AT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]], [10] * 4, "at_least"
@@ -69,10 +69,10 @@ def runs(*settings):
 @pytest.mark.parametrize(
     ("of", "settings", "found"),
     [
-        (reach_of, [{"reach": "above"}, {"reach": "above"}], "above"),
-        (reach_of, [{"reach": "at_least"}], "at_least"),
-        (reach_of, [{"reach": "above"}, None], "above"),
-        (reach_of, [None], "at_least"),
+        (reach_rule, [{"reach": "above"}, {"reach": "above"}], "above"),
+        (reach_rule, [{"reach": "at_least"}], "at_least"),
+        (reach_rule, [{"reach": "above"}, None], "above"),
+        (reach_rule, [None], "at_least"),
         (targets_of, [{"targets": (60, 65)}, {"targets": (60, 65)}], (60, 65)),
         (targets_of, [{"targets": (60,)}, None], (60,)),
         (targets_of, [None], ()),
@@ -85,7 +85,7 @@ def test_the_rule_and_the_targets_are_those_of_the_runs(of, settings, found):
 @pytest.mark.parametrize(
     ("of", "settings", "words"),
     [
-        (reach_of, [{"reach": "above"}, {"reach": "at_least"}],
+        (reach_rule, [{"reach": "above"}, {"reach": "at_least"}],
          "DS, seed 0, has reach above and DS, seed 1, has at_least"),
         (targets_of, [{"targets": (70, 80)}, {"targets": (75,)}],
          "DS, seed 0, has targets 70,80 and DS, seed 1, has 75"),
@@ -143,8 +143,8 @@ def test_tables_that_count_devices_say_how_many_have_no_tests(
         for seed in range(seeds)
     )
     if name == "compare":
-        monkeypatch.setattr(compare, "read_results", lambda path: results)
-        whole = compare.comparison_text(compare.compare("a", "b"))
+        monkeypatch.setattr(folder_comparison, "read_results", lambda path: results)
+        whole = folder_comparison.comparison_text(folder_comparison.compare("a", "b"))
     else:
         report = REPORTS[name](results)
         pages = [page.markdown() for page in report.pages.values()]

@@ -22,7 +22,7 @@ def federation(request):
 
 def test_the_figures_are_those_of_other_libraries(federation):
     correct, sizes = federation
-    found = run_summary.measured(correct, sizes)
+    found = run_summary.spread_statistics(correct, sizes)
     assert set(found) == set(run_summary.SPREAD)
     for number, counts in enumerate(correct):
         alone = [int(c) / int(n) for c, n in zip(counts, sizes) if n]
@@ -39,5 +39,5 @@ def test_the_figures_are_those_of_other_libraries(federation):
 
 
 def test_where_nobody_has_anything_right_all_are_alike():
-    found = run_summary.measured(np.zeros((1, 4), int), np.array([5, 5, 5, 5]))
+    found = run_summary.spread_statistics(np.zeros((1, 4), int), np.array([5, 5, 5, 5]))
     assert [float(values[0]) for values in found.values()] == [0, 0, 0, 1]

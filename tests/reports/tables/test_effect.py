@@ -225,7 +225,7 @@ def test_weights_are_those_on_the_cohorts_of_the_baseline(tmp_path):
     results = of_seeds(by_seed, TEN, **options)
     text, rows = written(effect.orderings(results), tmp_path, "effect")
     # LD,DS: 1/2 + 1/2 * 1/4 and 1/2 + 1/2 * 3/4, over their sum 1.5: 5/12 and 7/12.
-    found = rows.groupby("ordering").first().loc["LD,DS", [*effect.WEIGHTS]]
+    found = rows.groupby("ordering").first().loc["LD,DS", [*effect.WEIGHT_COLUMNS]]
     expected = [1 / 6, 144 / 74, 3 / 4 - 7 / 12, 1 / 2 - 5 / 12]
     np.testing.assert_allclose(found.astype(float), expected, rtol=1e-5)
     assert "nan" not in text and "| weights of my own | — | — | — | — |" in text

@@ -61,12 +61,12 @@ class BestModel(Callback):
         if self.keep != "best" or best_round(self._run.folder)[0] != round.round_num:
             return
         weights = [*round.weights.trainable, *round.weights.non_trainable]
-        with files.replacing(self._path) as file:
+        with files.atomic_write(self._path) as file:
             np.savez(file, round.round_num, *map(np.asarray, weights))
 
     def on_end(self, status: str) -> None:
         """Saves the best model of a run that is finished, and prints its round."""
-        from tff_pmc.experiments.trained import about_model
+        from tff_pmc.experiments.load_model import about_model
         from tff_pmc.record.best_round import best_round
 
         if status != files.FINISHED or self.keep != "best":

@@ -44,7 +44,7 @@ class TensorBoard(Callback):
 
     def after_round(self, round: FinishedRound) -> None:
         """Releases the round, whose events are on disk when this returns."""
-        found = values(round)
+        found = scalars_and_arrays(round)
         released = self._manager.release(found, round.round_num)
         # A new thread, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -57,7 +57,7 @@ class TensorBoard(Callback):
 CALLBACKS.register("tensorboard", TensorBoard)
 
 
-def values(round: FinishedRound) -> dict[str, Any]:
+def scalars_and_arrays(round: FinishedRound) -> dict[str, Any]:
     """Returns the values of a round, in the structure of TensorBoard's tags.
 
     Numbers are its scalars, arrays its distributions and histograms:
@@ -72,11 +72,14 @@ def values(round: FinishedRound) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
-    from tff_pmc.reports.statistics.derived import FIGURES, figures_of_round
+    from tff_pmc.reports.statistics.derived import (
+        WEIGHT_STATISTICS,
+        round_weight_statistics,
+    )
 
     record = round.record
     aggregation = record.settings.aggregation
-    figures = figures_of_round(
+    figures = round_weight_statistics(
         record.counted,
         aggregation.criteria,
         aggregation.scores_normalization,
@@ -87,35 +90,35 @@ def values(round: FinishedRound) -> dict[str, Any]:
     model = [np.asarray(tensor) for tensor in round.weights.trainable]
     return {
         "rounds": round.numbers,
-        **_of_clients(record),
+        **_client_values(record),
         "cohort": {
             name: column[np.isfinite(column)]  # A client that was left out has none.
             for name, column in columns.items()
         },
         **{
             f"weights_{figure}": {row["ordering"]: row[figure] for row in figures}
-            for figure in FIGURES
+            for figure in WEIGHT_STATISTICS
         },
         "model": {f"{number:02d}": tensor for number, tensor in enumerate(model)},
     }
 
 
-def _of_clients(record: RoundRecord) -> dict[str, Any]:
-    from tff_pmc.record.metrics import client_means
+def _client_values(record: RoundRecord) -> dict[str, Any]:
+    from tff_pmc.record.metric import client_means
     from tff_pmc.reports.statistics.run_summary import SPREAD
 
     if not record.client_totals:  # Not tested, or not recorded.
         return {}
     local = client_means(np.array(record.client_totals), record.sizes)
-    if not record.metric.counted:
+    if not record.metric.is_count:
         return {"clients": {"loss": local}}
     return {
-        "fairness": {name: float(one.of(local)) for name, one in SPREAD.items()},
+        "fairness": {name: float(one.compute(local)) for name, one in SPREAD.items()},
         "clients": {"accuracy": local},
     }
 
 
-def how_to_open(output_dir: str) -> str:
+def tensorboard_command(output_dir: str) -> str:
     """Returns the line of how the runs in a folder are looked at."""
     paths = sys.executable, os.path.relpath(sys.executable)
     words = [min(paths, key=len), "-m", "tensorboard.main", f"--logdir={output_dir}"]

@@ -55,18 +55,18 @@ def _experiment(name: str) -> str:
 def _algorithms(text: str) -> tuple[str, ...]:
     """Names of algorithms, from their names or from what tables call them."""
     by_letters = {slug(kind.name): name for name, kind in ALGORITHMS.items()}
-    words = map(slug, flag_values.words(text))
+    words = map(slug, flag_values.parse_words(text))
     return tuple(
         map(_names(ALGORITHMS), (by_letters.get(word, word) for word in words))
     )
 
 
 def _callbacks(text: str) -> tuple[str, ...]:
-    return tuple(map(_names(CALLBACKS), flag_values.words(text)))
+    return tuple(map(_names(CALLBACKS), flag_values.parse_words(text)))
 
 
 @dataclasses.dataclass(frozen=True)
-class WhatToRun(Settings):
+class RunOptions(Settings):
     """The experiment, and what of it is run."""
 
     title: ClassVar[str] = "What to run"
@@ -115,7 +115,7 @@ class WhatToRun(Settings):
         "Several seeds, as 0,1,2,3,4: all runs are made under each. Their folders are "
         "seed_N, and effect.md compares them with the baseline seed by seed, with the "
         "noise floor.",
-        parse=flag_values.seeds,
+        parse=flag_values.parse_seeds,
     )
     baseline: str = setting(
         "",
@@ -143,19 +143,19 @@ class WhatToRun(Settings):
     learning_rates: tuple[float, ...] = setting(
         (0.5, 0.215, 0.1),
         "With --experiment=lr_search, the rates.",
-        parse=flag_values.rates,
+        parse=flag_values.parse_rates,
     )
     plugin: tuple[str, ...] = setting(
         (),
         "Modules of yours in this folder, as a or a,b, that are imported first. Their "
         "data sets, models, criteria, algorithms, callbacks, experiments and reports "
         "register themselves (docs/own_data.md, docs/extend.md).",
-        parse=flag_values.words,
+        parse=flag_values.parse_words,
     )
 
 
 @dataclasses.dataclass(frozen=True)
-class Places(Settings):
+class PathOptions(Settings):
     """The folders that are read and written."""
 
     title: ClassVar[str] = "Data and results"
@@ -166,24 +166,24 @@ class Places(Settings):
         "TFF_PMC_DATA_DIR names. Of MNIST it has the idx .gz files or mnist.npz, of "
         "FEMNIST what LEAF's preprocess.sh made, of CelebA the raw folder, of CIFAR-10 "
         "the python batches or an image folder, of Dual's obstacles the places.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     cache_dir: str = setting(
         "",
         "Where data that is converted once is kept; by default with the data.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     client_table: str = setting(
         "",
         "A CSV of the column client and attributes (boolean or in [0, 1]). They can be "
         "named in --criteria and --priority; `reports.derived.groups` has the "
         "accuracy of each group.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     output_dir: str = setting(
         "",
         "A new folder for the results; by default runs/EXPERIMENT-TIME.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     resume: bool = setting(
         False,
@@ -216,37 +216,37 @@ class OfflineOptions(Settings):
         "Make the tables of a folder of runs again, into --output_dir. They are those "
         "of the runs' experiment, or of --experiment; the folder is ours or as the "
         "authors' published code writes it.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     compare: tuple[str, ...] = setting(
         (),
         "Compare two folders of runs, as A,B, row by row. They are ours or as the "
         "authors' published code writes them; --output_dir gets comparison.csv and "
         "comparison.png.",
-        parse=flag_values.places,
+        parse=flag_values.parse_paths,
     )
     format: str = setting(
         "markdown",
         "With --tables, the form of the tables, whose numbers are also written as CSV: "
         "markdown, latex (booktabs, for a paper), or csv for the numbers alone.",
-        choices=output.TABLES,
+        choices=output.TABLE_FORMATS,
     )
     figures: str = setting(
         "png",
         "How figures are written: png, or pdf for a vector PDF with each PNG.",
-        choices=output.FIGURES,
+        choices=output.FIGURE_FORMATS,
     )
     export: str = setting(
         "",
         "A run's folder, recorded with --predictions, to be written into --output_dir "
         "in the form that the evaluation script of the authors' published code reads.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
     export_model: str = setting(
         "",
         "A run's folder, whose trained model is written into --output_dir: weights.npz "
         "and a TensorFlow SavedModel, as a finished run has them in model/.",
-        parse=flag_values.place,
+        parse=flag_values.parse_path,
     )
 
 
@@ -271,7 +271,7 @@ class EngineOptions(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
+class Command(RunOptions, PathOptions, OfflineOptions, EngineOptions):
     """The experiment, the folders and the actions that one call names.
 
     Attributes:
@@ -287,7 +287,7 @@ ENGINE_OPTIONS: dict[str, str] = {
 """Where the flags are that go with one engine alone."""
 
 PARTS: tuple[type[Settings], ...] = (
-    *(WhatToRun, Places, OfflineOptions, EngineOptions),
+    *(RunOptions, PathOptions, OfflineOptions, EngineOptions),
     *map(pkgutil.resolve_name, ENGINE_OPTIONS.values()),
 )
 """The parts of the command, in the order of the help."""

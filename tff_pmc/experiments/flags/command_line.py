@@ -19,8 +19,8 @@ from tff_pmc.experiments.experiment import (
     Experiment,
     Variant,
     check_baseline,
-    experiment,
-    values_of,
+    experiment_values,
+    get_experiment,
 )
 from tff_pmc.experiments.flags.command import (
     COMMAND_FLAGS,
@@ -29,20 +29,21 @@ from tff_pmc.experiments.flags.command import (
     Command,
 )
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
-from tff_pmc.settings.flag_values import prefix_errors
+from tff_pmc.settings.flag_values import call_naming_flag
+from tff_pmc.settings.run_settings import owners_clause
 
 Values = Mapping[str, Any]
 """Values by flag."""
 
 
-def _refuse(flags: str, given: Iterable[str], why: str) -> None:
+def _reject(flags: str, given: Iterable[str], why: str) -> None:
     """Raises a `SettingError` that names the first of some flags that is given."""
     for flag in flags.split():
         if flag in given:
             raise SettingError(f"--{flag} {why}")
 
 
-def command_of(given: Values) -> Command:
+def parse_command(given: Values) -> Command:
     """Returns the command that the flags give."""
     command = Command.from_flag_values(given)
     if command.data_dir and not os.path.isdir(command.data_dir):
@@ -52,22 +53,22 @@ def command_of(given: Values) -> Command:
     for action in (action for action in actions if action in on):
         others = " ".join(one for one in actions if one != action)
         why = f"does not go with --{action}, which makes no run"
-        _refuse(f"{others} callbacks tensorboard resume", on, why)
+        _reject(f"{others} callbacks tensorboard resume", on, why)
     if command.inspect:
         why = "does not go with --inspect, which"
-        _refuse("seeds", on, f"{why} is of one seed: take --seed")
-        _refuse("output_dir", on, f"{why} writes nothing")
+        _reject("seeds", on, f"{why} is of one seed: take --seed")
+        _reject("output_dir", on, f"{why} writes nothing")
     if command.resume and not command.output_dir:
         raise SettingError("--resume needs the --output_dir of the run")
     if not command.tables:
-        _refuse("format", given, "goes with --tables")
+        _reject("format", given, "goes with --tables")
     if command.experiment != LR_SEARCH:
         searches = "search_for held_out learning_rates"
-        _refuse(searches, given, f"goes with --experiment={LR_SEARCH}")
+        _reject(searches, given, f"goes with --experiment={LR_SEARCH}")
     return command
 
 
-def cluster_of(command: Command, given: Values) -> Any:
+def cluster_options(command: Command, given: Values) -> Any:
     """Returns the `ClusterOptions` of the call; None if another engine runs it."""
     if "cluster" not in ENGINE_OPTIONS:
         return None
@@ -78,7 +79,7 @@ def cluster_of(command: Command, given: Values) -> Any:
             return None
         if "engine" in given or "cluster" not in given:
             why = f"goes with --engine=cluster, not with --engine={command.engine}"
-            _refuse(asked, given, why)
+            _reject(asked, given, why)
     options: Any = kind.from_flag_values(given)
     if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
@@ -89,7 +90,7 @@ def cluster_of(command: Command, given: Values) -> Any:
     return options
 
 
-def callbacks_of(command: Command, given: Values) -> list[Callback]:
+def build_callbacks(command: Command, given: Values) -> list[Callback]:
     """Returns the callbacks that a call names, or gives a flag of."""
     names = [*command.callbacks, *["tensorboard"] * command.tensorboard]
     kinds = {name: CALLBACKS[name] for name in names}
@@ -100,7 +101,7 @@ def callbacks_of(command: Command, given: Values) -> list[Callback]:
     return [kind.from_flag_values(given) for kind in kinds.values()]
 
 
-def runs_of(
+def build_run_settings(
     command: Command, given: Values, attributes: Sequence[str] = ()
 ) -> list[RunSettings]:
     """Returns the settings of each run, with the attributes of the client table."""
@@ -108,8 +109,8 @@ def runs_of(
     if command.seeds:
         seeds = " ".join(flag for settings in runs for flag in settings.seed_flags)
         why = "does not go with --seeds, which sets all seeds of several runs"
-        _refuse(f"seed {seeds}", given, why)
-        found = experiment(command.experiment)
+        _reject(f"seed {seeds}", given, why)
+        found = get_experiment(command.experiment)
         names = [
             r.algorithm.name if found.compares_algorithms else r.label for r in runs
         ]
@@ -118,7 +119,7 @@ def runs_of(
         raise SettingError("--baseline goes with --seeds")
     if command.seed is None:
         return runs
-    return [settings.seeded(command.seed, but_for=given) for settings in runs]
+    return [settings.with_seed(command.seed, but_for=given) for settings in runs]
 
 
 def _runs(
@@ -132,7 +133,7 @@ def _runs(
         values["client_attributes"] = tuple(attributes)
     searching = command.experiment == LR_SEARCH
     name = command.search_for if searching else command.experiment
-    start = values_of(name, command.protocol)
+    start = experiment_values(name, command.protocol)
     named = {flag: getattr(command, flag) for flag in ("dataset", "model", "selection")}
     start.update({flag: value for flag, value in named.items() if value})
     data = DATASETS[start["dataset"]]
@@ -141,13 +142,13 @@ def _runs(
             raise SettingError(
                 f"--{flag} does not apply to {start['dataset']}: leave it out"
             )
-    found = experiment(name)
+    found = get_experiment(name)
     if searching:
-        return _of_search(found, command, start, values, given)
+        return _rate_search_runs(found, command, start, values, given)
     if values.get("judge_on") != "local_validation":
         why = f"goes with --judge_on=local_validation or --experiment={LR_SEARCH}"
-        _refuse("validation_fraction", values, why)
-    of_kind = _of_algorithms if found.compares_algorithms else _of_orderings
+        _reject("validation_fraction", values, why)
+    of_kind = _algorithm_runs if found.compares_algorithms else _ordering_runs
     # To OWA, Choquet and the product all orderings of the same criteria are one; and a
     # flag may replace what set two rows apart.
     by_label: dict[str, RunSettings] = {}
@@ -156,7 +157,7 @@ def _runs(
     return list(by_label.values())
 
 
-def _of_search(
+def _rate_search_runs(
     found: Experiment, command: Command, start: Values, values: Values, given: Values
 ) -> list[RunSettings]:
     """Returns the runs of the search of a learning rate: DS with each rate."""
@@ -164,7 +165,7 @@ def _of_search(
         raise SettingError(
             f"--search_for={command.search_for} compares algorithms; the search runs DS"
         )
-    _refuse(
+    _reject(
         "priority algorithms adjustment learning_rate judge_on record_clients "
         "evaluate_clients seeds",
         given,
@@ -186,16 +187,16 @@ def _of_search(
         "reach": values.get("reach", "at_least"),
     }
     return [
-        RunSettings.of({**own, "learning_rate": rate}, inherited=start)
+        RunSettings.from_flag_values({**own, "learning_rate": rate}, inherited=start)
         for rate in command.learning_rates
     ]
 
 
-def _of_algorithms(
+def _algorithm_runs(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
     """Returns the runs of an experiment on algorithms: of those named, or of all."""
-    _refuse(
+    _reject(
         "priority adjustment criteria normalization criteria_ranges inspect",
         [*values, *["inspect"] * command.inspect],
         f"does not go with {command.experiment}, which compares algorithms: see "
@@ -217,14 +218,14 @@ def _of_algorithms(
                 f"has {', '.join(map(str, sorted(own)))}"
             )
         rows = [r for r in rows if r.changes.get(flag) in (None, values[flag])]
-    settings = _settings_of([{**row.values, **values} for row in rows], start)
+    settings = _build_settings([{**row.values, **values} for row in rows], start)
     if not any(run.adjustment.searches for run in settings):
         why = f"is of no use with the requested runs of {command.experiment}"
-        _refuse("judge_on", values, why)
+        _reject("judge_on", values, why)
     return settings
 
 
-def _of_orderings(
+def _ordering_runs(
     found: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
     """Returns the runs of an experiment that compares orderings of criteria."""
@@ -236,10 +237,10 @@ def _of_orderings(
     ]
     why = f"is of no use with the algorithm {', '.join(wanted)}"
     if not any(ALGORITHMS[name].takes_priority for name in wanted):
-        _refuse("priority", values, why)
+        _reject("priority", values, why)
     if not any(_searches(name) for name in wanted):
-        _refuse("adjustment", values, why)
-    settings = _settings_of(runs, start)
+        _reject("adjustment", values, why)
+    settings = _build_settings(runs, start)
     if not any(run.adjustment.searches for run in settings):
         unused = [flag for name in wanted for flag in ALGORITHMS[name].search_flags]
         # Counterfactuals are judged, too, and no run trains on what is held out.
@@ -247,7 +248,7 @@ def _of_orderings(
         if values.get("judge_on") != "local_validation" and not judges:
             unused.append("judge_on")
         why = "needs an --adjustment that searches: backtracking or best_of_all"
-        _refuse(" ".join(unused), values, why)
+        _reject(" ".join(unused), values, why)
     return settings
 
 
@@ -269,7 +270,7 @@ def _variants_of_algorithm(
     adjusted = any(policy != "fixed" for policy in policies)
     if priorities is not None:
         orders = _orderings(priorities, criteria)
-    elif (given and adjusted) or algorithm.combines:
+    elif (given and adjusted) or algorithm.combines_criteria:
         orders = [criteria]
     else:
         alone = criteria if adjusted else criteria[:1]
@@ -280,7 +281,7 @@ def _variants_of_algorithm(
         if given and adjusted and "fixed" not in policies:
             words = f"--adjustment={','.join(policies)} has nothing to adjust"
             raise SettingError(f"{words}: {why}")
-        if algorithm.combines:
+        if algorithm.combines_criteria:
             raise SettingError(f"--algorithms={name} has nothing to combine: {why}")
     # An ordering of one criterion leaves nothing to adjust.
     pairs = [(o, p if len(o) > 1 else "fixed") for p in policies for o in orders]
@@ -309,7 +310,7 @@ def _orderings(
     found: list[tuple[str, ...]] = []
     for order in given:
         if order == ("all",):
-            found += prefix_errors(
+            found += call_naming_flag(
                 "--priority=all", flag_values.all_orderings, criteria
             )
         else:
@@ -320,7 +321,7 @@ def _orderings(
     return found
 
 
-def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
+def _build_settings(runs: Sequence[Values], start: Values) -> list[RunSettings]:
     """Returns the settings of runs, each with the flags of its algorithm."""
     kinds = ALGORITHMS.values()
     of_algorithms = {flag for kind in kinds for flag in kind.flags()}
@@ -332,12 +333,15 @@ def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
         own = kind.flags()
         used.update(own, unused_by_some - {*kind.unused_flags})
         kept = {f: v for f, v in values.items() if f not in of_algorithms or f in own}
-        settings.append(RunSettings.of(kept, inherited=start))
-    names = ", ".join(dict.fromkeys(run.names["algorithm"] for run in settings))
-    unused = " ".join(sorted((of_algorithms | unused_by_some) - used))
+        settings.append(RunSettings.from_flag_values(kept, inherited=start))
+    names = ", ".join(dict.fromkeys(run.algorithm_name for run in settings))
     first_run = (*runs, {})[0]
-    _refuse(unused, first_run, f"is of no use with the algorithm {names}")
-    measured = {code.partition("^")[0] for run in settings for code in run.columns}
+    for flag in sorted((of_algorithms | unused_by_some) - used):
+        owners = owners_clause(flag)
+        _reject(flag, first_run, f"is of no use with the algorithm {names}{owners}")
+    measured = {
+        code.partition("^")[0] for run in settings for code in run.criterion_codes
+    }
     if "MD" not in measured:
-        _refuse("model_divergence", first_run, "needs MD in --criteria")
+        _reject("model_divergence", first_run, "needs MD in --criteria")
     return settings

@@ -21,13 +21,13 @@ from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import ModelSettings
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.selections import Selection
-from tff_pmc.settings.flag_values import check_digits, prefix_errors
-from tff_pmc.settings.run_settings import CHOSEN, GROUPS
+from tff_pmc.settings.flag_values import call_naming_flag, check_digits
+from tff_pmc.settings.run_settings import COMPONENTS, GROUPS
 
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beyond the papers"
 """The parts of the help that belong to no paper."""
 
-_CHOSEN: dict[str, tuple[str, type[Settings]]] = {
+_COMPONENT_KINDS: dict[str, tuple[str, type[Settings]]] = {
     "dataset": ("data set", Dataset),
     "model": ("model", ModelSettings),
     "algorithm": ("algorithm", Algorithm),
@@ -82,7 +82,9 @@ def sections() -> list[Section]:
     ]
     groups = GROUPS.values()
     found += [Section(EVERY_RUN, group.title, group.declared()) for group in groups]
-    found += [section for flag in _CHOSEN for section in _of_chosen(flag)]
+    found += [
+        section for flag in _COMPONENT_KINDS for section in _component_sections(flag)
+    ]
     owners: dict[str, type] = {}
     for declared in (one for section in found for one in section.settings):
         owner = owners.setdefault(declared.flag, declared.owner)
@@ -100,13 +102,13 @@ def sections() -> list[Section]:
     ]
 
 
-def _of_chosen(flag: str) -> Iterator[Section]:
+def _component_sections(flag: str) -> Iterator[Section]:
     """Builds a section for every class in which registered things declare settings."""
-    what, base = _CHOSEN[flag]
+    what, base = _COMPONENT_KINDS[flag]
     yield Section(EVERY_RUN, f"Every {what}", base.declared())
     by_owner: dict[type, tuple[list[str], dict[str, Setting]]] = {}
     # By name: which module was imported first must not change the help.
-    for name, kind in sorted(CHOSEN[flag].items()):
+    for name, kind in sorted(COMPONENTS[flag].items()):
         for declared in kind.declared():
             names, settings = by_owner.setdefault(declared.owner, ([], {}))
             settings.setdefault(declared.flag, declared)
@@ -159,7 +161,9 @@ def parse(
     if rest and not known_only:
         raise SettingError(f"unexpected argument: {rest[0]}")
     given = {name: values[name] for name in by_flag if values[name].present}
-    return {name: _value(by_flag[name], flag.value) for name, flag in given.items()}
+    return {
+        name: _parse_value(by_flag[name], flag.value) for name, flag in given.items()
+    }
 
 
 def define(
@@ -184,7 +188,7 @@ def _expand_flag_files(
     `paths` are the files that are being read: the last has the words, and a file does
     not read itself.
     """
-    _refuse_repeated_lists(words, by_flag, f" in {paths[-1]}" if paths else "")
+    _reject_repeated_lists(words, by_flag, f" in {paths[-1]}" if paths else "")
     expanded: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -196,14 +200,14 @@ def _expand_flag_files(
             continue
         if not is_whole and (file := next(rest, "")) == "":
             raise SettingError("--flagfile with no argument: name a file")
-        path = _flag_file(file)
+        path = _find_flag_file(file)
         if path not in paths:
             lines = _flags_in_file(path)
             expanded += _expand_flag_files(lines, by_flag, (*paths, path))
     return expanded
 
 
-def _refuse_repeated_lists(
+def _reject_repeated_lists(
     words: Sequence[str], by_flag: dict[str, Setting], where: str
 ) -> None:
     """Refuses a list in several flags, of which the last would silently be all."""
@@ -256,9 +260,9 @@ def _flags_in_file(path: str) -> list[str]:
     return found
 
 
-def _flag_file(name: str) -> str:
+def _find_flag_file(name: str) -> str:
     """Returns the path of a flag file: the user's first, then the project's."""
-    path = prefix_errors(f"--flagfile={name}", data_files.expand_path, name.strip())
+    path = call_naming_flag(f"--flagfile={name}", data_files.expand_path, name.strip())
     known = project_files.folder(project_files.FLAG_FILES)
     if os.path.isfile(path):
         return path
@@ -269,7 +273,7 @@ def _flag_file(name: str) -> str:
     raise SettingError(f"--flagfile={name}: no such file; the project has {names}")
 
 
-def _value(declared: Setting, value: Any) -> Any:
+def _parse_value(declared: Setting, value: Any) -> Any:
     if value == "" and (declared.choices or declared.owner in PARTS):
         # An unset variable after it must not mean the default.
         raise SettingError(
@@ -279,7 +283,7 @@ def _value(declared: Setting, value: Any) -> Any:
         return value.split(",") if declared.repeated else value
     texts = value.split(";") if declared.repeated else [value]
     found = [
-        prefix_errors(f"--{declared.flag}={text}", declared.parse, text)
+        call_naming_flag(f"--{declared.flag}={text}", declared.parse, text)
         for text in texts
     ]
     return found if declared.repeated else found[0]

@@ -22,7 +22,7 @@ from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.experiments.flags.flag_definitions import Section
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.settings.aggregation_settings import AggregationSettings
-from tff_pmc.settings.run_settings import CHOSEN
+from tff_pmc.settings.run_settings import COMPONENTS
 
 _WIDTH = 88
 _SCRIPT = "python run_experiments.py"
@@ -48,7 +48,7 @@ RULE = (
     "--flagfile, so give it first."
 )
 
-_FIRST_DAY = {
+_FIRST_DAY_FLAGS = {
     "What to run": "experiment algorithms dataset model seed seeds inspect plugin",
     "Training": "rounds clients_per_round local_epochs batch_size learning_rate "
     "client_optimizer server_optimizer",
@@ -60,7 +60,7 @@ _FIRST_DAY = {
 """The thirty flags that a first day needs."""
 
 
-def asked(arguments: Sequence[str], program: str) -> str:
+def requested_help(arguments: Sequence[str], program: str) -> str:
     """Returns the help that a program's arguments request; empty if they do not."""
     for word in arguments:
         if found := re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word):
@@ -119,7 +119,7 @@ def markdown() -> str:
         "| `--flagfile=experiments/` | what it makes |",
         "|---|---|",
     ]
-    files = what_files_make()
+    files = flag_file_summaries()
     lines += [f"| `{name}.flags` | {words} |" for name, words in files.items()]
     sections = flag_definitions.sections()
     for part, group in itertools.groupby(sections, lambda section: section.part):
@@ -134,7 +134,7 @@ def markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
+def flag_file_summaries(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
     """Reads the first line of each flag file's first comment, by the file's stem."""
     found = {}
     folder = folder or project_files.folder(project_files.FLAG_FILES)
@@ -148,7 +148,7 @@ def _first_page(sections: Iterable[Section]) -> str:
     """Writes the examples, the flags of a first day, and where the rest is."""
     by_flag = {one.flag: one for section in sections for one in section.settings}
     parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
-    for title, names in _FIRST_DAY.items():
+    for title, names in _FIRST_DAY_FLAGS.items():
         own = {name: by_flag[name].help.partition(". ")[0] for name in names.split()}
         first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
         parts.append(_format_list(title, first))
@@ -178,7 +178,7 @@ def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
     order = ["", *PAPERS]  # The experiments beyond the papers first.
     found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
     search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
-    files, titles = what_files_make(), {name: e.title for name, e in found}
+    files, titles = flag_file_summaries(), {name: e.title for name, e in found}
     if paper:
         files = {f: words for f, words in files.items() if f"{paper}'s " in words}
         titles = {name: e.title for name, e in found if e.paper == paper}
@@ -187,7 +187,7 @@ def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
     aliases = {alias: f"the same as {c}" for alias, c in criteria.ALIASES.items()}
     names = {"files": files, "experiment": {**titles, **search}}
     names["criteria"] = {**codes, **aliases}
-    for flag, registry in {**CHOSEN, "callbacks": CALLBACKS}.items():
+    for flag, registry in {**COMPONENTS, "callbacks": CALLBACKS}.items():
         docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
         names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
     return [_format_list(_LISTS[key], names[key]) for key in of if names[key]]
@@ -236,7 +236,7 @@ def _default(declared: Setting) -> str:
     """Returns the default as a user types it, or each with those that have it."""
     found = _owners_of_defaults().get(declared.flag, {})
     if len(found) < 2:
-        return _typed(declared.default)
+        return _as_typed(declared.default)
     return "; ".join(f"{value} ({', '.join(of)})" for value, of in found.items())
 
 
@@ -244,15 +244,15 @@ def _default(declared: Setting) -> str:
 def _owners_of_defaults() -> dict[str, dict[str, list[str]]]:
     """Returns flag -> default -> the data sets, models and so on that have it."""
     found: dict[str, dict[str, list[str]]] = {}
-    for registry in CHOSEN.values():
+    for registry in COMPONENTS.values():
         for name, kind in sorted(registry.items()):
             for own in kind.declared():
                 of = found.setdefault(own.flag, {})
-                of.setdefault(_typed(own.default), []).append(name)
+                of.setdefault(_as_typed(own.default), []).append(name)
     return found
 
 
-def _typed(value: Any) -> str:
+def _as_typed(value: Any) -> str:
     """Returns a default as a user types it; empty where there is none."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))

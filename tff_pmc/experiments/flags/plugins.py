@@ -15,19 +15,19 @@ from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.record.plugin_files import plugin_sha256
-from tff_pmc.record.same_run import PLUGINS
-from tff_pmc.settings.run_settings import CHOSEN
+from tff_pmc.record.resume_check import IMPORTED_PLUGINS
+from tff_pmc.settings.run_settings import COMPONENTS
 
 
 def import_plugins(arguments: Sequence[str]) -> None:
     """Imports the modules that `--plugin` names, so that their flags exist."""
     own = [declared for declared in Command.declared() if declared.flag == "plugin"]
     names = flag_definitions.parse(arguments, own).get("plugin", ())
-    PLUGINS.clear()
+    IMPORTED_PLUGINS.clear()
     if not names:
         return
     # First those of the package, so that a plugin which takes a name of theirs fails.
-    for registry in (*CHOSEN.values(), CALLBACKS, EXPERIMENTS, criteria.REGISTRY):
+    for registry in (*COMPONENTS.values(), CALLBACKS, EXPERIMENTS, criteria.REGISTRY):
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -36,7 +36,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
             _import(name)
         except ValueError as error:
             raise SettingError(f"--plugin={name}: {error}") from error
-        PLUGINS[name] = plugin_sha256(name)
+        IMPORTED_PLUGINS[name] = plugin_sha256(name)
 
 
 def _import(name: str) -> None:

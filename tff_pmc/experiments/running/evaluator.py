@@ -10,9 +10,9 @@ from leaf_data.client_ids import ClientNumber
 from tff_pmc import processes
 from tff_pmc._lazy import tff
 from tff_pmc.algorithms.algorithm import algorithm_of
-from tff_pmc.algorithms.run_context import RunContext, drawn_clients, traced
+from tff_pmc.algorithms.run_context import RunContext, sample_clients, trace_once
 from tff_pmc.processes.server_evaluation import build_confusion, f1_by_class
-from tff_pmc.record import metrics
+from tff_pmc.record import metric
 
 
 class TestEvaluator:
@@ -31,39 +31,39 @@ class TestEvaluator:
 
     def __init__(self, context: RunContext) -> None:
         settings, data = context.settings, context.data
-        self.clients = drawn_clients(
+        self.clients = sample_clients(
             data.test_examples, settings.record.evaluate_clients
         )
         self.examples, self._sizes = data.test_examples, data.test_examples.sizes
         if len(self.clients) < self.examples.num_clients:
             self.examples = self.examples.subset(map(ClientNumber, self.clients))
-        self.metric = metrics.metric_of(data)
+        self.metric = metric.metric_for(data)
         build = processes.build_correct_counts
-        if self.metric is metrics.LOSS:
+        if self.metric is metric.LOSS:
             build = processes.build_loss_sums
         self._central, self.central_examples = None, 0
         if data.central_test is not None:
             self.central_examples = data.central_test.num_examples
-            self._central = traced(build, context.model, 1)
+            self._central = trace_once(build, context.model, 1)
             self._central_packs = processes.evaluation_packs(
                 data.central_test, num_packs=settings.training.num_packs
             )
         self._single = settings.record.predictions
-        self._own = algorithm_of(settings).own_answers(context)
-        if self._single or self._own:
+        self._predictor = algorithm_of(settings).build_predictor(context)
+        if self._single or self._predictor:
             self._compute = processes.build_federated_prediction(
                 context.model, self.examples.num_examples
             )
             packs = processes.prediction_packs
         else:
-            self._compute = traced(build, context.model, self.examples.num_clients)
+            self._compute = trace_once(build, context.model, self.examples.num_clients)
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
         # Answers of clients' models are labels, of which the metrics of one model are
         # not made.
         self._metrics = None
-        if self._own is None:
-            self._metrics = traced(processes.build_metrics, context.model)
+        if self._predictor is None:
+            self._metrics = trace_once(processes.build_metrics, context.model)
         if self._metrics is not None:
             self._metric_packs = self._packs
             if self._single:  # The others are packs for predictions.
@@ -78,7 +78,7 @@ class TestEvaluator:
             # Accuracy is reported on the very images that the server has.
             self._reported = np.array_equal(server.x, data.test_examples.x)
 
-    def on_central_test(self, weights: Any) -> Optional[float]:
+    def evaluate_central_test(self, weights: Any) -> Optional[float]:
         """Returns the correct examples of the central test set, or their loss's sum.
 
         None where the data set has no central test set.
@@ -87,9 +87,7 @@ class TestEvaluator:
             return None
         return float(np.asarray(self._central(weights, self._central_packs))[0])
 
-    def metrics_of_model(
-        self, weights: Any, tested: bool
-    ) -> dict[str, Optional[float]]:
+    def model_metrics(self, weights: Any, tested: bool) -> dict[str, Optional[float]]:
         """Returns the model's metrics over all test examples, by name.
 
         They are None in a round that is not tested.
@@ -100,9 +98,9 @@ class TestEvaluator:
             names = self._metrics.type_signature.result.member
             return dict.fromkeys(tff.structure.name_list(names))
         found = self._metrics(weights, self._metric_packs)
-        return dict(zip(found, metrics.digits([*found.values()])))
+        return dict(zip(found, metric.float32_digits([*found.values()])))
 
-    def at_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
+    def evaluate_on_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.
 
         Returns the F1 of each class, NaN of those that are neither there nor predicted;
@@ -116,7 +114,7 @@ class TestEvaluator:
         f1 = np.asarray(f1_by_class(confusion), float)
         return f1, None if self._reported else int(np.trace(np.asarray(confusion)))
 
-    def of(
+    def evaluate(
         self, weights: Any, known: Optional[np.ndarray] = None
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
         """Judges a model, or takes the correct examples that are known already.
@@ -127,14 +125,14 @@ class TestEvaluator:
         """
         if known is not None and not self._single:
             return np.asarray(known, np.int64)[self.clients], None
-        if self._own is not None:
+        if self._predictor is not None:
             owner = np.repeat(np.arange(len(self._sizes)), self._sizes)
             tests = np.isin(owner, self.clients)
-            result = self._own.answer(weights)[tests]
+            result = self._predictor.predict(weights)[tests]
         else:
-            kind = np.int64 if self.metric.counted else np.float64
+            kind = np.int64 if self.metric.is_count else np.float64
             result = np.asarray(self._compute(weights, self._packs), kind)
-        if not self._single and self._own is None:
+        if not self._single and self._predictor is None:
             return result, None
         right = np.concatenate([[0], np.cumsum(result == self.examples.y)])
         counts = np.diff(right[self.examples.row_splits])

@@ -10,7 +10,10 @@ from typing import Any, Optional
 import leaf_data
 from tff_pmc.escape import printable
 from tff_pmc.experiments.callbacks import Callback
-from tff_pmc.experiments.callbacks.tensorboard_events import TensorBoard, how_to_open
+from tff_pmc.experiments.callbacks.tensorboard_events import (
+    TensorBoard,
+    tensorboard_command,
+)
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import inspection, rate_search, sweep
 from tff_pmc.runtime import Runtime, unused_gpu
@@ -21,7 +24,7 @@ MANY_CLIENTS = 10_000
 
 
 @dataclasses.dataclass
-class Federations:
+class DatasetLoader:
     """Loads the federation of a run; only the last one is cached, as memory is limited.
 
     It travels to another process as the places it loads from, without what it holds.
@@ -58,7 +61,7 @@ def execute(
     output_dir: str,
 ) -> str:
     """Carries out a command; returns the text for the terminal."""
-    load = Federations(command.data_dir, command.cache_dir, table)
+    load = DatasetLoader(command.data_dir, command.cache_dir, table)
     data = load(runs[0])
     engine: dict[str, Any] = {
         "engine": command.engine if cluster is None else "cluster",
@@ -70,7 +73,7 @@ def execute(
     print(printable(data.describe()), flush=True)
     if engine["engine"] != "worker" and (line := unused_gpu()):
         print(line, flush=True)
-    staged = [settings.names["algorithm"] for settings in runs if settings.two_stage]
+    staged = [settings.algorithm_name for settings in runs if settings.two_stage]
     for name in dict.fromkeys(staged):
         print(
             f"The algorithm {name} needs the totals first: two aggregations a round, "
@@ -86,7 +89,7 @@ def execute(
             "out the rows"
         )
     if any(isinstance(callback, TensorBoard) for callback in callbacks):
-        print(printable(how_to_open(output_dir)), flush=True)
+        print(printable(tensorboard_command(output_dir)), flush=True)
     with Runtime(**engine) as running:
         if command.experiment == LR_SEARCH:
             text = rate_search.search(

@@ -18,15 +18,15 @@ from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.clients.client_work import evaluate_criterion
 from tff_pmc.processes.argument_checks import initial_weights_and_spec
 from tff_pmc.processes.criterion_probe import criterion_errors, probe_criteria
-from tff_pmc.record.round_record import shares_in_force, without
-from tff_pmc.reports.statistics.derived import figures_of_round
+from tff_pmc.record.round_record import mask_excluded, weight_shares
+from tff_pmc.reports.statistics.derived import round_weight_statistics
 from tff_pmc.runtime import Runtime
 from tff_pmc.scores import participant_weights
 from tff_pmc.selections import LOSS
 from tff_pmc.settings import RunSettings
 
 NUM_COHORTS = 3
-MOST_SHOWN = 10
+MAX_CLIENTS_SHOWN = 10
 """How many clients of the first cohort are named."""
 
 
@@ -42,26 +42,29 @@ def inspect(
     train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
     settings = runs[0]
-    others = [one.algorithm.score(one).over(one.columns) for one in runs]
+    others = [one.algorithm.score(one).over(one.criterion_codes) for one in runs]
     for one in runs:
-        if one.columns != settings.columns:
-            names = f"{settings.names['algorithm']} and {one.names['algorithm']}"
+        if one.criterion_codes != settings.criterion_codes:
+            names = f"{settings.algorithm_name} and {one.algorithm_name}"
             raise SettingError(
                 f"--inspect: the algorithms {names} measure different criteria: "
                 "inspect one alone, with which DS and the orderings are shown"
             )
     # What is measured is the same whether orderings are tested after it or not.
-    context, of_model = RunContext.of(settings.replaced(adjustment="fixed"), data), ""
+    context, of_model = (
+        RunContext.from_settings(settings.with_changes(adjustment="fixed"), data),
+        "",
+    )
     if LOSS in settings.selection.needs:
-        drawn = settings.replaced(adjustment="fixed", selection="uniform")
-        context = RunContext.of(drawn, data)
+        drawn = settings.with_changes(adjustment="fixed", selection="uniform")
+        context = RunContext.from_settings(drawn, data)
         of_model = (
-            f" (--selection={settings.names['selection']} needs the model of each "
-            "round: these cohorts are uniform)"
+            f" (--selection={settings.component_names['selection']} needs the model of "
+            "each round: these cohorts are uniform)"
         )
     data, in_force = context.data, settings.algorithm.score(settings)
     chosen = [
-        context.cohorts.draw(round_num, context.cohort_size).clients
+        context.cohort_sampler.draw(round_num, context.cohort_size).clients
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
     measured = _measure(context, chosen, engine)
@@ -70,12 +73,12 @@ def inspect(
     weights = pd.DataFrame(
         row
         for raw in measured
-        for row in figures_of_round(
+        for row in round_weight_statistics(
             raw,
             aggregation.criteria,
             normalization,
             in_force=in_force.label,
-            shares=shares_in_force(settings, in_force, raw),
+            shares=weight_shares(settings, in_force, raw),
             others={
                 one.label: participant_weights(raw, one, normalization)
                 for one in others
@@ -84,8 +87,8 @@ def inspect(
         )
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
-    first = [data.client_ids[client] for client in chosen[0][:MOST_SHOWN]]
-    more = ", ..." if len(chosen[0]) > MOST_SHOWN else ""
+    first = [data.client_ids[client] for client in chosen[0][:MAX_CLIENTS_SHOWN]]
+    more = ", ..." if len(chosen[0]) > MAX_CLIENTS_SHOWN else ""
     lines = [data.describe(), ""]
     lines += [f"First cohort: {', '.join(first)}{more}{of_model}", ""]
     every = np.concatenate(measured)
@@ -93,12 +96,12 @@ def inspect(
     if len(raw) < len(every):
         lines.append(
             f"{len(every) - len(raw)} of {len(every)} clients of the first cohorts are "
-            "left out, as not finite or above --max_update_norm."
+            "excluded, as not finite or above --max_update_norm."
         )
     if not len(raw):
         return "\n".join(lines)
     lines.append(f"Raw criteria over {len(raw)} clients of the first cohorts:")
-    for code, values in zip(settings.columns, raw.T):
+    for code, values in zip(settings.criterion_codes, raw.T):
         lines.append(
             f"  {code:9} {values.min():10.4g} to {values.max():10.4g}, "
             f"mean {values.mean():.4g}"
@@ -129,8 +132,8 @@ def _measure(
         named = context.settings.aggregation.client_attributes
         probe_criteria(found, context.model, weights, spec, named)
         with tqdm(cohorts, desc=words, unit="cohort") as shown:
-            return [_from_data(context, chosen) for chosen in shown]
-    rounds = algorithm_of(context.settings).build(context)
+            return [_measure_on_data(context, chosen) for chosen in shown]
+    rounds = algorithm_of(context.settings).build_trainer(context)
     measured = []
     with Runtime(**engine):
         state = rounds.initialize()
@@ -138,11 +141,13 @@ def _measure(
             metrics = rounds.next(state, context.pack(chosen)).metrics
             train = metrics["client_work"]["train"]
             raw, excluded = train["criteria_by_client"], train["excluded_by_client"]
-            measured.append(without(np.asarray(raw, float), np.asarray(excluded) > 0))
+            measured.append(
+                mask_excluded(np.asarray(raw, float), np.asarray(excluded) > 0)
+            )
     return measured
 
 
-def _from_data(context: RunContext, chosen: Sequence[int]) -> np.ndarray:
+def _measure_on_data(context: RunContext, chosen: Sequence[int]) -> np.ndarray:
     found, data, table = (
         context.criteria,
         context.data,
@@ -160,12 +165,15 @@ def _from_data(context: RunContext, chosen: Sequence[int]) -> np.ndarray:
             part["x"], part["y"], None, None, own, sharing
         )
         values.append(
-            [_value(context, one, client, data.client_ids[k]) for one in found]
+            [
+                _evaluate_on_data(context, one, client, data.client_ids[k])
+                for one in found
+            ]
         )
     return np.array(values)
 
 
-def _value(
+def _evaluate_on_data(
     context: RunContext,
     criterion: criteria_lib.Criterion,
     client: criteria_lib.LocalClient,

@@ -19,19 +19,19 @@ from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import Trainer
 from tff_pmc.escape import printable
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
-from tff_pmc.experiments.running.evaluator import TestEvaluator
-from tff_pmc.experiments.running.progress import Progress
-from tff_pmc.experiments.running.recording import (
-    Checkpoint,
-    LostRounds,
+from tff_pmc.experiments.callbacks.early_stopping import StopOnLostRounds
+from tff_pmc.experiments.callbacks.progress import Progress
+from tff_pmc.experiments.callbacks.recorders import (
+    CheckpointRecorder,
+    ModelSaver,
     PredictionRecorder,
-    Record,
-    TrainedModel,
+    TableRecorder,
 )
+from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.record.files import FINISHED, INTERRUPTED
+from tff_pmc.record.resume_check import EXAMPLES
 from tff_pmc.record.round_record import RoundRecord
 from tff_pmc.record.run_folder import RunFolder
-from tff_pmc.record.same_run import EXAMPLES
 from tff_pmc.settings import RunSettings
 
 
@@ -59,7 +59,7 @@ def run(
         callbacks: what else is called after each round.
     """
     # Check, before the folder is made.
-    context = RunContext.of(settings, data)
+    context = RunContext.from_settings(settings, data)
     for callback in callbacks:
         callback.check(settings, data)
     description = describe(settings, data, callbacks)
@@ -68,23 +68,25 @@ def run(
             _warn_of_new_callbacks(folder, callbacks, "is finished")
             return
         # Load the state after the last round on disk, or the initial one.
-        trainer = algorithm_of(settings).build(context)
+        trainer = algorithm_of(settings).build_trainer(context)
         evaluator = TestEvaluator(context)
         state, rounds_before = folder.load(trainer.initialize())
-        last_round = rounds_before if folder.has_ended else settings.training.rounds
+        last_round = (
+            rounds_before if folder.was_ended_early else settings.training.rounds
+        )
         if rounds_before:
             words = f"is resumed after round {rounds_before}"
             _warn_of_new_callbacks(folder, callbacks, words)
         # Start what records the run, then the callbacks; the checkpoint comes last.
         before_checkpoint = [
-            Record(folder),
-            LostRounds(),
+            TableRecorder(folder),
+            StopOnLostRounds(),
             PredictionRecorder(),
-            TrainedModel(),
+            ModelSaver(),
             *callbacks,
             *([] if title is None else [Progress(title)]),
         ]
-        checkpoint = Checkpoint(folder)
+        checkpoint = CheckpointRecorder(folder)
         started = Run(
             settings=settings,
             context=context,
@@ -97,7 +99,7 @@ def run(
         with contextlib.ExitStack() as ends_of_callbacks:
             for callback in (*before_checkpoint, checkpoint):
                 callback.on_start(started)
-                ends_of_callbacks.push(functools.partial(_end, callback))
+                ends_of_callbacks.push(functools.partial(_notify_end, callback))
             for round_num in range(rounds_before + 1, last_round + 1):
                 # Run the round, and evaluate its model.
                 trained = train_round(context, trainer, evaluator, state, round_num)
@@ -162,7 +164,7 @@ def train_round(
     """Trains and tests one round."""
     # Select the cohort.
     start = time.perf_counter()
-    chosen, num_loss_reports = context.cohorts.draw(
+    chosen, num_loss_reports = context.cohort_sampler.draw(
         round_num, context.cohort_size, lambda: trainer.get_model_weights(state)
     )
     packs = context.pack(chosen)
@@ -175,16 +177,16 @@ def train_round(
         train_seconds = prepared + outcome.train_seconds
     # Evaluate its model.
     measured = predicted = central = None
-    tested = context.settings.record.tests(round_num)
-    model_metrics = evaluator.metrics_of_model(weights, tested)
+    tested = context.settings.record.is_test_round(round_num)
+    model_metrics = evaluator.model_metrics(weights, tested)
     if tested:
-        measured, predicted = evaluator.of(weights, outcome.counts)
-        central = evaluator.on_central_test(weights)
+        measured, predicted = evaluator.evaluate(weights, outcome.counts)
+        central = evaluator.evaluate_central_test(weights)
     seconds = {
         "train": train_seconds,
         "test": time.perf_counter() - start - train_seconds,
     }
-    f1, validation_correct = evaluator.at_server(weights)
+    f1, validation_correct = evaluator.evaluate_on_server(weights)
     # Record it.
     num_tests = len(outcome.tested) * trainer.num_judges + num_loss_reports
     record = RoundRecord(
@@ -232,7 +234,7 @@ def _end_early(
     print(printable(f"{label} {words}"), flush=True)
 
 
-def _end(
+def _notify_end(
     callback: Callback,
     kind: Optional[type[BaseException]],
     error: Optional[BaseException],

@@ -16,18 +16,18 @@ from leaf_data.formats.data_files import expand_path
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments.callbacks import Callback, FinishedRound
 from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.sweep import Job, sweep
+from tff_pmc.experiments.running.sweep import RunJob, sweep
 from tff_pmc.record.record_error import LostRunError
 from tff_pmc.record.results import Results, read_results
-from tff_pmc.record.same_run import folder_of_runs
+from tff_pmc.record.resume_check import claim_folder
 from tff_pmc.reports import Report, output
-from tff_pmc.reports.pages import MISSING
+from tff_pmc.reports.page_model import MISSING
 from tff_pmc.reports.statistics.rounds_to_target import count_devices
 from tff_pmc.settings import RunSettings, SettingError
 
-_SHARE = 50  # Of the devices, percent.
-_REACH = {"at_least": "reach", "above": "are above"}
-_WHOSE = {"pooled": "all devices'", "own": "their own"}
+_DEVICES_PERCENT = 50  # Of the devices, percent.
+_REACH_WORDS = {"at_least": "reach", "above": "are above"}
+_WHOSE_EXAMPLES = {"pooled": "all devices'", "own": "their own"}
 
 
 def search(
@@ -64,14 +64,14 @@ def search(
     data = dataclasses.replace(remaining, test_examples=aside)
     target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
     rule = first.record.reach
-    RunContext.of(first, data)  # Refused before a folder is made.
+    RunContext.from_settings(first, data)  # Refused before a folder is made.
     plan = loop.describe(first, data)
     plan["settings"]["training"].pop("learning_rate")
     rates = [settings.training.learning_rate for settings in runs]
     plan["settings"]["learning_rates"] = rates
     plan["settings"]["held_out"] = held_out
     jobs = [
-        Job(
+        RunJob(
             settings,
             os.path.join(output_dir, f"rate_{rate:g}"),
             title=f"run {number} of {len(runs)}: rate {rate:g}",
@@ -81,7 +81,7 @@ def search(
     ]
     rows, left_out = [], []
     lost: Optional[LostRunError] = None
-    with folder_of_runs(output_dir, plan, resume=resume):
+    with claim_folder(output_dir, plan, resume=resume):
         # A rate that breaks every client loses its run, and the next is tried.
         for job, lost in sweep(
             jobs,
@@ -93,7 +93,7 @@ def search(
             correct = clients.pivot(index="round", columns="client", values="correct")
             by_round = correct.reindex(results.rounds["round"]).ffill()
             ordered = by_round[list(data.test_examples.client_ids)].to_numpy(int)
-            left_out.append(_left_out(os.path.basename(job.folder), results))
+            left_out.append(_excluded_note(os.path.basename(job.folder), results))
             rows.append(
                 {
                     "learning_rate": job.settings.training.learning_rate,
@@ -115,9 +115,9 @@ def search(
         found = "none; the best accuracy is that of " + f"{best['learning_rate']:g}"
     text = table.to_string(index=False, na_rep=MISSING)
     return (
-        f"Rounds of DS until {_SHARE} % of the devices {_REACH[rule]} {target} % on "
-        f"{adjustment.validation_fraction:.0%} of {_WHOSE[held_out]} training "
-        f"examples\n{text}"
+        f"Rounds of DS until {_DEVICES_PERCENT} % of the devices {_REACH_WORDS[rule]} "
+        f"{target} % on {adjustment.validation_fraction:.0%} of "
+        f"{_WHOSE_EXAMPLES[held_out]} training examples\n{text}"
         f"{''.join(left_out)}\n"
         f"First: {found}"
     )
@@ -145,16 +145,16 @@ def _first_round(correct: Any, sizes: Any, target: float, rule: str) -> Optional
     As `rounds_to_target`, without the devices that have no examples.
     """
     count = count_devices(correct, sizes, target, rule)
-    enough = count >= math.ceil(_SHARE * (sizes > 0).sum() / 100)
+    enough = count >= math.ceil(_DEVICES_PERCENT * (sizes > 0).sum() / 100)
     return int(enough.argmax()) + 1 if enough.any() else None
 
 
-def _left_out(name: str, results: Results) -> str:
-    """Returns a line on a run that left trainings out; else nothing."""
+def _excluded_note(name: str, results: Results) -> str:
+    """Returns a line on a run's excluded trainings, or "" if there are none."""
     out, of = results.rounds["excluded"].sum(), results.rounds["clients"].sum()
     if not out:
         return ""
     return (
-        f"\n{name}: {out} of {of} trainings were left out, as not finite or above "
+        f"\n{name}: {out} of {of} trainings were excluded, as not finite or above "
         "--max_update_norm"
     )

@@ -12,20 +12,20 @@ import leaf_data
 from leaf_data.examples import StorePart
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.algorithms.run_context import RunContext
-from tff_pmc.experiments import reporting
+from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.callbacks import Callback
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
 from tff_pmc.record import files
 from tff_pmc.record.record_error import LostRunError, RecordError
 from tff_pmc.record.results import read_results
-from tff_pmc.record.same_run import EXAMPLES, folder_of_runs
+from tff_pmc.record.resume_check import EXAMPLES, claim_folder
 from tff_pmc.settings import RunSettings
 
-Load = Callable[[RunSettings], leaf_data.FederatedDataset]
+LoadDataset = Callable[[RunSettings], leaf_data.FederatedDataset]
 
 
-class Job(NamedTuple):
+class RunJob(NamedTuple):
     """One run to be made.
 
     Attributes:
@@ -47,11 +47,11 @@ class Job(NamedTuple):
     files: Optional[tuple[tuple[str, str], ...]] = None
 
 
-Finished = tuple[Job, Optional[LostRunError]]
+FinishedJob = tuple[RunJob, Optional[LostRunError]]
 """A run that was made, and the reason if it was lost."""
 
 
-def run_job(job: Job, data: leaf_data.FederatedDataset) -> None:
+def run_job(job: RunJob, data: leaf_data.FederatedDataset) -> None:
     """Makes a job's run; a worker of a cluster also calls it."""
     loop.run(
         job.settings,
@@ -64,12 +64,12 @@ def run_job(job: Job, data: leaf_data.FederatedDataset) -> None:
 
 
 def sweep(
-    jobs: Iterable[Job],
+    jobs: Iterable[RunJob],
     *,
-    load: Load,
-    run: Optional[Callable[..., Iterator[Finished]]] = None,
+    load: LoadDataset,
+    run: Optional[Callable[..., Iterator[FinishedJob]]] = None,
     callbacks: Sequence[Callback] = (),
-) -> Iterator[Finished]:
+) -> Iterator[FinishedJob]:
     """Makes runs, and yields each when it is finished.
 
     Args:
@@ -96,13 +96,13 @@ def sweep(
 
 def run_all(
     runs: Sequence[RunSettings],
-    load: Load,
+    load: LoadDataset,
     output_dir: str,
     *,
     seeds: Sequence[int] = (),
     baseline: str = "",
     resume: bool = False,
-    run: Optional[Callable[..., Iterator[Finished]]] = None,
+    run: Optional[Callable[..., Iterator[FinishedJob]]] = None,
     callbacks: Sequence[Callback] = (),
     command: str = "",
 ) -> str:
@@ -116,34 +116,34 @@ def run_all(
     """
     output_dir, data = expand_path(output_dir), load(runs[0])
     for settings in runs:
-        RunContext.of(settings, data)  # Refused before a folder is made.
+        RunContext.from_settings(settings, data)  # Refused before a folder is made.
         for callback in callbacks:
             callback.check(settings, data)
     by_folder = {output_dir: list(runs)}
     if seeds:
         by_folder = {
             os.path.join(output_dir, f"seed_{seed}"): [
-                settings.seeded(seed) for settings in runs
+                settings.with_seed(seed) for settings in runs
             ]
             for seed in seeds
         }
     total = len(by_folder) * len(runs)
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[RunJob]:
         number = 0
         for seed, (folder, of_folder) in zip(seeds or [None], by_folder.items()):
             # Of several seeds some may not have been begun.
-            begun = resume and (seed is None or bool(files.read_plan(folder)))
+            begun = resume and (seed is None or bool(files.read_run_json(folder)))
             data = load(of_folder[0])
             plan = {**_plan(of_folder, data), "command": command}
-            held.enter_context(folder_of_runs(folder, plan, resume=begun))
+            held.enter_context(claim_folder(folder, plan, resume=begun))
             name = "" if seed is None else f", seed {seed}"
             for settings in list(of_folder):  # A run that is lost is taken out.
                 number += 1
                 known = settings.data == of_folder[0].data
-                yield Job(
+                yield RunJob(
                     settings,
-                    os.path.join(folder, settings.folder),
+                    os.path.join(folder, settings.folder_name),
                     title=f"run {number} of {total}{name}: {settings.label}",
                     resume=begun,
                     stored=data.train_examples.store_part if known else None,
@@ -156,7 +156,7 @@ def run_all(
             plan["settings"].update({"baseline": baseline} if baseline else {})
             if resume:
                 _check_has_seeds(output_dir)
-            held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
+            held.enter_context(claim_folder(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text, lost = "", []
         for job, error in sweep(jobs(), load=load, run=run, callbacks=callbacks):
@@ -168,14 +168,14 @@ def run_all(
                 by_folder[folder].remove(job.settings)
             made = by_folder[folder]
             if finished[folder] == len(runs) and made:
-                text = report(folder, made)
+                text = write_reports(folder, made)
         if lost:
             raise LostRunError("; ".join(lost))
         # Each seed has its reports already.
-        return report(output_dir, runs, alone=()) if seeds else text
+        return write_reports(output_dir, runs, alone=()) if seeds else text
 
 
-def report(
+def write_reports(
     output_dir: str,
     runs: Sequence[RunSettings],
     alone: Optional[Sequence[int]] = None,
@@ -183,19 +183,21 @@ def report(
     """Writes the tables and plots of a folder of runs; returns the tables as text.
 
     `runs` are those whose reports are written, where some were lost; `alone` is that
-    of `reporting.write`.
+    of `experiment_reports.write`.
     """
-    folders = {settings.folder for settings in runs}
+    folders = {settings.folder_name for settings in runs}
     results = read_results(output_dir)
     made = [os.path.basename(path) in folders for path in results.runs["path"]]
     experiment = EXPERIMENTS[runs[0].experiment]
-    return reporting.write(experiment, results.only(made), output_dir, alone=alone)
+    return experiment_reports.write(
+        experiment, results.only(made), output_dir, alone=alone
+    )
 
 
 def _check_has_seeds(output_dir: str) -> None:
     """Raises a `RecordError` if the runs of a folder were begun without `--seeds`."""
-    before = files.read_plan(output_dir)
-    if before and "seeds" not in files.by_flag(before.get("settings", {})):
+    before = files.read_run_json(output_dir)
+    if before and "seeds" not in files.flatten_groups(before.get("settings", {})):
         raise RecordError(
             f"{output_dir} cannot be resumed with --seeds: its runs were begun without "
             "it, under one seed: leave --seeds out, or name another folder, in which "

@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics.published import rounds_of_half
 from tff_pmc.reports.statistics.rounds_to_target import HALF, rounds_to_target
 
-MOST_TOGETHER = 3
+MAX_LINES_PER_PANEL = 3
 """The most orderings or algorithms in one panel; of more, each has a panel."""
 
-_LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
+_LINES = (run_styles.SOLID, run_styles.DASHED, run_styles.DOTTED, run_styles.DASH_DOT)
 _CENTRAL = {"accuracy": "central_accuracy", "test_loss": "central_loss"}
 _SHAPES = {70: "o", 75: "o", 80: "s", 85: "^", 90: "^"}
 _ADJUSTMENTS = ("backtracking", "best_of_all")
@@ -31,7 +31,7 @@ Groups = Mapping[str, Mapping[str, Results]]
 """Ordering or algorithm -> the words that set its runs apart -> these, a run a seed."""
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def accuracy_plot(
     results: Results, *, title: str = "", what: str = "priority"
 ) -> Figure:
@@ -50,113 +50,123 @@ def accuracy_plot(
     runs name.
     """
     groups = _groups(results)
-    if len(groups) > MOST_TOGETHER:
+    if len(groups) > MAX_LINES_PER_PANEL:
         return _in_panels(groups, title)
-    return _together(groups, title, what)
+    return _one_panel(groups, title, what)
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def loss_plot(results: Results, *, title: str = "", what: str = "priority") -> Figure:
     """Returns the same plot of the mean test loss of a regression, in one panel."""
-    figure, axes = figure_layout.single()
+    figure, axes = figure_layout.one_panel()
     groups = _groups(results)
-    shown = _draw(axes, groups, _lines_of(groups), column="test_loss")
+    shown = _draw(axes, groups, _line_styles(groups), column="test_loss")
     axes.set_ylim(bottom=0)
     figure_layout.round_axis(axes, max(int(curve.index.max()) for curve in shown))
     band = figure_layout.band_words(len(results.seeds))
     up = "local test loss, all clients"
-    figure_layout.finish(axes, title, up, axes.get_lines(), what, band)
+    figure_layout.finish_panel(axes, title, up, axes.get_lines(), what, band)
     return figure
 
 
 def _groups(results: Results) -> Groups:
     labels: dict[str, dict[str, str]] = {}
     for _, run in results.runs.iterrows():
-        name, words = styles.group_of(run)
+        name, words = run_styles.group_of(run)
         labels.setdefault(name, {})[words] = run["label"]
     return {
         name: {
             words: results.only(label=label) for words, label in labels[name].items()
         }
-        for name in styles.in_order(labels)
+        for name in run_styles.sort_names(labels)
     }
 
 
-def _together(groups: Groups, title: str, what: str) -> Figure:
-    figure, axes = figure_layout.single()
-    every = _every(groups)
-    seeds = max(len(runs.seeds) for runs in every)
-    shown = _draw(axes, groups, _lines_of(groups))
-    of_devices = seeds == 1 and len(every) <= 2  # More bands hide each other.
-    for one in every if of_devices else ():
-        color = styles.style_of(styles.group_of(one.runs.iloc[0])[0]).color
-        rounds = one.rounds.set_index("round")
+def _one_panel(groups: Groups, title: str, what: str) -> Figure:
+    figure, axes = figure_layout.one_panel()
+    all_results = _all_results(groups)
+    seeds = max(len(runs.seeds) for runs in all_results)
+    shown = _draw(axes, groups, _line_styles(groups))
+    of_devices = seeds == 1 and len(all_results) <= 2  # More bands hide each other.
+    for results in all_results if of_devices else ():
+        color = run_styles.style_of(run_styles.group_of(results.runs.iloc[0])[0]).color
+        rounds = results.rounds.set_index("round")
         low, high = rounds["p10"], rounds["p90"]
         axes.fill_between(low.index, low, high, color=color, alpha=0.12, linewidth=0)
         shown += [low, high]
-    figure_layout.close_around(axes, shown)
+    figure_layout.zoom_to_curves(axes, shown)
     handles = axes.get_legend_handles_labels()[0]
     handles += mark_handles(_mark(axes, groups))
     band = figure_layout.band_words(seeds)
     if of_devices:
         band = "band: 10th to 90th\npercentile of clients"
-    figure_layout.finish(axes, title, figure_layout.ACCURACY, handles, what, band)
+    figure_layout.finish_panel(axes, title, figure_layout.ACCURACY, handles, what, band)
     return figure
 
 
 def _in_panels(groups: Groups, title: str) -> Figure:
-    base = next((name for name in styles.BASELINES if name in groups), "")
+    base = next((name for name in run_styles.BASELINES if name in groups), "")
     panels = {name: variants for name, variants in groups.items() if name != base}
-    figure, every = figure_layout.panels(len(panels))
-    lines = _lines_of(groups)
+    figure, all_axes = figure_layout.panels(len(panels))
+    lines = _line_styles(groups)
     shown: list[pd.Series[float]] = []
-    for axes, (name, variants) in zip(every, panels.items()):
+    for axes, (name, variants) in zip(all_axes, panels.items()):
         behind = groups.get(base, {})
-        same = {words: behind[words] for words in behind if words in variants}
-        shown += _draw(axes, {base: same or behind}, lines, **styles.BEHIND)
+        same_variants = {words: behind[words] for words in behind if words in variants}
+        shown += _draw(
+            axes, {base: same_variants or behind}, lines, **run_styles.BEHIND
+        )
         shown += _draw(axes, {name: variants}, lines)
-        figure_layout.name_panel(axes, styles.style_of(name).label)
-    figure_layout.close_around(every[0], shown)  # They share the limits.
+        figure_layout.name_panel(axes, run_styles.style_of(name).label)
+    figure_layout.zoom_to_curves(all_axes[0], shown)  # They share the limits.
     marked: set[int] = set()
-    for axes, (name, variants) in zip(every, panels.items()):
+    for axes, (name, variants) in zip(all_axes, panels.items()):
         marked |= _mark(axes, {name: variants})
-    figure_layout.entitle(figure, title)
+    figure_layout.set_figure_title(figure, title)
     handles = []
     if base:
-        style = styles.style_of(base)
-        handles.append(figure_layout.handle(style.label, style.color, **styles.BEHIND))
+        style = run_styles.style_of(base)
+        handles.append(
+            figure_layout.legend_handle(style.label, style.color, **run_styles.BEHIND)
+        )
     handles += [
-        figure_layout.handle(words or "fixed", linestyle=line)
+        figure_layout.legend_handle(words or "fixed", linestyle=line)
         for words, line in lines.items()
     ]
-    band = figure_layout.band_words(max(len(runs.seeds) for runs in _every(groups)))
+    band = figure_layout.band_words(
+        max(len(runs.seeds) for runs in _all_results(groups))
+    )
     band = band.replace("; ", "\n")
-    handles += [figure_layout.handle(band, "none")] if band else []
-    if any(_CENTRAL["accuracy"] in runs.rounds for runs in _every(groups)):
-        handles.append(figure_layout.handle("central test set", linestyle=":"))
+    handles += [figure_layout.legend_handle(band, "none")] if band else []
+    if any(_CENTRAL["accuracy"] in runs.rounds for runs in _all_results(groups)):
+        handles.append(figure_layout.legend_handle("central test set", linestyle=":"))
     handles += mark_handles(marked)
-    figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
+    figure_layout.label_axes(figure, all_axes, figure_layout.ACCURACY, handles)
     return figure
 
 
-def _every(groups: Groups) -> list[Results]:
+def _all_results(groups: Groups) -> list[Results]:
     return [runs for variants in groups.values() for runs in variants.values()]
 
 
-def _lines_of(groups: Groups) -> Mapping[str, Any]:
+def _line_styles(groups: Groups) -> Mapping[str, Any]:
     """Returns a line for each of the words that set runs apart; none without any."""
-    known = dict.fromkeys(words for variants in groups.values() for words in variants)
-    if list(known) == [""]:
+    variant_names = dict.fromkeys(
+        words for variants in groups.values() for words in variants
+    )
+    if list(variant_names) == [""]:
         return {}
     # The fixed one is solid.
-    first = [""] if "" in known or known.keys() & {*_ADJUSTMENTS} else []
-    order = [*first, *filter(None, known)]
+    first = (
+        [""] if "" in variant_names or variant_names.keys() & {*_ADJUSTMENTS} else []
+    )
+    order = [*first, *filter(None, variant_names)]
     return {words: _LINES[place % len(_LINES)] for place, words in enumerate(order)}
 
 
 def _curves(results: Results, column: str = "accuracy") -> list[pd.Series[float]]:
     """Returns a column by round, of each run."""
-    runs = results.rounds.groupby(KEY, sort=False)
+    runs = results.rounds.groupby(RUN_KEY, sort=False)
     return [rounds.set_index("round")[column] for _, rounds in runs]
 
 
@@ -170,13 +180,13 @@ def _draw(
     """Draws the curves of groups; returns what was drawn."""
     drawn = []
     for name, variants in groups.items():
-        style = styles.style_of(name)
+        style = run_styles.style_of(name)
         for words, runs in variants.items():
             curves = _curves(runs, column)
             line = lines.get(words, style.line)
             label = f"{style.label}, {words}" if words else style.label
             drawn += curves
-            figure_layout.curve(
+            figure_layout.draw_curve(
                 axes, curves, style, label=label, linestyle=line, **options
             )
             central = _CENTRAL[column]
@@ -184,7 +194,7 @@ def _draw(
                 curves = _curves(runs, central)
                 drawn += curves
                 look = {**options, "linestyle": ":", "label": f"{label}, central test"}
-                figure_layout.curve(axes, curves, style, **look)
+                figure_layout.draw_curve(axes, curves, style, **look)
     return drawn
 
 
@@ -197,12 +207,12 @@ def _mark(axes: Any, groups: Groups) -> set[int]:
     for name, variants in groups.items():
         for runs in variants.values():
             curve = pd.concat(_curves(runs), axis=1, join="inner").mean(axis=1)
-            marked |= mark_rounds(axes, runs, styles.style_of(name), curve)
+            marked |= mark_rounds(axes, runs, run_styles.style_of(name), curve)
     return marked
 
 
 def mark_rounds(
-    axes: Any, results: Results, style: styles.Style, curve: pd.Series[float]
+    axes: Any, results: Results, style: run_styles.Style, curve: pd.Series[float]
 ) -> set[int]:
     """Marks the mean rounds of a label's runs, one a seed, and those that are printed.
 
@@ -219,9 +229,9 @@ def mark_rounds(
     theirs = {target: rounds for target, rounds in printed.items() if rounds <= last}
     if not theirs:
         return set()
-    found = rounds_to_target(results, [*printed], [HALF])
+    rounds_reached = rounds_to_target(results, [*printed], [HALF])
     # A mean of seeds, if all of them reach the target.
-    means = found.groupby("target")["rounds"].agg(
+    means = rounds_reached.groupby("target")["rounds"].agg(
         lambda rounds: rounds.mean(skipna=False)
     )
     ours = means[means <= last].to_dict()
@@ -233,7 +243,7 @@ def mark_rounds(
         axes.scatter(
             rounds,
             np.interp(rounds, curve.index, curve),
-            marker=shape(target),
+            marker=marker_shape(target),
             s=size,
             facecolors=face,
             edgecolors=style.color,
@@ -252,13 +262,18 @@ def mark_handles(targets: Collection[int]) -> list[Any]:
     words = {first: f"half of the devices\nreach {first} %"}
     look: dict[str, Any] = {"linestyle": "none", "markersize": 4}
     handles = [
-        figure_layout.handle(words.get(t, f"{t} %"), marker=shape(t), **look)
+        figure_layout.legend_handle(
+            words.get(t, f"{t} %"), marker=marker_shape(t), **look
+        )
         for t in sorted(targets)
     ]
     look |= {"markerfacecolor": "white", "markersize": 5.5}
-    return [*handles, figure_layout.handle("as published", marker=shape(first), **look)]
+    return [
+        *handles,
+        figure_layout.legend_handle("as published", marker=marker_shape(first), **look),
+    ]
 
 
-def shape(target: int) -> str:
+def marker_shape(target: int) -> str:
     """Returns the shape of a target's mark."""
     return _SHAPES.get(target, "D")

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 
 _DARK = "#333333"
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def adjustment_plot(
     results: Results, *, title: str = "", reference: Optional[Results] = None
 ) -> Figure:
@@ -35,11 +35,11 @@ def adjustment_plot(
             f"the ordering of the run {results.labels[0]} was fixed: no candidates"
         )
     tested = tested.assign(accuracy=tested["correct"] / tested["examples"])
-    orderings = styles.in_order(sorted(tested["ordering"].unique()))
-    colors = {name: styles.style_of(name).color for name in orderings}
+    orderings = run_styles.sort_names(sorted(tested["ordering"].unique()))
+    colors = {name: run_styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
     lane = 0.16 * len(orderings) + 0.1
-    figure = figure_layout.blank(3.1 + lane)
+    figure = figure_layout.new_figure(3.1 + lane)
     curve, lanes = figure.subplots(
         2, sharex=True, gridspec_kw={"height_ratios": [2.3, lane]}
     )
@@ -47,7 +47,7 @@ def adjustment_plot(
     _lanes(lanes, tested, colors)
     lanes.set_xlim(0.5, last + 0.5)
     figure_layout.number_rounds(lanes, last)
-    figure_layout.head(curve, title)
+    figure_layout.set_panel_title(curve, title)
     handles, labels = curve.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
@@ -73,12 +73,17 @@ def _curve(
         look = {"color": _DARK, "linestyle": ":", "linewidth": 1.2}
         tests.append((results, "kept", look))
     if reference is not None:
-        color = styles.style_of(reference.labels[0]).color
-        name = styles.label_of(reference.runs.iloc[0])
+        color = run_styles.style_of(reference.labels[0]).color
+        name = run_styles.label_of(reference.runs.iloc[0])
         tests.append((reference, name, {"color": color, "linewidth": 0.9}))
-    for one, name, look in tests:
+    for results_drawn, name, look in tests:
         label = f"{name}, on the test examples"
-        axes.plot(one.rounds["round"], one.rounds["accuracy"], label=label, **look)
+        axes.plot(
+            results_drawn.rounds["round"],
+            results_drawn.rounds["accuracy"],
+            label=label,
+            **look,
+        )
     hollow = [colors[name] for name in rejected["ordering"]]
     above = {"s": 2.2 * size, "zorder": 4}
     _marks(axes, rejected["round"], rejected["accuracy"], hollow, **above)
@@ -107,11 +112,11 @@ def _lanes(axes: Any, tested: pd.DataFrame, colors: dict[str, str]) -> None:
         size = _marker_size(tested)
         _marks(axes, rejected["round"], [lane] * len(rejected), color, s=size)
     axes.set_yticks(
-        range(len(colors)), labels=[styles.style_of(name).label for name in colors]
+        range(len(colors)), labels=[run_styles.style_of(name).label for name in colors]
     )
     axes.set_ylim(len(colors) - 0.4, -0.6)  # The first ordering on top.
     axes.set_xlabel(figure_layout.ROUNDS)
-    axes.set_ylabel("candidate" if styles.LAMBDA in "".join(colors) else "ordering")
+    axes.set_ylabel("candidate" if run_styles.LAMBDA in "".join(colors) else "ordering")
     axes.grid(visible=False, axis="y")
 
 

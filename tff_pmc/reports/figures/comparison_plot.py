@@ -7,12 +7,12 @@ from typing import Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 
-_LINES = {"a": styles.SOLID, "b": styles.DASHED}
+_LINES = {"a": run_styles.SOLID, "b": run_styles.DASHED}
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
     """Returns a panel for each ordering that both a and b have; None of none."""
     accuracy = table[table["quantity"] == "accuracy"]
@@ -23,17 +23,17 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
     }
     if not parts:
         return None
-    figure, every = figure_layout.panels(len(parts), height=2.2)
-    for axes, (label, part) in zip(every, parts.items()):
-        style = styles.style_of(label)
+    figure, all_axes = figure_layout.panels(len(parts), height=2.2)
+    for axes, (label, part) in zip(all_axes, parts.items()):
+        style = run_styles.style_of(label)
         for side, line in _LINES.items():
-            figure_layout.curve(axes, [part[side]], style, linestyle=line)
+            figure_layout.draw_curve(axes, [part[side]], style, linestyle=line)
         figure_layout.name_panel(axes, style.label)
     shown = [part[side] for part in parts.values() for side in _LINES]
-    figure_layout.close_around(every[0], shown)
+    figure_layout.zoom_to_curves(all_axes[0], shown)
     handles = [
-        figure_layout.handle(styles.figure_text(name), linestyle=line)
+        figure_layout.legend_handle(run_styles.figure_text(name), linestyle=line)
         for line, name in zip(_LINES.values(), (a, b))
     ]
-    figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
+    figure_layout.label_axes(figure, all_axes, figure_layout.ACCURACY, handles)
     return figure

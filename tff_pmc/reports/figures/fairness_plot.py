@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.metrics import ACCURACY
-from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.record.metric import ACCURACY
+from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.statistics import run_summary
 
-MOST_TOGETHER = 4
+MAX_RUNS_PER_PANEL = 4
 """The most runs that are lines of common panels; of more, each has a panel."""
 
-_PANEL_LINES = (styles.SOLID, styles.DOTTED)
+_PANEL_LINES = (run_styles.SOLID, run_styles.DOTTED)
 """The lines of the two figures of a panel of one run."""
 
 
@@ -29,12 +29,12 @@ class _Run(NamedTuple):
     curves: Mapping[str, pd.Series[float]]
 
     @property
-    def style(self) -> styles.Style:
+    def style(self) -> run_styles.Style:
         """How it is drawn."""
-        return styles.style_of(self.name)
+        return run_styles.style_of(self.name)
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def fairness_plot(results: Results, *, title: str = "") -> Figure:
     """Draws how accuracy is spread over the clients, over the rounds of one seed.
 
@@ -44,37 +44,39 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     tenth: their differences from the baseline, which is the line at 0. Without a
     baseline they are as they are.
     """
-    measure = run_summary.measure_of(results)
+    measure = run_summary.results_metric(results)
     spread = dict(
-        list(run_summary.spread_by_round(results).groupby(level=KEY, sort=False))
+        list(run_summary.spread_by_round(results).groupby(level=RUN_KEY, sort=False))
     )
     runs = []
     for _, row in results.runs.iterrows():
-        table = spread[row["seed"], row["label"]].droplevel(KEY)
+        table = spread[row["seed"], row["label"]].droplevel(RUN_KEY)
         curves = {str(name): table[name] for name in table}
-        runs.append(_Run(*styles.group_of(row), styles.label_of(row), curves))
-    names = styles.in_order(run.name for run in runs)
+        runs.append(_Run(*run_styles.group_of(row), run_styles.label_of(row), curves))
+    names = run_styles.sort_names(run.name for run in runs)
     kinds = list(dict.fromkeys(["", *(run.words for run in runs)]))
     runs.sort(key=lambda run: (kinds.index(run.words), names.index(run.name)))
     word = "accuracy" if measure is ACCURACY else "loss"
     titles = {name: one.title for name, one in run_summary.spread_of(measure).items()}
-    draw = _by_measure if len(runs) <= MOST_TOGETHER else _by_run
-    figure, every = draw(runs, titles, word)
-    figure_layout.round_axis(every[0], int(results.length.max()))  # All share it.
-    figure_layout.entitle(figure, f"Local test {word} over the clients\n{title}")
+    draw = _panel_per_measure if len(runs) <= MAX_RUNS_PER_PANEL else _panel_per_run
+    figure, all_axes = draw(runs, titles, word)
+    figure_layout.round_axis(all_axes[0], int(results.length.max()))  # All share it.
+    figure_layout.set_figure_title(
+        figure, f"Local test {word} over the clients\n{title}"
+    )
     return figure
 
 
-def _by_measure(
+def _panel_per_measure(
     runs: Sequence[_Run], titles: Mapping[str, str], word: str
 ) -> tuple[Figure, Sequence[Any]]:
-    figure = figure_layout.blank(4.6)
+    figure = figure_layout.new_figure(4.6)
     grid: Any = figure.subplots(2, 2, sharex=True)
     for axes, (name, title) in zip(grid.flat, titles.items()):
         shown: list[float] = []
         for run in runs:
             line = {"linestyle": "--"} if run.words else {}
-            figure_layout.curve(
+            figure_layout.draw_curve(
                 axes, [run.curves[name]], run.style, label=run.label, **line
             )
             shown += run.curves[name].tolist()
@@ -90,41 +92,43 @@ def _by_measure(
     return figure, list(grid.flat)
 
 
-def _by_run(
+def _panel_per_run(
     runs: Sequence[_Run], titles: Mapping[str, str], word: str
 ) -> tuple[Figure, Sequence[Any]]:
-    bases = {run.words: run for run in reversed(runs) if run.name in styles.BASELINES}
+    bases = {
+        run.words: run for run in reversed(runs) if run.name in run_styles.BASELINES
+    }
     others = [run for run in runs if not any(run is base for base in bases.values())]
-    figure, every = figure_layout.panels(len(others))
+    figure, all_axes = figure_layout.panels(len(others))
     of_panels = dict(zip(titles, _PANEL_LINES))
     shown: list[float] = []
-    for axes, run in zip(every, others):
+    for axes, run in zip(all_axes, others):
         base = bases.get(run.words, bases.get("")) if bases else None
         if base is not None:
-            axes.axhline(0, color=base.style.color, **styles.BEHIND)
+            axes.axhline(0, color=base.style.color, **run_styles.BEHIND)
         for name, line in of_panels.items():
             curve = run.curves[name]
             if base is not None:
                 factor = 100 if word == "accuracy" else 1
                 curve = factor * (curve - base.curves[name]).dropna()
-            figure_layout.curve(axes, [curve], run.style, linestyle=line)
+            figure_layout.draw_curve(axes, [curve], run.style, linestyle=line)
             shown += curve.tolist()
         figure_layout.name_panel(axes, f"{run.style.label}\n{run.words}")
     handles = [
-        figure_layout.handle(titles[name], linestyle=line)
+        figure_layout.legend_handle(titles[name], linestyle=line)
         for name, line in of_panels.items()
     ]
     handles += [
-        figure_layout.handle(style.label, style.color, **styles.BEHIND)
+        figure_layout.legend_handle(style.label, style.color, **run_styles.BEHIND)
         for style in dict.fromkeys(base.style for base in bases.values())
     ]
     up = word
     if bases:
         margin = max(0.05 * (max(shown) - min(shown)), 0.1)
-        every[0].set_ylim(min(0, *shown) - margin, max(0, *shown) + margin)
+        all_axes[0].set_ylim(min(0, *shown) - margin, max(0, *shown) + margin)
         points = ", points" if word == "accuracy" else ""
         up = f"{word}{points} from {handles[-1].get_label()}"
     elif word == "accuracy":
-        figure_layout.share_limits(every[0], shown)
-    figure_layout.label_axes(figure, every, up, handles)
-    return figure, every
+        figure_layout.share_limits(all_axes[0], shown)
+    figure_layout.label_axes(figure, all_axes, up, handles)
+    return figure, all_axes

@@ -19,13 +19,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from tff_pmc.reports.figures.styles import Style, figure_text
+from tff_pmc.reports.figures.run_styles import Style, figure_text
 
 WIDTH = 7.0
 """The width of a figure, inches: that of a page of two columns."""
 
-_LETTERS_OF_A_PANEL = 25
-_LOW = 2.8  # Inches, below which a figure has no room for all of `ACCURACY`.
+_MAX_PANEL_LETTERS = 25
+_MIN_LABEL_HEIGHT = (
+    2.8  # Inches, below which a figure has no room for all of `ACCURACY`.
+)
 
 _LOOK: dict[str, Any] = {
     "font.size": 8,
@@ -55,13 +57,13 @@ ACCURACY = "accuracy, all clients' test examples"
 DPI = 120
 """Pixels to an inch of the PNGs."""
 
-_LETTERS_AN_INCH = 17  # Of a title.
+_TITLE_LETTERS_PER_INCH = 17  # Of a title.
 _COLORS = 128  # Of a PNG's palette: a plot has few, and the file is a third as large.
 
 _Drawing = TypeVar("_Drawing", bound=Callable[..., Any])
 
 
-def styled(draw: _Drawing) -> _Drawing:
+def with_style(draw: _Drawing) -> _Drawing:
     """Makes a function draw in the look that all figures share."""
 
     @functools.wraps(draw)
@@ -82,36 +84,36 @@ def panels(
     """
     columns = min(columns or (3 if count in (3, 5, 6, 9) else 4), count)
     rows = -(-count // columns)
-    figure = blank(0.75 + height * rows)
-    every: Any = figure.subplots(
+    figure = new_figure(0.75 + height * rows)
+    all_axes: Any = figure.subplots(
         rows, columns, sharex=True, sharey=True, squeeze=False
     ).ravel()
-    for place, axes in enumerate(every[count:], start=count):
+    for place, axes in enumerate(all_axes[count:], start=count):
         axes.set_axis_off()
         # The panel above has the numbers that this one would.
-        every[place - columns].tick_params(labelbottom=True)
-    return figure, list(every[:count])
+        all_axes[place - columns].tick_params(labelbottom=True)
+    return figure, list(all_axes[:count])
 
 
 def label_axes(
-    figure: Figure, every: Sequence[Any], up: str, handles: Sequence[Any] = ()
+    figure: Figure, all_axes: Sequence[Any], y_label: str, handles: Sequence[Any] = ()
 ) -> None:
     """Writes what the axes and the lines of small panels are, once for all of them.
 
     The rounds are named below the lowest panel of each column, where the legend below
     the figure leaves room for it.
     """
-    for axes in every:
+    for axes in all_axes:
         if axes.xaxis.get_tick_params()["labelbottom"]:
             axes.set_xlabel(ROUNDS)
-    if figure.get_figheight() < _LOW:
-        up = up.replace(", ", ",\n")
-    figure.supylabel(up, fontsize=8)
+    if figure.get_figheight() < _MIN_LABEL_HEIGHT:
+        y_label = y_label.replace(", ", ",\n")
+    figure.supylabel(y_label, fontsize=8)
     if handles:
         figure.legend(handles=handles, loc="outside lower center", ncols=7)
 
 
-def handle(label: str, color: str = "black", **options: Any) -> Line2D:
+def legend_handle(label: str, color: str = "black", **options: Any) -> Line2D:
     """Returns a line for a legend; `options` are those of `Line2D`."""
     return Line2D([], [], color=color, label=label, **options)
 
@@ -122,24 +124,24 @@ def name_panel(axes: Any, label: str) -> None:
     A label without spaces, as `average[0.5,0.3,0.2]:DS,LD,MD`, is broken behind its
     colon and, if need be, its commas.
     """
-    if len(label) > _LETTERS_OF_A_PANEL:
+    if len(label) > _MAX_PANEL_LETTERS:
         label = label.replace(":", ":\n")
     lines = [""]
     for part in re.findall(r"[^,\n]+,?|\n", label):
-        if part == "\n" or len(lines[-1] + part) > _LETTERS_OF_A_PANEL:
+        if part == "\n" or len(lines[-1] + part) > _MAX_PANEL_LETTERS:
             lines.append("")
         lines[-1] += part.strip("\n")
     axes.set_title("\n".join(filter(None, lines)))
 
 
-def entitle(figure: Figure, title: str) -> None:
+def set_figure_title(figure: Figure, title: str) -> None:
     """Writes the title of a figure, in lines that are not wider than it."""
-    letters = round(_LETTERS_AN_INCH * figure.get_size_inches()[0])
+    letters = round(_TITLE_LETTERS_PER_INCH * figure.get_size_inches()[0])
     lines = [textwrap.fill(line, letters) for line in _as_texts(title)]
     figure.suptitle("\n".join(lines))
 
 
-def head(axes: Any, title: str) -> None:
+def set_panel_title(axes: Any, title: str) -> None:
     """Writes the title of a figure of one panel, above its left end."""
     axes.set_title("\n".join(_as_texts(title)), loc="left")
 
@@ -149,18 +151,18 @@ def _as_texts(title: str) -> list[str]:
     return [figure_text(line) for line in title.splitlines()]
 
 
-def blank(height: float, width: float = WIDTH) -> Figure:
+def new_figure(height: float, width: float = WIDTH) -> Figure:
     """Returns a figure without panels; its size is in inches."""
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
-def single(height: float = 3.0, width: float = WIDTH) -> tuple[Figure, Any]:
+def one_panel(height: float = 3.0, width: float = WIDTH) -> tuple[Figure, Any]:
     """Returns a figure of one panel, and the panel."""
-    figure = blank(height, width)
+    figure = new_figure(height, width)
     return figure, figure.subplots()
 
 
-def curve(
+def draw_curve(
     axes: Any,
     seeds: Sequence[pd.Series[float]],
     style: Style,
@@ -197,15 +199,15 @@ def band_words(seeds: int) -> str:
     return f"line: mean of {seeds} seeds; band: lowest to highest"
 
 
-def finish(
-    axes: Any, title: str, up: str, handles: Sequence[Any], what: str, band: str
+def finish_panel(
+    axes: Any, title: str, y_label: str, handles: Sequence[Any], what: str, band: str
 ) -> None:
     """Writes the title, the axes and the legend of one panel over the rounds.
 
     The legend, next to the panel, names its lines (`what`) and its band.
     """
-    head(axes, title)
-    axes.set(xlabel=ROUNDS, ylabel=up)
+    set_panel_title(axes, title)
+    axes.set(xlabel=ROUNDS, ylabel=y_label)
     axes.figure.legend(
         handles=handles,
         loc="outside right center",
@@ -214,7 +216,7 @@ def finish(
     )
 
 
-def close_around(axes: Any, curves: Sequence[pd.Series[float]]) -> None:
+def zoom_to_curves(axes: Any, curves: Sequence[pd.Series[float]]) -> None:
     """Sets the limits close around shares by round, within 0 and 1."""
     round_axis(axes, max(int(curve.index.max()) for curve in curves))
     share_limits(axes, pd.concat(curves))
@@ -222,8 +224,8 @@ def close_around(axes: Any, curves: Sequence[pd.Series[float]]) -> None:
 
 def share_limits(axes: Any, values: Iterable[float]) -> None:
     """Sets the vertical limits close around shares that are drawn, within 0 and 1."""
-    known = [float(value) for value in values if value == value]
-    low, high = min(known), max(known)
+    finite = [float(value) for value in values if value == value]
+    low, high = min(finite), max(finite)
     margin = max(0.05 * (high - low), 0.005)
     axes.set_ylim(max(0.0, low - margin), min(1.0 + margin / 4, high + margin))
 
@@ -246,7 +248,7 @@ def number_rounds(axes: Any, last: int) -> None:
     axes.set_xticks(sorted({1, *range(step, last + 1, step)}))
 
 
-def png(figure: Figure) -> bytes:
+def png_bytes(figure: Figure) -> bytes:
     """Returns a figure as the content of a PNG."""
     from PIL import Image
 
@@ -261,7 +263,7 @@ def png(figure: Figure) -> bytes:
 def save(figure: Figure, stem: str, *, pdf: bool = False) -> None:
     """Writes a figure as `STEM.png`, and as `STEM.pdf` where that is requested."""
     with open(f"{stem}.png", "wb") as file:
-        file.write(png(figure))
+        file.write(png_bytes(figure))
     if pdf:
         with matplotlib.rc_context(_LOOK):
             # Without a date, so that equal figures are equal files.

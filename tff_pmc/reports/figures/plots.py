@@ -8,11 +8,11 @@ import pandas as pd
 
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report
-from tff_pmc.reports.figures import styles
+from tff_pmc.reports.figures import run_styles
 from tff_pmc.reports.figures.accuracy_plot import accuracy_plot, loss_plot
 from tff_pmc.reports.figures.adjustment_plot import adjustment_plot
-from tff_pmc.reports.statistics.conditions import batch_text, data_caveat
-from tff_pmc.reports.statistics.paired import ordering_of
+from tff_pmc.reports.statistics.paired_statistics import ordering_of
+from tff_pmc.reports.statistics.run_notes import batch_text, data_caveat
 
 
 def report(results: Results, what: str = "priority") -> Report:
@@ -34,7 +34,7 @@ def report(results: Results, what: str = "priority") -> Report:
         one = results.only(label=label)
         figure = adjustment_plot(
             one,
-            title=f"{styles.label_of(one.runs.iloc[0])}. {title_of(one)}",
+            title=f"{run_styles.label_of(one.runs.iloc[0])}. {title_of(one)}",
             reference=results.only(label=reference) if reference else None,
         )
         drawn[f"adjustment_{file_name(label)}"] = figure

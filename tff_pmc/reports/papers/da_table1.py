@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
-from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
+from tff_pmc.reports.page_model import comparison_grid, rounds_text
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.published import DA_STUDIES
 from tff_pmc.reports.statistics.rounds_table import rounds_cells
-from tff_pmc.reports.statistics.rounds_to_target import caveats
+from tff_pmc.reports.statistics.rounds_to_target import caveat_notes
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
 
@@ -28,12 +28,12 @@ COLUMNS = {
     "75%": (75,),
     "High mean": (70, 75),
 }
-"""Column -> the shares of the devices it is the mean of, percent."""
+"""Column -> the shares of the devices over which it is a mean, percent."""
 
 KEYS = ("target_accuracy_pct", "study", "row", "column")
 BEST, MEAN = "Best", "Mean"
 PUBLISHED_BEST = "Md≻Ds≻Ld"
-"""The initial ordering of the one row that the paper shows of Final, its best."""
+"""The initial ordering of the only row that the paper has of Final, its best."""
 
 
 def tidy_rows(results: Results) -> pd.DataFrame:
@@ -43,19 +43,21 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     `Mean` of the six) and `Final` (online adjustment by backtracking from each initial
     ordering, and the `Best` and the `Mean` of the six). `Best` is the initial ordering
     that reached the most cells over both targets, then the one with the fewest rounds
-    over these cells, then the first. A mean is exact, and not reached where one of its
-    parts is not: a mean of the rest would look better than it is. Rows whose run is
-    missing are left out, `Best` and `Mean` where one of the six is. Runs of other
-    clients are a `RecordError`.
+    over these cells, then the first. A mean is exact, and NaN if one of its parts was
+    not reached: a mean of the rest would look better than it is. Rows without a run are
+    omitted, and so are `Best` and `Mean` if one of the six is missing.
+
+    Raises:
+        RecordError: the runs were tested on different clients.
     """
-    rounds = _rounds(results)
+    rounds = _rounds_by_column(results)
     parts = []
     for study, names in DA_STUDIES.items():
-        part = _rows_of(study, rounds)
+        part = _study_rows(study, rounds)
         if study != "Ind" and len(part) == len(names):
             mean = part.mean(skipna=False)
             if study == "Final":
-                part.loc[BEST] = part.loc[_best(part)]
+                part.loc[BEST] = part.loc[_best_row(part)]
             part.loc[MEAN] = mean
         parts.append(pd.concat({study: part}, names=["study", "row"]))
     cells = pd.concat(parts).stack([0, 1], future_stack=True)
@@ -63,9 +65,9 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     return tidy.sort_values(KEYS[0], kind="stable", ignore_index=True)
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results) -> Report:
-    """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
+    """Returns `table1.csv` and `table1.md`, or an empty report without a row.
 
     The rule of reaching a target is the paper's, at least the target.
     """
@@ -73,7 +75,7 @@ def report(results: Results) -> Report:
     if ours.empty:
         return Report()
     theirs = published.table("da_table1")
-    # The one row that the paper shows of Final is its best: it is compared with ours.
+    # The only row that the paper has of Final is its best: it is compared with ours.
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     theirs = pd.concat([theirs, best.assign(row=BEST)])
     cells = published.join_published(ours, theirs, KEYS).fillna({"printed": ""})
@@ -81,8 +83,8 @@ def report(results: Results) -> Report:
     return Report.from_grids("table1", head, _notes(results), _grids(cells), cells)
 
 
-def _rounds(results: Results) -> pd.DataFrame:
-    """Returns the rounds of each run that is a row, by (target, column)."""
+def _rounds_by_column(results: Results) -> pd.DataFrame:
+    """Returns the rounds of each run that is a row; columns are (target, column)."""
     runs = results.only(label=[label for rows in DA_STUDIES.values() for label in rows])
     published.check_clients(runs)
     names = [KEYS[0], "column"]
@@ -94,13 +96,13 @@ def _rounds(results: Results) -> pd.DataFrame:
     )
 
 
-def _rows_of(study: str, rounds: pd.DataFrame) -> pd.DataFrame:
+def _study_rows(study: str, rounds: pd.DataFrame) -> pd.DataFrame:
     """Returns the rounds of the study's rows with a run, named as in the paper."""
     names = DA_STUDIES[study]
     return rounds.loc[[label for label in names if label in rounds.index]].rename(names)
 
 
-def _best(part: pd.DataFrame) -> str:
+def _best_row(part: pd.DataFrame) -> str:
     """Returns the row with the most cells reached, then the fewest rounds."""
     single = [column for column, shares in COLUMNS.items() if len(shares) == 1]
     cells = part.loc[:, (slice(None), single)]
@@ -116,22 +118,22 @@ def _notes(results: Results) -> list[str]:
     notes = [
         f"Runs: {first['data_name']}, {len(examples)} clients, "
         f"{span}{length.max()} rounds.",
-        f"{pages.MISSING}: not reached, and a mean with a part not reached. Our means "
-        "are exact; the paper cuts its decimals.",
+        f"{page_model.MISSING}: not reached, and a mean with a part not reached. Our "
+        "means are exact; the paper cuts its decimals.",
     ]
-    notes += caveats(results.only(label=first["label"]))
-    starts = _rows_of("Final", _rounds(results))
+    notes += caveat_notes(results.only(label=first["label"]))
+    starts = _study_rows("Final", _rounds_by_column(results))
     if len(starts) == len(DA_STUDIES["Final"]):
         notes.append(
             f"{BEST}: of the six initial orderings, the most cells reached, then the "
-            f"fewest rounds: ours {_best(starts)}, the paper's {PUBLISHED_BEST}."
+            f"fewest rounds: ours {_best_row(starts)}, the paper's {PUBLISHED_BEST}."
         )
     needed = [label for names in DA_STUDIES.values() for label in names]
     what = f"No run, so no row (nor {MEAN} and {BEST} of its six)"
-    return [*notes, *published.rows_notes(results, needed, what)]
+    return [*notes, *published.missing_row_notes(results, needed, what)]
 
 
-def _grids(cells: pd.DataFrame) -> dict[str, pages.Grid]:
+def _grids(cells: pd.DataFrame) -> dict[str, page_model.Grid]:
     """Returns the page's tables by their headings, each cell ours and published."""
     theirs = cells["printed"].map(lambda text: text and f" ({text})")
     cells = cells.assign(text=cells["ours"].map(rounds_text) + theirs)

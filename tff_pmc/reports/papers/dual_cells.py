@@ -1,19 +1,19 @@
 """The cells of Dual's Tables IV and V from runs.
 
-A run's answers on its test set (the recorded predictions) give accuracy, precision,
-F1 and MCC. Of which epoch (round) is a choice:
+Accuracy, precision, F1 and MCC are computed from a run's recorded predictions of its
+test set. There are three choices of the epoch (round) that is reported:
 
-* `ours_best_epoch`: the epoch with the most right answers on the very test set that is
-  reported, as in the paper; it favors whatever varies most over the epochs.
+* `ours_best_epoch`: the epoch with the most correct predictions on the reported test
+  set itself, as in the paper; it favors whatever varies most over the epochs.
 * `ours_last`: the last epoch.
-* `ours_validated`: the epoch with the most right answers on other examples, where the
-  run recorded them (`validation_correct` in `rounds.csv`).
+* `ours_validated`: the epoch with the most correct predictions on other examples, if
+  the run recorded them (`validation_correct` in `rounds.csv`).
 
-Of equally good epochs the first counts.
+If several epochs are equally good, the first is used.
 
-A run of the dual criterion has a lambda in each epoch, too: an epoch of the paper's
-tests the models of all lambdas and keeps the best (III-B). `candidates.csv` has each
-model's right answers on the examples that it was judged on.
+A run of the dual criterion also chooses a lambda in each epoch: the paper tests the
+models of all lambdas and keeps the best (III-B). `candidates.csv` has each model's
+correct predictions on the examples that it was judged on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import pandas as pd
 
 from tff_pmc.record.predictions import NO_CLASS
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.confusion import confusion_matrix
 
@@ -41,88 +41,88 @@ ALGORITHMS = {
     "laplace": "Differential Privacy",
     "quantized": "Quantization",
 }
-"""The algorithms that are rows, by their names, and as the paper names them."""
+"""The algorithms that are rows: our name -> the paper's name."""
 
 METRICS = ("Accuracy", "Precision", "F1 Score", "MCC")
 """The paper's columns."""
 
 KEYS = ["algorithm", "clients", "metric"]
 POSITIVE = 1
-"""The class of Table V that precision and F1 are of (obstacles: blocked)."""
+"""The positive class of precision and F1 in Table V (obstacles: blocked)."""
 
 CHOICES = ("best_epoch", "last", "validated")
-"""The names of the choices of an epoch."""
+"""The choices of the epoch that is reported."""
 
-_OURS = (*(f"ours_{one}" for one in CHOICES), *(f"{one}_at" for one in CHOICES))
+_OURS = (*map("ours_{}".format, CHOICES), *map("{}_at".format, CHOICES))
 
 
-def rows_of(results: Results) -> Results:
+def table_runs(results: Results) -> Results:
     """Returns the runs that are rows, by seed and in the paper's order of algorithms.
 
     In their `runs`, `algorithm` is as the paper prints it, and so is `clients`, such as
     `C1&C2&C3`. Two runs of one row and seed are a `RecordError`.
     """
-    # Runs of before that quantized updates have the name of the paper's quantization.
+    # Early runs with quantized updates have the name of the paper's quantization.
     runs = results.runs
     of_before = runs["algorithm"] == "quantized"
     of_before &= runs.reindex(columns=["quantized_levels"]).notna().any(axis=1)
-    found = results.only(runs["algorithm"].isin(ALGORITHMS) & ~of_before)
+    rows = results.only(runs["algorithm"].isin(ALGORITHMS) & ~of_before)
     places = {name: place for place, name in enumerate(ALGORITHMS)}
-    order = np.lexsort((found.runs["algorithm"].map(places), found.runs["seed"]))
-    found.runs = found.runs.assign(
-        algorithm=found.runs["algorithm"].map(ALGORITHMS),
+    order = np.lexsort((rows.runs["algorithm"].map(places), rows.runs["seed"]))
+    rows.runs = rows.runs.assign(
+        algorithm=rows.runs["algorithm"].map(ALGORITHMS),
         clients=[
             "&".join(f"C{number + 1}" for number in range(count))
-            for count in found.runs["data_clients"]
+            for count in rows.runs["data_clients"]
         ],
     )
-    found.runs = found.runs.iloc[order].reset_index(drop=True)
-    twice = found.runs[found.runs.duplicated(["seed", *KEYS[:2]], keep=False)]
+    rows.runs = rows.runs.iloc[order].reset_index(drop=True)
+    twice = rows.runs[rows.runs.duplicated(["seed", *KEYS[:2]], keep=False)]
     if len(twice):
         first, second = twice.iloc[0], twice.iloc[1]
         raise RecordError(
             f"{first['label']} and {second['label']} are both runs of "
             f"{first['algorithm']} with {first['clients']}"
         )
-    return found
+    return rows
 
 
 def tidy_rows(results: Results, table: int = 4) -> pd.DataFrame:
     """Returns the cells of the runs that are rows, with the published ones.
 
-    They are computed from predictions; where the runs have none, they are those that
-    were kept, in `dual_tableN_seeds.csv` or, of one seed, `dual_tableN.csv`.
+    They are computed from predictions. If the runs have none, they are read from the
+    kept table: `dual_tableN_seeds.csv` or, for one seed, `dual_tableN.csv`.
 
     The columns are `seed`, `KEYS` (the algorithm as the paper prints it),
     `ours_best_epoch`, `ours_last`, `ours_validated` (NaN where nothing was validated),
     their epochs `best_epoch_at`, `last_at`, `validated_at`, `printed`, `published`, and
     `difference` (best epoch minus published). All are shares from 0 to 1.
     """
-    rows = rows_of(results)
+    rows = table_runs(results)
     try:
-        return _computed(rows, table)
+        return _computed_cells(rows, table)
     except RecordMissingError:
-        kept = _kept(rows, table)
+        kept = _stored_cells(rows, table)
         if kept is None:
             raise
         return kept
 
 
-def _computed(rows: Results, table: int) -> pd.DataFrame:
+def _computed_cells(rows: Results, table: int) -> pd.DataFrame:
     positive = None if table == 4 else POSITIVE
     lines: list[dict[str, Any]] = []
     for _, run in rows.runs.iterrows():
         seed, label = run["seed"], run["label"]
-        epochs = _epochs(rows.only(seed=seed, label=label))
+        epochs = _chosen_epochs(rows.only(seed=seed, label=label))
         at = {f"{choice}_at": epochs.get(choice) for choice in CHOICES}
-        of = {}
+        metrics: dict[str, dict[str, float]] = {choice: {} for choice in CHOICES}
         for choice, epoch in epochs.items():
-            found = rows.predictions(seed, label, epoch)
-            of[choice] = measures(found.y, found.predicted, positive)
+            predictions = rows.predictions(seed, label, epoch)
+            metrics[choice] = measures(predictions.y, predictions.predicted, positive)
         for metric in METRICS:
-            ours = {f"ours_{c}": of.get(c, {}).get(metric, math.nan) for c in CHOICES}
-            where = dict(zip(KEYS, (run["algorithm"], run["clients"], metric)))
-            lines.append({"seed": seed, **where, **ours, **at})
+            ours = {f"ours_{c}": metrics[c].get(metric, math.nan) for c in CHOICES}
+            key = dict(zip(KEYS, (run["algorithm"], run["clients"], metric)))
+            lines.append({"seed": seed, **key, **ours, **at})
     cells = pd.DataFrame(lines, columns=["seed", *KEYS, *_OURS])
     cells = cells.astype({"validated_at": "Int64"})
     theirs = published.table(f"dualcriterion_table{table}")
@@ -132,29 +132,29 @@ def _computed(rows: Results, table: int) -> pd.DataFrame:
     return cells.assign(difference=difference)
 
 
-def _kept(rows: Results, table: int) -> Optional[pd.DataFrame]:
-    """Returns the kept cells of the runs; None where some of them were not kept."""
+def _stored_cells(rows: Results, table: int) -> Optional[pd.DataFrame]:
+    """Returns the kept cells of the runs, or None if cells of a run are missing."""
     needed = (*KEYS, "ours_best_epoch", "ours_last")
-    found = published.kept_table(rows, f"dual_table{table}_seeds.csv", needed)
-    if found is None and len(rows.seeds) == 1:
-        found = published.kept_table(rows, f"dual_table{table}.csv", needed)
-        if found is not None:
-            found.insert(0, "seed", rows.seeds[0])
-    if found is None:
+    stored = published.stored_table(rows, f"dual_table{table}_seeds.csv", needed)
+    if stored is None and len(rows.seeds) == 1:
+        stored = published.stored_table(rows, f"dual_table{table}.csv", needed)
+        if stored is not None:
+            stored.insert(0, "seed", rows.seeds[0])
+    if stored is None:
         return None
     where = ["seed", *KEYS[:2]]
-    cells = pd.merge(rows.runs[where], found, on=where)
+    cells = pd.merge(rows.runs[where], stored, on=where)
     return cells if len(cells) == len(METRICS) * len(rows.runs) else None
 
 
-def _epochs(run: Results) -> dict[str, int]:
+def _chosen_epochs(run: Results) -> dict[str, int]:
     """Returns the epoch of each choice of one run."""
     rounds = run.rounds.set_index("round")
-    chosen = [rounds["correct"].idxmax(), rounds.index[-1]]
+    chosen_lambdas = [rounds["correct"].idxmax(), rounds.index[-1]]
     validated = rounds.get("validation_correct")
     if validated is not None and validated.notna().any():
-        chosen.append(validated.idxmax())
-    return dict(zip(CHOICES, map(int, chosen)))
+        chosen_lambdas.append(validated.idxmax())
+    return dict(zip(CHOICES, map(int, chosen_lambdas)))
 
 
 def measures(
@@ -162,25 +162,25 @@ def measures(
     predicted: npt.NDArray[np.int64],
     positive: Optional[int] = None,
 ) -> dict[str, float]:
-    """Returns `METRICS` of classes, int [n], and the answers to them.
+    """Computes `METRICS` from labels and predicted classes, both int [n].
 
-    Precision is the share of the answers of a class that is right, 0 for a class that
-    is never answered; F1 of a class is `2 tp / (2 tp + fp + fn)`. Both are of the class
-    `positive`, as usual with two classes (Table V), or macro averages: the plain mean
-    over the classes that occur among labels or answers (Table IV). An answer of no
-    class (`NO_CLASS`) is wrong, and no class itself. MCC is Matthews
-    correlation coefficient, of many classes Gorodkin's `R_K` (2004); 0 where all
-    labels, or all answers, are of one class.
+    Precision of a class is the share of its predictions that is correct, 0 if it is
+    never predicted; F1 of a class is `2 tp / (2 tp + fp + fn)`. Both are those of the
+    class `positive`, as usual with two classes (Table V), or macro averages: the plain
+    mean over the classes that occur among labels or predictions (Table IV). A missing
+    prediction (`NO_CLASS`) is wrong, and is not a class. MCC is Matthews correlation
+    coefficient, for many classes Gorodkin's `R_K` (2004); 0 if all labels, or all
+    predictions, are of one class.
     """
     classes = max(
         2, 1 + int(max(y.max(), predicted[predicted < NO_CLASS].max(initial=0)))
     )
-    # Whole numbers of Python's, because products of four counts may not fit 64 bits.
+    # Python's integers, because products of four counts may not fit 64 bits.
     counts = confusion_matrix(y, predicted, classes).astype(object)
     right, total = np.diag(counts), len(y)
     labels, answers = counts.sum(axis=1), counts.sum(axis=0)
     other_answers, answers = answers[-1], answers[:-1]
-    # Every right answer is among the answers, so 0 / 1 stands for 0 / 0.
+    # Without predictions of a class its precision is 0 / 1 instead of 0 / 0.
     precision = right / np.maximum(answers, 1)
     f1 = 2 * right / np.maximum(labels + answers, 1)
     occurring = np.flatnonzero(labels + answers > 0)
@@ -198,15 +198,15 @@ def measures(
 
 
 def chosen(rows: Results) -> pd.DataFrame:
-    """Returns a row for each run and epoch in which lambda was searched.
+    """Returns one row per run and epoch in which lambda was searched.
 
     The columns are `seed`, `clients`, `epoch`, `lambda` (chosen), `equally_good` (how
-    many lambdas had as many right answers), and accuracies on the judged examples:
+    many lambdas had the same accuracy), and accuracies on the judging examples:
     `chosen`, `lambda_0` (the quantity alone; NaN where 0 was not tested), `mean` and
-    `lowest`. `rows` are those of `rows_of`.
+    `lowest`. `rows` are those of `table_runs`.
     """
     runs = rows.runs[rows.runs["algorithm"] == ALGORITHMS["dual"]]
-    tested = pd.merge(runs[[*KEY, "clients"]], rows.candidates, on=KEY)
+    tested = pd.merge(runs[[*RUN_KEY, "clients"]], rows.candidates, on=RUN_KEY)
     tested = tested[tested["kind"] == "trial"]
     tested = tested.assign(
         value=tested["ordering"].str.removeprefix("lambda=").astype(float),

@@ -3,8 +3,8 @@
 By their captions, they have the accuracy of the global model on all clients' test
 examples (section 5.3: the local accuracies, weighted by the size of the test sets),
 over all rounds, of DS, the two other criteria and the six orderings. The paper has the
-nine as lines of one plot; here each is a panel, with DS behind it in gray,
-because lines that lie on each other cannot be read. No numbers of the figures are
+nine as lines of one plot; here each has a panel, with DS behind it in gray, because
+overlapping lines cannot be read. No numbers of the figures are
 published with their plots. Marks are the rounds in which half of the devices reach a
 target, ours and those of the published table of the same runs. The divergence is MD in
 all plots, as in the code; the paper writes MW.
@@ -16,19 +16,19 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, of_one_seed
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports import Report, single_seed_only
+from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.figures.accuracy_plot import mark_handles, mark_rounds
-from tff_pmc.reports.pages import grid_text
+from tff_pmc.reports.page_model import grid_text
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.statistics import run_summary
-from tff_pmc.reports.statistics.conditions import data_caveat
+from tff_pmc.reports.statistics.run_notes import data_caveat
 
-_MEAN_OF = 5
+_SMOOTHING_ROUNDS = 5
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `figureN.png`, and the best rounds as text.
 
@@ -65,50 +65,52 @@ def report(results: Results, *, experiment: str) -> Report:
     return Report(text, figures={f"figure{paper.figure}": draw(rows, caption)})
 
 
-@figure_layout.styled
+@figure_layout.with_style
 def draw(results: Results, title: str) -> Figure:
-    """Returns the figure, a panel for each run but that of DS, which is behind them.
+    """Draws one panel per run; DS is behind each of the others.
 
-    A thin line is the accuracy in each round, and the thick one its mean over five
-    rounds, which two curves that jump from round to round can be compared by.
+    A thin line is the accuracy in each round. The thick line, its mean over five
+    rounds, makes curves that jump from round to round comparable.
     """
     curves = _curves(results)
     smooth = {
-        label: curve.rolling(_MEAN_OF, center=True, min_periods=1).mean()
+        label: curve.rolling(_SMOOTHING_ROUNDS, center=True, min_periods=1).mean()
         for label, curve in curves.items()
     }
-    labels = styles.in_order(curves)
+    labels = run_styles.sort_names(curves)
     shown = [label for label in labels if label != BASELINE] or labels
     behind = BASELINE if BASELINE in labels and BASELINE not in shown else ""
-    base_color = styles.style_of(BASELINE).color
-    figure, every = figure_layout.panels(len(shown), columns=4)
-    for axes, label in zip(every, shown):
-        style = styles.style_of(label)
+    base_color = run_styles.style_of(BASELINE).color
+    figure, grid = figure_layout.panels(len(shown), columns=4)
+    for axes, label in zip(grid, shown):
+        style = run_styles.style_of(label)
         if behind:
-            axes.plot(smooth[behind], color=base_color, **styles.BEHIND)
+            axes.plot(smooth[behind], color=base_color, **run_styles.BEHIND)
         axes.plot(curves[label], color=style.color, linewidth=0.5, alpha=0.6)
         axes.plot(smooth[label], color=style.color, linewidth=1.4)
         axes.set_title(style.label)
-    figure_layout.close_around(every[0], [*curves.values()])
+    figure_layout.zoom_to_curves(grid[0], [*curves.values()])
     marked: set[int] = set()
-    for axes, label in zip(every, shown):
-        run, style = results.only(label=label), styles.style_of(label)
+    for axes, label in zip(grid, shown):
+        run, style = results.only(label=label), run_styles.style_of(label)
         marked |= mark_rounds(axes, run, style, smooth[label])
     handles = [
-        figure_layout.handle("each round", lw=0.5, alpha=0.6),
-        figure_layout.handle(f"mean of {_MEAN_OF} rounds"),
+        figure_layout.legend_handle("each round", lw=0.5, alpha=0.6),
+        figure_layout.legend_handle(f"mean of {_SMOOTHING_ROUNDS} rounds"),
     ]
     if behind:
-        handles.append(figure_layout.handle(BASELINE, base_color, **styles.BEHIND))
+        handles.append(
+            figure_layout.legend_handle(BASELINE, base_color, **run_styles.BEHIND)
+        )
     handles += mark_handles(marked)
-    figure_layout.label_axes(figure, every, figure_layout.ACCURACY, handles)
-    figure_layout.entitle(figure, title)
+    figure_layout.label_axes(figure, grid, figure_layout.ACCURACY, handles)
+    figure_layout.set_figure_title(figure, title)
     return figure
 
 
 def _curves(results: Results) -> dict[str, pd.Series[float]]:
     """Returns the accuracy by round of each run, by its label."""
-    rounds = run_summary.unrounded(results).rounds.set_index(["label", "round"])[
+    rounds = run_summary.with_exact_means(results).rounds.set_index(["label", "round"])[
         "accuracy"
     ]
     return {label: rounds[label] for label in results.labels}

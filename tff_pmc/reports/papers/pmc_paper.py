@@ -1,7 +1,7 @@
-"""What PMC shows of each of its experiments, and the runs that make it.
+"""PMC's tables and figures of each experiment, and the runs that they need.
 
-PMC is *Prioritized Multi-Criteria Federated Learning* (2020). Here too is what is known
-of its Tables 2, 4 and 6: which cells cannot be, and which labels are in doubt.
+PMC is *Prioritized Multi-Criteria Federated Learning* (2020). The module also lists
+known errors of its Tables 2, 4 and 6: impossible cells, and labels that are in doubt.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.rounds_table import AVERAGE
-from tff_pmc.reports.statistics.rounds_to_target import reach_of, rounds_to_target
+from tff_pmc.reports.statistics.rounds_to_target import reach_rule, rounds_to_target
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 TEXT_AVERAGE = "Avg. (text)"
-"""The average over the columns with a gain, which the paper's text has in places."""
+"""The average over the columns with a gain, which the paper's text sometimes uses."""
 
 Cell = tuple[str, str, int, str]
 """The `KEYS` of a cell."""
@@ -37,7 +37,7 @@ IMPOSSIBLE: frozenset[Cell] = frozenset(
         ("CB≻IS≻DS", "gain", 70, "50%"),
     }
 )
-"""The cells of Table 6 that cannot be: more of the devices in an earlier round."""
+"""Impossible cells of Table 6: more of the devices in an earlier round."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +47,13 @@ class PaperResults:
     Attributes:
         title: the experiment in the paper's words.
         data_set: `mnist` or `celeba`, whose orderings and targets these are.
-        rounds_table: of rounds and gains.
-        joint_table: of right and wrong.
-        figure: of accuracies.
-        prose: notes on the statements of the paper's text on the table of rounds.
-        text_numbers: of the paper's text, by the `KEYS` of the cell they are of.
-        rounds: in which a run that does not arrive counts as arriving, if there is one.
+        rounds_table: the number of the table of rounds and gains.
+        joint_table: the number of the table of right and wrong predictions.
+        figure: the number of the figure of accuracies.
+        prose: notes on the statements of the paper's text about the table of rounds.
+        text_numbers: numbers of the paper's text, by the `KEYS` of their cells.
+        rounds: the round in which a target that is not reached counts as reached, if
+            there is one.
         labels_in_doubt: whether the labels IS and CB are probably exchanged.
     """
 
@@ -79,31 +80,33 @@ class PaperResults:
     def rows(self, results: Results) -> Results:
         """Returns the runs that are rows, in the order of the rows.
 
-        Other clients are a `RecordError`, and so is another number of rounds, on which
-        what counts as not reached depends. A run that has reached all targets may be
-        shorter (`--until=targets`).
+        A run that has reached all targets may be shorter (`--until=targets`).
+
+        Raises:
+            RecordError: the runs were tested on different clients, or differ in length,
+                on which it depends which targets are not reached.
         """
-        found = results.only(label=self.labels)
-        found.runs = found.runs.sort_values(
-            "label", key=lambda one: one.map(self.labels.index), ignore_index=True
+        rows = results.only(label=self.labels)
+        rows.runs = rows.runs.sort_values(
+            "label", key=lambda labels: labels.map(self.labels.index), ignore_index=True
         )
-        published.check_clients(found)
-        length = found.length.droplevel("seed")
-        short = [label for label in found.labels if length[label] < length.max()]
+        published.check_clients(rows)
+        length = rows.length.droplevel("seed")
+        short = [label for label in rows.labels if length[label] < length.max()]
         if short:
-            reached = rounds_to_target(found.only(label=short), self.targets)
+            reached = rounds_to_target(rows.only(label=short), self.targets)
             late = reached[reached["rounds"].isna()]["label"]
             if len(late):
                 raise RecordError(
                     f"{late.iloc[0]} has {length[late.iloc[0]]} rounds and "
                     f"{length.idxmax()} has {length.max()}: PMC's tables compare runs "
                     "that are equally long, or have reached all targets "
-                    f"(--reach={reach_of(found)})"
+                    f"(--reach={reach_rule(rows)})"
                 )
-        return found
+        return rows
 
     def notes(self, results: Results) -> list[str]:
-        """Returns the notes on the runs: which they are, and which rows have none."""
+        """Returns notes on the runs, and on rows without a run."""
         rows = self.rows(results)
         first = rows.runs.iloc[0]
         source = f" ({first['data_source']})" if first.get("data_source") else ""
@@ -112,7 +115,7 @@ class PaperResults:
             f"{rows.length.max()} rounds; one run a row, so without the spread over "
             "seeds."
         ]
-        return [*notes, *published.rows_notes(results, self.labels)]
+        return [*notes, *published.missing_row_notes(results, self.labels)]
 
 
 PAPER = {
@@ -152,11 +155,11 @@ PAPER = {
         labels_in_doubt=True,
     ),
 }
-"""Experiment -> what the paper shows of it."""
+"""Experiment -> the tables and the figure that the paper has of it."""
 
 
 def register(name: str, report: Callable[..., Report]) -> None:
-    """Registers a report for each experiment; `name` is filled from what it shows."""
+    """Registers a report for each experiment; `name` has fields of `PaperResults`."""
     for experiment, paper in PAPER.items():
         REPORTS.register(
             name.format(**vars(paper)),
@@ -169,20 +172,22 @@ def published_rows(number: int) -> pd.DataFrame:
     theirs = published.table(f"pmc_table{number}")
     cells = theirs[(theirs["quantity"] == "gain") & (theirs["devices"] != AVERAGE)]
     means = cells.groupby([*KEYS[:3]], sort=False)["value"].mean().reset_index()
-    both: pd.DataFrame = pd.concat([theirs, means.assign(devices=TEXT_AVERAGE)])
-    return both
+    with_averages: pd.DataFrame = pd.concat(
+        [theirs, means.assign(devices=TEXT_AVERAGE)]
+    )
+    return with_averages
 
 
-def exchanged_labels(
+def exchanged_labels_note(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool = True
 ) -> list[str]:
-    """Returns a note: does Table 6 fit better with its labels IS and CB exchanged?
+    """Returns a note on whether Table 6 fits better with IS and CB exchanged.
 
     The authors' published code logs its second criterion, which it computes as the
     class balance, as IS; Tables 6 and 7 contradict each other unless the two are
-    exchanged in one of them. Ours are what they are called. How well ours fit says
-    something only if they are `comparable`: on the paper's data, and of its length.
-    There is no note where no gain can be compared.
+    exchanged in one of them. Our labels are correct. How well ours fit is informative
+    only if the runs are `comparable`: on the paper's data, and as long as the paper's.
+    The list is empty if no gain can be compared.
     """
     note = (
         "The paper's labels IS and CB are probably exchanged here: Table 7 and "
@@ -192,7 +197,7 @@ def exchanged_labels(
         return [note]
     exchange = {"IS": "CB", "CB": "IS"}
     names = theirs["experiment"].str
-    other = names.replace("IS|CB", lambda found: exchange[found[0]], regex=True)
+    other = names.replace("IS|CB", lambda match: exchange[match[0]], regex=True)
     shares = ours.query("quantity == 'gain' and devices.str.endswith('%')")
     misfits = [
         published.join_published(shares, rows, KEYS)["difference"].abs().mean()

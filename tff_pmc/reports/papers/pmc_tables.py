@@ -4,17 +4,17 @@ They have the rounds DS needs until a share of the devices reaches a target accu
 and the rounds every other ordering gains over DS. Tables 3, 5 and 7 come from the same
 runs, in `pmc_joint`. Two rules of the paper, recomputed from its cells:
 
-* A run that does not arrive counts as arriving in its last round (Table 6: 100), so
-  its gain is a bound. Where DS does not arrive either, the cell is a dash.
+* A target that a run does not reach counts as reached in its last round (Table 6:
+  100), so its gain is a bound. If DS does not reach it either, the cell is a dash.
 * "Avg." of the tables is the sum of the gains / 9, a dash counting as 0. The paper's
   text has means of these (7.5 and 7.6) and averages over the columns that have a gain
   (8.6, 11.5 and 13).
 
-The paper ran once. From runs under several seeds each cell is the median, with the
-lowest and the highest: where the published number lies between these two, another seed
-would do as much as what differs between the paper and us. The rounds of DS are then
-counted by both rules of reaching a target: the tables do not say whether they follow
-the paper's text or the evaluation script of its published code.
+The paper has one run of each. With several seeds each cell is the median, with the
+lowest and the highest: if the published number lies between these two, it differs from
+ours by no more than another seed does. The rounds of DS are then counted by both rules
+of reaching a target: the tables do not say whether they follow the paper's text or the
+evaluation script of its published code.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import Report, of_one_seed, pages
+from tff_pmc.reports import Report, page_model, single_seed_only
 from tff_pmc.reports.figures import devices_plot
-from tff_pmc.reports.pages import comparison_grid, rounds_text
+from tff_pmc.reports.page_model import comparison_grid, rounds_text
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.statistics import published
-from tff_pmc.reports.statistics.conditions import conditions, data_caveat, with_caveat
 from tff_pmc.reports.statistics.rounds_table import (
     AT_LEAST,
     AT_MOST,
@@ -43,10 +42,15 @@ from tff_pmc.reports.statistics.rounds_table import (
 )
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
-    RULES,
-    caveats,
-    reach_of,
+    REACH_RULES,
+    caveat_notes,
     reach_rule,
+    reach_sentence,
+)
+from tff_pmc.reports.statistics.run_notes import (
+    condition_notes,
+    data_caveat,
+    mark_incomplete_data,
 )
 
 _AVERAGES = {
@@ -54,14 +58,14 @@ _AVERAGES = {
     TEXT_AVERAGE: pd.Series.mean,
 }
 
-_WRONG = "†"
+_IMPOSSIBLE_MARK = "†"
 _TEXT_TITLE = "Averages that the paper's text names"
 _MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
 _RULES = (
     "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
     "minus the published.",
     "≤ and ≥: the ordering, or DS, did not arrive and counts as arriving in the last "
-    f"round, as in the paper. {pages.MISSING}: neither arrived.",
+    f"round, as in the paper. {page_model.MISSING}: neither arrived.",
     f"{AVERAGE}: the sum of the gains / 9, a dash as 0 (the paper's tables). "
     f"{TEXT_AVERAGE}: divided by the columns that have a gain, as some averages of the "
     "paper's text are.",
@@ -77,19 +81,21 @@ _SEEDS_NOTES = (
     f"better. {AVERAGE}: the sum of the gains / 9.",
     "The paper's text says that devices reach a target (at_least); the evaluation "
     "script of its published code counts the devices above it (above).",
-    f"{pages.MISSING}: not reached; of ours, the ordering or DS did not arrive under "
-    "one seed at least. Of DS, a run that did not arrive is later than its last round, "
-    "and a median or lowest after that round is not known.",
+    f"{page_model.MISSING}: not reached; of ours, the ordering or DS did not arrive "
+    "under one seed at least. Of DS, a run that did not arrive is later than its last "
+    "round, and a median or lowest after that round is not known.",
 )
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
-    Without a run of DS the table is left out, and the text reports it. Rows without a
-    run, and runs without a row, are named in the notes. Runs of different rules are a
-    `RecordError`.
+    Without a run of DS the table is omitted, and the text reports it. Rows without a
+    run, and runs without a row, are named in the notes.
+
+    Raises:
+        RecordError: the runs have different rules of reaching a target.
     """
     paper = PAPER[experiment]
     rows, number = paper.rows(results), paper.rounds_table
@@ -100,8 +106,8 @@ def report(results: Results, *, experiment: str) -> Report:
     theirs = pmc_paper.published_rows(number)
     notes = [
         *paper.notes(results),
-        reach_rule(reach_of(rows)),
-        *caveats(rows),
+        reach_sentence(reach_rule(rows)),
+        *caveat_notes(rows),
         *_RULES,
     ]
     length, caveat = rows.length.max(), data_caveat(rows)
@@ -114,13 +120,13 @@ def report(results: Results, *, experiment: str) -> Report:
     notes += paper.prose
     if paper.labels_in_doubt:
         comparable = not (caveat or other_length)
-        notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
+        notes += pmc_paper.exchanged_labels_note(ours, theirs, comparable=comparable)
     cells = published.join_published(ours, theirs, KEYS).fillna({"printed": ""})
     cells["bound"] = ours["bound"]
     keys = list(zip(*(cells[key] for key in KEYS)))
     cells["impossible"] = [int(key in pmc_paper.IMPOSSIBLE) for key in keys]
     cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
-    # The targets that DS reaches in fewer columns here than in the paper.
+    # Targets that DS reaches in fewer columns here than in the paper.
     missing_here = cells["ours"].isna() & cells["published"].notna()
     of_ds = missing_here & (cells["quantity"] == "rounds")
     short = sorted(map(int, set(cells.loc[of_ds, KEYS[2]])))
@@ -134,14 +140,15 @@ def report(results: Results, *, experiment: str) -> Report:
         )
     if cells["impossible"].any():
         notes.append(
-            f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
+            f"{_IMPOSSIBLE_MARK}: impossible as printed: more of the devices in an "
+            "earlier round."
         )
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
-    texts = [*zip(*map(_texts, cells.to_dict("records")))]
+    texts = [*zip(*map(_cell_texts, cells.to_dict("records")))]
     parts = _grids(cells.assign(**dict(zip(_LINES, texts))), _LINES)
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
-    table = with_caveat(cells, rows)
+    table = mark_incomplete_data(cells, rows)
     return Report.from_grids(f"table{number}", title, notes, parts, table)
 
 
@@ -162,8 +169,8 @@ def rounds_and_gains(results: Results, targets: Sequence[int]) -> pd.DataFrame:
     return cells[[*KEYS, "value", "bound"]].reset_index(drop=True)
 
 
-def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, pages.Grid]:
-    """Returns a table for each target, with the lines of each experiment."""
+def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, page_model.Grid]:
+    """Returns one grid per target, with the lines of each experiment."""
     head = ["experiment", ""]
     return {
         f"{target} %": comparison_grid(part, head, KEYS[:1], KEYS[3], lines)
@@ -171,30 +178,30 @@ def _grids(cells: pd.DataFrame, lines: Mapping[str, str]) -> dict[str, pages.Gri
     }
 
 
-def _text_grid(cells: pd.DataFrame) -> pages.Grid:
-    """Returns a line for each number of the paper's text: it, its cell, ours."""
+def _text_grid(cells: pd.DataFrame) -> page_model.Grid:
+    """Returns one line per number of the paper's text, with its cell and ours."""
     grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
     for cell in cells.to_dict("records"):
         where = f"{cell['target_accuracy_pct']} %, {cell['devices']}"
-        known = not np.isnan(cell["difference"])
-        beyond = _signed(cell["ours"] - cell["text"]) if known else ""
-        ours, theirs, _ = _texts(cell)
-        own = [f"{cell['text']:.1f}", theirs, ours, beyond]
-        grid.append([str(cell["experiment"]), where, *own])
+        is_known = not np.isnan(cell["difference"])
+        beyond = _format_difference(cell["ours"] - cell["text"]) if is_known else ""
+        ours, theirs, _ = _cell_texts(cell)
+        texts = [f"{cell['text']:.1f}", theirs, ours, beyond]
+        grid.append([str(cell["experiment"]), where, *texts])
     return grid
 
 
-def _texts(cell: Mapping[Hashable, Any]) -> tuple[str, str, str]:
+def _cell_texts(cell: Mapping[Hashable, Any]) -> tuple[str, str, str]:
     """Returns ours, the published number with a decimal point, and the difference."""
     theirs = ""
     if cell["printed"] or not np.isnan(cell["published"]):
-        wrong = _WRONG if cell["impossible"] else ""
+        wrong = _IMPOSSIBLE_MARK if cell["impossible"] else ""
         theirs = f"{rounds_text(cell['published'])}{wrong}"
     ours = f"{_MARKS[cell['bound']]}{rounds_text(cell['ours'])}"
-    return ours, theirs, _signed(cell["difference"])
+    return ours, theirs, _format_difference(cell["difference"])
 
 
-def _signed(difference: float) -> str:
+def _format_difference(difference: float) -> str:
     if np.isnan(difference):
         return ""
     return f"{'+' if difference > 0 else ''}{rounds_text(difference)}"
@@ -203,51 +210,55 @@ def _signed(difference: float) -> str:
 def seeds_report(results: Results, *, experiment: str) -> Report:
     """Returns `tableN_seeds.csv`, `.md` and `.png`, N as in `report`.
 
-    It is empty for one seed, and for runs without DS. The figure has the rows of DS.
-    They are there twice, by both rules of `--reach`: the runs' own first.
+    The report is empty for one seed, and for runs without DS. The figure shows the rows
+    of DS, by both rules of `--reach`, that of the runs first.
     """
     paper = PAPER[experiment]
     rows = results.only(label=paper.labels)
     if len(results.seeds) < 2 or BASELINE not in rows.labels:
         return Report()
-    (other_rule,) = {*RULES} - {reach_of(rows)}
+    (other_rule,) = {*REACH_RULES} - {reach_rule(rows)}
     recounted = rows.only(label=BASELINE)
     recounted.runs = recounted.runs.assign(reach=other_rule)
-    cells = pd.concat([spread_over_seeds(of, experiment) for of in (rows, recounted)])
+    cells = pd.concat(
+        [seed_ranges(counted, experiment) for counted in (rows, recounted)]
+    )
     number, seeds = paper.rounds_table, ", ".join(map(str, results.seeds))
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     notes = [
         f"Seeds: {seeds}; under the first:",
-        *conditions(rows.only(seed=results.seeds[0])),
-        reach_rule(reach_of(rows)),
-        *caveats(rows),
+        *condition_notes(rows.only(seed=results.seeds[0])),
+        reach_sentence(reach_rule(rows)),
+        *caveat_notes(rows),
         *_SEEDS_NOTES,
     ]
-    notes += published.rows_notes(results, paper.labels)
+    notes += published.missing_row_notes(results, paper.labels)
     parts = _grids(*_seeds_lines(cells))
     name = f"table{number}_seeds"
-    found = Report.from_grids(name, title, notes, parts, with_caveat(cells, rows))
+    page = Report.from_grids(
+        name, title, notes, parts, mark_incomplete_data(cells, rows)
+    )
     head = f"PMC Table {number}, {paper.title}: rounds of {BASELINE}"
     if caveat := data_caveat(rows):
         head = f"{head}\n({caveat})"
     of_ds = cells[cells["quantity"] == "rounds"]
-    figure = devices_plot.draw(of_ds, head, len(results.seeds))
-    # A terminal has no room for the table: its text is left to the page.
-    return dataclasses.replace(found, text="", figures={name: figure})
+    figure = devices_plot.devices_plot(of_ds, head, len(results.seeds))
+    # The table is too wide for a terminal: only the page has it.
+    return dataclasses.replace(page, text="", figures={name: figure})
 
 
-def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
-    """Returns a row a cell, with its median, lowest and highest, and the published.
+def seed_ranges(results: Results, experiment: str) -> pd.DataFrame:
+    """Returns one row per cell: its median, lowest, highest and published number.
 
     The columns are `KEYS`, `reach` (the rule by which a target is reached), `median`,
     `lowest`, `highest` and `published`.
-    A gain is known where both runs arrive; under one seed unknown it is so in its row.
-    A run of DS that does not arrive arrives later than its last round, `inf` here: what
-    of the median or the lowest is after that round is not known (NaN).
+    A gain is known if both runs reach the target; if it is unknown under one seed, so
+    is its row. A target that DS does not reach is reached after its last round, `inf`
+    here: a median or lowest after that round is unknown (NaN).
 
     Raises:
         RecordError: the runs of a seed are neither equally long nor have reached all
-            targets, or were tested on other clients.
+            targets, or were tested on different clients.
     """
     paper = PAPER[experiment]
     of_seeds = {}
@@ -265,31 +276,36 @@ def spread_over_seeds(results: Results, experiment: str) -> pd.DataFrame:
         wide.index.get_level_values("quantity") == "rounds", wide.index
     )
     lengths = results.only(label=BASELINE).length.droplevel("label")
-    found = seed_range(wide, lengths, is_rounds)
-    found.insert(0, "reach", reach_of(results))
+    ranges = seed_range(wide, lengths, is_rounds)
+    ranges.insert(0, "reach", reach_rule(results))
     theirs = pmc_paper.published_rows(paper.rounds_table).set_index([*KEYS])["value"]
-    return found.assign(published=theirs.reindex(found.index)).reset_index()
+    return ranges.assign(published=theirs.reindex(ranges.index)).reset_index()
 
 
 def _seeds_lines(cells: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Returns the cells with their lines: ours by each rule, and the published one."""
-    own, other = dict.fromkeys(cells["reach"])
+    """Returns the cells and the lines of the page: ours by each rule, and published."""
+    own_rule, other_rule = dict.fromkeys(cells["reach"])
     texts = cells.assign(text=cells.apply(_range_text, axis=1))
     wide = texts.pivot(index=[*KEYS], columns="reach", values="text")
-    found = texts[texts["reach"] == own].join(wide, on=[*KEYS])
-    found["published"] = found["published"].map(rounds_text)
-    ours = {own: "{quantity}, ours", other: f"{{quantity}}, ours ({other})"}
-    return found, {**ours, "published": "published"}
+    lines = texts[texts["reach"] == own_rule].join(wide, on=[*KEYS])
+    lines["published"] = lines["published"].map(rounds_text)
+    ours = {
+        own_rule: "{quantity}, ours",
+        other_rule: f"{{quantity}}, ours ({other_rule})",
+    }
+    return lines, {**ours, "published": "published"}
 
 
 def _range_text(row: pd.Series[float]) -> str:
-    """Returns `18 (17 to 20)`, with one decimal where it is no whole number."""
+    """Returns `18 (17 to 20)`, with one decimal unless it is a whole number."""
     median, *ends = (
-        pages.number(row[name], ".1f", pages.MISSING).removesuffix(".0")
+        page_model.format_number(row[name], ".1f", page_model.MISSING).removesuffix(
+            ".0"
+        )
         for name in ("median", "lowest", "highest")
     )
-    same = len({median, *ends}) == 1
-    return median if same else f"{median} ({' to '.join(ends)})"
+    is_constant = len({median, *ends}) == 1
+    return median if is_constant else f"{median} ({' to '.join(ends)})"
 
 
 pmc_paper.register("pmc_table{rounds_table}", report)

@@ -2,10 +2,10 @@
 
 The paper's advice is to take criteria whose scores differ most between clients. Here
 each of the nine orderings has the coefficient of variation of the weights by its first
-criterion alone, the mean over the cohorts of all runs, and with it the rounds that it
-gained and its best accuracy. Spearman's rank correlation of the two shows whether they
-go together. Nine orderings are three first criteria: the ranks have ties, and a
-correlation of them is no test by itself.
+criterion alone, as the mean over the cohorts of all runs, the rounds that it gained,
+and its best accuracy. Spearman's rank correlation shows whether the coefficient agrees
+with the two. Nine orderings have only three first criteria: their ranks have ties, so
+that a correlation is not a test by itself.
 """
 
 from __future__ import annotations
@@ -18,47 +18,60 @@ import pandas as pd
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.statistics import derived
-from tff_pmc.reports.statistics.conditions import conditions, with_caveat
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
-from tff_pmc.reports.statistics.rounds_to_target import caveats, pmc_average, targets_of
+from tff_pmc.reports.statistics.rounds_to_target import (
+    caveat_notes,
+    pmc_average,
+    targets_of,
+)
+from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results) -> Report:
     """Returns `variance.csv` and `variance.md` of orderings under one seed."""
     try:
         table = orderings(results)
     except RecordError as error:
         return Report(f"The variance of section 4.2 is left out: {error}")
-    found = correlations(table)
+    correlation_by_column = correlations(table)
     words = [
         f"Rank correlation with {name.replace('_', ' ')}: "
         + ("not known for every ordering." if np.isnan(rho) else f"{rho:+.2f}.")
-        for name, rho in found.items()
+        for name, rho in correlation_by_column.items()
     ]
     notes = [
-        *conditions(results.only(label=results.labels[0])),
-        *caveats(results.only(label=results.labels[0])),
+        *condition_notes(results.only(label=results.labels[0])),
+        *caveat_notes(results.only(label=results.labels[0])),
         *words,
         "Orderings that share their first criterion have tied ranks, and each ran "
         "once. This shows how the numbers lie, not that one is the cause of the other.",
     ]
-    grid = [["ordering", "first criterion", "its coefficient of variation", *found]]
+    grid = [
+        [
+            "ordering",
+            "first criterion",
+            "its coefficient of variation",
+            *correlation_by_column,
+        ]
+    ]
     for label, row in table.iterrows():
         values = [row["first"], f"{row[VARIATION]:.4f}"]
-        values += [pages.number(row[name], ".4g") for name in found]
+        values += [
+            page_model.format_number(row[name], ".4g") for name in correlation_by_column
+        ]
         grid.append([str(label), *values])
-    parts, marked = {"Orderings": grid}, with_caveat(table, results)
+    parts, marked = {"Orderings": grid}, mark_incomplete_data(table, results)
     return Report.from_grids("variance", TITLE, notes, parts, marked, digits=6)
 
 
 def orderings(results: Results) -> pd.DataFrame:
-    """Returns a row for each run under one seed whose label is an ordering.
+    """Returns one row per run under one seed whose label is an ordering.
 
     The columns are `first` (criterion), `coefficient_of_variation`, `gain at T %` for
     each target that all devices' columns of DS reach (rounds saved over DS, the mean of
@@ -67,7 +80,9 @@ def orderings(results: Results) -> pd.DataFrame:
     """
     variation = _variations(results)
     orders = {label: label.split(",") for label in results.labels}
-    first = {label: of[0] for label, of in orders.items() if {*of} <= {*variation}}
+    first = {
+        label: codes[0] for label, codes in orders.items() if {*codes} <= {*variation}
+    }
     if len({*first.values()}) < 3:
         raise RecordError("it needs runs of orderings with three first criteria")
     rounds = results.rounds.assign(
@@ -83,7 +98,7 @@ def orderings(results: Results) -> pd.DataFrame:
 def correlations(table: pd.DataFrame) -> dict[str, float]:
     """Returns column -> Spearman's rank correlation with the variation, +1 as claimed.
 
-    A column that is not known of every ordering, or is the same for all, has NaN.
+    NaN for a column that is unknown for an ordering, or the same for all.
     """
     variation = table[VARIATION].rank()
     return {
@@ -97,7 +112,7 @@ def correlations(table: pd.DataFrame) -> dict[str, float]:
 def _variations(results: Results) -> dict[str, float]:
     """Returns criterion -> the coefficient of variation of weights by it alone.
 
-    It is the mean over all cohorts; clients that were left out have no weight.
+    It is the mean over all cohorts; excluded clients have no weight.
     """
     cohorts = [raw for _, raw, _ in derived.cohorts(results)]
     if not cohorts:
@@ -116,7 +131,7 @@ def _variations(results: Results) -> dict[str, float]:
 
 
 def _gains(results: Results) -> pd.DataFrame:
-    """Returns the mean gains over DS, a column per target that DS reaches."""
+    """Returns the mean gains over DS, one column per target that DS reaches."""
     targets = targets_of(results)
     if BASELINE not in results.labels or not targets:
         return pd.DataFrame(index=results.labels)
@@ -133,8 +148,10 @@ def _gains(results: Results) -> pd.DataFrame:
     gains = cells[cells["column"] == AVERAGE].pivot(
         index="label", columns="target", values="value"
     )
-    found = gains.loc[results.labels, is_reached.index[is_reached]]
-    return found.rename_axis(None, axis=1).rename(columns="gain at {} %".format)
+    gains_by_label = gains.loc[results.labels, is_reached.index[is_reached]]
+    return gains_by_label.rename_axis(None, axis=1).rename(
+        columns="gain at {} %".format
+    )
 
 
 REPORTS.register("pmc_variance", report)

@@ -14,12 +14,12 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import scores
-from tff_pmc.record.metrics import ACCURACY, LOSS, Floats, digits
+from tff_pmc.record.metric import ACCURACY, LOSS, Floats, float32_digits
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.settings.flag_values import all_orderings
 
-FIGURES = ("coefficient_of_variation", "effective_clients", "total_variation")
+WEIGHT_STATISTICS = ("coefficient_of_variation", "effective_clients", "total_variation")
 """How unequal an ordering's weights are, and how far from those in force: the share of
 weight that it would move."""
 
@@ -30,23 +30,23 @@ def weight_figures(results: Results) -> pd.DataFrame:
     Returns:
         A row for each run, round and ordering of `recorded_orderings`, and for the
         score in force where it is none of these: `seed`, `label`, `round`, `ordering`,
-        `in_force` (0 or 1) and `FIGURES`.
+        `in_force` (0 or 1) and `WEIGHT_STATISTICS`.
     """
     runs = {(run["seed"], run["label"]): run for _, run in results.runs.iterrows()}
-    ordering = results.rounds.set_index([*KEY, "round"])["ordering"]
+    ordering = results.rounds.set_index([*RUN_KEY, "round"])["ordering"]
     rows: list[dict[str, Any]] = []
     for key, raw, shares in cohorts(results):
         run = runs[key[:2]]
-        found = figures_of_round(
+        statistics = round_weight_statistics(
             raw,
             list(run["criteria"]),
             normalization_of(run),
             in_force=ordering[key],
             shares=shares,
         )
-        place = dict(zip([*KEY, "round"], key))
-        rows += [{**place, **row} for row in found]
-    columns = [*KEY, "round", "ordering", "in_force", *FIGURES]
+        run_and_round = dict(zip([*RUN_KEY, "round"], key))
+        rows += [{**run_and_round, **row} for row in statistics]
+    columns = [*RUN_KEY, "round", "ordering", "in_force", *WEIGHT_STATISTICS]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -59,9 +59,9 @@ def cohorts(
     in the order of the run's `criteria`; and their shares of the weight, [clients],
     which sum to 1. Runs that recorded no raw criteria have none.
     """
-    criteria = results.runs.set_index(KEY).get("criteria", pd.Series(dtype=object))
+    criteria = results.runs.set_index(RUN_KEY).get("criteria", pd.Series(dtype=object))
     counted = results.cohort[results.cohort["excluded"] == 0]
-    for (seed, label, number), part in counted.groupby([*KEY, "round"], sort=False):
+    for (seed, label, number), part in counted.groupby([*RUN_KEY, "round"], sort=False):
         codes = criteria.get((seed, label))
         if isinstance(codes, (list, tuple)) and {*codes} <= {*part}:
             weights = part["weight"].to_numpy(float)
@@ -69,7 +69,7 @@ def cohorts(
             yield (seed, label, number), raw, weights / (weights.sum() or 1)
 
 
-def figures_of_round(
+def round_weight_statistics(
     raw: Floats,
     criteria: Sequence[str],
     normalization: scores.Normalization,
@@ -97,14 +97,14 @@ def figures_of_round(
     }
     weights = {**weights, in_force: shares, **(others or {})}
     rows = []
-    for label, own in weights.items():
-        found = (
-            scores.coefficient_of_variation(own),
-            scores.effective_clients(own),
-            scores.total_variation(own, shares),
+    for label, shares_by_label in weights.items():
+        statistics = (
+            scores.coefficient_of_variation(shares_by_label),
+            scores.effective_clients(shares_by_label),
+            scores.total_variation(shares_by_label, shares),
         )
         row = {"ordering": label, "in_force": int(label == in_force)}
-        rows.append({**row, **dict(zip(FIGURES, digits(found)))})
+        rows.append({**row, **dict(zip(WEIGHT_STATISTICS, float32_digits(statistics)))})
     return rows
 
 
@@ -134,8 +134,8 @@ def relative_weights(results: Results) -> pd.DataFrame:
     """
     cohort = results.cohort
     counted = cohort[cohort["excluded"] == 0].dropna(subset=["weight"])
-    size = counted.groupby([*KEY, "round"])["weight"].transform("size")
-    columns = counted[[*KEY, "round", "client", "weight"]]
+    size = counted.groupby([*RUN_KEY, "round"])["weight"].transform("size")
+    columns = counted[[*RUN_KEY, "round", "client", "weight"]]
     return columns.assign(relative=counted["weight"] * size)
 
 
@@ -172,13 +172,15 @@ def groups(results: Results, client_table: leaf_data.ClientTable) -> pd.DataFram
             low = values < np.median(values)
             members = {"below median": low, "median or above": ~low}
         for group, chosen in members.items():
-            of_group = clients["client"].isin(np.array(names, object)[chosen])
-            found = clients[of_group].groupby([*KEY, "round"], sort=False)
-            part = found[[metric.total, "examples"]].sum()
+            is_member = clients["client"].isin(np.array(names, object)[chosen])
+            by_round = clients[is_member].groupby([*RUN_KEY, "round"], sort=False)
+            part = by_round[[metric.total, "examples"]].sum()
             parts.append(
-                part.assign(attribute=attribute, group=group, clients=found.size())
+                part.assign(attribute=attribute, group=group, clients=by_round.size())
             )
-    columns = [*KEY, "round", "attribute", "group", "clients"]
-    made = pd.concat(parts).reset_index()
-    made[metric.mean] = (made[metric.total] / made["examples"]).round(6)
-    return made[[*columns, metric.total, "examples", metric.mean]]
+    columns = [*RUN_KEY, "round", "attribute", "group", "clients"]
+    table_of_groups = pd.concat(parts).reset_index()
+    table_of_groups[metric.mean] = (
+        table_of_groups[metric.total] / table_of_groups["examples"]
+    ).round(6)
+    return table_of_groups[[*columns, metric.total, "examples", metric.mean]]

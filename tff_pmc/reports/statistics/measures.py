@@ -12,15 +12,15 @@ from collections.abc import Sequence
 import pandas as pd
 from pandas import Series
 
-from tff_pmc.record.metrics import LOSS
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.metric import LOSS
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.statistics.rounds_to_target import DEVICES, HALF, rounds_to_target
 
 
 def last_round(results: Results, column: str = "accuracy") -> Series[float]:
     """Returns a column of `rounds` in the last round."""
-    found: Series[float] = results.rounds.groupby(KEY, sort=False)[column].last()
-    return found
+    values: Series[float] = results.rounds.groupby(RUN_KEY, sort=False)[column].last()
+    return values
 
 
 def best_round(results: Results, column: str = "accuracy") -> Series[float]:
@@ -28,9 +28,9 @@ def best_round(results: Results, column: str = "accuracy") -> Series[float]:
 
     That is the highest accuracy, and the lowest loss.
     """
-    by_run = results.rounds.groupby(KEY, sort=False)[column]
-    found: Series[float] = by_run.min() if column == LOSS.mean else by_run.max()
-    return found
+    by_run = results.rounds.groupby(RUN_KEY, sort=False)[column]
+    best: Series[float] = by_run.min() if column == LOSS.mean else by_run.max()
+    return best
 
 
 def second_half(results: Results, column: str = "accuracy") -> Series[float]:
@@ -38,10 +38,10 @@ def second_half(results: Results, column: str = "accuracy") -> Series[float]:
 
     Of an odd number of rounds the middle one counts.
     """
-    half = results.rounds.groupby(KEY, sort=False)["round"].transform("max") // 2
+    half = results.rounds.groupby(RUN_KEY, sort=False)["round"].transform("max") // 2
     late = results.rounds[results.rounds["round"] > half]
-    found: Series[float] = late.groupby(KEY, sort=False)[column].mean()
-    return found
+    means: Series[float] = late.groupby(RUN_KEY, sort=False)[column].mean()
+    return means
 
 
 def mean_of_rounds(
@@ -49,10 +49,10 @@ def mean_of_rounds(
 ) -> Series[float]:
     """Returns the mean of a column of `rounds` from one round to another."""
     within = results.rounds["round"].between(first, last)
-    found: Series[float] = (
-        results.rounds[within].groupby(KEY, sort=False)[column].mean()
+    means: Series[float] = (
+        results.rounds[within].groupby(RUN_KEY, sort=False)[column].mean()
     )
-    return found
+    return means
 
 
 def round_of(
@@ -62,10 +62,10 @@ def round_of(
 
     `level` is also by seed and label; NaN where it is never reached.
     """
-    keys = pd.MultiIndex.from_frame(results.rounds[KEY])
+    keys = pd.MultiIndex.from_frame(results.rounds[RUN_KEY])
     reached = results.rounds[column].to_numpy() >= level.reindex(keys).to_numpy()
-    first = results.rounds[reached].groupby(KEY, sort=False)["round"].min()
-    return first.reindex(pd.MultiIndex.from_frame(results.runs[KEY]))
+    first = results.rounds[reached].groupby(RUN_KEY, sort=False)["round"].min()
+    return first.reindex(pd.MultiIndex.from_frame(results.runs[RUN_KEY]))
 
 
 def mean_rounds_to(
@@ -75,8 +75,8 @@ def mean_rounds_to(
 
     Infinite where a share does not reach it. All are percent.
     """
-    found = rounds_to_target(results, [target], devices)
-    return found.fillna(math.inf).groupby(KEY, sort=False)["rounds"].mean()
+    reached = rounds_to_target(results, [target], devices)
+    return reached.fillna(math.inf).groupby(RUN_KEY, sort=False)["rounds"].mean()
 
 
 def rounds_of_half(

@@ -38,7 +38,7 @@ DA_STUDIES: Mapping[str, Mapping[str, str]] = {
 }
 """Study of DA's Table 1 -> label of a run -> its row, named as in the paper."""
 
-_OF_ROUNDS = {
+_ROUNDS_TABLES = {
     "mnist_iid": "pmc_table2",
     "mnist_noniid": "pmc_table4",
     "celeba": "pmc_table6",
@@ -72,7 +72,7 @@ def table(name: str) -> pd.DataFrame:
         ) from None
 
 
-def rows_notes(
+def missing_row_notes(
     results: Results, rows: Sequence[str], what: str = "No run, so no row"
 ) -> list[str]:
     """Returns notes that name the rows without a run, and the runs without a row."""
@@ -93,7 +93,7 @@ def check_clients(results: Results) -> None:
             raise RecordError(f"{first} and {label} were tested on other clients")
 
 
-def kept_table(
+def stored_table(
     results: Results, name: str, needed: Sequence[str]
 ) -> Optional[pd.DataFrame]:
     """Returns a table of ours that was made when the runs still had predictions.
@@ -157,9 +157,9 @@ def rounds_saved(name: str, label: str) -> Rounds:
 
 def rounds_of_half(experiment: str, label: str) -> dict[int, float]:
     """Returns the published rounds until half of the devices reach a target, if any."""
-    if experiment not in _OF_ROUNDS:
+    if experiment not in _ROUNDS_TABLES:
         return {}
-    name = _OF_ROUNDS[experiment]
+    name = _ROUNDS_TABLES[experiment]
     base, saved = rounds_of_ds(name), rounds_saved(name, label)
     found = {t: base[t, p] - gain for (t, p), gain in saved.items() if p == HALF}
     return {target: rounds for target, rounds in found.items() if rounds == rounds}

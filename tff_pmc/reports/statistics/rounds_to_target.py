@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY
-from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.metric import ACCURACY
+from tff_pmc.record.record_error import ClientsNotRecordedError, RecordError
+from tff_pmc.record.results import RUN_KEY, Results
 
 DEVICES = tuple(range(10, 100, 10))
 """The shares of the devices in the papers' columns, percent."""
@@ -22,10 +22,10 @@ DEVICES = tuple(range(10, 100, 10))
 HALF = 50
 """The share whose rounds are compared, and marked in plots, percent."""
 
-RULES = {"at_least": "of at least the target", "above": "above the target"}
+REACH_RULES = {"at_least": "of at least the target", "above": "above the target"}
 """The values of `--reach`: the accuracy that reaches a target, in words."""
 
-COLUMNS = (*KEY, "target", "devices", "rounds")
+COLUMNS = (*RUN_KEY, "target", "devices", "rounds")
 
 
 def rounds_to_target(
@@ -52,40 +52,40 @@ def rounds_to_target(
         `rounds` from 1, NaN where the run did not reach it.
 
     Raises:
-        ClientsLeftOutError: a run recorded no clients.
+        ClientsNotRecordedError: a run recorded no clients.
         RecordError: the runs have different rules, and `reach` names none; or they
             have losses in the place of accuracy.
     """
-    rule = reach or reach_of(results)
+    rule = reach or reach_rule(results)
     clients = results.clients
     if not results.has_clients:
-        raise ClientsLeftOutError
+        raise ClientsNotRecordedError
     if "correct" not in clients:
         raise RecordError(
             f"{results.path or 'the runs'}: there is no accuracy, which this needs: "
             "labels are numbers, and the record has losses"
         )
-    runs = [tuple(row) for row in results.runs[KEY].itertuples(index=False)]
-    by_run = clients.groupby(KEY, sort=False)
+    runs = [tuple(row) for row in results.runs[RUN_KEY].itertuples(index=False)]
+    by_run = clients.groupby(RUN_KEY, sort=False)
     number = by_run["client"].nunique()
-    found: dict[tuple[Any, ...], float] = {}
+    first_rounds: dict[tuple[Any, ...], float] = {}
     for target in targets:
         # The count of the devices that reach the target, by run and round.
         counts = (
             reaches(clients["correct"], clients["examples"], target, rule)
             .mul(clients["examples"] > 0)
-            .groupby([clients[name] for name in (*KEY, "round")], sort=False)
+            .groupby([clients[name] for name in (*RUN_KEY, "round")], sort=False)
             .sum()
-            .groupby(level=KEY, sort=False)
+            .groupby(level=RUN_KEY, sort=False)
         )
         for run, count in counts:
             rounds = count.index.get_level_values("round").to_numpy()
             for share in devices:
                 enough = count.to_numpy() >= math.ceil(share * number[run] / 100)
                 first = rounds[enough.argmax()] if enough.any() else math.nan
-                found[(*run, target, share)] = first
+                first_rounds[(*run, target, share)] = first
     rows = [
-        (*run, target, share, found.get((*run, target, share), math.nan))
+        (*run, target, share, first_rounds.get((*run, target, share), math.nan))
         for run in runs
         for target in targets
         for share in devices
@@ -109,7 +109,7 @@ def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
     return np.sum(reached, axis=-1)
 
 
-def gains_over(base: pd.DataFrame, own: pd.DataFrame, last: int) -> pd.DataFrame:
+def gains_over(base: pd.DataFrame, rounds: pd.DataFrame, last: int) -> pd.DataFrame:
     """Returns the rounds of DS minus those of a run, as PMC's tables count them.
 
     `base` and `own` have the rounds in which DS and the run reach each column, a row
@@ -117,7 +117,9 @@ def gains_over(base: pd.DataFrame, own: pd.DataFrame, last: int) -> pd.DataFrame
     One that does not arrive counts as arriving in the last round, so that among runs of
     this length its gain is a bound; where neither arrives, there is none.
     """
-    return (base.fillna(last) - own.fillna(last)).where(base.notna() | own.notna())
+    return (base.fillna(last) - rounds.fillna(last)).where(
+        base.notna() | rounds.notna()
+    )
 
 
 def pmc_average(gains: pd.Series[float]) -> float:
@@ -129,17 +131,17 @@ def pmc_average(gains: pd.Series[float]) -> float:
     return float(np.nansum(gains.to_numpy(float))) / len(DEVICES)
 
 
-def reach_of(results: Results) -> str:
+def reach_rule(results: Results) -> str:
     """Returns the rule by which all runs reach a target; `at_least` if none has one."""
     return str(results.setting("reach", "at_least"))
 
 
-def reach_rule(reach: str) -> str:
+def reach_sentence(reach: str) -> str:
     """Returns a rule by which a target is reached, as a sentence for a reader."""
-    return f"A target is reached by an accuracy {RULES[reach]} (--reach={reach})."
+    return f"A target is reached by an accuracy {REACH_RULES[reach]} (--reach={reach})."
 
 
-def early_ends(results: Results) -> list[str]:
+def early_stop_notes(results: Results) -> list[str]:
     """Returns which runs a callback ended, after which rounds, a line for each reason.
 
     For example "DS, MD: ended after 146 to 158 rounds: all targets are reached".
@@ -160,16 +162,16 @@ def early_ends(results: Results) -> list[str]:
     return notes
 
 
-def caveats(results: Results) -> list[str]:
+def caveat_notes(results: Results) -> list[str]:
     """Returns, in words, which runs ended early, and how many devices have no tests.
 
     Where a run recorded no clients, it is said what is missing by that.
     """
-    notes = early_ends(results)
+    notes = early_stop_notes(results)
     if not results.has_clients:
-        return [*notes, f"There are no rounds to target: {ClientsLeftOutError()}."]
-    sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
-    counts = sizes.eq(0).groupby(level=KEY, sort=False).sum()
+        return [*notes, f"There are no rounds to target: {ClientsNotRecordedError()}."]
+    sizes = results.clients.groupby([*RUN_KEY, "client"], sort=False)["examples"].max()
+    counts = sizes.eq(0).groupby(level=RUN_KEY, sort=False).sum()
     if not counts.any():
         return notes
     return [

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.metrics import (
+from tff_pmc.record.metric import (
     ACCURACY,
     LOSS,
     Floats,
@@ -26,9 +26,9 @@ from tff_pmc.record.metrics import (
     percentile,
     worst_tenth,
 )
-from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
-from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports.statistics import measures, paired
+from tff_pmc.record.record_error import ClientsNotRecordedError, RecordError
+from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.reports.statistics import measures, paired_statistics
 from tff_pmc.reports.statistics.rounds_to_target import (
     HALF,
     recorded_targets,
@@ -39,11 +39,11 @@ from tff_pmc.reports.statistics.rounds_to_target import (
 class Spread(NamedTuple):
     """A figure of how accuracy is spread over clients, and its name for a reader.
 
-    `of` takes the means of clients, [..., clients], and returns [...].
+    `compute` takes the means of clients, [..., clients], and returns [...].
     """
 
     title: str
-    of: Callable[[Floats], Floats]
+    compute: Callable[[Floats], Floats]
 
 
 _DEVIATION = Spread("standard deviation", lambda found: found.std(axis=-1))
@@ -72,28 +72,28 @@ LOSS_SPREAD: Mapping[str, Spread] = {
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
 
-_WORDS = {ACCURACY.mean: "accuracy", LOSS.mean: "loss"}
+_METRIC_WORDS = {ACCURACY.mean: "accuracy", LOSS.mean: "loss"}
 
 
-def measure_of(results: Results) -> Metric:
+def results_metric(results: Results) -> Metric:
     """Returns what the models of runs are measured by: accuracy, or the loss.
 
     Raises:
         RecordError: it is the one of some runs, and the other of others.
     """
-    found = [one for one in (ACCURACY, LOSS) if one.mean in results.rounds]
-    if len(found) != 1:
+    recorded = [metric for metric in (ACCURACY, LOSS) if metric.mean in results.rounds]
+    if len(recorded) != 1:
         raise RecordError(
             "some runs have accuracies and others losses"
-            if found
+            if recorded
             else "the runs have neither accuracies nor losses"
         )
-    return found[0]
+    return recorded[0]
 
 
-def word_of(results: Results) -> str:
+def metric_word(results: Results) -> str:
     """Returns the word for what the models are measured by: accuracy, or loss."""
-    return _WORDS[measure_of(results).mean]
+    return _METRIC_WORDS[results_metric(results).mean]
 
 
 def spread_of(measure: Metric) -> Mapping[str, Spread]:
@@ -101,7 +101,7 @@ def spread_of(measure: Metric) -> Mapping[str, Spread]:
     return SPREAD if measure is ACCURACY else LOSS_SPREAD
 
 
-def with_rounds(results: Results, rounds: pd.DataFrame) -> Results:
+def replace_rounds(results: Results, rounds: pd.DataFrame) -> Results:
     """Returns the same runs with another table of rounds."""
 
     def read(name: str) -> pd.DataFrame:
@@ -111,24 +111,24 @@ def with_rounds(results: Results, rounds: pd.DataFrame) -> Results:
     return Results(results.runs, read, path=results.path, about=results.about)
 
 
-def unrounded(results: Results) -> Results:
+def with_exact_means(results: Results) -> Results:
     """Returns runs whose means over all test examples are not rounded.
 
     They are the sums over the examples; a record has six decimals of the means.
     """
-    measure = measure_of(results)
+    measure = results_metric(results)
     mean = results.rounds[measure.total] / results.rounds["examples"]
-    return with_rounds(results, results.rounds.assign(**{measure.mean: mean}))
+    return replace_rounds(results, results.rounds.assign(**{measure.mean: mean}))
 
 
-def measured(
+def spread_statistics(
     sums: npt.NDArray[Any],
     examples: npt.NDArray[np.int64],
     spread: Mapping[str, Spread] = SPREAD,
 ) -> dict[str, Floats]:
     """Returns the figures of `SPREAD`, [...], of correct examples, int [..., K]."""
-    found = client_means(sums, examples)
-    return {name: one.of(found) for name, one in spread.items()}
+    means = client_means(sums, examples)
+    return {name: statistic.compute(means) for name, statistic in spread.items()}
 
 
 def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
@@ -142,26 +142,28 @@ def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
             default all rounds.
 
     Raises:
-        ClientsLeftOutError: a run recorded no clients.
+        ClientsNotRecordedError: a run recorded no clients.
     """
-    measure, clients = measure_of(results), results.clients
+    measure, clients = results_metric(results), results.clients
     if not results.has_clients:
-        raise ClientsLeftOutError
+        raise ClientsNotRecordedError
     if rounds is not None:
         clients = clients[
-            pd.MultiIndex.from_frame(clients[[*KEY, "round"]]).isin(rounds)
+            pd.MultiIndex.from_frame(clients[[*RUN_KEY, "round"]]).isin(rounds)
         ]
-    found = {}
-    for key, part in clients.groupby(KEY, sort=False):
+    tables = {}
+    for key, part in clients.groupby(RUN_KEY, sort=False):
         wide = part.pivot(index="round", columns="client")
         sums, examples = wide[measure.total].to_numpy(), wide["examples"].to_numpy()
-        figures = measured(sums, examples[0], spread_of(measure))
-        found[key] = pd.DataFrame(figures, index=wide.index)
-    table = pd.concat(found, names=KEY)
+        figures = spread_statistics(sums, examples[0], spread_of(measure))
+        tables[key] = pd.DataFrame(figures, index=wide.index)
+    table = pd.concat(tables, names=RUN_KEY)
     if rounds is not None:
         return table.reindex(rounds)
-    every = pd.MultiIndex.from_frame(results.rounds[[*KEY, "round"]])
-    filled: pd.DataFrame = table.reindex(every).groupby(level=KEY, sort=False).ffill()
+    all_rounds = pd.MultiIndex.from_frame(results.rounds[[*RUN_KEY, "round"]])
+    filled: pd.DataFrame = (
+        table.reindex(all_rounds).groupby(level=RUN_KEY, sort=False).ffill()
+    )
     return filled
 
 
@@ -177,8 +179,8 @@ def spread_measures(results: Results, column: str) -> dict[str, pd.Series[float]
     shown = {"worst_tenth": "worst tenth", "jain_index": "Jain's index"}
     spread = spread_by_round(results).rename(columns=shown)
     names = [name for name in shown.values() if name in spread]
-    rounds = results.rounds.join(spread[names], on=[*KEY, "round"])
-    with_spread = with_rounds(results, rounds)
+    rounds = results.rounds.join(spread[names], on=[*RUN_KEY, "round"])
+    with_spread = replace_rounds(results, rounds)
     return {
         name: measures.second_half(with_spread, name) for name in (column, *names)
     } | measures.rounds_of_half(results, recorded_targets(results)[:1])
@@ -191,26 +193,26 @@ def last_and_best(results: Results) -> pd.DataFrame:
     `round`, from 1, its `accuracy` (or `test_loss`), and those of `SPREAD`, if all runs
     recorded their clients. The last round is the last that was tested.
     """
-    measure, places = measure_of(results), {}
-    groups = dict(list(unrounded(results).rounds.groupby(KEY, sort=False)))
+    measure, rows = results_metric(results), {}
+    groups = dict(list(with_exact_means(results).rounds.groupby(RUN_KEY, sort=False)))
     for _, run in results.runs.iterrows():
         means = groups[run["seed"], run["label"]].set_index("round")[measure.mean]
-        every = run.get("evaluate_every", 1)
-        every = 1 if every != every else int(every)
-        last = max(len(means) // every * every, 1)
+        test_interval = run.get("evaluate_every", 1)
+        test_interval = 1 if test_interval != test_interval else int(test_interval)
+        last = max(len(means) // test_interval * test_interval, 1)
         # Losses that are not finite are no best ones.
         best = means.idxmax() if measure is ACCURACY else _lowest(means)
         for which, number_of_round in (("last", last), ("best", int(best))):
             key = (run["seed"], run["label"], which)
-            places[key] = number_of_round, means[number_of_round]
+            rows[key] = number_of_round, means[number_of_round]
     table = pd.DataFrame.from_dict(
-        places, orient="index", columns=["round", measure.mean]
+        rows, orient="index", columns=["round", measure.mean]
     )
-    table.index = pd.MultiIndex.from_tuples(table.index, names=[*KEY, "which"])
+    table.index = pd.MultiIndex.from_tuples(table.index, names=[*RUN_KEY, "which"])
     if not results.has_clients:
         return table
     rounds = pd.MultiIndex.from_arrays(
-        [table.index.get_level_values(name) for name in KEY] + [table["round"]]
+        [table.index.get_level_values(name) for name in RUN_KEY] + [table["round"]]
     )
     spread = spread_by_round(results, rounds)
     return pd.concat([table, spread.set_index(table.index)], axis=1)
@@ -228,7 +230,7 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     `last_standard_deviation` and `last_jain_index`, and the same of the `best`; they
     have no target, and `all` as their devices. Values have six decimals.
     """
-    return table_of(
+    return results_table(
         [
             (label, f"{which}_{name}", None, "all", round(float(value), 6))
             for (_, label, which), figures in last_and_best(results).iterrows()
@@ -237,14 +239,14 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     )
 
 
-def table_of(rows: Sequence[Any]) -> pd.DataFrame:
+def results_table(rows: Sequence[Any]) -> pd.DataFrame:
     """Returns rows of `results.csv` as a table with its types, also without rows."""
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     # Nullable integers: a summary has no target.
     return table.astype({"target_accuracy_pct": "Int64", "value": float})
 
 
-def over_seeds(results: Results) -> pd.DataFrame:
+def seed_statistics(results: Results) -> pd.DataFrame:
     """Returns the figures of runs over the seeds, as `seeds.csv` has them.
 
     They are those of `tidy_rows`, and the rounds until half of the devices reach each
@@ -262,11 +264,11 @@ def over_seeds(results: Results) -> pd.DataFrame:
             (row.label, f"rounds_to_{row.target}", row.target, f"{HALF}%", row.rounds)
             for row in rounds_to_target(results, targets, [HALF]).itertuples()
         ]
-        figures = pd.concat([figures, table_of(rounds)])
+        figures = pd.concat([figures, results_table(rounds)])
     values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
     spread = {"standard_deviation": "std", "lowest": "min", "highest": "max"}
     table = values.agg(seeds="count", mean="mean", **spread)
     table.loc[table["seeds"] < count, ["mean", "standard_deviation"]] = math.nan
-    interval = paired.half_interval(table["standard_deviation"], count)
+    interval = paired_statistics.half_interval(table["standard_deviation"], count)
     table.insert(3, "interval", interval)
     return table

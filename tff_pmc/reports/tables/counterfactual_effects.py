@@ -6,30 +6,30 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed
-from tff_pmc.reports.figures import plots, styles
+from tff_pmc.reports import REPORTS, Report, single_seed_only
+from tff_pmc.reports.figures import plots, run_styles
 from tff_pmc.reports.figures.effects_plot import effects_plot
-from tff_pmc.reports.pages import (
+from tff_pmc.reports.page_model import (
     MISSING,
     Block,
     Heading,
     Items,
     Page,
     Table,
+    format_number,
     grid_text,
-    number,
 )
-from tff_pmc.reports.statistics.conditions import conditions
-from tff_pmc.reports.statistics.one_step_effects import (
+from tff_pmc.reports.statistics.counterfactual_statistics import (
     ALPHA,
-    FEWEST,
-    JUDGED,
+    COUNTERFACTUAL,
     MEASURES,
+    MIN_ROUNDS,
     effects,
 )
-from tff_pmc.reports.statistics.rounds_to_target import early_ends
+from tff_pmc.reports.statistics.rounds_to_target import early_stop_notes
+from tff_pmc.reports.statistics.run_notes import condition_notes
 
-_MOST_SHOWN = 12  # Weightings in a terminal.
+_MAX_SHOWN = 12  # Weightings in a terminal.
 _LIMITS = (
     "Each row is one step: the model that a round's sums give with this weighting, "
     "minus that of the baseline, in points; then the run went on with its own. The "
@@ -44,19 +44,26 @@ _LIMITS = (
 )
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results) -> Report:
     """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any.
 
     Nothing of several seeds.
     """
     candidates = results.candidates
-    labels = dict.fromkeys(candidates[candidates["kind"] == JUDGED]["label"])
+    labels = dict.fromkeys(candidates[candidates["kind"] == COUNTERFACTUAL]["label"])
     if not labels:
         return Report()
     judged = results.only(label=[*labels])
     blocks: list[Block] = [
-        Items([*_LIMITS, _judges(judged), *conditions(judged), *early_ends(judged)])
+        Items(
+            [
+                *_LIMITS,
+                _judge_note(judged),
+                *condition_notes(judged),
+                *early_stop_notes(judged),
+            ]
+        )
     ]
     texts, tables = [], []
     drawn: dict[str, Figure] = {}
@@ -64,12 +71,12 @@ def report(results: Results) -> Report:
         run = judged.only(label=label)
         table = effects(run)
         tables.append(table.assign(run=label))
-        sentence, grid = headline(table), _grid(table)
+        sentence, grid = summary_sentence(table), _grid(table)
         blocks += [Heading(f"The run {label}"), sentence, Table(grid)]
-        short = len(grid) <= _MOST_SHOWN  # For a terminal.
+        short = len(grid) <= _MAX_SHOWN  # For a terminal.
         more = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
         texts.append(f"{label}: {sentence}{more}")
-        name = styles.label_of(run.runs.iloc[0])
+        name = run_styles.label_of(run.runs.iloc[0])
         title = f"One step with another weighting, in the run {name}"
         drawn[f"counterfactuals{f'_{len(drawn) + 1}' if drawn else ''}"] = effects_plot(
             table, title=f"{title}\n{plots.title_of(run)}"
@@ -84,7 +91,7 @@ def report(results: Results) -> Report:
     )
 
 
-def _judges(results: Results) -> str:
+def _judge_note(results: Results) -> str:
     """Returns the sentence on the judges, their examples and rounds."""
     count = results.setting("counterfactual_clients", 0)
     every = results.setting("counterfactual_every", 1)
@@ -96,13 +103,15 @@ def _judges(results: Results) -> str:
     return f"Judged by {who} on {what}, after {when}."
 
 
-def headline(table: pd.DataFrame) -> str:
+def summary_sentence(table: pd.DataFrame) -> str:
     """Returns the sentence of what differs from the baseline in accuracy, if any."""
     if table.empty:
         return "Only one weighting was judged: there is nothing to compare."
     baseline, rounds = table["baseline"].iloc[0], table["rounds"].iloc[0]
     if table["accuracy_interval"].isna().any():
-        return f"{rounds} judged rounds are too few for an interval: {FEWEST} or more."
+        return (
+            f"{rounds} judged rounds are too few for an interval: {MIN_ROUNDS} or more."
+        )
     differs = table[table["accuracy_p"] < ALPHA]
     if differs.empty:
         reach = table["accuracy_mean"].abs() + table["accuracy_interval"]
@@ -130,10 +139,10 @@ def _grid(table: pd.DataFrame) -> list[list[str]]:
     for row in table.to_dict("records"):
         cells = [str(row["weighting"]), f"{row['total_variation']:.4f}"]
         for measure in MEASURES:
-            half = number(row[f"{measure}_interval"], ".2f")
+            half = format_number(row[f"{measure}_interval"], ".2f")
             forms = {"mean": "+.2f", "p": ".3f", "early": "+.2f", "late": "+.2f"}
             mean, *others = (
-                number(row[f"{measure}_{part}"], form, MISSING)
+                format_number(row[f"{measure}_{part}"], form, MISSING)
                 for part, form in forms.items()
             )
             cells += [f"{mean} ± {half}" if half else mean, *others]

@@ -21,25 +21,37 @@ import pandas as pd
 
 from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports import REPORTS, Report
-from tff_pmc.reports.pages import MISSING, Block, Heading, Items, Page, Table, number
-from tff_pmc.reports.statistics import measures, paired, run_summary
-from tff_pmc.reports.statistics.conditions import conditions, with_caveat
-from tff_pmc.reports.statistics.derived import FIGURES, cohorts, normalization_of
-from tff_pmc.reports.statistics.paired import MIN_SEEDS
+from tff_pmc.reports.page_model import (
+    MISSING,
+    Block,
+    Heading,
+    Items,
+    Page,
+    Table,
+    format_number,
+)
+from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
+from tff_pmc.reports.statistics.derived import (
+    WEIGHT_STATISTICS,
+    cohorts,
+    normalization_of,
+)
+from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 from tff_pmc.reports.statistics.rounds_to_target import (
-    caveats,
-    early_ends,
-    reach_of,
+    caveat_notes,
+    early_stop_notes,
     reach_rule,
+    reach_sentence,
     recorded_targets,
 )
+from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
 
 FIRST_ROUNDS = 5
 """The number of rounds of an algorithm that count as early."""
 
-WEIGHTS = (*FIGURES, "from_first")
+WEIGHT_COLUMNS = (*WEIGHT_STATISTICS, "from_first")
 """The columns on the weights of orderings."""
 
 _LATE = "{}: the mean over the second half of the rounds; for rounds, less is better"
@@ -49,19 +61,19 @@ Values = dict[str, "pd.Series[float]"]
 """Measures by name, each by seed and label."""
 
 
-class Kind(NamedTuple):
+class ComparisonKind(NamedTuple):
     """What the paired report is on: its word for runs, and what it measures.
 
     `measures` takes runs whose means are not rounded, and the column of `rounds` that
     they are measured by.
     """
 
-    what: str
+    noun: str
     note: str
     measures: Callable[[Results, str], Values]
 
 
-def report(results: Results, kind: Kind) -> Report:
+def report(results: Results, kind: ComparisonKind) -> Report:
     """Returns `effect.csv` and `effect.md`; nothing of one seed or of one label.
 
     A difference is the run's measure minus that of `results.baseline` under the same
@@ -84,7 +96,8 @@ def report(results: Results, kind: Kind) -> Report:
 
     The columns are the run's label, under the name of the kind; of algorithms,
     `baseline`; `measure`; those of `paired.difference` (`more` rounds than DS are
-    worse); and of orderings, before the verdict, `WEIGHTS`: how unequal the weights
+    worse); and of orderings, before the verdict, `WEIGHT_COLUMNS`: how unequal the
+    weights
     are, and how far (total variation) from those of the baseline and, `from_first`,
     from those by the ordering's first criterion alone, each as the mean over the
     cohorts of the baseline's runs. Eight orderings and several measures are many
@@ -97,40 +110,46 @@ def report(results: Results, kind: Kind) -> Report:
     if len(results.seeds) < 2 or len(results.labels) < 2:
         return Report()
     base_of = _baselines(results, kind)
-    found = kind.measures(
-        run_summary.unrounded(results), run_summary.measure_of(results).mean
+    measured = kind.measures(
+        run_summary.with_exact_means(results), run_summary.results_metric(results).mean
     )
-    runs = pd.MultiIndex.from_frame(results.runs[KEY])
-    values = pd.DataFrame(found).reindex(runs)
-    rows = paired.differences(values, base_of)
+    runs = pd.MultiIndex.from_frame(results.runs[RUN_KEY])
+    values = pd.DataFrame(measured).reindex(runs)
+    rows = paired_statistics.differences(values, base_of)
     if kind is ORDERINGS:
-        of_rows = _weights_of(results).reindex(rows["label"].map(paired.ordering_of))
-        for name in WEIGHTS:
+        of_rows = _weights_of(results).reindex(
+            rows["label"].map(paired_statistics.ordering_of)
+        )
+        for name in WEIGHT_COLUMNS:
             rows.insert(len(rows.columns) - 1, name, of_rows[name].to_numpy())
     else:
         rows.insert(1, "baseline", rows["label"].map(base_of))
-    rows = rows.rename(columns={"label": kind.what})
+    rows = rows.rename(columns={"label": kind.noun})
     blocks = [
         *_intro(results, kind, values),
-        *_early_ends(results),
-        *(early_ends if kind is ALGORITHMS else caveats)(results),
+        *_early_stop_items(results),
+        *(early_stop_notes if kind is ALGORITHMS else caveat_notes)(results),
         *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
-        *_differences(rows, kind.what, results.baseline),
+        *_differences(rows, kind.noun, results.baseline),
     ]
     page = Page(f"Is there an effect? {results.setting('experiment', '')}", blocks)
-    table = with_caveat(rows, results)
+    table = mark_incomplete_data(rows, results)
     return Report(page.markdown(), {"effect": table}, {"effect": page}, digits=6)
 
 
-def _baselines(results: Results, kind: Kind) -> dict[str, str]:
+def _baselines(results: Results, kind: ComparisonKind) -> dict[str, str]:
     """Returns label -> the label of its baseline: of algorithms, that on its data."""
-    labels, baseline = paired.check_paired(results), results.baseline
+    labels, baseline = paired_statistics.check_paired(results), results.baseline
     if kind is ORDERINGS:
         if baseline not in labels:
             raise RecordError(
                 f"no run has the label {baseline}: there are {', '.join(labels)}"
             )
-        length = paired.planned_length(results).groupby("label", sort=False).first()
+        length = (
+            paired_statistics.planned_length(results)
+            .groupby("label", sort=False)
+            .first()
+        )
         for label in labels:
             if length[label] != length[labels[0]]:
                 raise RecordError(
@@ -150,44 +169,51 @@ def _baselines(results: Results, kind: Kind) -> dict[str, str]:
 
 
 def _weights_of(results: Results) -> pd.DataFrame:
-    """Returns `WEIGHTS` by ordering, means over the cohorts of the baseline's runs.
+    """Returns the `WEIGHT_COLUMNS` of each ordering, means over the baseline's cohorts.
 
     A label that is no ordering of their criteria is left out; of an adjusted ordering
     it is the initial one. There are none where the runs recorded no raw criteria.
     """
     bases = results.only(label=results.baseline)
     criteria = bases.setting("criteria", ())
-    base = paired.ordering_of(results.baseline)
-    named = dict.fromkeys([base, *map(paired.ordering_of, results.labels)])
-    known = [one for one in named if {*one.split(",")} <= {*criteria}]
+    base = paired_statistics.ordering_of(results.baseline)
+    named = dict.fromkeys([base, *map(paired_statistics.ordering_of, results.labels)])
+    orderings = [
+        ordering for ordering in named if {*ordering.split(",")} <= {*criteria}
+    ]
     by_ordering = {
-        one: scores.prioritized(one.split(","), criteria)
-        for one in [*known, *(one.split(",")[0] for one in known)]
+        ordering: scores.prioritized(ordering.split(","), criteria)
+        for ordering in [
+            *orderings,
+            *(ordering.split(",")[0] for ordering in orderings),
+        ]
     }
     rows = []
     for _, raw, _ in cohorts(bases):
         weights = {
-            one: scores.participant_weights(
+            ordering: scores.participant_weights(
                 raw, score, normalization_of(bases.runs.iloc[0])
             )
-            for one, score in by_ordering.items()
+            for ordering, score in by_ordering.items()
         }
-        for one in known:
-            own, first = weights[one], weights[one.split(",")[0]]
-            of_base = weights.get(base)
-            found = (
-                scores.coefficient_of_variation(own),
-                scores.effective_clients(own),
-                math.nan if of_base is None else scores.total_variation(own, of_base),
-                scores.total_variation(own, first),
+        for ordering in orderings:
+            shares, first_shares = weights[ordering], weights[ordering.split(",")[0]]
+            base_shares = weights.get(base)
+            statistics = (
+                scores.coefficient_of_variation(shares),
+                scores.effective_clients(shares),
+                math.nan
+                if base_shares is None
+                else scores.total_variation(shares, base_shares),
+                scores.total_variation(shares, first_shares),
             )
-            rows.append((one, *found))
-    table = pd.DataFrame(rows, columns=["ordering", *WEIGHTS])
+            rows.append((ordering, *statistics))
+    table = pd.DataFrame(rows, columns=["ordering", *WEIGHT_COLUMNS])
     means: pd.DataFrame = table.groupby("ordering", sort=False).mean().astype(float)
     return means
 
 
-def _of_orderings(results: Results, column: str) -> Values:
+def _ordering_measures(results: Results, column: str) -> Values:
     return {
         column: measures.second_half(results, column),
         f"best {column.replace('_', ' ')}": measures.best_round(results, column),
@@ -195,22 +221,22 @@ def _of_orderings(results: Results, column: str) -> Values:
     }
 
 
-def _of_algorithms(results: Results, column: str) -> Values:
-    found = {}
+def _algorithm_measures(results: Results, column: str) -> Values:
+    measured = {}
     if (results.length > FIRST_ROUNDS).any():
         early = measures.mean_of_rounds(results, 1, FIRST_ROUNDS, column)
-        found[f"rounds 1 to {FIRST_ROUNDS}"] = early
+        measured[f"rounds 1 to {FIRST_ROUNDS}"] = early
     return {
-        **found,
+        **measured,
         "all rounds": measures.mean_of_rounds(results, 1, column=column),
         "best round": measures.best_round(results, column),
         "last round": measures.last_round(results, column),
     }
 
 
-ORDERINGS = Kind("ordering", _LATE, _of_orderings)
-ALGORITHMS = Kind("algorithm", _BEST, _of_algorithms)
-SPREAD = Kind("algorithm", _LATE, run_summary.spread_measures)
+ORDERINGS = ComparisonKind("ordering", _LATE, _ordering_measures)
+ALGORITHMS = ComparisonKind("algorithm", _BEST, _algorithm_measures)
+SPREAD = ComparisonKind("algorithm", _LATE, run_summary.spread_measures)
 
 orderings = functools.partial(report, kind=ORDERINGS)
 algorithms = functools.partial(report, kind=ALGORITHMS)
@@ -221,12 +247,12 @@ REPORTS.register("algorithm_effect", algorithms)
 REPORTS.register("spread_effect", spread)
 
 
-def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
+def _intro(results: Results, kind: ComparisonKind, values: pd.DataFrame) -> list[Block]:
     """Returns what is compared and how the numbers are read, and the runs' means."""
-    what, baseline = kind.what, results.baseline
+    what, baseline = kind.noun, results.baseline
     data = "" if kind is ORDERINGS else "on the same data and "
     of_rounds = any(name.startswith("rounds to") for name in values)
-    rule = f" {reach_rule(reach_of(results))}" if of_rounds else ""
+    rule = f" {reach_sentence(reach_rule(results))}" if of_rounds else ""
     means = values.groupby(level="label").mean().reindex(results.labels)
     lines = [
         [str(label), *(_plain(value, name) for name, value in row.items())]
@@ -240,26 +266,26 @@ def _intro(results: Results, kind: Kind, values: pd.DataFrame) -> list[Block]:
         f"{len(results.seeds)}, to compare the means with.",
         "A seed decides the initial weights, the cohorts, the batches and what of the "
         "data is drawn at random.",
-        f"{kind.note.format(run_summary.word_of(results).capitalize())}.{rule}",
+        f"{kind.note.format(run_summary.metric_word(results).capitalize())}.{rule}",
     ]
     return [
         Items(notes),
         f"Seeds: {', '.join(map(str, results.seeds))}; under the first:",
-        Items(conditions(results.only(seed=results.seeds[0]))),
+        Items(condition_notes(results.only(seed=results.seeds[0]))),
         "Means over the seeds:",
         Table([["", *means], *lines]),
     ]
 
 
-def _early_ends(results: Results) -> list[Block]:
+def _early_stop_items(results: Results) -> list[Block]:
     """Returns how runs count that a callback has ended, if there are some."""
-    if paired.planned_length(results).equals(results.length):
+    if paired_statistics.planned_length(results).equals(results.length):
         return []
     return ["Runs ended early: each counts with the rounds that it has."]
 
 
 def _plain(value: float, measure: Hashable) -> str:
-    return number(value, f".{_digits(measure)}f", MISSING)
+    return format_number(value, f".{_digits(measure)}f", MISSING)
 
 
 def _digits(measure: Hashable) -> int:
@@ -272,51 +298,53 @@ def _weights(rows: pd.DataFrame, baseline: str) -> list[Block]:
     head += [f"total variation from {baseline}", "from its own first criterion"]
     grid = [head]
     for row in rows.drop_duplicates("ordering").to_dict("records"):
-        figures = zip((row[name] for name in WEIGHTS), (".4f", ".2f", ".4f", ".4f"))
-        cells = [number(value, form, MISSING) for value, form in figures]
+        figures = zip(
+            (row[name] for name in WEIGHT_COLUMNS), (".4f", ".2f", ".4f", ".4f")
+        )
+        cells = [format_number(value, form, MISSING) for value, form in figures]
         grid.append([str(row["ordering"]), *cells])
-    found: list[Block] = [
+    blocks: list[Block] = [
         f"How far apart the weights are, on the cohorts of the runs of {baseline} "
         f"(total variation: the share of weight that moves away from {baseline}, or "
         "from the ordering's own first criterion alone):",
         Table(grid),
     ]
     if rows["total_variation"].isna().any():
-        found.append(f"{MISSING}: no ordering of the criteria of {baseline}'s runs.")
-    return found
+        blocks.append(f"{MISSING}: no ordering of the criteria of {baseline}'s runs.")
+    return blocks
 
 
 def _differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
     """Returns a table for each measure, and below them what was found."""
-    made: list[Block] = []
+    blocks: list[Block] = []
     for measure, part in rows.groupby("measure", sort=False):
         digits = _digits(measure)
         grid = [[what, f"minus {baseline}", "noise floor", "of the mean", "effect"]]
         for row in part.to_dict("records"):
             names = ("noise_floor", "noise_floor_of_mean")
-            floors = [number(row[name], f".{digits}f") for name in names]
+            floors = [format_number(row[name], f".{digits}f") for name in names]
             cells = [str(row[what]), _mean(row, digits), *floors, str(row["verdict"])]
             grid.append(cells)
-        made += [Heading(str(measure)), Table(grid)]
-    made += _closing(rows)
+        blocks += [Heading(str(measure)), Table(grid)]
+    blocks += _closing(rows)
     if rows["mean"].isna().any():
-        made.append(
+        blocks.append(
             f"Censored: under some seed the {what} or {baseline} did not reach the "
             "target before the runs ended. How much later it would have is not known, "
             "so there is no mean, only who came later, and where neither came, not "
             f"even that; and no noise floor where a run of {baseline} did not come."
         )
-    return made
+    return blocks
 
 
 def _closing(rows: pd.DataFrame) -> list[str]:
     """Returns sentences on the number of differences found, and expected by chance."""
     counts, lines = rows["verdict"].value_counts(), []
-    found = int(counts.reindex(["more", "less"]).sum())
-    decided = found + int(counts.get("not shown", 0))
+    outside = int(counts.reindex(["more", "less"]).sum())
+    decided = outside + int(counts.get("not shown", 0))
     if decided:
         lines.append(
-            f"{found} of {decided} comparisons lie outside their interval; about "
+            f"{outside} of {decided} comparisons lie outside their interval; about "
             f"{decided / 20:.1f} would by chance."
         )
     if (rows["seeds"] < MIN_SEEDS).any():
@@ -331,5 +359,5 @@ def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
             f"later in {row['more_in']} and earlier in {row['less_in']} of "
             f"{row['seeds']} seeds"
         )
-    interval = number(row["interval"], f".{digits}f")
+    interval = format_number(row["interval"], f".{digits}f")
     return f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"

@@ -33,41 +33,43 @@ def write(run_folder: str, output: str) -> None:
     if goal.exists():
         raise RecordError(f"{output} exists already: name a new folder")
     run = results.runs.iloc[0]
-    lines = [f"{reference_code.PERMUTATION}: {index_of(run)}"]
-    every = [
+    lines = [f"{reference_code.PERMUTATION}: {ordering_index(run)}"]
+    all_predictions = [
         results.predictions(run["seed"], run["label"], round_num)
         for round_num in results.rounds["round"]
     ]
-    lines.insert(0, f"{reference_code.NUM_CLIENTS}: {len(every[0].client_ids)}")
+    lines.insert(
+        0, f"{reference_code.NUM_CLIENTS}: {len(all_predictions[0].client_ids)}"
+    )
     is_mnist = _FORMS[run["data_name"]] == "mnist"
     if is_mnist:
         kind = "iid" if run["partition"] == "iid" else "non-iid"
         lines.insert(0, f"{reference_code.LOCAL_DATA}: {kind}")
     goal.mkdir(parents=True)
     (goal / reference_code.PARAMETERS).write_bytes("\r\n".join(lines).encode())
-    for round_num, found in enumerate(every, start=1):
+    for round_num, predictions in enumerate(all_predictions, start=1):
         # Of CelebA the sigmoid's output is rounded in place there, and stays a float.
-        predicted = found.predicted.astype(int if is_mnist else float)
-        answers = pd.DataFrame({"y_pred": predicted, "y_true": found.y})
+        predicted = predictions.predicted.astype(int if is_mnist else float)
+        answers = pd.DataFrame({"y_pred": predicted, "y_true": predictions.y})
         folder = goal / f"round_{round_num}"
         folder.mkdir()
-        splits = found.row_splits.tolist()
+        splits = predictions.row_splits.tolist()
         for place, (start, end) in enumerate(zip(splits, splits[1:]), start=1):
             answers[start:end].to_csv(folder / f"client_{place}.csv", index=False)
 
 
-def index_of(run: pd.Series[Any]) -> int:
+def ordering_index(run: pd.Series[Any]) -> int:
     """Returns the index 0 to 8 of a run's ordering, by the meaning of its criteria.
 
     A run with another label, as an adjusted one, is a `RecordError`.
     """
     if run["data_name"] not in _FORMS:
         raise RecordError(f"the published code has no data set {run['data_name']}")
-    known = reference_code.orderings(_FORMS[run["data_name"]])
-    order = tuple(reference_code.by_meaning(run["label"]).split(","))
-    if order not in known:
+    orderings = reference_code.orderings(_FORMS[run["data_name"]])
+    order = tuple(reference_code.published_label(run["label"]).split(","))
+    if order not in orderings:
         raise RecordError(
             f"{run['path']}: {run['label']} has no index in the published code, which "
-            f"has only the orderings {', '.join(map('>'.join, known))}"
+            f"has only the orderings {', '.join(map('>'.join, orderings))}"
         )
-    return known.index(order)
+    return orderings.index(order)

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
-from tff_pmc.reports.pages import comparison_grid
+from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
+from tff_pmc.reports.page_model import comparison_grid
 from tff_pmc.reports.statistics import run_summary
-from tff_pmc.reports.statistics.conditions import conditions, with_caveat
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
-    caveats,
+    caveat_notes,
     pmc_average,
-    reach_of,
     reach_rule,
+    reach_sentence,
     recorded_targets,
 )
+from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
 
 _TITLES = {
     "rounds": "Rounds until a share of the devices reaches the target accuracy",
@@ -30,31 +30,33 @@ _TITLES = {
 }
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`.
 
     It is of one seed. A regression has no targets, and the last and the best losses;
     runs that recorded no clients have the last and the best accuracies.
     """
-    of_classes = run_summary.measure_of(results) is ACCURACY
+    of_classes = run_summary.results_metric(results) is ACCURACY
     tidy = tidy_rows(results)
-    rule = [reach_rule(reach_of(results))] if results.has_clients else []
-    notes = [*conditions(results), *rule, *caveats(results)]
+    rule = [reach_sentence(reach_rule(results))] if results.has_clients else []
+    notes = [*condition_notes(results), *rule, *caveat_notes(results)]
     title = "Rounds to target" if results.has_clients else "Accuracies"
     table = pd.concat([tidy, run_summary.tidy_rows(results)])
     groups = tidy.groupby("quantity", sort=False)
-    parts: dict[str, pages.Grid] = {_TITLES[str(q)]: _lines(of) for q, of in groups}
-    made = Report.from_grids(
+    parts: dict[str, page_model.Grid] = {
+        _TITLES[str(q)]: _lines(cells) for q, cells in groups
+    }
+    report_of_grids = Report.from_grids(
         "results",
         title if of_classes else "Losses",
-        notes if of_classes else conditions(results),
+        notes if of_classes else condition_notes(results),
         parts,
-        with_caveat(table, results),
+        mark_incomplete_data(table, results),
         digits=0,
     )
-    text = "\n".join(filter(None, [text_tables(tidy), *caveats(results)]))
-    return dataclasses.replace(made, text=text if len(tidy) else "")
+    text = "\n".join(filter(None, [text_tables(tidy), *caveat_notes(results)]))
+    return dataclasses.replace(report_of_grids, text=text if len(tidy) else "")
 
 
 def tidy_rows(results: Results) -> pd.DataFrame:
@@ -84,19 +86,19 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     values = cells["value"].mask(is_bound | (is_average & unknown)).astype(float)
     cells["value"] = values.where(~is_average, values.round(2))
     names = ["label", "quantity", "target", "column", "value"]
-    return run_summary.table_of(cells[names].to_numpy())
+    return run_summary.results_table(cells[names].to_numpy())
 
 
 def _baselines(labels: Sequence[str]) -> dict[str, str]:
     """Returns label -> the label of DS with the same words, or of DS alone."""
-    found = {}
+    baselines = {}
     for label in labels:
         _, comma, words = label.partition(", ")
         alike = f"{BASELINE}{comma}{words}"
         base = alike if alike in labels and alike != label else BASELINE
         if base in labels and base != label:
-            found[label] = base
-    return found
+            baselines[label] = base
+    return baselines
 
 
 def text_tables(tidy: pd.DataFrame) -> str:
@@ -117,16 +119,16 @@ def text_tables(tidy: pd.DataFrame) -> str:
         head, *lines = _lines(part)
         order = list(dict.fromkeys(target for target, *_ in lines))
         lines.sort(key=lambda line: order.index(line[0]))
-        texts.append(f"{_TITLES[str(name)]}\n{pages.grid_text([head, *lines], 2)}")
+        texts.append(f"{_TITLES[str(name)]}\n{page_model.grid_text([head, *lines], 2)}")
     return "\n\n".join(texts)
 
 
-def _lines(tidy: pd.DataFrame) -> pages.Grid:
+def _lines(tidy: pd.DataFrame) -> page_model.Grid:
     """Returns a head, and for each target and run its cells."""
     tidy = tidy.assign(target=tidy["target_accuracy_pct"].map("{} %".format))
     form = tidy["devices"].eq(AVERAGE).map({True: ".2f", False: ".0f"})
     tidy["text"] = [
-        pages.number(value, of_cell, pages.MISSING)
+        page_model.format_number(value, of_cell, page_model.MISSING)
         for value, of_cell in zip(tidy["value"], form)
     ]
     rows = ["target", "experiment"]

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY, LOSS
-from tff_pmc.record.results import KEY, Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed
+from tff_pmc.record.metric import ACCURACY, LOSS
+from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.reports import REPORTS, Report, single_seed_only
 from tff_pmc.reports.figures import fairness_plot, plots
-from tff_pmc.reports.pages import (
+from tff_pmc.reports.page_model import (
     Block,
     Heading,
     Items,
     Page,
     Table,
+    format_number,
     grid_text,
-    number,
 )
-from tff_pmc.reports.statistics import paired
-from tff_pmc.reports.statistics.conditions import with_caveat
-from tff_pmc.reports.statistics.rounds_to_target import caveats, recorded_targets
+from tff_pmc.reports.statistics import paired_statistics
+from tff_pmc.reports.statistics.rounds_to_target import caveat_notes, recorded_targets
+from tff_pmc.reports.statistics.run_notes import mark_incomplete_data
 from tff_pmc.reports.statistics.run_summary import (
     last_and_best,
-    measure_of,
-    over_seeds,
+    metric_word,
+    results_metric,
+    seed_statistics,
     spread_of,
-    word_of,
 )
 
 _TITLES = {
@@ -39,32 +39,32 @@ _NOTES = {
     "examples",
 }
 _CELLS = (
-    f"Mean ± half of its 95 % interval (from {paired.MIN_SEEDS} seeds on), and in "
-    "brackets the lowest and the highest seed. Where some seeds do not reach a target "
-    "there is no mean."
+    "Mean ± half of its 95 % interval (from "
+    f"{paired_statistics.MIN_SEEDS} seeds on), and in brackets the lowest and the "
+    "highest seed. Where some seeds do not reach a target there is no mean."
 )
 
 
 def report(results: Results) -> Report:
     """Returns the last and the best round of runs as text; of several seeds a table.
 
-    The table is `seeds.csv` with its page; see `over_seeds`. It shows how good each run
-    is, and how much of that is the seed's. Nothing is compared with the baseline here:
-    whether two runs differ is the question of `effect`.
+    The table is `seeds.csv` with its page; see `seed_statistics`. It shows how good
+    each run is, and how much of that is due to the seed. Nothing is compared with the
+    baseline here: whether two runs differ is the question of `effect`.
     """
     if len(results.seeds) == 1:
         return Report(text(results))
-    table = over_seeds(results)
+    table = seed_statistics(results)
     page = _page(results, table)
     return Report(
-        page.markdown() + _left_out(results),
-        {"seeds": with_caveat(table.reset_index(), results)},
+        page.markdown() + _excluded_note(results),
+        {"seeds": mark_incomplete_data(table.reset_index(), results)},
         {"seeds": page},
         digits=6,
     )
 
 
-@of_one_seed
+@single_seed_only
 def fairness(results: Results) -> Report:
     """Returns `fairness.png` of one seed: the spread of accuracy over the rounds."""
     figure = fairness_plot.fairness_plot(results, title=plots.title_of(results))
@@ -76,54 +76,59 @@ def text(results: Results) -> str:
 
     A run whose last round is its best has one line, the others have two.
     """
-    measure = measure_of(results)
+    measure = results_metric(results)
     table = last_and_best(results)
-    spread = {name: one.title for name, one in spread_of(measure).items()}
-    titles = {measure.mean: word_of(results), **spread}
+    spread = {name: statistic.title for name, statistic in spread_of(measure).items()}
+    titles = {measure.mean: metric_word(results), **spread}
     titles = {name: title for name, title in titles.items() if name in table}
     lines = [["", "", "round", *titles.values()]]
-    for (_, label), part in table.groupby(level=KEY, sort=False):
-        found = part.droplevel(KEY)
-        if found["round"].nunique() == 1:
-            found = found.iloc[:1].rename({"last": "last and best"})
-        for which, figures in found.iterrows():
+    for (_, label), part in table.groupby(level=RUN_KEY, sort=False):
+        rounds = part.droplevel(RUN_KEY)
+        if rounds["round"].nunique() == 1:
+            rounds = rounds.iloc[:1].rename({"last": "last and best"})
+        for which, figures in rounds.iterrows():
             cells = [f"{figures[name]:.4f}" for name in titles]
             lines.append([str(label), str(which), f"{figures['round']:.0f}", *cells])
-    sizes = results.clients.groupby([*KEY, "client"], sort=False)["examples"].max()
+    sizes = results.clients.groupby([*RUN_KEY, "client"], sort=False)["examples"].max()
     clients: dict[str, None] = {}
-    for _, of_run in sizes.groupby(level=KEY, sort=False):
-        tested, every = int((of_run > 0).sum()), len(of_run)
-        few = f" of {every}, who have tests" if tested < every else ""
+    for _, of_run in sizes.groupby(level=RUN_KEY, sort=False):
+        tested, num_clients = int((of_run > 0).sum()), len(of_run)
+        few = f" of {num_clients}, who have tests" if tested < num_clients else ""
         clients[f"{tested}{few}"] = None
     title = _TITLES[measure.mean]
     if results.has_clients:
         title = f"{title}, and how it is spread over the clients"
         title = f"{title} ({' or '.join(clients)})"
-    parts = [title, grid_text(lines, 2), _NOTES[measure.mean], _left_out(results)]
+    parts = [title, grid_text(lines, 2), _NOTES[measure.mean], _excluded_note(results)]
     return "\n".join(filter(None, parts))
 
 
-def _left_out(results: Results) -> str:
-    """Returns a line for each label whose runs left trainings out; or nothing."""
+def _excluded_note(results: Results) -> str:
+    """Returns a line for each label whose runs excluded trainings, or ""."""
     if "excluded" not in results.rounds:
         return ""
     by_label = results.rounds.groupby("label", sort=False)
     return "\n".join(
-        f"{label}: {out:.0f} of {of:.0f} trainings were left out, as not finite or "
-        "above --max_update_norm"
-        for label, out, of in by_label[["excluded", "clients"]].sum().itertuples()
-        if out
+        f"{label}: {excluded:.0f} of {trainings:.0f} trainings were excluded, as "
+        "not finite or above --max_update_norm"
+        for label, excluded, trainings in by_label[["excluded", "clients"]]
+        .sum()
+        .itertuples()
+        if excluded
     )
 
 
 def _page(results: Results, table: pd.DataFrame) -> Page:
-    """Returns the page of `over_seeds`."""
-    measure, count = measure_of(results), len(results.seeds)
-    word, targets = word_of(results), recorded_targets(results)
+    """Returns the page of `seed_statistics`."""
+    measure, count = results_metric(results), len(results.seeds)
+    word, targets = metric_word(results), recorded_targets(results)
     shown = {
         f"last_{measure.mean}": f"last {word}",
         f"best_{measure.mean}": f"best {word}",
-        **{f"last_{name}": one.title for name, one in spread_of(measure).items()},
+        **{
+            f"last_{name}": statistic.title
+            for name, statistic in spread_of(measure).items()
+        },
     }
     recorded = {*table.index.get_level_values("quantity")}
     shown = {name: title for name, title in shown.items() if name in recorded}
@@ -132,7 +137,7 @@ def _page(results: Results, table: pd.DataFrame) -> Page:
         f"The last round; best {word}: the best round": shown,
         "Rounds until half of the devices reach the target": goals,
     }
-    notes = caveats(results) if targets or not results.has_clients else ()
+    notes = caveat_notes(results) if targets or not results.has_clients else ()
     blocks: list[Block] = [Items([_CELLS, *notes])]
     for heading, names in parts.items():
         grid = [["", *names.values()]]
@@ -146,11 +151,13 @@ def _page(results: Results, table: pd.DataFrame) -> Page:
 def _interval_and_range(row: pd.Series[float], count: int) -> str:
     """Returns the mean, its interval and the range of a quantity over seeds."""
     form, of_range = (".1f", "g") if row.name[1].startswith("rounds") else (".3f",) * 2
-    span = " to ".join(number(row[name], of_range) for name in ("lowest", "highest"))
+    span = " to ".join(
+        format_number(row[name], of_range) for name in ("lowest", "highest")
+    )
     if row["seeds"] < count:
         arrived = f"{row['seeds']:.0f} of {count} seeds"
         return f"{arrived} ({span})" if row["seeds"] else arrived
-    half = number(row["interval"], form)
+    half = format_number(row["interval"], form)
     return f"{row['mean']:{form}}{half and f' ± {half}'} ({span})"
 
 

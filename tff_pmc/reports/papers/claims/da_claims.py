@@ -8,32 +8,33 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.reports.papers.catalog import claim, headline
-from tff_pmc.reports.papers.comparisons import (
+from tff_pmc.record.record_error import RecordError, RunTooShortError
+from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
     EVERY_RUN,
     SECOND_HALF,
     At,
     Labels,
-    arrival,
     columns,
     compare,
     mean_rounds,
+    measure_values,
     round_of_half,
+    round_reached,
     rounds_saved,
     share_of_rounds,
-    values,
 )
-from tff_pmc.reports.papers.evidence import Runs, declare
+from tff_pmc.reports.papers.claim_registry import claim, headline
 from tff_pmc.reports.papers.judging import Difference, Differences
+from tff_pmc.reports.papers.paper_experiments import declare_experiment
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics.published import DA_STUDIES
 
 FEMNIST = {"dataset": "femnist", "model": "femnist_cnn", "clients_per_round": 0.1}
 
-# Hours for fifteen rows, five seeds and 1,000 rounds with 105 writers, at 26 seconds a
-# round.
-declare(
+# The hours are for fifteen rows, five seeds and 1,000 rounds with 105 writers, at 26
+# seconds per round.
+declare_experiment(
     "femnist",
     {**FEMNIST, "local_epochs": 5, "batch_size": 10},
     table="da_table1",
@@ -72,11 +73,8 @@ def prioritized_is_the_best_score(runs: Runs) -> Differences:
     label = algorithm.where(algorithm.isin(others), runs.rows["label"])
     named = runs._replace(rows=runs.rows.assign(label=label))
     name = "{run} minus {base}, points"
-    return Differences(
-        one
-        for base in others
-        for one in compare(named, "MD,DS,LD", SECOND_HALF, base, name=name).is_more()
-    )
+    over = functools.partial(compare, named, "MD,DS,LD", SECOND_HALF, name=name)
+    return sum(map(over, others), Differences()).is_more()
 
 
 @claim(
@@ -96,43 +94,53 @@ def five_epochs_are_the_soonest(runs: Runs) -> Differences:
 
 
 def soonest_epochs(runs: Runs, epochs: int, batch_size: int) -> Differences:
-    """Returns the rounds that DS saves at Low and 75 % by (E, B) over by others.
+    """Returns the rounds that DS saves with (E, B) over other (E, B), at Low and 75 %.
 
-    A seed has one pair: in the paper's reading where there is one, and the longest of
-    each. DS with the paper's (E, B) has to arrive; another that does not counts by its
-    length, which then has to be that of DS, or more.
+    A seed has one pair of runs: in the paper's reading if there is one, and the longest
+    run of each. DS with the paper's (E, B) has to reach the target. Another run that
+    does not counts by its length, which must not be below that of DS.
     """
-    trained, pair = ["local_epochs", "batch_size"], ["seed", "other_reading"]
+    training, pair = ["local_epochs", "batch_size"], ["seed", "other_reading"]
     rows = runs.rows[runs.rows["label"] == "DS"].sort_values("length", kind="stable")
-    rows = rows.drop_duplicates([*trained, *pair], keep="last").sort_values(pair)
-    longest = dict(iter(rows.groupby(trained)))
-    bases = longest.pop((epochs, batch_size), rows[:0])
-    own, differences = f"E = {epochs} and B = {batch_size}", []
-    if not (longest and len(bases)):
+    rows = rows.drop_duplicates([*training, *pair], keep="last").sort_values(pair)
+    longest = dict(iter(rows.groupby(training)))
+    paper_rows = longest.pop((epochs, batch_size), rows[:0])
+    paper, differences = f"E = {epochs} and B = {batch_size}", []
+    if not (longest and len(paper_rows)):
         raise RecordError(
-            f"only {own} is kept; run DS with other --local_epochs and --batch_size"
+            f"only {paper} is kept; run DS with other --local_epochs and --batch_size"
         )
-    for (e, b), others in longest.items():
-        pairs = bases[pair].merge(others[pair]).drop_duplicates("seed")
-        base, one = (pairs.merge(of, on=pair) for of in (bases, others))
+    for (e, b), other_rows in longest.items():
+        pairs = paper_rows[pair].merge(other_rows[pair]).drop_duplicates("seed")
+        ours, others = (pairs.merge(r, on=pair) for r in (paper_rows, other_rows))
         other = f"E = {e:g} and B = {b:g}"
         if not len(pairs):
-            raise RecordError(f"no run with {own} has the seed of the one with {other}")
-        _check_arrivals(base, own)
-        _check_arrivals(one[one["length"] < base["length"]], other)
-        ours, theirs = (-values(of, mean_rounds, LOW_75.cells) for of in (base, one))
-        name, used = f"{LOW_75.name}, over E = {e:g}, B = {b:g}", pd.concat([base, one])
-        found = Difference(name, ours.to_list(), theirs.to_list(), runs=used)
-        differences.append(found._replace(saved=True))
+            raise RecordError(
+                f"no run with {paper} has the seed of the one with {other}"
+            )
+        _check_reached(ours, paper)
+        _check_reached(others[others["length"] < ours["length"]], other)
+        values, base_values = (
+            (-measure_values(rows, mean_rounds, LOW_75.cells)).to_list()
+            for rows in (ours, others)
+        )
+        difference = Difference(
+            f"{LOW_75.name}, over E = {e:g}, B = {b:g}",
+            values,
+            base_values,
+            runs=pd.concat([ours, others]),
+            is_rounds_saved=True,
+        )
+        differences.append(difference)
     return Differences(differences)
 
 
-def _check_arrivals(runs: pd.DataFrame, trained: str) -> None:
+def _check_reached(runs: pd.DataFrame, training: str) -> None:
     for target, share in LOW_75.cells:
-        there = values(runs, arrival, target, share).notna().to_numpy()
-        for length in runs["length"][~there]:
-            raise TooShortError(
-                f"the kept run of DS with {trained} ends in round {length}, before "
+        rounds = measure_values(runs, round_reached, target, share)
+        for length in runs["length"][rounds.isna().to_numpy()]:
+            raise RunTooShortError(
+                f"the kept run of DS with {training} ends in round {length}, before "
                 f"{share} % of the devices reach {target} %"
             )
 
@@ -141,9 +149,14 @@ def _check_arrivals(runs: pd.DataFrame, trained: str) -> None:
 def no_fifth_reaches_85(runs: Runs) -> Differences:
     """No target above 80 % is reached in 1,000 rounds. (Here: by how many rounds before
     the thousandth 20 % of the devices, Table 1's smallest share, reach 85 %.)"""
-    at, name = columns("85 % by a fifth", {85: [20]}), "rounds before the thousandth"
     saved = rounds_saved(
-        runs, "DS", at, base=-1000, name=name, shows="clients", saved=False
+        runs,
+        "DS",
+        columns("85 % by a fifth", {85: [20]}),
+        base=-1000,
+        name="rounds before the thousandth",
+        count_shown="clients",
+        is_rounds_saved=False,
     )
     return saved.is_at_most(0)
 
@@ -187,11 +200,11 @@ def md_and_ld_are_sooner_for_high(runs: Runs) -> Differences:
 
 
 def over_the_others(
-    runs: Runs, own: Labels, at: At, others: Sequence[str] = SIX, run: str = ""
+    runs: Runs, labels: Labels, at: At, others: Sequence[str] = SIX, run: str = ""
 ) -> Differences:
-    """Returns what runs save over the mean of the others, together."""
+    """Claims that the mean of some runs is sooner than the mean of the others."""
     name = run + "{columns}, over the mean of the others"
-    return rounds_saved(runs, own, at, others, together="mean", name=name).is_more()
+    return rounds_saved(runs, labels, at, others, together="mean", name=name).is_more()
 
 
 @claim("DA-7", "4, study B", "femnist")
@@ -249,9 +262,10 @@ def adjusting_improves(runs: Runs) -> Differences:
 
 
 def saved_by_adjusting(runs: Runs, at: At, base: str = "DS") -> Differences:
-    """Returns what the adjusted run saves over a fixed one."""
-    options = {"name": "{columns}", "shows": "clients"}
-    return rounds_saved(runs, FROM_MD, at, base, **options)
+    """Returns the rounds that the adjusted run saves over a fixed one."""
+    return rounds_saved(
+        runs, FROM_MD, at, base, name="{columns}", count_shown="clients"
+    )
 
 
 @claim("DA-13", "4, study C", "femnist")

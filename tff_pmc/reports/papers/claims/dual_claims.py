@@ -1,11 +1,11 @@
 """The claims of Dual on its results, in its order.
 
-What its tables show without words stands before the words of section V, as the tables
-do. All measures are those of the best epoch, which the paper reports, in points; but
-with Laplace noise, where thirty chances would make the best of any guessing, of the
-last. Where it calls two alike they may be one point apart, about two standard
-errors of a difference of two accuracies of .8 on 10,000 test images. Laplace noise is
-printed 1.19 points above chance.
+Claims that only the tables make stand before those of section V, as the tables do. All
+measures are those of the best epoch, which the paper reports, in points. With Laplace
+noise the last epoch is used, because the best of thirty would be better than chance.
+Two algorithms that the paper calls alike may be one point apart: about two standard
+errors of a difference of two accuracies of .8 on 10,000 test images. The paper prints
+Laplace noise 1.19 points above chance.
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.papers import dual_cells
-from tff_pmc.reports.papers.catalog import claim, headline
-from tff_pmc.reports.papers.comparisons import (
+from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
     LAST_ROUND,
     Cells,
     Measure,
     compare,
 )
+from tff_pmc.reports.papers.claim_registry import claim, headline
 from tff_pmc.reports.papers.dual_cells import ALGORITHMS, METRICS
-from tff_pmc.reports.papers.evidence import Runs, declare
 from tff_pmc.reports.papers.judging import Differences
+from tff_pmc.reports.papers.paper_experiments import declare_experiment
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import measures, published
 
-# Hours for the sixteen rows, five seeds and thirty epochs.
-declare(
+# The hours are for the sixteen rows, five seeds and thirty epochs.
+declare_experiment(
     "dual_criterion",
     {"dataset": "cifar10", "model": "cifar_cnn", "local_epochs": 1, "batch_size": 64},
     table="dualcriterion_table4",
     hours=90,
 )
-declare(
+declare_experiment(
     "dual_criterion_obstacles",
     {
         "dataset": "obstacles",
@@ -57,34 +58,31 @@ SEVEN = [
 ]
 
 
-def of_clients(runs: Runs, clients: int = 3) -> Runs:
-    """Returns the runs that are rows of Table IV or V with so many clients.
+def with_clients(runs: Runs, clients: int = 3) -> Runs:
+    """Selects the runs that are rows of Table IV or V with a number of clients.
 
     They are named by their algorithm.
     """
-    algorithm, form = (
-        runs.setting("algorithm", ""),
-        runs.setting("personalized_form", ""),
-    )
-    # Quantized updates were once named as the paper's quantization is.
-    of_before = (algorithm == "quantized") & (
+    algorithm = runs.setting("algorithm", "")
+    form = runs.setting("personalized_form", "")
+    # Early runs with quantized updates have the name of the paper's quantization.
+    quantizes_updates = (algorithm == "quantized") & (
         runs.setting("quantized_levels", "") != ""
     )
-    elsewhere = (algorithm == "dual") & (runs.setting("judge_on", "") != "test")
-    there = algorithm.isin(ALGORITHMS) & (runs.setting("data_clients", 0) == clients)
+    other_judge = (algorithm == "dual") & (runs.setting("judge_on", "") != "test")
+    is_row = algorithm.isin(ALGORITHMS) & (runs.setting("data_clients", 0) == clients)
     names = algorithm.where(form.isin(["", "formula"]), algorithm + " (" + form + ")")
-    rows = runs.rows.assign(label=names)[there & ~of_before & ~elsewhere]
+    rows = runs.rows.assign(label=names)[is_row & ~quantizes_updates & ~other_judge]
     return runs._replace(rows=rows)
 
 
 def best_epoch(results: Results, metric: str) -> pd.Series[float]:
-    """Returns a metric of Table IV at the best epoch, in points."""
-    runs = dual_cells.rows_of(results).runs
+    """Measures a metric of Table IV at the best epoch, in points."""
+    runs = dual_cells.table_runs(results).runs
     cells = dual_cells.tidy_rows(results)
-    cells = runs.merge(
-        cells[cells["metric"] == metric], on=["seed", *dual_cells.KEYS[:2]]
-    )
-    return 100 * cells.set_index(KEY)["ours_best_epoch"]
+    cells = cells[cells["metric"] == metric]
+    cells = runs.merge(cells, on=["seed", *dual_cells.KEYS[:2]])
+    return 100 * cells.set_index(RUN_KEY)["ours_best_epoch"]
 
 
 AT_BEST: dict[str, Measure] = {
@@ -95,7 +93,7 @@ AT_BEST["Accuracy"] = BEST_ROUND
 
 def points(
     runs: Runs,
-    own: str,
+    label: str,
     base: str,
     *,
     clients: int = 3,
@@ -110,11 +108,11 @@ def points(
         key = ALGORITHMS[label.partition(" (")[0]], names, metric
         return 100 * float(cells.get(key, math.nan))
 
-    of, options = of_clients(runs, clients), {"printed": printed, **OPTIONS}
-    return compare(of, own, AT_BEST[metric], base, name=name, **options)
+    rows, options = with_clients(runs, clients), {"printed": printed, **OPTIONS}
+    return compare(rows, label, AT_BEST[metric], base, name=name, **options)
 
 
-OPTIONS: dict[str, Any] = {"digits": 2, "least_rounds": 10, "shows": "epochs"}
+OPTIONS: dict[str, Any] = {"digits": 2, "least_rounds": 10, "count_shown": "epochs"}
 
 
 @claim("Dual-1", "II-B; Table IV", "dual_criterion")
@@ -141,8 +139,8 @@ def laplace_is_chance(runs: Runs) -> Differences:
     """With Laplace noise the model is no better than chance, .1. (Here: 1.5 points at
     most, in the last epoch: the best of several favors noise.)"""
     name = "points, last epoch"
-    of = of_clients(runs)
-    last = compare(of, "laplace", LAST_ROUND, 10, name=name, **OPTIONS)
+    rows = with_clients(runs)
+    last = compare(rows, "laplace", LAST_ROUND, 10, name=name, **OPTIONS)
     return last.is_at_most(1.5)
 
 
@@ -160,20 +158,16 @@ def tuned_models_do_well(runs: Runs) -> Differences:
 
 
 def over_the_seven(runs: Runs, metrics: Sequence[str], clients: int) -> Differences:
-    """Returns the lead of the dual criterion over each of the others in metrics."""
-    return Differences(
-        one
+    """Claims that the dual criterion leads each of the seven others in metrics."""
+    over = functools.partial(points, runs, "dual", clients=clients)
+    leads = (
+        over(
+            base, metric=metric, name=f"{metric} over {base}".removeprefix("Accuracy ")
+        )
         for metric in metrics
         for base in SEVEN
-        for one in points(
-            runs,
-            "dual",
-            base,
-            clients=clients,
-            metric=metric,
-            name=f"{metric} over {base}".removeprefix("Accuracy "),
-        )
-    ).is_more()
+    )
+    return sum(leads, Differences()).is_more()
 
 
 @claim("Dual-6", "V; Table IV", "dual_criterion")
@@ -249,7 +243,7 @@ def comparable_to_personalized_with_four(runs: Runs) -> Differences:
 
 
 best_share = functools.partial(
-    headline, paper="Dual", measure=measures.best_round, select=of_clients
+    headline, paper="Dual", measure=measures.best_round, select=with_clients
 )
 best_share(
     place="Table IV",

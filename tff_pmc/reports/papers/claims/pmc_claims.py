@@ -1,7 +1,7 @@
 """The claims of PMC's text on its results, in its order.
 
-The numbers in the words are the paper's. Where its tables give another one, text and
-table are a claim each. The paper's MW is MD everywhere else here.
+The numbers in the statements are the paper's. Where its text and its tables disagree,
+each has a claim of its own. The paper's MW is MD everywhere else here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.results import KEY, Results
+from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.papers import pmc_variance
-from tff_pmc.reports.papers.catalog import claim, headline
-from tff_pmc.reports.papers.comparisons import (
+from tff_pmc.reports.papers.claim_measures import (
     BEST_ROUND,
     EVERY_RUN,
     SECOND_HALF,
@@ -25,13 +24,15 @@ from tff_pmc.reports.papers.comparisons import (
     compare,
     gain_grows,
     mean_rounds,
-    of_label,
     round_of_half,
     rounds_saved,
+    same_seed_values,
     share_that_loses,
 )
-from tff_pmc.reports.papers.evidence import Runs, declare
+from tff_pmc.reports.papers.claim_registry import claim, headline
 from tff_pmc.reports.papers.judging import Differences
+from tff_pmc.reports.papers.paper_experiments import declare_experiment
+from tff_pmc.reports.papers.paper_runs import Runs
 from tff_pmc.reports.statistics import measures, published
 from tff_pmc.reports.statistics.rounds_to_target import DEVICES
 
@@ -44,10 +45,15 @@ _MNIST = {
     **_TRAINING,
 }
 
-# Hours for nine rows, five seeds and the flag file's rounds, at 18 seconds a round.
-declare("mnist_iid", {**_MNIST, "partition": "iid"}, table="pmc_table2", hours=22)
-declare("mnist_noniid", {**_MNIST, "partition": "noniid"}, table="pmc_table4", hours=56)
-declare(
+# The hours are for nine rows, five seeds and the flag file's rounds, at 18 seconds per
+# round.
+declare_experiment(
+    "mnist_iid", {**_MNIST, "partition": "iid"}, table="pmc_table2", hours=22
+)
+declare_experiment(
+    "mnist_noniid", {**_MNIST, "partition": "noniid"}, table="pmc_table4", hours=56
+)
+declare_experiment(
     "celeba",
     {"dataset": "celeba", "model": "celeba_cnn", **_TRAINING},
     table="pmc_table6",
@@ -73,7 +79,7 @@ AT_ALL = columns(
 OVER_33 = columns(
     "over 33 columns", {70: DEVICES, 80: DEVICES, 90: DEVICES, 95: DEVICES[:6]}
 )
-# Of CelebA, the columns of Table 6 in which DS arrives.
+# The columns of Table 6 (CelebA) that DS reaches.
 CELEBA_70 = columns("at 70 % where DS arrives", {70: DEVICES[:8]})
 CELEBA_80 = columns("at 80 % where DS arrives", {80: DEVICES[:6]})
 CELEBA_85 = columns("at 85 % where DS arrives", {85: DEVICES[:5]})
@@ -86,22 +92,22 @@ HALF_AT_85 = columns("at 85 % for half of the devices", {85: [50]})
 def variance_and_gain(
     runs: Runs, least_rounds: int, criteria: Sequence[str] = ("DS", "LD", "MD")
 ) -> Differences:
-    """Returns whether criteria of higher variance give better models.
+    """Claims that criteria of higher variance give better models.
 
-    That is the rank correlation of `pmc_variance` over the orderings of a seed.
+    It is measured by the rank correlation of `pmc_variance` over a seed's orderings.
     """
 
-    def rank(results: Results) -> pd.Series[float]:
-        ranks = {}
+    def rank_correlation(results: Results) -> pd.Series[float]:
+        by_seed = {}
         for seed in results.seeds:
             table = pmc_variance.orderings(results.only(seed=seed))
-            ranks[seed] = pmc_variance.correlations(table)[pmc_variance.BEST]
-        return results.runs.set_index(KEY, drop=False)["seed"].map(ranks)
+            by_seed[seed] = pmc_variance.correlations(table)[pmc_variance.BEST]
+        return results.runs.set_index(RUN_KEY, drop=False)["seed"].map(by_seed)
 
     return compare(
         runs,
         EVERY_RUN,
-        rank,
+        rank_correlation,
         0,
         needs=criteria,
         together="max",
@@ -233,7 +239,7 @@ def cb_needs_less_than_half(runs: Runs) -> Differences:
 
     def saved(results: Results, cells: Cells) -> pd.Series[float]:
         rounds = mean_rounds(results, cells)
-        return of_label(rounds, "DS") - 2 * rounds
+        return same_seed_values(rounds, "DS") - 2 * rounds
 
     name = "rounds of DS minus twice those of CB"
     twice = compare(runs, "CB", saved, 0, at=HALF_AT_85, needs=["DS"], name=name)
@@ -307,9 +313,10 @@ def more_gains_are_negative_later(runs: Runs) -> Differences:
 
 
 def to_the_last_column(*labels: str) -> Mapping[str, Any]:
-    """Returns a claim's `flags` and `hours`: DS and others to Table 4's last column.
+    """Returns a claim's `flags` and `hours` for runs to Table 4's last column.
 
-    The hours are of five seeds, at 1.25 hours a run, as in `mnist_table4_long`.
+    They are runs of DS and of the labels, under five seeds, at 1.25 hours per run as in
+    `mnist_table4_long`.
     """
     flags = f"--priority='{';'.join(['DS', *labels])}' --until=targets"
     return {"flags": flags, "hours": 5 * 1.25 * (1 + len(labels))}
@@ -439,11 +446,11 @@ def ld_brings_nothing(runs: Runs) -> Differences:
 def clients_have_two_digits(runs: Runs) -> Differences:
     """No client has samples of more than two digits."""
 
-    def most(results: Results) -> pd.Series[float]:
-        return results.cohort.groupby(KEY)["LD"].max()
+    def max_labels(results: Results) -> pd.Series[float]:
+        return results.cohort.groupby(RUN_KEY)["LD"].max()
 
     name = "labels of some client, beyond two"
-    return compare(runs, "DS", most, 2, name=name).is_at_most(0)
+    return compare(runs, "DS", max_labels, 2, name=name).is_at_most(0)
 
 
 @claim("PMC-40", "6.3", "mnist_noniid")
@@ -482,12 +489,12 @@ def criteria_improve_on_celeba(runs: Runs) -> Differences:
 
 
 @claim("PMC-43", "7", "mnist_noniid", "mnist_iid", flags="--seeds=0,1,3,4,5")
-def gains_most_on_noniid(*both: Runs) -> Differences:
+def gains_most_on_noniid(*runs: Runs) -> Differences:
     """The text: the approach gains most where the data is non-IID. (By its own tables
     the eight save .06 rounds on average at 70 to 90 % with IID data, and lose .07 with
     non-IID. Here: this mean, MNIST non-IID minus IID.)"""
     return gain_grows(
-        both,
+        runs,
         EIGHT,
         AT_70_TO_90,
         AT_70_TO_90,

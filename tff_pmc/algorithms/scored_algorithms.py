@@ -14,7 +14,7 @@ from typing import Any
 from declared_settings import SettingError
 from tff_pmc import scores, search
 from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm
-from tff_pmc.algorithms.counterfactual_scores import scores_of
+from tff_pmc.algorithms.counterfactual_scores import counterfactual_scores
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.algorithms.trainer import FixedTrainer, SearchTrainer, Trainer
 from tff_pmc.settings.run_settings import RunSettings, slug
@@ -24,7 +24,7 @@ from tff_pmc.settings.run_settings import RunSettings, slug
 class ScoredAlgorithm(Algorithm):
     """An algorithm whose weights come from a score; a subclass only defines `score`."""
 
-    def build(self, context: RunContext) -> Trainer:
+    def build_trainer(self, context: RunContext) -> Trainer:
         """Builds the trainer, with a search or counterfactuals where there are any."""
         settings = context.settings
         if settings.adjustment.searches or settings.counterfactual.kinds:
@@ -50,7 +50,7 @@ class ScoredAlgorithm(Algorithm):
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
         """Returns the scores that `--counterfactuals` names, after that in force."""
-        return scores_of(settings, self.score(settings))
+        return counterfactual_scores(settings, self.score(settings))
 
     def _build_search(self, context: RunContext) -> SearchTrainer:
         """Builds the trainer of a search, of counterfactuals, or of both."""
@@ -75,9 +75,9 @@ class ScoredAlgorithm(Algorithm):
             first=score,
             others=others,
             criteria=context.criteria,
-            policy=settings.adjustment.adjustment,
+            policy=settings.adjustment.policy,
             judge=judge,
-            num_clients=context.judged.num_clients,
+            num_clients=context.judging_examples.num_clients,
             sums=context.sums,
             **self.training(context).arguments,
         )
@@ -89,20 +89,20 @@ class PriorityAlgorithm(ScoredAlgorithm):
     """A scored algorithm whose criteria, and their order, `--priority` names."""
 
     takes_priority = True
-    combines = True
+    combines_criteria = True
 
     def label(self, settings: RunSettings) -> str:
         """Returns the score and its adjustment, e.g. `LD,DS,MD (backtracking)`."""
         adjustment = settings.adjustment
-        adjusted = f" ({adjustment.adjustment})" if adjustment.searches else ""
+        adjusted = f" ({adjustment.policy})" if adjustment.searches else ""
         return self.score(settings).label + adjusted
 
-    def folder(self, settings: RunSettings) -> str:
+    def folder_name(self, settings: RunSettings) -> str:
         """Returns the name of a run's folder, e.g. `LD-DS-MD_backtracking`."""
         label = self.score(settings).label
         words = "-".join(re.findall(r"(?:\^-|[\w.^])+", label)).replace("^", "_")
         adjustment = settings.adjustment
-        adjusted = adjustment.adjustment if adjustment.searches else ""
+        adjusted = adjustment.policy if adjustment.searches else ""
         notes = map(slug, settings.notes)
         return "_".join(filter(None, (words, adjusted, *notes)))
 
@@ -115,7 +115,7 @@ class Prioritized(PriorityAlgorithm):
     """
 
     name = "Prioritized"
-    combines = False  # An ordering of one criterion is a separate baseline.
+    combines_criteria = False  # An ordering of one criterion is a separate baseline.
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the score of the ordering."""
@@ -129,7 +129,7 @@ class Prioritized(PriorityAlgorithm):
         try:
             orders = search.orderings(members)
         except ValueError as error:
-            policy = settings.adjustment.adjustment
+            policy = settings.adjustment.policy
             raise SettingError(f"--adjustment={policy}: {error}") from error
         return [scores.prioritized(order, criteria) for order in orders]
 

@@ -9,26 +9,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from declared_settings import SettingError
-from tff_pmc.experiments import reporting, trained
+from tff_pmc.experiments import experiment_reports, load_model
 from tff_pmc.experiments.experiment import (
     EXPERIMENTS,
     check_baseline,
-    experiment,
-    values_of,
+    experiment_values,
+    get_experiment,
 )
 from tff_pmc.experiments.flags.command import Command, OfflineOptions
 from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import output
-from tff_pmc.reports.tables import compare, reference_export
+from tff_pmc.reports.tables import folder_comparison, reference_export
 from tff_pmc.settings import RunSettings
 
 # With `OfflineOptions`, the flags of how runs on disk are read, and where to write.
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 
-def text(command: Command, given: Mapping[str, Any]) -> str:
+def run_offline(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables`, `--export` or `--export_model`."""
     for flag in sorted({*given} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
@@ -43,7 +43,7 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
                 "--output_dir=NEW"
             )
     try:
-        return _text(command, given)
+        return _dispatch(command, given)
     except KeyError as error:
         # What only some of the tables need, a record may lack.
         raise RecordError(
@@ -52,7 +52,7 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
         ) from error
 
 
-def _text(command: Command, given: Mapping[str, Any]) -> str:
+def _dispatch(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
         with tempfile.TemporaryDirectory() as new:  # What is refused leaves nothing.
             shown = _tables(command, given, new)
@@ -63,18 +63,20 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
         reference_export.write(command.export, command.output_dir)
         return f"In the published code's form: {command.output_dir}"
     if command.export_model:
-        trained.export_model(command.export_model, command.output_dir)
+        load_model.export_model(command.export_model, command.output_dir)
         return f"The trained model: {command.output_dir}"
     if len(command.compare) != 2:
         raise SettingError("--compare names two folders, as A,B")
     targets = None
     if "experiment" in given:
-        start = RunSettings.of({}, inherited=values_of(command.experiment))
+        start = RunSettings.from_flag_values(
+            {}, inherited=experiment_values(command.experiment)
+        )
         targets = start.record.targets
-    rows = compare.compare(*command.compare, targets, reach=_reach(given))
+    rows = folder_comparison.compare(*command.compare, targets, reach=_reach(given))
     if not command.output_dir:
-        return compare.comparison_text(rows)
-    made = compare.report(rows, *_names(*command.compare))
+        return folder_comparison.comparison_text(rows)
+    made = folder_comparison.report(rows, *_names(*command.compare))
     files.make_empty_folder(command.output_dir)
     return output.write(made, command.output_dir)
 
@@ -89,7 +91,7 @@ def _names(a: str, b: str) -> list[str]:
 def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     """Writes the tables and figures of a folder of runs; returns their text."""
     results = read_results(command.tables)
-    found = experiment(_name(command, given, results))
+    found = get_experiment(_name(command, given, results))
     if command.baseline:
         if len(results.seeds) < 2:
             raise SettingError("--baseline goes with the runs of several seeds")
@@ -98,7 +100,7 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
         results.about["baseline"] = command.baseline
     if reach := _reach(given):
         results.runs["reach"] = reach
-    return reporting.write(found, results, goal)
+    return experiment_reports.write(found, results, goal)
 
 
 def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:

@@ -24,10 +24,10 @@ from tff_pmc import scores
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports.statistics.derived import cohorts, normalization_of
 
-JUDGED = "counterfactual"
+COUNTERFACTUAL = "counterfactual"
 """The kind of the rows of `Results.candidates` that are used here."""
 
-FEWEST = 10
+MIN_ROUNDS = 10
 """The fewest judged rounds of which an interval is given."""
 
 MEASURES = {"accuracy": "accuracy", "worst_tenth": "worst tenth"}
@@ -44,18 +44,18 @@ def effects(run: Results) -> pd.DataFrame:
     force in the first judged round, both with the run's server rate. Columns:
     `weighting` (with its server rate where it is another), `baseline`, `rounds`, and of
     `accuracy` and `worst_tenth` each `_mean`, `_interval` (half of the 95 % interval;
-    empty below `FEWEST` rounds), `_p` (by Holm over all weightings), `_early` and
+    empty below `MIN_ROUNDS` rounds), `_p` (by Holm over all weightings), `_early` and
     `_late` (the means of the first and the second half of the rounds); and
     `total_variation`, the mean share of weight that it moves away from the weighting in
     force, empty where the run does not have all criteria of the weighting.
     """
-    record = run.candidates[run.candidates["kind"] == JUDGED]
+    record = run.candidates[run.candidates["kind"] == COUNTERFACTUAL]
     first = record[record["kept"] == 1].iloc[0]
     own_rate = float(first["rate"])
     names = record["ordering"].astype(str)
     other = record["rate"] != own_rate
     names = names.where(~other, names + " at rate " + record["rate"].map("{:g}".format))
-    record = record.assign(name=names, total_variation=_moved(run, record))
+    record = record.assign(name=names, total_variation=_weight_moved(run, record))
     in_order = list(dict.fromkeys(names))
     baseline = BASELINE if BASELINE in in_order else str(first["ordering"])
     points = {
@@ -71,16 +71,19 @@ def effects(run: Results) -> pd.DataFrame:
         )
         differences = wide[others].sub(wide[baseline], axis=0).to_numpy(float)
         table["rounds"] = len(wide)
-        for column, found in _summary(differences).items():
-            table[f"{measure}_{column}"] = found
+        for column, values in _summary(differences).items():
+            table[f"{measure}_{column}"] = values
     table["total_variation"] = moved[others].to_numpy()
     return table
 
 
-def _moved(run: Results, record: pd.DataFrame) -> list[float]:
+def _weight_moved(run: Results, record: pd.DataFrame) -> list[float]:
     """Returns the share of weight that each weighting moves from that in force."""
     criteria = list(run.setting("criteria", ()))
-    named = {label: score_of(label, criteria) for label in record["ordering"].unique()}
+    named = {
+        label: score_from_label(label, criteria)
+        for label in record["ordering"].unique()
+    }
     by_round = {key[-1]: (raw, shares) for key, raw, shares in cohorts(run)}
 
     def moved(label: str, number_of_round: int) -> float:
@@ -95,7 +98,7 @@ def _moved(run: Results, record: pd.DataFrame) -> list[float]:
     return [moved(*judged) for judged in zip(record["ordering"], record["round"])]
 
 
-def score_of(label: str, criteria: Sequence[str]) -> Optional[scores.Score]:
+def score_from_label(label: str, criteria: Sequence[str]) -> Optional[scores.Score]:
     """Returns the score that a label names, such as `LD,DS` or `OWA[most]:DS,LD`.
 
     None for a label that does not determine it, as that of a Choquet integral, whose
@@ -127,7 +130,7 @@ def _summary(differences: npt.NDArray[np.float64]) -> dict[str, Any]:
     half = -(-count // 2)
     late = differences[half:].mean(axis=0) if count > 1 else np.full(len(mean), np.nan)
     interval, p = (np.full(len(mean), np.nan) for _ in range(2))
-    if count >= FEWEST and np.isfinite(differences).all():
+    if count >= MIN_ROUNDS and np.isfinite(differences).all():
         error, freedom = error_of_mean(differences)
         interval = error * special.stdtrit(freedom, 1 - ALPHA / 2)
         ratio = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
@@ -163,6 +166,6 @@ def holm(p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     order = np.argsort(p, kind="stable")
     factors = len(p) - np.arange(len(p))
     stepped = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
-    found: npt.NDArray[np.float64] = np.empty(len(p))
-    found[order] = stepped
-    return found
+    corrected: npt.NDArray[np.float64] = np.empty(len(p))
+    corrected[order] = stepped
+    return corrected

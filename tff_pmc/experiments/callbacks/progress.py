@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from tff_pmc import escape
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
-from tff_pmc.record.metrics import PERCENTILES, Metric
+from tff_pmc.record.metric import PERCENTILES, Metric
 
 
 class Progress(Callback):
@@ -37,7 +37,7 @@ class Progress(Callback):
         """Shows the round."""
         record = round.record
         words = escape.printable(
-            words_of(round.row, sum(record.seconds.values()), record.metric)
+            progress_text(round.row, sum(record.seconds.values()), record.metric)
         )
         if not self._bar.disable:
             self._bar.set_postfix_str(words, refresh=False)
@@ -53,7 +53,7 @@ class Progress(Callback):
         self._bar.close()
 
 
-def words_of(row: Mapping[str, Any], seconds: float, metric: Metric) -> str:
+def progress_text(row: Mapping[str, Any], seconds: float, metric: Metric) -> str:
     """Returns a round in the words of the progress bar."""
     if row[metric.mean] == "":
         return f"not tested, {seconds:.1f} s"

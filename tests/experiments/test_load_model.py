@@ -14,9 +14,9 @@ import pytest
 import run_experiments
 import tff_pmc
 from tff_pmc.experiments.callbacks.best_model import BestModel
-from tff_pmc.experiments.callbacks.early_ends import EarlyStopping
+from tff_pmc.experiments.callbacks.early_stopping import EarlyStopping
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.experiments.trained import export_model, load_model
+from tff_pmc.experiments.load_model import export_model, load_model
 from tff_pmc.record.best_round import best_round
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import read_results

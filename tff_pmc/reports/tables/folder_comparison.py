@@ -16,11 +16,16 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import Report
 from tff_pmc.reports.figures.comparison_plot import comparison_plot
-from tff_pmc.reports.pages import MISSING, comparison_grid, grid_text, number
+from tff_pmc.reports.page_model import (
+    MISSING,
+    comparison_grid,
+    format_number,
+    grid_text,
+)
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
-    caveats,
-    reach_rule,
+    caveat_notes,
+    reach_sentence,
     rounds_to_target,
 )
 
@@ -52,9 +57,9 @@ def compare(
     round, on all clients' test examples). A row is there if either side has it.
     """
     sides = [read_results(path) for path in (path_a, path_b)]
-    rule = reach or _common(sides, "reach", "at_least")
+    rule = reach or _shared_setting(sides, "reach", "at_least")
     if targets is None:
-        targets = _common(sides, "targets", ()) or _published_targets(sides)
+        targets = _shared_setting(sides, "targets", ()) or _published_targets(sides)
     published = any(map(_is_published, sides))
     a, b = (_by_label(side, published) for side in sides)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
@@ -69,7 +74,7 @@ def compare(
     table: pd.DataFrame = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(types)
     table["difference"] = table["b"] - table["a"]
     table["reach"] = table["quantity"].map({"rounds": rule}).fillna("")
-    notes = dict.fromkeys(note for side in sides for note in caveats(side))
+    notes = dict.fromkeys(note for side in sides for note in caveat_notes(side))
     table.attrs["untested"] = list(notes)
     return table
 
@@ -85,7 +90,7 @@ def comparison_text(table: pd.DataFrame) -> str:
     """Returns the rows of `compare` as text; `+` is later, or more accurate."""
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
-    rule = reach_rule(next(iter(rounds["reach"]), "at_least"))
+    rule = reach_sentence(next(iter(rounds["reach"]), "at_least"))
     notes = "\n".join([rule, *table.attrs.get("untested", ())])
     return f"{_rounds_text(rounds)}\n{notes}\n\n{_accuracy_text(accuracy)}"
 
@@ -95,10 +100,10 @@ def _is_published(results: Results) -> bool:
     return "experiment" not in results.runs
 
 
-def _common(sides: Sequence[Results], name: str, default: Any) -> Any:
+def _shared_setting(sides: Sequence[Results], name: str, default: Any) -> Any:
     """Returns a setting of all runs of both sides; two values are a `RecordError`."""
-    found = {side.path: side.setting(name) for side in sides}
-    known = {path: value for path, value in found.items() if value is not None}
+    values = {side.path: side.setting(name) for side in sides}
+    known = {path: value for path, value in values.items() if value is not None}
     if len(set(known.values())) > 1:
         words = " and ".join(f"{path} has {name} {v}" for path, v in known.items())
         flag = "--reach" if name == "reach" else "--experiment"
@@ -116,7 +121,7 @@ def _by_label(results: Results, published: bool) -> dict[str, Results]:
     """Returns the runs by their labels, or by the labels of the published code."""
     found: dict[str, Results] = {}
     for seed, label in results.runs[["seed", "label"]].itertuples(index=False):
-        name = reference_code.by_meaning(label) if published else label
+        name = reference_code.published_label(label) if published else label
         if name in found:
             raise RecordError(
                 f"{results.path} has two runs of {name}: name the folder of one seed"
@@ -147,7 +152,7 @@ def _rounds_text(rows: pd.DataFrame) -> str:
     texts = rows.assign(target=rows["target_accuracy_pct"].map("{} %".format))
     for name in _NAMES:
         form = "+.0f" if name == "difference" else ".0f"
-        texts[name] = [number(rounds, form, MISSING) for rounds in rows[name]]
+        texts[name] = [format_number(rounds, form, MISSING) for rounds in rows[name]]
     keys = ["target", "experiment"]
     grid = comparison_grid(texts, ["target", "", ""], keys, "devices", _NAMES)
     title = "Rounds until a share of the devices reaches the target accuracy"

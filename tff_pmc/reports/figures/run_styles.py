@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from tff_pmc.escape import one_line
+from tff_pmc.escape import single_line
 from tff_pmc.record.results import BASELINE
 
 BASELINES = (BASELINE, "FedAvg", "Weighted mean")
@@ -66,7 +66,7 @@ _ORDERINGS = {
     (2, 0): "#dd6655",
     (2, 1): "#aa4499",
 }
-_PLACES = {"DS": 0, "LD": 1, "CB": 1, "MD": 2, "IS": 2, "MD_layers": 2}
+_CRITERION_INDICES = {"DS": 0, "LD": 1, "CB": 1, "MD": 2, "IS": 2, "MD_layers": 2}
 _ALGORITHMS: dict[str, tuple[str, Line]] = {
     "FedAvg": (_GRAY, DASHED),
     "Weighted mean": (_GRAY, DASHED),
@@ -87,7 +87,7 @@ _ALGORITHMS: dict[str, tuple[str, Line]] = {
     "Choquet": ("#aa4499", DASH_DOT),
     "Product": ("#999933", DASH_DOT),
 }
-_OTHERS = sorted({*_ORDERINGS.values()} - {_GRAY})
+_OTHER_COLORS = sorted({*_ORDERINGS.values()} - {_GRAY})
 _OTHER_LINES: tuple[Line, ...] = (DASH_DOT, DOTTED)
 
 
@@ -108,26 +108,32 @@ def style_of(name: str) -> Style:
     is_ordering = not re.search(r", |\[", name)
     label = figure_text(name.replace(",", "≻") if is_ordering else name)
     members = name.split(",")
-    places = tuple(_PLACES.get(code, -1) for code in members[:2])
+    places = tuple(_CRITERION_INDICES.get(code, -1) for code in members[:2])
     if -1 in places or places not in _ORDERINGS or len(members) > 3:
         number = zlib.crc32(name.encode())
-        color = _OTHERS[number % len(_OTHERS)]
-        line = _OTHER_LINES[number // len(_OTHERS) % len(_OTHER_LINES)]
+        color = _OTHER_COLORS[number % len(_OTHER_COLORS)]
+        line = _OTHER_LINES[number // len(_OTHER_COLORS) % len(_OTHER_LINES)]
         return Style(color, line, label)
     # DS,LD differs from DS,LD,MD in the line alone: they are nearly one algorithm.
     return Style(_ORDERINGS[places], DASH_DOT if len(members) == 2 else SOLID, label)
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def sort_names(names: Iterable[str]) -> list[str]:
     """Returns orderings in the order that all figures have; other names as they are.
 
     Single criteria come first, and each criterion has its place in the data set.
     """
-    known = list(names)
-    places = {n: [_PLACES.get(code, -1) for code in n.split(",")] for n in known}
-    if any(-1 in of for of in places.values()):
-        return known
-    return sorted(known, key=lambda name: (len(places[name]) > 1, places[name]))
+    in_given_order = list(names)
+    indices_by_name = {
+        n: [_CRITERION_INDICES.get(code, -1) for code in n.split(",")]
+        for n in in_given_order
+    }
+    if any(-1 in indices for indices in indices_by_name.values()):
+        return in_given_order
+    return sorted(
+        in_given_order,
+        key=lambda name: (len(indices_by_name[name]) > 1, indices_by_name[name]),
+    )
 
 
 def label_of(run: pd.Series[Any]) -> str:
@@ -158,5 +164,5 @@ def figure_text(text: str) -> str:
     A name between dollar signs is not read as a formula, and one that begins with an
     underscore is not left out of the legend. Two such texts may be put together.
     """
-    line = one_line(text).replace("$", r"\$")
+    line = single_line(text).replace("$", r"\$")
     return f" {line}" if line.startswith("_") else line

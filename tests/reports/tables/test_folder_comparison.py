@@ -13,7 +13,7 @@ from published_code import CLIENTS, write_theirs
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import read_results
 from tff_pmc.reports.figures.comparison_plot import comparison_plot
-from tff_pmc.reports.tables import compare, reference_export
+from tff_pmc.reports.tables import folder_comparison, reference_export
 
 
 def test_two_folders_row_by_row(tmp_path):
@@ -23,7 +23,9 @@ def test_two_folders_row_by_row(tmp_path):
     counts = [[0, 0, 1], [2, 1, 1], [2, 2, 2]]
     write_ours(tmp_path / "ours" / "1", CLIENTS, counts, priority=md)
     write_ours(tmp_path / "ours" / "2", CLIENTS, [[4, 0, 0]], priority=["DS"])
-    table = compare.compare(str(tmp_path / "theirs"), str(tmp_path / "ours"), [50, 95])
+    table = folder_comparison.compare(
+        str(tmp_path / "theirs"), str(tmp_path / "ours"), [50, 95]
+    )
     keys = ["experiment", "quantity", "target_accuracy_pct", "devices", "round"]
     assert list(table.columns) == [*keys, "a", "b", "difference", "reach"]
     cells = table.dropna(subset="devices").to_dict("records")
@@ -44,7 +46,7 @@ def test_two_folders_row_by_row(tmp_path):
     assert accuracy["a"].tolist()[:2] == pytest.approx([3 / 12, 9 / 12])
     assert accuracy["difference"].tolist()[:2] == pytest.approx([-2 / 12, -5 / 12])
     assert accuracy["difference"].isna().tolist() == [False, False, True, True]
-    text = compare.comparison_text(table)
+    text = folder_comparison.comparison_text(table)
     lines = [line.split() for line in text.splitlines()]
     assert lines[2][:4] == ["50", "%", "LD,DS,MD", "A"]
     assert lines[4] == ["B-A", *["+1"] * 9]
@@ -59,9 +61,9 @@ def test_two_single_runs_and_two_rules(tmp_path):
         write_ours(tmp_path / name, CLIENTS, counts, priority=[order], reach=reach)
     both = [str(tmp_path / name) for name in "ab"]
     with pytest.raises(RecordError, match="a has reach at_least and .* has reach abov"):
-        compare.compare(*both, [50])
+        folder_comparison.compare(*both, [50])
     for reach, first in (("at_least", 1), ("above", 2)):
-        table = compare.compare(*both, [50], reach=reach)
+        table = folder_comparison.compare(*both, [50], reach=reach)
         rows = table[table["quantity"] == "rounds"]
         assert {*rows["experiment"]} == {"DS / LD"} and {*rows["reach"]} == {reach}
         assert {*rows["a"], *rows["b"]} == {first}
@@ -71,7 +73,7 @@ def test_the_curves_of_both_sides_are_in_one_panel(tmp_path):
     for side, accuracies in (("a", [[1], [2]]), ("b", [[3], [4], [2]])):
         write_ours(tmp_path / side / "1", [(0, 1, 2, 4)], accuracies, priority=["LD"])
     write_ours(tmp_path / "b" / "2", [(0, 1, 2, 4)], [[1]], priority=["DS"])
-    table = compare.compare(str(tmp_path / "a"), str(tmp_path / "b"), [50])
+    table = folder_comparison.compare(str(tmp_path / "a"), str(tmp_path / "b"), [50])
     figure = comparison_plot(table, "theirs_$1$", "ours")
     (panel,) = figure.axes  # DS is on one side only.
     drawn = [line.get_ydata() for line in panel.get_lines()]
@@ -100,7 +102,7 @@ def test_a_run_of_ours_in_their_form_and_back(tmp_path):
     wide = results.clients.pivot(index="round", columns="client", values="correct")
     # Bert, Carl, Anna.
     assert wide.to_numpy().tolist() == [[2, 0, 1], [3, 2, 4], [2, 4, 2]]
-    table = compare.compare(str(tmp_path / "a"), str(tmp_path / "b"))
+    table = folder_comparison.compare(str(tmp_path / "a"), str(tmp_path / "b"))
     pd.testing.assert_series_equal(table["a"], table["b"], check_names=False)
     celeba = [(0, 1), (0, 1)]
     ours = write_ours(tmp_path / "c", celeba, [[2, 1]], "celeba", priority=["CB"])
@@ -125,10 +127,10 @@ def test_a_run_of_ours_in_their_form_and_back(tmp_path):
 def test_an_index_by_meaning_or_a_refusal(data, label, expected):
     run = pd.Series({"path": "runs/x", "data_name": data, "label": label})
     if isinstance(expected, int):
-        assert reference_export.index_of(run) == expected
+        assert reference_export.ordering_index(run) == expected
     else:
         with pytest.raises(RecordError, match=expected):
-            reference_export.index_of(run)
+            reference_export.ordering_index(run)
 
 
 def test_exports_that_cannot_be_leave_nothing_behind(tmp_path):

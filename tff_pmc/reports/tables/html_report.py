@@ -16,7 +16,7 @@ import jinja2
 
 from tff_pmc.escape import printable
 from tff_pmc.record.results import Results
-from tff_pmc.reports import Report, pages
+from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
 
 FILE = "report.html"
@@ -55,25 +55,25 @@ def html(
     """
     sections = []
     for name, report in reports.items():
-        found = list(report.pages.values())
-        if found or report.figures:
+        pages = list(report.pages.values())
+        if pages or report.figures:
             sections.append(
                 {
                     "id": name,
-                    "title": found[0].title
-                    if found
-                    else _words(next(iter(report.figures))),
+                    "title": pages[0].title
+                    if pages
+                    else _spaced_name(next(iter(report.figures))),
                     "pictures": {
-                        _words(stem): _data_uri(figure)
+                        _spaced_name(stem): _data_uri(figure)
                         for stem, figure in report.figures.items()
                     },
-                    "pages": [(page.title, _blocks(page)) for page in found],
+                    "pages": [(page.title, _blocks(page)) for page in pages],
                 }
             )
     return _template().render(
         title=printable(title),
         facts=_facts(results),
-        runs=_table(pages.Table(_runs(results), left=1)),
+        runs=_table(page_model.Table(_runs(results), left=1)),
         sections=sections,
         command=printable(command),
     )
@@ -95,7 +95,7 @@ def _facts(results: Results) -> dict[str, str]:
     return {words: printable(text) for words, text in facts.items() if text}
 
 
-def _runs(results: Results) -> pages.Grid:
+def _runs(results: Results) -> page_model.Grid:
     """Returns a line a run: its label, seed, rounds, how it ended, its last value."""
     value = "accuracy" if "accuracy" in results.rounds else "test_loss"
     head = ["run", "seed", "rounds", "status", value.replace("_", " ")]
@@ -117,22 +117,22 @@ def _runs(results: Results) -> pages.Grid:
     return grid
 
 
-def _blocks(page: pages.Page) -> list[dict[str, Any]]:
+def _blocks(page: page_model.Page) -> list[dict[str, Any]]:
     """Returns the parts of a page as the template takes them."""
-    found: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
     for block in page.blocks:
-        if isinstance(block, pages.Heading):
-            found.append({"kind": "heading", "text": printable(block.text)})
-        elif isinstance(block, pages.Items):
-            found.append({"kind": "items", "texts": [*map(printable, block.texts)]})
-        elif isinstance(block, pages.Table):
-            found.append({"kind": "table", **_table(block)})
+        if isinstance(block, page_model.Heading):
+            blocks.append({"kind": "heading", "text": printable(block.text)})
+        elif isinstance(block, page_model.Items):
+            blocks.append({"kind": "items", "texts": [*map(printable, block.texts)]})
+        elif isinstance(block, page_model.Table):
+            blocks.append({"kind": "table", **_table(block)})
         else:
-            found.append({"kind": "paragraph", "text": printable(block)})
-    return found
+            blocks.append({"kind": "paragraph", "text": printable(block)})
+    return blocks
 
 
-def _table(table: pages.Table) -> dict[str, Any]:
+def _table(table: page_model.Table) -> dict[str, Any]:
     head, *lines = table.grid
     rows = []
     for line in lines:
@@ -179,11 +179,11 @@ def _color(cell: str, is_difference: bool) -> str:
 
 
 def _data_uri(figure: Any) -> str:
-    encoded = base64.b64encode(figure_layout.png(figure)).decode()
+    encoded = base64.b64encode(figure_layout.png_bytes(figure)).decode()
     return f"data:image/png;base64,{encoded}"
 
 
-def _words(name: str) -> str:
+def _spaced_name(name: str) -> str:
     words = re.sub(r"(?<=[a-z])(?=\d)", " ", name.replace("_", " "))
     return words[:1].upper() + words[1:]
 
@@ -200,4 +200,4 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("run_page.html.jinja")
+    return environment.get_template("html_report.html.jinja")

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
-from tff_pmc.reports.figures import figure_layout, styles
+from tff_pmc.reports.figures import figure_layout, run_styles
 
 MNIST = ["DS", "LD", "MD", *map(",".join, itertools.permutations(["DS", "LD", "MD"]))]
 CELEBA = [name.replace("LD", "CB").replace("MD", "IS") for name in MNIST]
@@ -37,7 +37,7 @@ def lab(color, seen):
 @pytest.mark.parametrize("seen", list(SEEN))
 @pytest.mark.parametrize("names", [MNIST, CELEBA], ids=["MNIST", "CelebA"])
 def test_the_nine_orderings_can_be_told_apart(names, seen):
-    colors = {name: styles.style_of(name).color for name in names}
+    colors = {name: run_styles.style_of(name).color for name in names}
     assert len(set(colors.values())) == 9
     for one, other in itertools.combinations(names, 2):
         apart = np.linalg.norm(
@@ -51,26 +51,29 @@ def test_the_algorithms_of_an_experiment_have_styles_of_their_own(name):
     found = EXPERIMENTS[name]
     made = [settings(name, row.values) for row in (*found.rows, *found.on_demand)]
     algorithms = {one.algorithm.name for one in made}
-    assert len({styles.style_of(algorithm)[:2] for algorithm in algorithms}) == len(
+    assert len({run_styles.style_of(algorithm)[:2] for algorithm in algorithms}) == len(
         algorithms
     )
 
 
 def test_a_style_follows_from_the_name_alone():
     for name in ("XX,DS", "DS,LD", "lambda=0.30", "My own", "DS,LD,MD,XX"):
-        assert styles.style_of(name).color.startswith("#")
-    assert styles.style_of("DS,LD").line != styles.style_of("DS,LD,MD").line
-    assert styles.style_of("LD,DS,MD").label == "LD≻DS≻MD"
-    assert styles.style_of("average[0.5,0.3](DS,LD)").label == "average[0.5,0.3](DS,LD)"
-    light, dark = (styles.style_of(f"lambda={x}").color for x in ("1.00", "0.00"))
+        assert run_styles.style_of(name).color.startswith("#")
+    assert run_styles.style_of("DS,LD").line != run_styles.style_of("DS,LD,MD").line
+    assert run_styles.style_of("LD,DS,MD").label == "LD≻DS≻MD"
+    assert (
+        run_styles.style_of("average[0.5,0.3](DS,LD)").label
+        == "average[0.5,0.3](DS,LD)"
+    )
+    light, dark = (run_styles.style_of(f"lambda={x}").color for x in ("1.00", "0.00"))
     assert lab(light, np.eye(3))[0] > lab(dark, np.eye(3))[0] + 30
 
 
 def test_orderings_have_one_order_and_algorithms_keep_theirs():
-    assert styles.in_order(["DS", *reversed(MNIST[1:])]) == MNIST
-    assert styles.in_order(reversed(CELEBA)) == CELEBA
+    assert run_styles.sort_names(["DS", *reversed(MNIST[1:])]) == MNIST
+    assert run_styles.sort_names(reversed(CELEBA)) == CELEBA
     algorithms = ["Median", "LD", "DS"]
-    assert styles.in_order(algorithms) == algorithms
+    assert run_styles.sort_names(algorithms) == algorithms
 
 
 @pytest.mark.parametrize(
@@ -82,7 +85,7 @@ def test_orderings_have_one_order_and_algorithms_keep_theirs():
     ],
 )
 def test_a_run_is_of_an_ordering_or_an_algorithm_and_has_words(label, note, group):
-    assert styles.group_of(pd.Series({"label": label, "note": note})) == group
+    assert run_styles.group_of(pd.Series({"label": label, "note": note})) == group
 
 
 @pytest.mark.parametrize(

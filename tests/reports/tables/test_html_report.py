@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from made import made
 
-from tff_pmc.reports import Report, pages
+from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
 from tff_pmc.reports.statistics import derived
-from tff_pmc.reports.tables import client_weights, run_page
+from tff_pmc.reports.tables import client_weights, html_report
 
 
 class _Read(html.parser.HTMLParser):
@@ -34,10 +34,12 @@ class _Read(html.parser.HTMLParser):
 def page_of(grid, label="DS", left=1):
     """Returns the page of a run with a table."""
     results = made({label: [[1, 2], [2, 2]]}, [3, 3])
-    page = pages.Page("A table", ["<b>words</b>", pages.Table(grid, left=left)])
-    figure, _ = figure_layout.single()
+    page = page_model.Page(
+        "A table", ["<b>words</b>", page_model.Table(grid, left=left)]
+    )
+    figure, _ = figure_layout.one_panel()
     report = Report(pages={"a": page}, figures={"a_curve": figure})
-    return run_page.html(results, {"a": report}, "A run", "make it & again")
+    return html_report.html(results, {"a": report}, "A run", "make it & again")
 
 
 def test_it_is_one_file_without_scripts_and_names_are_no_markup():

@@ -6,7 +6,7 @@ import pytest
 from made import made
 
 from tff_pmc import scores
-from tff_pmc.reports.statistics import one_step_effects
+from tff_pmc.reports.statistics import counterfactual_statistics
 from tff_pmc.reports.tables import counterfactual_effects
 
 
@@ -28,7 +28,7 @@ def judged(differences, in_force="DS", cohort=None, **settings):
 def effects(differences):
     """The effects where DS is in force."""
     size = len(next(iter(differences.values())))
-    return one_step_effects.effects(judged({"DS": [0] * size, **differences}))
+    return counterfactual_statistics.effects(judged({"DS": [0] * size, **differences}))
 
 
 def test_means_early_and_late_are_in_points():
@@ -63,23 +63,26 @@ def test_what_differs_is_said_and_what_is_alike_has_no_p_below_one():
     table = effects(found)
     p = table.set_index("weighting")["accuracy_p"]
     assert p["MD"] < 0.001 and p["LD"] > 0.05 and p["LD,DS"] == 1
-    words = counterfactual_effects.headline(table)
+    words = counterfactual_effects.summary_sentence(table)
     assert words.startswith("1 of 3 differ from DS") and "MD (+6." in words
     alike = effects({"LD": noise[0]})
     reach = abs(alike["accuracy_mean"][0]) + alike["accuracy_interval"][0]
-    assert f"by more than {reach:.2f} points" in counterfactual_effects.headline(alike)
+    assert (
+        f"by more than {reach:.2f} points"
+        in counterfactual_effects.summary_sentence(alike)
+    )
 
 
 def test_holms_rule_by_hand():
     """The smallest of m times m, the next times m - 1, and never below one before."""
-    found = one_step_effects.holm(np.array([0.04, 0.01, 0.5, 0.015]))
+    found = counterfactual_statistics.holm(np.array([0.04, 0.01, 0.5, 0.015]))
     np.testing.assert_allclose(found, [0.08, 0.04, 0.5, 0.045])
-    assert one_step_effects.holm(np.array([0.9, 0.8])).max() <= 1
+    assert counterfactual_statistics.holm(np.array([0.9, 0.8])).max() <= 1
 
 
 def test_without_ds_the_weighting_in_force_is_the_baseline():
     run = judged({"LD": [10, 20], "MD": [0, 0]}, in_force="MD")
-    table = one_step_effects.effects(run)
+    table = counterfactual_statistics.effects(run)
     assert table["weighting"].tolist() == ["LD"] and table["baseline"][0] == "MD"
     np.testing.assert_allclose(table["accuracy_mean"], [1.5])
 
@@ -115,9 +118,9 @@ def test_the_weight_moved_is_that_from_the_weights_in_force():
 )
 def test_a_score_is_found_by_its_label(score):
     criteria = np.random.default_rng(3).random((20, 3))
-    found = one_step_effects.score_of(score.label, ("DS", "LD", "MD"))
+    found = counterfactual_statistics.score_from_label(score.label, ("DS", "LD", "MD"))
     np.testing.assert_allclose(found(criteria), score(criteria), rtol=1e-3)
-    assert one_step_effects.score_of(score.label, ("DS", "CB")) is None
+    assert counterfactual_statistics.score_from_label(score.label, ("DS", "CB")) is None
 
 
 def test_runs_that_judged_none_and_several_seeds_have_no_report():

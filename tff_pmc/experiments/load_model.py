@@ -72,17 +72,17 @@ def about_model(run: str, round_num: int) -> dict[str, Any]:
 
 def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
     """Returns what `load_model` does, and the model's round."""
-    model, best = _model_of(run), os.path.join(run, BEST_MODEL)
+    model, best = _untrained_model(run), os.path.join(run, BEST_MODEL)
     if round is not None and round == read_round(best):
-        arrays = order_arrays(model, _arrays(os.path.join(best, WEIGHTS)))
+        arrays = order_arrays(model, _read_arrays(os.path.join(best, WEIGHTS)))
         return _with_weights(model, arrays, run), round
     path = os.path.join(run, MODEL, WEIGHTS)
     # Of a run that was resumed with more rounds, the models are of its first end.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if ended and os.path.exists(path):
-        rounds, arrays = len(ROUNDS.read(run)), order_arrays(model, _arrays(path))
+        rounds, arrays = len(ROUNDS.read(run)), order_arrays(model, _read_arrays(path))
     else:
-        rounds, arrays = _of_checkpoint(run, model)
+        rounds, arrays = _load_checkpoint(run, model)
     if round not in (None, rounds):
         raise RecordError(
             f"{run} has no model of round {round}: a run keeps that of the last round, "
@@ -103,7 +103,7 @@ def export_model(run: str, folder: str) -> None:
     save_model(model, weights, folder, about=about_model(run, round_num))
 
 
-def _model_of(run: str) -> Any:
+def _untrained_model(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
     path = os.path.join(run, RUN_JSON)
     found = read_json(path, ("settings",))
@@ -125,9 +125,9 @@ def _model_of(run: str) -> Any:
         raise RecordError(f"{path} names no model: {error}") from error
 
 
-def _of_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
+def _load_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
     """Returns the round of a checkpoint, and the weights of its model."""
-    path = os.path.join(run, checkpoints.NAME)
+    path = os.path.join(run, checkpoints.FILE_NAME)
     if not os.path.exists(path):
         raise RecordError(
             f"{run} has no model: it was made before runs kept theirs, or is empty"
@@ -135,11 +135,11 @@ def _of_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
     # The model's weights are the first leaves of the state of every process.
     count = sum(map(len, model.initial_weights))
     names = [f"leaf_{number}" for number in range(count)]
-    round_num, *arrays = _arrays(path, ["round", *names]).values()
+    round_num, *arrays = _read_arrays(path, ["round", *names]).values()
     return int(round_num), arrays
 
 
-def _arrays(path: str, names: Optional[list[str]] = None) -> dict[str, Any]:
+def _read_arrays(path: str, names: Optional[list[str]] = None) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in names or archive.files}

@@ -14,26 +14,26 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.metrics import ACCURACY, client_means
+from tff_pmc.record.metric import ACCURACY, client_means
 from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordMissingError
 from tff_pmc.record.results import Results
-from tff_pmc.reports import REPORTS, Report, of_one_seed, pages
+from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.figures import plots
 from tff_pmc.reports.figures.confusion_plot import ConfusionPart, confusion_plot
 from tff_pmc.reports.statistics.confusion import class_metrics, confusion_matrix
-from tff_pmc.reports.statistics.run_summary import measure_of
+from tff_pmc.reports.statistics.run_summary import results_metric
 
 ALL, WORST = "all clients", "worst tenth"
 
 
-@of_one_seed
+@single_seed_only
 def report(results: Results) -> Report:
     """Returns `classes.csv`, `classes.md` and `confusion.png` of one seed's runs.
 
     It is empty for several seeds, and where no run has recorded its predictions.
     """
-    if measure_of(results) is not ACCURACY:
+    if results_metric(results) is not ACCURACY:
         return Report()
     tables, grid = [], [["run", "clients", "round", "class", *_HEAD]]
     parts = [part for label in results.labels for part in _parts(results, label)]
@@ -50,10 +50,10 @@ def report(results: Results) -> Report:
         return Report()
     every = pd.concat(tables).rename_axis("class").reset_index()
     first = ["label", "round", "clients", "class"]
-    page = pages.Page(
+    page = page_model.Page(
         "Classes",
         [
-            pages.Items(
+            page_model.Items(
                 [
                     "Recall: the share of a class's examples that are recognized. "
                     "Precision: the share of right ones among the predictions of a "
@@ -65,7 +65,7 @@ def report(results: Results) -> Report:
                     "lowest F1.",
                 ]
             ),
-            pages.Table(grid, left=4),
+            page_model.Table(grid, left=4),
         ],
     )
     return Report(
@@ -100,7 +100,7 @@ def _parts(results: Results, label: str) -> Iterator[ConfusionPart]:
         recognized = found.predicted[found.predicted < NO_CLASS]
         num_classes = int(max(found.y.max(), recognized.max(initial=0))) + 1
         everyone = np.ones(len(found.y), bool)
-        for clients, chosen in ((ALL, everyone), (WORST, _of_worst(found))):
+        for clients, chosen in ((ALL, everyone), (WORST, _in_worst_tenth(found))):
             answers = found.y[chosen], found.predicted[chosen]
             counts = confusion_matrix(*answers, num_classes)
             yield ConfusionPart(label, words, clients, counts)
@@ -116,7 +116,7 @@ def _last_predicted(results: Results, seed: int, label: str) -> int:
     return 0
 
 
-def _of_worst(found: Predictions) -> npt.NDArray[np.bool_]:
+def _in_worst_tenth(found: Predictions) -> npt.NDArray[np.bool_]:
     """Returns whether each example is of a client of the worst tenth, [N]."""
     sizes = np.diff(found.row_splits)
     tested = np.flatnonzero(sizes)
@@ -126,7 +126,7 @@ def _of_worst(found: Predictions) -> npt.NDArray[np.bool_]:
 
 
 def _cells(row: pd.Series[float]) -> list[str]:
-    shares = [pages.number(row[name], ".3f") for name in _COLUMNS[1:]]
+    shares = [page_model.format_number(row[name], ".3f") for name in _COLUMNS[1:]]
     return [f"{row['examples']:.0f}", *shares]
 
 

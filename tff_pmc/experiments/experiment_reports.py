@@ -8,13 +8,13 @@ from typing import Optional
 
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments.experiment import Experiment
-from tff_pmc.record.metrics import ACCURACY
-from tff_pmc.record.record_error import ClientsLeftOutError
+from tff_pmc.record.metric import ACCURACY
+from tff_pmc.record.record_error import ClientsNotRecordedError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import BEYOND_PAPERS, FOR_ALL, REPORTS, Report, output
 from tff_pmc.reports.figures import plots
-from tff_pmc.reports.statistics import paired
-from tff_pmc.reports.statistics.run_summary import measure_of
+from tff_pmc.reports.statistics import paired_statistics
+from tff_pmc.reports.statistics.run_summary import results_metric
 
 RESULTS = "rounds_to_target"
 """The report that writes `results.csv`."""
@@ -51,7 +51,7 @@ def write(
     seeds, folder = results.seeds, expand_path(folder)
     results = _with_baseline(found, results)
     if len(seeds) > 1:
-        paired.check_paired(results)  # What is no pair is refused first.
+        paired_statistics.check_paired(results)  # What is no pair is refused first.
         for seed in seeds if alone is None else alone:
             place = os.path.join(folder, f"seed_{seed}")
             _write(found, results.only(seed=seed), place, page)
@@ -76,10 +76,10 @@ def _write(found: Experiment, results: Results, folder: str, page: bool) -> str:
     if RESULTS not in shown:
         output.write(_reports([RESULTS], results)[RESULTS], folder, about)
     if page and output.current().figures != output.NO_FIGURES:
-        from tff_pmc.reports.tables import run_page  # It imports Jinja2.
+        from tff_pmc.reports.tables import html_report  # It imports Jinja2.
 
-        text = run_page.html(results, made, about, results.about.get("command", ""))
-        path = os.path.join(folder, run_page.FILE)
+        text = html_report.html(results, made, about, results.about.get("command", ""))
+        path = os.path.join(folder, html_report.FILE)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     texts = [report.text.rstrip() for report in made.values()]
@@ -99,7 +99,7 @@ def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
 
     The name of such a text is the reason.
     """
-    of_accuracy = measure_of(results) is ACCURACY
+    of_accuracy = results_metric(results) is ACCURACY
     made: dict[str, Report] = {}
     missing: dict[str, list[str]] = {}
     for name in names:
@@ -108,10 +108,10 @@ def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
             missing.setdefault(why, []).append(name)
             continue
         if name == RESULTS and not results.has_clients:  # The report has all else.
-            missing.setdefault(str(ClientsLeftOutError()), []).append(name)
+            missing.setdefault(str(ClientsNotRecordedError()), []).append(name)
         try:
             made[name] = REPORTS[name](results)
-        except ClientsLeftOutError as error:
+        except ClientsNotRecordedError as error:
             missing.setdefault(str(error), []).append(name)
     for why, of in missing.items():
         made[why] = Report(f"There is no {', '.join(of)}: {why}.")

@@ -8,7 +8,7 @@ import dataclasses
 from declared_settings import Range, setting
 from tff_pmc import scores
 from tff_pmc.algorithms.algorithm import ALGORITHMS
-from tff_pmc.algorithms.prioritized import PriorityAlgorithm, ScoredAlgorithm
+from tff_pmc.algorithms.scored_algorithms import PriorityAlgorithm, ScoredAlgorithm
 from tff_pmc.settings import AggregationSettings, flag_values
 from tff_pmc.settings.run_settings import RunSettings
 
@@ -23,13 +23,13 @@ class _Operator(PriorityAlgorithm):
         self.check_own_settings()
         if len(on.priority) == 1:
             return scores.prioritized(on.priority, on.criteria)
-        return self.combined(on)
+        return self.combine(on)
 
     def check_own_settings(self) -> None:
         """Refuses the operator's settings alone, with a `ValueError`."""
 
     @abc.abstractmethod
-    def combined(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, on: AggregationSettings) -> scores.Score:
         """Returns the score of several of the criteria."""
 
 
@@ -44,7 +44,7 @@ class WeightedAverage(_Operator):
         "The weight of each criterion in the order of --priority, as 0.5,0.3,0.2: "
         "sum 1.",
         flag="average_weights",
-        parse=flag_values.numbers,
+        parse=flag_values.parse_numbers,
     )
 
     def check_own_settings(self) -> None:
@@ -52,7 +52,7 @@ class WeightedAverage(_Operator):
         if not self.weights:
             raise ValueError("give --average_weights")
 
-    def combined(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, on: AggregationSettings) -> scores.Score:
         """Returns the average."""
         return scores.weighted_average(self.weights, on.criteria, members=on.priority)
 
@@ -72,7 +72,7 @@ class OrderedWeightedAverage(_Operator):
         "The weight of a client's largest criterion, the next, ..., the smallest, as "
         "0.5,0.3,0.2: sum 1.",
         flag="owa_weights",
-        parse=flag_values.numbers,
+        parse=flag_values.parse_numbers,
     )
     quantifier: str = setting(
         "",
@@ -86,7 +86,7 @@ class OrderedWeightedAverage(_Operator):
         if bool(self.weights) == bool(self.quantifier):
             raise ValueError("give --owa_weights or --owa_quantifier, one of them")
 
-    def combined(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, on: AggregationSettings) -> scores.Score:
         """Returns the OWA."""
         weights = self.quantifier or self.weights
         return scores.owa(weights, on.criteria, members=on.priority)
@@ -106,7 +106,7 @@ class ChoquetIntegral(_Operator):
         "What each set of criteria is worth, as DS:0.4,LD:0.3,DS+LD:0.8; that of all "
         "is 1.",
         flag="choquet_capacity",
-        parse=flag_values.capacity,
+        parse=flag_values.parse_capacity,
     )
 
     def check_own_settings(self) -> None:
@@ -114,7 +114,7 @@ class ChoquetIntegral(_Operator):
         if not self.capacity:
             raise ValueError("give --choquet_capacity")
 
-    def combined(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, on: AggregationSettings) -> scores.Score:
         """Returns the integral."""
         value = {tuple(subset.split("+")): worth for subset, worth in self.capacity}
         if len(value) < len(self.capacity):
@@ -133,7 +133,7 @@ class CriteriaProduct(_Operator):
 
     name = "Product"
 
-    def combined(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, on: AggregationSettings) -> scores.Score:
         """Returns the product, one monomial."""
         return scores.product(on.criteria, members=on.priority)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
-from tff_pmc.record.record_error import ClientsLeftOutError
+from tff_pmc.record.record_error import ClientsNotRecordedError
 
 PERCENTILES = (10, 50, 90)
 
@@ -24,27 +24,27 @@ def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Flo
     """Returns the means of sums [..., K] over the K clients' examples.
 
     Clients without examples are left out. Where no client is recorded this is a
-    `ClientsLeftOutError`.
+    `ClientsNotRecordedError`.
     """
     if not examples.size:
-        raise ClientsLeftOutError
+        raise ClientsNotRecordedError
     tested = examples > 0
-    found: Floats = sums[..., tested] / examples[tested]
-    return found
+    means: Floats = sums[..., tested] / examples[tested]
+    return means
 
 
 def percentile(accuracies: Floats, percent: float) -> Floats:
     """Returns what `percent` % of the clients do not exceed, interpolated."""
     with np.errstate(invalid="ignore"):  # Between infinite losses there is none.
-        found: Floats = np.percentile(accuracies, percent, axis=-1)
-    return found
+        value: Floats = np.percentile(accuracies, percent, axis=-1)
+    return value
 
 
 def worst_tenth(accuracies: Floats) -> Floats:
     """Returns the mean of the ceil(K / 10) lowest: the "worst 10 %" of Li et al."""
     count = -(-accuracies.shape[-1] // 10)
-    found: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
-    return found
+    mean: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
+    return mean
 
 
 def jain_index(accuracies: Floats) -> Floats:
@@ -55,10 +55,10 @@ def jain_index(accuracies: Floats) -> Floats:
     """
     squares = accuracies.shape[-1] * np.square(accuracies).sum(axis=-1)
     total = np.square(accuracies.sum(axis=-1))
-    found: Floats = np.divide(
+    index: Floats = np.divide(
         total, squares, out=np.ones_like(squares), where=squares > 0
     )
-    return found
+    return index
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,22 +68,22 @@ class Metric:
     mean: str  # The column of the mean over examples.
     total: str  # The column of the sum over examples.
     prefix: str  # What the columns of the percentiles over clients begin with.
-    counted: bool  # Whether sums are whole numbers.
+    is_count: bool  # Whether sums are whole numbers.
 
     def value(self, total: Any) -> int | float:
         """Returns a sum as it is written; a float32 carries seven digits."""
-        return int(total) if self.counted else float(f"{float(total):.7g}")
+        return int(total) if self.is_count else float(f"{float(total):.7g}")
 
 
-ACCURACY = Metric("accuracy", "correct", "", counted=True)
-LOSS = Metric("test_loss", "loss_sum", "loss_", counted=False)
+ACCURACY = Metric("accuracy", "correct", "", is_count=True)
+LOSS = Metric("test_loss", "loss_sum", "loss_", is_count=False)
 
 
-def metric_of(data: leaf_data.FederatedDataset) -> Metric:
+def metric_for(data: leaf_data.FederatedDataset) -> Metric:
     """Returns what models are measured by on a data set."""
     return ACCURACY if data.has_classes else LOSS
 
 
-def digits(values: Any) -> list[float]:
+def float32_digits(values: Any) -> list[float]:
     """Returns numbers with the seven digits that a float32 carries."""
     return [float(f"{value:.7g}") for value in np.asarray(values, float)]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
-from tff_pmc.escape import markdown_cell, one_line, printable
+from tff_pmc.escape import markdown_cell, printable, single_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ class Page(NamedTuple):
                 number_of_table += 1
                 caption_parts = filter(None, (self.title, heading, before, about))
                 caption = ". ".join(
-                    one_line(text).strip(" .:") for text in caption_parts
+                    single_line(text).strip(" .:") for text in caption_parts
                 )
                 head, *lines = [[*map(_latex, line)] for line in block.grid]
                 table = pd.DataFrame(lines, columns=head).to_latex(
@@ -112,7 +112,7 @@ class Page(NamedTuple):
                 parts.append(table.rstrip())
             else:
                 texts = block.texts if isinstance(block, Items) else [block]
-                parts += [f"% {one_line(text)}" for text in texts]
+                parts += [f"% {single_line(text)}" for text in texts]
             before = block if isinstance(block, str) else ""
         return "\n\n".join(parts) + "\n"
 
@@ -133,7 +133,7 @@ MISSING = "—"
 """What a table has in the place of a number: a target not reached, or no value."""
 
 
-def number(value: float, form: str, missing: str = "") -> str:
+def format_number(value: float, form: str, missing: str = "") -> str:
     """Returns a number in a format, or `missing` for NaN and infinity."""
     return format(value, form) if math.isfinite(value) else missing
 
@@ -188,14 +188,14 @@ def markdown_table(grid: Grid, left: int = 1) -> str:
 
 def _latex(text: str) -> str:
     """Returns a text of which no character is a command of LaTeX."""
-    return one_line(text).translate(_LATEX)
+    return single_line(text).translate(_LATEX)
 
 
 def _markdown(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"## {one_line(block.text)}"
+        return f"## {single_line(block.text)}"
     if isinstance(block, Table):
         return markdown_table(block.grid, block.left)
     if isinstance(block, Items):
-        return "\n".join(f"- {one_line(text)}" for text in block.texts)
+        return "\n".join(f"- {single_line(text)}" for text in block.texts)
     return block

@@ -1,27 +1,22 @@
-"""The callbacks of every run: they write its folder, or end it if its rounds are lost.
-
-The folder has tables, predictions, checkpoints and the model.
-"""
+"""The callbacks that write a run's folder: tables, predictions, checkpoints, model."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from absl import logging
 
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
 from tff_pmc.models.model_folder import MODEL
 from tff_pmc.record import files, predictions
-from tff_pmc.record.record_error import LostRunError
-from tff_pmc.record.run_folder import RunFolder
-from tff_pmc.runtime import lost_rounds
+
+if TYPE_CHECKING:
+    from tff_pmc.record.run_folder import RunFolder
 
 
-class Record(Callback):
+class TableRecorder(Callback):
     """Appends the round's rows to the tables of the folder. It is called first."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -32,59 +27,7 @@ class Record(Callback):
         self._folder.write(round.record)
 
 
-class LostRounds(Callback):
-    """Warns of a round that left the model as it was, and ends a run of too many.
-
-    Too many are `--most_lost_rounds` one after another, or all rounds of a shorter
-    run. The rounds before a resume count.
-    """
-
-    def on_start(self, run: Run) -> None:
-        """Counts the rounds before; a run that was lost is a `LostRunError` again."""
-        self._label = run.settings.label
-        self._most = run.settings.training.most_lost_rounds
-        self._rounds = self._lost = 0
-        self._why = ""
-        if run.rounds_before:
-            for row in run.rounds.to_dict("records"):
-                self._count(row)
-        self._check(self._most)
-
-    def after_round(self, round: FinishedRound) -> bool:
-        """Counts the round, and ends the run after too many."""
-        self._count(round.row, round.cohort)
-        if self._lost == 1:
-            logging.warning("%s: round %d: %s", self._label, self._rounds, self._why)
-        return 0 < self._most <= self._lost
-
-    def on_end(self, status: str) -> None:
-        """Raises a `LostRunError` if too many rounds, or all, were lost."""
-        if status == files.FINISHED:
-            self._check(min(self._most, self._rounds))
-
-    def _check(self, most: int) -> None:
-        if 0 < most <= self._lost:
-            raise LostRunError(
-                f"{self._label}: in the rounds {self._rounds - self._lost + 1} to "
-                f"{self._rounds} {self._why} (--most_lost_rounds)"
-            )
-
-    def _count(
-        self, row: Mapping[str, Any], cohort: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
-        self._rounds += 1
-        example = ""
-        if cohort:
-            first = dict(cohort[0])  # If all are left out, it is.
-            name, *_ = map(first.pop, ("client", "round", "excluded", "weight"))
-            values = ", ".join(f"{code} {value}" for code, value in first.items())
-            example = f"client {name} has {values}"
-        names = "--max_update_norm", "--learning_rate"
-        self._why = lost_rounds.reason(row, *names, example) or ""
-        self._lost = self._lost + 1 if self._why else 0
-
-
-class Checkpoint(Callback):
+class CheckpointRecorder(Callback):
     """Saves the state of the process. It is called last.
 
     A checkpoint reports that the rows up to its round are on disk.
@@ -103,7 +46,7 @@ class Checkpoint(Callback):
         self._folder.save(round.state, round.round_num)
 
 
-class TrainedModel(Callback):
+class ModelSaver(Callback):
     """Saves the model of the last round of a run that is finished, as `model/`."""
 
     def on_start(self, run: Run) -> None:
@@ -117,7 +60,7 @@ class TrainedModel(Callback):
 
     def on_end(self, status: str) -> None:
         """Writes the model."""
-        from tff_pmc.experiments.trained import about_model
+        from tff_pmc.experiments.load_model import about_model
         from tff_pmc.models.model_folder import save_model
 
         if status == files.FINISHED:
@@ -141,15 +84,15 @@ class PredictionRecorder(Callback):
         if not os.path.exists(labels):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(os.path.dirname(labels))
-            with files.replacing(labels) as file:
+            with files.atomic_write(labels) as file:
                 np.savez_compressed(
                     file,
                     y=self._examples.y.astype(np.uint8),
                     row_splits=self._examples.row_splits,
                     client_ids=np.array(self._examples.client_ids),
                 )
-        # `RunContext.of` refuses more classes than a byte has.
+        # `check_run` rejects more classes than a byte can count.
         predicted = round.predicted.astype(np.uint8)
-        path = predictions.path_of(self._folder, round.round_num)
-        with files.replacing(path) as file:
+        path = predictions.predictions_path(self._folder, round.round_num)
+        with files.atomic_write(path) as file:
             np.savez_compressed(file, predicted=predicted)

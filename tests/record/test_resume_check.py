@@ -4,7 +4,7 @@ import pytest
 
 from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.same_run import check_same
+from tff_pmc.record.resume_check import check_resumable
 
 
 def run_of(**settings):
@@ -28,12 +28,12 @@ def of_data(**data):
 
 
 def test_the_same_run_has_not_grown():
-    assert not check_same("here", run_of(seeds=[0, 1]), run_of(seeds=[0, 1]))
-    assert check_same("here", begun("/a/w.npz", "9f"), begun("/b/w.npz", "9f"))
+    assert not check_resumable("here", run_of(seeds=[0, 1]), run_of(seeds=[0, 1]))
+    assert check_resumable("here", begun("/a/w.npz", "9f"), begun("/b/w.npz", "9f"))
     # Against what runs are held is of their tables, and is written anew.
-    assert check_same("here", run_of(baseline="LD"), run_of())
+    assert check_resumable("here", run_of(baseline="LD"), run_of())
     # An earlier version did not record it.
-    assert check_same("here", of_data(), of_data(examples_sha256="9f"))
+    assert check_resumable("here", of_data(), of_data(examples_sha256="9f"))
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_the_same_run_has_not_grown():
     ],
 )
 def test_more_of_the_same_is_no_other_run(before, now):
-    assert check_same("here", before, now)
+    assert check_resumable("here", before, now)
     with pytest.raises(RecordError, match="here cannot be resumed: it is another run"):
-        check_same("here", now, before)
+        check_resumable("here", now, before)
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_more_of_the_same_is_no_other_run(before, now):
 )  # fmt: skip
 def test_what_else_differs_is_another_run(before, now, words):
     with pytest.raises(RecordError, match=words):
-        check_same("here", before, now)
+        check_resumable("here", before, now)

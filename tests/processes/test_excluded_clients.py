@@ -120,9 +120,9 @@ def warnings_of(monkeypatch):
 @pytest.mark.parametrize(
     ("form", "options", "says"),
     [
-        ("packed", {"report_cohort": 6}, r"place 0 has the criteria 5, 1e\+31\)$"),
+        ("packed", {"report_cohort": 6}, r"position 0 has the criteria 5, 1e\+31\)$"),
         ("packed", {}, "report_cohort shows each client's criteria"),
-        ("datasets", {}, "the update above max_update_norm"),
+        ("datasets", {}, "the update was above max_update_norm"),
         ("online", {}, "a smaller learning rate of client_optimizer_fn may help"),
         (
             "packed",
@@ -165,7 +165,7 @@ def test_a_lost_round_is_warned_of_once_a_process_and_has_no_loss(
             given = (tests,) if form == "online" else ()
             state, metrics = process.next(state, clients, *given)[:2]
         assert len(warnings_of) == processes
-    assert re.search(f"left the model as it was: .*{says}", warnings_of[-1])
+    assert re.search(f"did not change the model: .*{says}", warnings_of[-1])
     train = metrics["client_work"]["train"]
     lost = [np.isnan(train[name]) for name in ("loss_sum", "top_2")]
     assert lost == [form != "zero"] * 2

@@ -10,7 +10,7 @@ from sklearn import metrics
 from tff_pmc.record.results import read_results
 from tff_pmc.reports import output
 from tff_pmc.reports.statistics import confusion
-from tff_pmc.reports.tables import classes
+from tff_pmc.reports.tables import confusion_matrices
 
 CLASSES = 4
 SIZES = [7, 0, 12, 3, 9, 11, 5, 8, 6, 10, 4, 9]  # Eleven clients have examples.
@@ -34,7 +34,7 @@ def run(tmp_path):
 
 def test_the_numbers_are_scikit_learns(run, tmp_path):
     results, y, answers = run
-    report = classes.report(results)
+    report = confusion_matrices.report(results)
     table = report.tables["classes"].set_index(["round", "clients", "class"])
     table = table.sort_index()
     owner = np.repeat(np.arange(len(SIZES)), SIZES)
@@ -44,7 +44,10 @@ def test_the_numbers_are_scikit_learns(run, tmp_path):
             for k, size in enumerate(SIZES)
         ]
         worst = np.isin(owner, np.argsort(shares, kind="stable")[:2])  # A tenth of 11.
-        for clients, rows in ((classes.ALL, owner >= 0), (classes.WORST, worst)):
+        for clients, rows in (
+            (confusion_matrices.ALL, owner >= 0),
+            (confusion_matrices.WORST, worst),
+        ):
             found = table.loc[(words, clients)]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -79,7 +82,7 @@ def test_another_normalization_is_refused():
 
 
 def test_one_figure_has_true_labels_in_rows_and_predicted_ones_in_columns(run):
-    figure = classes.report(run[0]).figures["confusion"]
+    figure = confusion_matrices.report(run[0]).figures["confusion"]
     *panels, bar = figure.axes
     assert [axes.get_title().split("\n")[0] for axes in panels] == 4 * ["DS"]
     for axes in panels:
@@ -107,7 +110,7 @@ def test_a_last_round_without_a_test_is_named(run, tmp_path, without, words):
     results, *_ = run
     for number in without:
         (tmp_path / "DS" / "predictions" / f"round_000{number}.npz").unlink()
-    report = classes.report(results)
+    report = confusion_matrices.report(results)
     assert list(report.tables["classes"]["round"].unique()) == words
     assert all(word in str(report.pages["classes"]) for word in words)
 
@@ -116,4 +119,4 @@ def test_runs_without_predictions_have_no_classes(run, tmp_path):
     results, *_ = run
     for path in (tmp_path / "DS" / "predictions").iterdir():
         path.unlink()
-    assert classes.report(results) == classes.Report()
+    assert confusion_matrices.report(results) == confusion_matrices.Report()

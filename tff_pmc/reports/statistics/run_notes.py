@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.results import OF_RUNS, Results
+from tff_pmc.record.results import RUN_INFO_COLUMNS, Results
 
 # The settings that distinguish the runs of an experiment.
-_OF_ROWS = ("algorithm", "priority", "criteria", "adjustment")
+_RUN_COLUMNS = ("algorithm", "priority", "criteria", "adjustment")
 
 
 def data_caveat(results: Results) -> str:
@@ -25,14 +25,14 @@ def data_caveat(results: Results) -> str:
     return ""
 
 
-def with_caveat(table: pd.DataFrame, results: Results) -> pd.DataFrame:
+def mark_incomplete_data(table: pd.DataFrame, results: Results) -> pd.DataFrame:
     """Returns a table with a last column `data` if its runs' data has a caveat."""
     caveat = data_caveat(results)
     marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
     return marked
 
 
-def conditions(results: Results) -> list[str]:
+def condition_notes(results: Results) -> list[str]:
     """Returns what the runs ran on and how, each sentence once, and how they differ.
 
     Of runs that did not record it, such as the published code's, there is none.
@@ -40,20 +40,22 @@ def conditions(results: Results) -> list[str]:
     rows = [
         row for _, row in results.runs.iterrows() if isinstance(row.get("model"), str)
     ]
-    found = list(dict.fromkeys(map(_conditions, rows)))
-    for name in (name for name in results.runs if name not in (*OF_RUNS, *_OF_ROWS)):
+    notes = list(dict.fromkeys(map(_conditions, rows)))
+    for name in (
+        name for name in results.runs if name not in (*RUN_INFO_COLUMNS, *_RUN_COLUMNS)
+    ):
         values = dict.fromkeys(
             str(value) for value in results.runs[name] if not _is_nan(value)
         )
         if len(values) > 1:
-            found.append(f"The runs differ in {name}: {', '.join(values)}.")
+            notes.append(f"The runs differ in {name}: {', '.join(values)}.")
     length = results.length
     ends = dict.fromkeys(
         (row["label"], int(length[row["seed"], row["label"]]), int(row["rounds"]))
         for row in rows
-        if not _or(row.get("ended_early"), "")  # `caveats` has these.
+        if not _or_default(row.get("ended_early"), "")  # `caveat_notes` has these.
     )
-    return found + [
+    return notes + [
         f"The record of {label} ends with round {recorded} of {planned}."
         for label, recorded, planned in ends
         if recorded < planned
@@ -62,7 +64,7 @@ def conditions(results: Results) -> list[str]:
 
 def _conditions(run: pd.Series[Any]) -> str:
     options = ", ".join(f"{key}={value}" for key, value in run["data_options"].items())
-    tested = _or(run.get("evaluate_clients"), 0)
+    tested = _or_default(run.get("evaluate_clients"), 0)
     sample = ""
     if 0 < tested < run["data_clients"]:
         error = 50 / tested**0.5
@@ -70,8 +72,10 @@ def _conditions(run: pd.Series[Any]) -> str:
             f" Tested by {tested:.0f} of {run['data_clients']} clients: a share of the "
             f"clients has a standard error of at most {error:.1f} points."
         )
-    every = _or(run.get("evaluate_every"), 1)
-    seldom = f" Tested after every {every:.0f} rounds." if every > 1 else ""
+    test_interval = _or_default(run.get("evaluate_every"), 1)
+    seldom = (
+        f" Tested after every {test_interval:.0f} rounds." if test_interval > 1 else ""
+    )
     return (
         f"Data: {run['data_name']}{options and f' ({options})'}, "
         f"from {run['data_source']}. "
@@ -88,7 +92,7 @@ def batch_text(size: float) -> str:
     return f"{size:.0f}" if size else "all"
 
 
-def _or(value: Any, default: Any) -> Any:
+def _or_default(value: Any, default: Any) -> Any:
     """Returns a setting, or the default where an older record does not have it."""
     return default if value is None or _is_nan(value) else value
 

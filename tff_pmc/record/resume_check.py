@@ -15,10 +15,10 @@ from absl import logging
 
 import tff_pmc
 from tff_pmc.record import files
-from tff_pmc.record.files import by_flag
+from tff_pmc.record.files import flatten_groups
 from tff_pmc.record.record_error import RecordError
 
-PLUGINS: dict[str, str] = {}
+IMPORTED_PLUGINS: dict[str, str] = {}
 """The modules that `--plugin` names, and the sha256s of their files and imports."""
 
 EXAMPLES = "examples_sha256"
@@ -27,11 +27,11 @@ EXAMPLES = "examples_sha256"
 _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 
 
-def versions() -> dict[str, Optional[str]]:
+def software_versions() -> dict[str, Optional[str]]:
     """Returns the versions of what a run's numbers depend on, the engine among it."""
     from tff_pmc import runtime  # It imports TensorFlow.
 
-    found: dict[str, Optional[str]] = {
+    versions: dict[str, Optional[str]] = {
         "tff_pmc": tff_pmc.__version__,
         "commit": _git_commit(),
         "python": platform.python_version(),
@@ -39,13 +39,13 @@ def versions() -> dict[str, Optional[str]]:
     }
     for package in _PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return {**found, **_of_plugins()}
+    return {**versions, **_plugin_versions()}
 
 
-def warn_of_other_versions(
+def warn_if_versions_differ(
     path: str, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> None:
     """Logs the versions that a folder was begun with and that are others now."""
@@ -63,7 +63,7 @@ def warn_of_other_versions(
         )
 
 
-def check_same(
+def check_resumable(
     path: str, before: Mapping[str, Any], description: Mapping[str, Any]
 ) -> bool:
     """Refuses to resume another run, by a `RecordError` that names what differs.
@@ -80,7 +80,7 @@ def check_same(
         )
     now = json.loads(json.dumps(description))  # Tuples as the file has them.
     pairs = [
-        (by_flag(before.get("settings", {})), by_flag(now["settings"])),
+        (flatten_groups(before.get("settings", {})), flatten_groups(now["settings"])),
         (before.get("data", {}), now["data"]),
     ]
     differing = {
@@ -88,7 +88,7 @@ def check_same(
         for old, new in pairs
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
-        and not _has_grown(key, old.get(key), new.get(key))
+        and not _is_extension(key, old.get(key), new.get(key))
     }
     examples = differing.pop(EXAMPLES, "")  # They follow from all else that differs.
     if differing:
@@ -107,29 +107,29 @@ def check_same(
 
 
 @contextlib.contextmanager
-def folder_of_runs(
+def claim_folder(
     output_dir: str, plan: Mapping[str, Any], *, resume: bool
 ) -> Iterator[None]:
     """Takes a folder for several runs for this process alone, and describes them."""
-    to_write, now = True, _of_plugins()
+    to_write, now = True, _plugin_versions()
     plan = {**plan, "versions": now} if now else plan
     if resume:
-        before = files.read_plan(output_dir)
-        to_write = check_same(output_dir, before, plan)
-        warn_of_other_versions(output_dir, before.get("versions", {}), now)
+        before = files.read_run_json(output_dir)
+        to_write = check_resumable(output_dir, before, plan)
+        warn_if_versions_differ(output_dir, before.get("versions", {}), now)
     else:
         files.make_empty_folder(output_dir, ", or --resume")
-    with files.locked(output_dir):
+    with files.lock_folder(output_dir):
         if to_write:
             files.write_json(output_dir, plan)
         yield
 
 
-def _of_plugins() -> dict[str, Optional[str]]:
-    return {f"--plugin={name}": sha256 for name, sha256 in PLUGINS.items()}
+def _plugin_versions() -> dict[str, Optional[str]]:
+    return {f"--plugin={name}": sha256 for name, sha256 in IMPORTED_PLUGINS.items()}
 
 
-def _has_grown(key: str, old: Any, new: Any) -> bool:
+def _is_extension(key: str, old: Any, new: Any) -> bool:
     lists = isinstance(old, list) and isinstance(new, list)
     if key == "baseline":  # It is of the tables.
         return True

@@ -1,0 +1,173 @@
+"""The settings of a run's rounds, cohorts and local training."""
+
+from __future__ import annotations
+
+import dataclasses
+import fractions
+import math
+import os
+from typing import ClassVar
+
+from declared_settings import (
+    ABOVE_0,
+    ABOVE_0_TO_1,
+    SEED,
+    Needs,
+    Range,
+    SettingError,
+    Settings,
+    setting,
+)
+from tff_pmc.optimizers import CLIENT_OPTIMIZERS
+from tff_pmc.settings import flag_values
+from tff_pmc.settings.flag_values import NON_NEGATIVE_INT, POSITIVE_INT
+
+_COHORT_SIZE = Range(
+    lambda size: 0 <= size < 1 or (1 <= size < math.inf and size % 1 == 0),
+    "a number of clients, a fraction between 0 and 1, or 0 for all",
+)
+_FINITE = Range(lambda x: 0 <= x < math.inf, "0 or more, finite")
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalTraining(Settings):
+    """A client's training: flags of the command, and arguments of the builders.
+
+    An option that is a field here has its flag, range, help and place in `run.json`,
+    and is an argument of each builder in `tff_pmc.processes`, which hands it to the
+    loops over a client's batches in `tff_pmc.clients` (docs/extend.md).
+    """
+
+    local_epochs: int = setting(5, "Local epochs, E.", within=POSITIVE_INT)
+    batch_size: int = setting(
+        0, "Local batch size, B; 0 is full batch.", within=NON_NEGATIVE_INT
+    )
+    seed: int = setting(
+        0,
+        "Seed of the order of the examples in the local batches, and of what layers of "
+        "a model draw in training.",
+        flag="batch_seed",
+        within=SEED,
+    )
+    prox_mu: float = setting(
+        0.0,
+        "FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2 (Li et "
+        "al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model that they "
+        "received; 0 leaves it out.",
+        within=_FINITE,
+        omit_default=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings(LocalTraining):
+    """The rounds, the cohorts and the clients' local training."""
+
+    title: ClassVar[str] = "Training, of every run"
+
+    rounds: int = setting(100, "Communication rounds.", within=POSITIVE_INT)
+    clients_per_round: float = setting(
+        0.1,
+        "Clients in a round; below 1, a fraction of all; 0 is all.",
+        within=_COHORT_SIZE,
+    )
+    cohort_rounding: str = setting(
+        "up",
+        "How the fraction --clients_per_round is made a number of clients: up, or to "
+        "the nearest, as PMC's published code has it. No paper gives a rule: 10 % of "
+        "DA's 371 clients are 38 or 37.",
+        choices=("up", "nearest"),
+        needs=Needs(
+            "a fraction of the clients as --clients_per_round",
+            lambda on: 0 < on.clients_per_round < 1,
+        ),
+    )
+    cohort_seed: int = setting(
+        0, "Seed of the choice of clients in each round.", within=SEED
+    )
+    learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
+    client_rate_decay: float = setting(
+        1.0,
+        "What the clients' learning rate is multiplied by after every "
+        "--client_rate_decay_every rounds; 1 keeps it as it is.",
+        within=ABOVE_0_TO_1,
+        omit_default=True,
+    )
+    client_rate_decay_every: int = setting(
+        1,
+        "The rounds after which the clients' rate changes by --client_rate_decay.",
+        within=POSITIVE_INT,
+        omit_default=True,
+        needs=Needs("--client_rate_decay", lambda on: on.client_rate_decay != 1),
+    )
+    client_optimizer: str = setting(
+        "sgd",
+        "The clients' optimizer, whose state begins anew in every round.",
+        choices=lambda: tuple(CLIENT_OPTIMIZERS),
+    )
+    initial_weights: tuple[str, ...] = setting(
+        (),
+        "A file of the arrays that the model begins with, in the place of those of "
+        "--model_seed: those that are trained first, then the others, as "
+        "np.savez(FILE, *weights.trainable, *weights.non_trainable) writes them.",
+        parse=flag_values.parse_file_and_sha256,
+        omit_default=True,
+    )
+    server_learning_rate: float = setting(
+        1.0,
+        "The server's learning rate (PMC eq. 2); 1 takes the weighted mean as it is.",
+        within=ABOVE_0,
+    )
+    keep_own_model: bool = setting(
+        False,
+        "Clients whose attribute `adversary` is 1 ignore the server's model and "
+        "continue with the one they trained (AdaFed's simulation 3).",
+    )
+    most_lost_rounds: int = setting(
+        3,
+        "The run ends after so many rounds in a row in which no client counts and the "
+        "model stays as it is; 0 runs all rounds.",
+        within=NON_NEGATIVE_INT,
+    )
+    num_packs: int = setting(
+        2,
+        "Packs that a cohort's clients are sent in. Another number changes the order "
+        "of float sums and nothing else.",
+        within=POSITIVE_INT,
+    )
+    max_pack_bytes: int = setting(
+        500_000_000,
+        "The most bytes of inputs in a pack. A client with more is refused, unless its "
+        "examples are mapped from the disk. TFF's worker takes 2 GB at most.",
+        within=POSITIVE_INT,
+    )
+
+    @property
+    def note(self) -> str:
+        """The file of initial weights, FedProx's mu, the decay of the clients' rate."""
+        start = [f"from {os.path.basename(path)}" for path in self.initial_weights[:1]]
+        prox = f"prox {self.prox_mu:g}" if self.prox_mu else ""
+        every, decay = self.client_rate_decay_every, f"{self.client_rate_decay:g}"
+        rounds = f"every {every} rounds" if every > 1 else "a round"
+        decays = "" if self.client_rate_decay == 1 else f"rate times {decay} {rounds}"
+        return ", ".join(filter(None, (*start, prox, decays)))
+
+    def cohort_size(self, num_clients: int, name: str) -> int:
+        """Returns the clients in a round: never more than can train."""
+        size = self.clients_per_round
+        # As written in decimals: in floats 0.07 * 100 is above 7.
+        share = fractions.Fraction(repr(size))
+        if size == 0:
+            count = num_clients
+        elif size >= 1:
+            count = int(size)
+        elif self.cohort_rounding == "up":
+            count = math.ceil(share * num_clients)
+        else:  # Of the product in floats, as in the published code.
+            count = max(round(size * num_clients), 1)
+        if count > num_clients:
+            raise SettingError(
+                f"--clients_per_round={count}, but {name} has {num_clients} clients "
+                "with training examples"
+            )
+        return count
