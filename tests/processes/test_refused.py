@@ -220,7 +220,7 @@ FACTORY = [
 ADAFED = [
     (lambda: {"power": 0}, "power must be above 0"),
     (lambda: {"epsilon": 0}, "epsilon must be above 0, got 0"),
-    (lambda: {"server_examples": (X, [])}, "x has 40, y has 0"),
+    (lambda: {"server_examples": (X, [])}, "x has 40 examples and y has 0"),
     *(
         (
             lambda size=size: {"server_examples": (X, np.zeros((40, size), int))},
