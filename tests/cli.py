@@ -64,7 +64,7 @@ def quick_runs():
     from tff_pmc.reports.figures import figure_layout
 
     with softmax() as patch:
-        patch.setattr(figure_layout, "png", lambda figure: b"\x89PNG")
+        patch.setattr(figure_layout, "png_bytes", lambda figure: b"\x89PNG")
         yield
 
 

@@ -79,7 +79,7 @@ def test_two_commands_are_kept_as_one_and_the_same_run_twice_is_refused(
     assert kept.main(["keep", str(tmp_path / "nothing"), goal]) == 2
     assert "nothing is no folder" in capsys.readouterr().err
     assert kept.main(["keep", str(folder), str(folder)]) == 2
-    assert "exists already: name a new folder" in capsys.readouterr().err
+    assert "already exists: choose a new folder" in capsys.readouterr().err
     about = json.loads((folder / EXPERIMENT_JSON).read_text())
     about["settings"]["experiment"] = "of_a_plugin"
     (folder / EXPERIMENT_JSON).write_text(json.dumps(about))

@@ -264,7 +264,7 @@ def test_no_other_rounds_model_is_saved_as_the_best(tmp_path, keep):
                 (run / "model" / "weights.npz").unlink(),
                 (run / "checkpoint.npz").unlink(),
             ],
-            "has no model: it was made before runs kept theirs",
+            "has no model and no checkpoint: it is empty",
         ),
         (
             lambda run: edit(run, "mnist_cnn"),

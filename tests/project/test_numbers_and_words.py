@@ -88,17 +88,17 @@ def test_the_regression_is_recorded_by_its_loss(page_run):
         weights = np.mean(trained, axis=0)
         squares = (design @ weights - y) ** 2
         sums = [squares[10 * k : 10 * k + 4].sum() for k in range(6)]
-        found = [float(row["loss_sum"]) for row in by_client[6 * number :][:6]]
-        np.testing.assert_allclose(found, sums, rtol=1e-3)
+        losses = [float(row["loss_sum"]) for row in by_client[6 * number :][:6]]
+        np.testing.assert_allclose(losses, sums, rtol=1e-3)
         row = recorded[number]
         assert float(row["test_loss"]) == pytest.approx(sum(sums) / 24, rel=1e-3)
         middle = float(row["loss_p50"])
         assert middle == pytest.approx(np.median(sums) / 4, rel=1e-2, abs=1e-4)
         assert "accuracy" not in row and "correct" not in by_client[0]
-    found = figures(out / "results.csv", "DS")
-    assert found["last_test_loss"] == pytest.approx(sum(sums) / 24, rel=1e-3)
+    results = figures(out / "results.csv", "DS")
+    assert results["last_test_loss"] == pytest.approx(sum(sums) / 24, rel=1e-3)
     expected = np.percentile(np.array(sums) / 4, 90)
-    assert found["last_p90"] == pytest.approx(expected, rel=1e-3)
+    assert results["last_p90"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_next_words_are_learned_and_reported(page_run):

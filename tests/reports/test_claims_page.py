@@ -111,7 +111,7 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
 def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
     read_once(monkeypatch, claims_page)
     table = claims_page.claims_table(claims(), reproduced()[1])
-    monkeypatch.setattr(claims_page, "judged", lambda found, kept: table)
+    monkeypatch.setattr(claims_page, "claims_table", lambda found, kept: table)
     for path, options in [
         ("docs/claims.md", []),
         ("results/reproduced/claims.csv", ["--csv"]),

@@ -45,7 +45,7 @@ def keep(
     """
     goal = expand_path(goal)
     if os.path.lexists(goal):
-        raise RecordError(f"{goal} exists already: name a new folder")
+        raise RecordError(f"{goal} already exists: choose a new folder")
     parts = [read_results(folder) for folder in folders]
     results = join_results(parts) if len(parts) > 1 else parts[0]
     get_experiment(str(results.setting("experiment", "")))  # Refused before it is kept.

@@ -130,7 +130,8 @@ def _load_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
     path = os.path.join(run, checkpoints.FILE_NAME)
     if not os.path.exists(path):
         raise RecordError(
-            f"{run} has no model: it was made before runs kept theirs, or is empty"
+            f"{run} has no model and no checkpoint: it is empty, or an early version "
+            "wrote it"
         )
     # The model's weights are the first leaves of the state of every process.
     count = sum(map(len, model.initial_weights))

@@ -32,23 +32,24 @@ def run_offline(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables`, `--export` or `--export_model`."""
     for flag in sorted({*given} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
-            f"--{flag} is for new runs, and these are on disk already: leave it out"
+            f"--{flag} only applies to new runs, and this command reads existing ones: "
+            "remove it"
         )
     if command.baseline and not command.tables:
-        raise SettingError("--baseline goes with --tables, of runs of several seeds")
+        raise SettingError("--baseline needs --tables and runs with several seeds")
     for name in ("tables", "export", "export_model"):
         if (folder := getattr(command, name)) and not command.output_dir:
             raise SettingError(
-                f"--{name} needs a folder to write into: --{name}={folder} "
-                "--output_dir=NEW"
+                f"--{name} needs an output folder: add --output_dir=NEW to "
+                f"--{name}={folder}"
             )
     try:
         return _dispatch(command, given)
     except KeyError as error:
         # What only some of the tables need, a record may lack.
         raise RecordError(
-            f"the records lack the column {error}: they were made by another version, "
-            "or are damaged"
+            f"the runs have no column {error}: another version wrote them, or they are "
+            "damaged"
         ) from error
 
 
@@ -66,7 +67,7 @@ def _dispatch(command: Command, given: Mapping[str, Any]) -> str:
         load_model.export_model(command.export_model, command.output_dir)
         return f"The trained model: {command.output_dir}"
     if len(command.compare) != 2:
-        raise SettingError("--compare names two folders, as A,B")
+        raise SettingError("--compare takes exactly two folders: --compare=A,B")
     targets = None
     if "experiment" in given:
         start = RunSettings.from_flag_values(
@@ -94,7 +95,7 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     found = get_experiment(_name(command, given, results))
     if command.baseline:
         if len(results.seeds) < 2:
-            raise SettingError("--baseline goes with the runs of several seeds")
+            raise SettingError("--baseline needs runs with several seeds")
         column = "title" if found.compares_algorithms else "label"
         check_baseline([*results.runs[column]], command.baseline)
         results.about["baseline"] = command.baseline

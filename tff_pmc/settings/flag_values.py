@@ -116,7 +116,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     try:
         found = tuple(map(_parse_whole_number, text.split(",")))
     except ValueError as error:
-        raise ValueError("seeds are integers from 0, as 0,1,2") from error
+        raise ValueError("seeds must be whole numbers from 0, such as 0,1,2") from error
     if len(found) < 2 or len(set(found)) < len(found):
         raise ValueError("name two or more seeds, each once")
     if not all(map(SEED.holds, found)):
@@ -128,7 +128,7 @@ def parse_rates(text: str) -> tuple[float, ...]:
     """Parses learning rates, `0.5,0.1`."""
     found = parse_numbers(text)
     if len(set(found)) < len(found):
-        raise ValueError("name one or more rates, each once")
+        raise ValueError("a rate is given twice: list each rate once")
     return found
 
 
@@ -143,7 +143,7 @@ def parse_words(text: str) -> tuple[str, ...]:
 def parse_path(text: str) -> str:
     """Parses a path of this machine; also in `=~/a`, `~` is the home."""
     if "://" in text:
-        raise ValueError("it is an address: name a place of this machine")
+        raise ValueError("URLs are not supported: give a path on this machine")
     return expand_path(text)
 
 

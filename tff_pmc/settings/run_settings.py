@@ -159,8 +159,8 @@ class RunSettings:
                 algorithm than the chosen one has are passed over.
 
         Raises:
-            SettingError: a value is out of range or no choice; a flag in `values` is
-                of none of the groups; or they do not go together.
+            SettingError: a value is out of range or not one of the choices; a flag in
+                `values` is in none of the groups; or values cannot be combined.
         """
         both = {
             "protocol": "paper",
@@ -190,8 +190,9 @@ class RunSettings:
             meant = [s.flag for s in data if all(map(s.accepts_same_values, same))]
             near = difflib.get_close_matches(flag, meant, 1)
             raise SettingError(
-                f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
-                f"algorithm {names['algorithm']} and the selection {names['selection']}"
+                f"--{flag} is not a setting of the data set {names['dataset']}, the "
+                f"model {names['model']}, the algorithm {names['algorithm']} or the "
+                f"selection {names['selection']}"
                 + "".join(f": did you mean --{one}?" for one in near)
                 + ("" if near else owners_clause(flag))
             )

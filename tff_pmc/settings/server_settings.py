@@ -89,8 +89,8 @@ class ServerSettings(Settings):
             given = declared.default is None and getattr(self, name) is not None
             if given and name not in self._defaults:
                 raise SettingError(
-                    f"--{declared.flag} is of no use with "
-                    f"--server_optimizer={self.optimizer}"
+                    f"--{declared.flag} does not apply to "
+                    f"--server_optimizer={self.optimizer}: remove it"
                 )
 
     @property

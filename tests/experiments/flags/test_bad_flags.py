@@ -30,8 +30,8 @@ BAD = """
 --priority=LD,LD | LD,LD names a criterion twice
 --priority=DS;DS | --priority names DS twice
 --priority=all;DS | --priority names DS twice
---priority=DS --rounds=3 -priority LD | --priority is given twice: give one, with ';'
---seeds=0 --seeds=4,5 | --seeds is given twice: give one, with ',' between
+--priority=DS --rounds=3 -priority LD | --priority is given twice: give it once, with
+--seeds=0 --seeds=4,5 | --seeds is given twice: give it once, with
 --criteria=DS,LD,CB,MD,DS^2,LD^2 --priority=all | 6 criteria have too many orderings
 --rounds=0 | --rounds must be at least 1, below 2^31, got 0
 --rounds=many | --rounds=many
@@ -39,13 +39,13 @@ BAD = """
 --local_epochs=2147483648 | --local_epochs must be at least 1, below
 --batch_size=9999999999 | --batch_size must be 0 or more, below 2^31
 --num_packs=9999999999 | --num_packs must be at least 1, below 2^31
---output_dir=gs://bucket/a | --output_dir=gs://bucket/a: it is an address
---data_dir=s3://a | --data_dir=s3://a: it is an address
---export= | --export= has no value:
---output_dir= | --output_dir= has no value:
+--output_dir=gs://bucket/a | --output_dir=gs://bucket/a: URLs are not supported
+--data_dir=s3://a | --data_dir=s3://a: URLs are not supported
+--export= | --export= is empty:
+--output_dir= | --output_dir= is empty:
 --flagfile= | --flagfile=: no such file; the project has adafed_1.flags
---experiment= | --experiment= has no value:
---compare= | --compare= has no value:
+--experiment= | --experiment= is empty:
+--compare= | --compare= is empty:
 --targets=20,20 | whole numbers from 1 to 100, each once
 --targets=0.5 | '0.5' is not a whole number: percentages are whole numbers from 1 to 10
 --targets=80,.955 | each once (did you mean 95.5?)
@@ -61,18 +61,18 @@ BAD = """
 --rounds=٣ | '٣' is not a number
 --learning_rate=0_1 | --learning_rate=0_1: '0_1' is not a number
 --seed=１ | '１' is not a number
---seeds=1,² | seeds are integers from 0, as 0,1,2
---tables=x --output_dir=y --targets=20,30 | --targets is for new runs, and these are
---plugin= | --plugin= has no value:
+--seeds=1,² | seeds must be whole numbers from 0, such
+--tables=x --output_dir=y --targets=20,30 | --targets only applies to new runs, and
+--plugin= | --plugin= is empty:
 --dataset=minst | --dataset=minst: unknown data set 'minst' (did you mean mni
 --model=mnist_cn | --model=mnist_cn: unknown model 'mnist_cn' (did you mean
 --search_for=celebs | --search_for=celebs: unknown experiment 'celebs' (did
---tables=x --output_dir=y --seeds=0,1 | --seeds is for new runs, and these are
---export=x --output_dir=y --dataset=mnist | --dataset is for new runs, and these are
---compare=x,y --baseline=LD | --baseline goes with --tables, of runs of several seeds
---learning_rates=0.5 | --learning_rates goes with --experiment=lr_search
---search_for=celeba --held_out=own | --search_for goes with --experiment=lr_search
---inspect --seeds=0,1 | --seeds does not go with --inspect, which is of one seed
+--tables=x --output_dir=y --seeds=0,1 | --seeds only applies to new runs, and
+--export=x --output_dir=y --dataset=mnist | --dataset only applies to new runs, and
+--compare=x,y --baseline=LD | --baseline needs --tables and runs with several seeds
+--learning_rates=0.5 | --learning_rates only applies to --experiment=lr_search
+--search_for=celeba --held_out=own | --search_for only applies to --experiment=lr_search
+--inspect --seeds=0,1 | --seeds cannot be combined with --inspect: --inspect describes
 --tables=x --output_dir=y --algorithms=sgd | --algorithms=sgd: unknown algorithm
 --compare=x,y --dataset=minst | --dataset=minst: unknown data set
 --learning_rate=-1 | --learning_rate must be above 0
@@ -81,7 +81,7 @@ BAD = """
 --server_learning_rate=1e-40 | --server_learning_rate must be above 0, as a float32
 --server_learning_rate=1e39 | --server_learning_rate must be above 0, as a float32
 --no_such_flag | no_such_flag
---experiment=pmc_table4 | is a flag file: --flagfile=experiments/pmc_table4.flags
+--experiment=pmc_table4 | is a flag file, not an experiment: use --flagfile=exper
 --experiment=dual_criterion --sample_fraction=0.1 | did you mean --image_fraction?
 --help=algoritms | --help=algoritms: unknown part of the help 'algoritms'
 --local_epoch=3 | Did you mean: local_epochs
@@ -95,33 +95,33 @@ stray | unexpected argument: stray
 --criteria= | --criteria=
 --priority=DS,,LD | --priority=DS,,LD
 --normalization=range | needs --criteria_ranges
---tensorboard --inspect | --tensorboard does not go with --inspect
---tables=results --export=results --output_dir=x | --export does not go with --tables
---data_dir=/no/such/dir | --data_dir=/no/such/dir is no folder
+--tensorboard --inspect | --tensorboard cannot be combined with --inspect
+--tables=results --export=results --output_dir=x | --export cannot be combined with
+--data_dir=/no/such/dir | --data_dir=/no/such/dir is not a folder
 --plugin=no_such_module | --plugin=no_such_module: No module named
 --adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got
---algorithms=owa --owa_quantifier= | --owa_quantifier= has no value
+--algorithms=owa --owa_quantifier= | --owa_quantifier= is empty
 --experiment=femnist --protocol=reference_code | no such protocol of femnist
 --experiment=lr_search --learning_rates=0.1,x | 'x' is not a number
 --experiment=lr_search --learning_rates=nan | 'nan' is not a number
---experiment=lr_search --learning_rates=0.1,0.1 | each once
---experiment=lr_search --priority=LD | --priority does not go with
---experiment=lr_search --record_clients=none | --record_clients does not go with
---experiment=lr_search --evaluate_clients=3 | --evaluate_clients does not go with
+--experiment=lr_search --learning_rates=0.1,0.1 | is given twice
+--experiment=lr_search --priority=LD | --priority cannot be combined with
+--experiment=lr_search --record_clients=none | --record_clients cannot be combined
+--experiment=lr_search --evaluate_clients=3 | --evaluate_clients cannot be combined
 --experiment=lr_search --learning_rates=0.1,0.10000001 | a rate is given twice: 0.1, 0.1
 --experiment=baselines --dirichlet_alpha=nan | --dirichlet_alpha must be
---experiment=lr_search --algorithms=product | --algorithms does not go with
+--experiment=lr_search --algorithms=product | --algorithms cannot be combined with
 --experiment=lr_search --search_for=adafed_1 | compares algorithms
 --seeds=1 | --seeds=1: name two or more seeds
 --seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
---seeds=1,2 --cohort_seed=3 | --cohort_seed does not go with --seeds, which sets all
+--seeds=1,2 --cohort_seed=3 | --cohort_seed cannot be combined with --seeds
 --seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is not one of the runs: LD
---baseline=DS | --baseline goes with --seeds
---adjustment=backtracking --priority=DS | has nothing to adjust
---sample_fraction=0.1 | --sample_fraction is of no use with digits5k
+--baseline=DS | --baseline needs --seeds
+--adjustment=backtracking --priority=DS | has nothing to search
+--sample_fraction=0.1 | --sample_fraction is not a setting of the data
 --cache_dir=/tmp | --cache_dir does not apply to digits5k
 --data_dir=/tmp | --data_dir does not apply to digits5k
---inspect --output_dir=/tmp/x | --output_dir does not go with --inspect, which writes
+--inspect --output_dir=/tmp/x | --output_dir cannot be combined with --inspect
 --client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
 --client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
@@ -137,29 +137,29 @@ stray | unexpected argument: stray
 --counterfactual_every=1 | --counterfactual_every needs --counterfactuals
 --counterfactual_clients=0 | --counterfactual_clients needs --counterfactuals
 TUNED --personalized_alpha=0.5 | --personalized_alpha needs --personalized_form=formula
---algorithms=median,laplace --normalization=sum | --normalization is of no use with
---algorithms=median --max_update_norm=1e6 | --max_update_norm is of no use with the
+--algorithms=median,laplace --normalization=sum | --normalization has no effect on
+--algorithms=median --max_update_norm=1e6 | --max_update_norm has no effect on
 --algorithms=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
 TUNED --client_rate_decay=0.5 | does not go with --personalized_form=text
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
---server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=sgd
-ADAM --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=adam
+--server_momentum=0.5 | --server_momentum does not apply to --server_optimizer=sgd
+ADAM --server_momentum=0.5 | does not apply to --server_optimizer=adam
 ADAM --server_beta2=1 | --server_beta2 must be from 0 to 0.9999, got 1
 ADAM --server_epsilon=0 | --server_epsilon must be from 1e-15 to 1e15, got 0
---server_optimizer=adagrad --server_beta1=0.5 | --server_beta1 is of no use with
+--server_optimizer=adagrad --server_beta1=0.5 | --server_beta1 does not apply to
 --selection=by_siz | --selection=by_siz: unknown selection 'by_siz' (did you mean by_siz
---choice_candidates=5 | mnist_cnn, the algorithm prioritized and the selection uniform
+--choice_candidates=5 | mnist_cnn, the algorithm prioritized or the selection uniform
 --selection=power_of_choice --choice_candidates=-1 | --choice_candidates must be 0 or
---validation_fraction=0.1 | goes with --judge_on=local_validation
---dropout=0.5 | --dropout is of no use with digits5k, mnist_cnn
---algorithms=fedavg --priority=LD | --priority is of no use
---algorithms=median --adjustment=backtracking | adjustment is of no use
+--validation_fraction=0.1 | only applies to --judge_on=local_validation
+--dropout=0.5 | --dropout is not a setting of the data set digits5k
+--algorithms=fedavg --priority=LD | --priority has no effect on
+--algorithms=median --adjustment=backtracking | adjustment has no effect on
 --algorithms=median --criteria=LD | --algorithms=median:
---personalized_alpha=0.3 | --personalized_alpha is of no use with the
+--personalized_alpha=0.3 | --personalized_alpha has no effect
 --algorithms=owa | --algorithms=owa: give --owa_weights or --owa_quant
 --algorithms=owa --owa_weights=0.5,0.5 | the OWA of 3 criteria needs 3 weights, got 2
 --algorithms=weighted_average --average_weights=1,x | average_weights=1
---owa_quantifier=most | --owa_quantifier is of no use with the algorithm
+--owa_quantifier=most | --owa_quantifier has no effect on the alg
 --algorithms=choquet --choquet_capacity=DS:x | 'DS:x' is not CODE+CODE
 --algorithms=choquet --choquet_capacity=XX:0.1 | must name the criteria
 CHOQUET+LD:0.35,DS+MD:0.5,LD+MD:0.4 | the capacity is not monotone: DS+LD has 0.35
@@ -180,29 +180,29 @@ MOST --priority=LD | --algorithms=owa has nothing to combine
 --algorithms=fedprox --fedprox_mu=-1 | --fedprox_mu must be 0 or more, finite, got -1
 --algorithms=afl --keep_own_model | which remembers weights of clients
 --algorithms=term --term_t=101 | --term_t must be from -100 to 100
---algorithms=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use
-ADAFED_1 --momentum_beta=0.3 | --momentum_beta is of no
-ADAFED_1 --algorithms= | --algorithms= has no value:
+--algorithms=fednova --q_fedavg_q=2 | --q_fedavg_q has no effect
+ADAFED_1 --momentum_beta=0.3 | --momentum_beta has no effect
+ADAFED_1 --algorithms= | --algorithms= is empty:
 ADAFED_1 --algorithms=sgd | --algorithms=sgd: unknown algorithm 'sgd'
-ADAFED_1 --normalization=max | does not go with adafed_1
-ADAFED_1 --judge_on=server | --judge_on is of no use
+ADAFED_1 --normalization=max | cannot be used with the experiment
+ADAFED_1 --judge_on=server | --judge_on has no effect
 ADAFED_2 --adafed_reading=a_class | --adafed_reading needs --simulation=1
 ADAFED_2 --adafed_reading=a_client | --adafed_reading needs --simulation=1
 ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
-ADAFED_2 --algorithms=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
+ADAFED_2 --algorithms=fedavg --adafed_epsilon=0.2 | --adafed_epsilon has no effect
 DUAL --num_clients=5 | --num_clients
 --num_clients=1001 | digits5k: num_clients=1001 is too many: each
 DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --engine=local --cluster=local | --engine=local
 --cluster=tcp://192.0.2.1:8786 | --insecure_cluster
---engine=worker --cluster=local | not with --engine=worker
---spread=runs | --spread goes with --engine=cluster
---tls_cert=x | --tls_cert goes with --engine=cluster
+--engine=worker --cluster=local | not to --engine=worker
+--spread=runs | --spread only applies to --engine=cluster
+--tls_cert=x | --tls_cert only applies to --engine=cluster
 --engine=cluster --tls_cert=x | --tls_cert only applies to --cluster=tls
 --cluster=tls://192.0.2.1:8786 | --tls_ca_file= is not a file
 --cluster=local --cluster_threads=0 | --cluster_threads
 --cluster=local --cluster_timeout=0 | --cluster_timeout
---cluster=local --experiment=lr_search --spread=runs | --spread=runs does not go with
+--cluster=local --experiment=lr_search --spread=runs | --spread=runs cannot be combined
 --cluster=tcp://127.0.0.1:1 | or set --insecure_cluster
 --experiment=mnist_iid --data_dir=/no/such/dir | /no/such/dir
 """

@@ -113,11 +113,14 @@ def test_which_flags_count(files, arguments, found):
         (["--flagfile=pipe.flags"], "--flagfile=pipe.flags: no such file"),
         (["--flagfile=/dev/zero"], "--flagfile=/dev/zero: no such file"),
         (["--flagfile="], "--flagfile=: no such file"),
-        (["--rounds=3", "--flagfile"], "--flagfile with no argument"),
-        (["--flagfile=bytes.flags"], "--flagfile=bytes.flags: the file is not text in"),
+        (["--rounds=3", "--flagfile"], "--flagfile is empty"),
+        (
+            ["--flagfile=bytes.flags"],
+            "--flagfile=bytes.flags: the file is not UTF-8 text",
+        ),
         (["--flagfile=twice.flags"], "--priority is given twice in twice.flags: give"),
         (["--flagfile=nested.flags"], "--priority is given twice in twice.flags"),
-        (["--flagfile=many.flags"], "--targets is given twice in many.flags: give one"),
+        (["--flagfile=many.flags"], "--targets is given twice in many.flags: give it"),
         (["--flagfile=no_dashes.flags"], "no_dashes.flags: line 2 is 'rounds=7': a "),
         (["--flagfile=two.flags"], "two.flags: line 1 has --rounds and --priority"),
         (
@@ -157,5 +160,5 @@ def test_a_flag_of_no_use_is_refused_wherever_it_stands(tmp_path):
     file = tmp_path / "a.flags"
     file.write_text("--algorithms=momentum,median\n--momentum_beta=0.3\n")
     assert labels(f"--flagfile={file}") == ["Momentum", "Median"]
-    with pytest.raises(SettingError, match="momentum_beta is of no use with the"):
+    with pytest.raises(SettingError, match="momentum_beta has no effect on the"):
         labels(f"--flagfile={file}", "--algorithms=median")

@@ -75,13 +75,13 @@ def test_one_that_fails_is_one_line_with_the_place(here, text, says, assert_one_
 
 
 def test_a_name_that_is_no_module_of_ones_own_is_refused(here, assert_one_line):
-    file = "name the module and not the file: --plugin=own_a, in"
+    file = "give the module's name, not its file: --plugin=own_a, from"
     for own in ("own_a", "json"):
         (here / f"{own}.py").write_text("")
     for name, says in (
         *(("own_a.py", file), ("folder/own_a.py", file), ("./own_a", file)),
         ("own_none", "No module named 'own_none'"),
-        ("json", "there is another module of this name ("),
+        ("json", "another module has this name ("),
     ):
         words = [f"--plugin={name}"]
         called = functools.partial(plugins.import_plugins, words)

@@ -46,7 +46,7 @@ def arriving():
         hits = {
             label: number >= np.array([*line, np.nan]) for label, line in lines.items()
         }
-        correct = {label: of * target for label, of in hits.items()}
+        correct = {label: is_hit * target for label, is_hit in hits.items()}
         return made(correct, [100] * 10, **options)
 
     return make

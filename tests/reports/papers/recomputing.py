@@ -18,7 +18,7 @@ STUDENTS_T = {5: 2.7764451, 6: 2.5705818, 9: 2.3060041}
 
 
 def said(path):
-    """What a page of the repository says, in one line."""
+    """The text of a page of the repository, in one line."""
     return " ".join((KEPT.parents[1] / path).read_text("utf-8").split())
 
 
@@ -29,10 +29,10 @@ def runs_of(name, table):
         rows = csv.reader(file)
         heads = next(rows)
         seed, label = heads.index("seed"), heads.index("label")
-        found = {}
+        rows_by_run = {}
         for row in rows:
-            found.setdefault((int(row[seed]), row[label]), []).append(row)
-    return {run: dict(zip(heads, zip(*rows))) for run, rows in found.items()}
+            rows_by_run.setdefault((int(row[seed]), row[label]), []).append(row)
+    return {run: dict(zip(heads, zip(*rows))) for run, rows in rows_by_run.items()}
 
 
 def column(name, seed, label, table, head):
@@ -57,33 +57,37 @@ def half_interval(differences):
 
 
 def text(differences, digits):
-    """The mean and half of the 95 % interval, with Student's t of so many."""
+    """The mean and half of the 95 % interval, by Student's t."""
     mean, half = np.mean(differences), half_interval(differences)
     return f"{mean:+.{digits}f} ± {half:.{digits}f}"
 
 
 @functools.cache
 def clients_there(name, seed, label, target, above=0):
-    """In each round the clients that have the target, or are above it, of how many."""
+    """How many clients reach a target (or exceed it) in each round, and of how many."""
     data = runs_of(name, "clients")[seed, label]
     shape = len({*data["round"]}), len({*data["client"]})
-    right, of = (np.array(data[x], int).reshape(shape) for x in ("correct", "examples"))
-    there = 100 * right > target * of if above else 100 * right >= target * of
+    right, examples = (
+        np.array(data[x], int).reshape(shape) for x in ("correct", "examples")
+    )
+    there = (
+        100 * right > target * examples if above else 100 * right >= target * examples
+    )
     return there.sum(axis=1), shape[1]
 
 
 def rounds(name, seed, label, columns=COLUMNS, above=0):
-    """(target, share) -> the first round in which so many of the clients have it.
+    """(target, share) -> the first round in which that share of the clients reaches it.
 
-    They have it at the target, or with `above` only above it.
+    With `above` a client has to exceed the target.
     """
-    found = {}
+    first_round = {}
     for target, share in columns:
         there, clients = clients_there(name, seed, label, target, above)
         enough = there * 100 >= share * clients
         if enough.any():
-            found[target, share] = int(np.flatnonzero(enough)[0]) + 1
-    return found
+            first_round[target, share] = int(np.flatnonzero(enough)[0]) + 1
+    return first_round
 
 
 def printed_table(name):
@@ -94,7 +98,7 @@ def printed_table(name):
 def printed_rounds(table, label):
     """(target, share) -> the rounds that a table of DA's or PMC's has for a weighting.
 
-    Columns with a dash are not there, nor are those with a gain over a dash.
+    Columns with a dash, or with a gain over a dash, are omitted.
     """
     if table == "da_table1":
         ordering, _, adjusted = label.partition(" ")
@@ -127,41 +131,41 @@ def weights(criteria, orderings):
     `criteria` has, by their names, the values of the K clients.
     """
     shares = {name: values / values.sum() for name, values in criteria.items()}
-    found = {}
+    weights_by_ordering = {}
     for ordering in orderings:
         score = sum(np.cumprod([shares[name] for name in ordering], axis=0))
-        found[ordering] = score / score.sum()
-    return found
+        weights_by_ordering[ordering] = score / score.sum()
+    return weights_by_ordering
 
 
 def cohorts(name, seed, label):
     """The criteria of each round's cohort, by their names."""
-    of = runs_of(name, "cohort")[seed, label]
-    number = np.array(of["round"], int)
-    values = {x: np.array(of[x], float) for x in ("DS", "LD", "MD")}
-    for one in np.unique(number):
-        yield {name: each[number == one] for name, each in values.items()}
+    cohort = runs_of(name, "cohort")[seed, label]
+    number = np.array(cohort["round"], int)
+    values = {x: np.array(cohort[x], float) for x in ("DS", "LD", "MD")}
+    for number_of_round in np.unique(number):
+        yield {name: each[number == number_of_round] for name, each in values.items()}
 
 
 class Part(NamedTuple):
-    """A number of a claim: own minus base under each seed, and what the paper has.
+    """A number of a claim: values minus base under each seed, and the paper's number.
 
     Attributes:
         name: what it is called in the table of claims.
         folders: the folders of the runs.
-        own: the one side under each seed; empty where it is not known.
-        base: the other side, or a number.
-        relation: where the claim puts the difference, a word and its limits.
-        printed: the least and the most that the paper prints for it, if anything.
+        values: the compared value under each seed; empty if unknown.
+        base: the baseline's value under each seed, or a number.
+        relation: the range that the paper claims: a word and its limits.
+        printed: the lowest and the highest number that the paper prints, if any.
         digits: decimals that are shown.
-        columns: how many of the paper's columns it is of, where it is not of all.
+        columns: how many of the paper's columns are compared; empty for all.
         alike: whether both sides weigh the clients alike in every round.
-        lacking: whether the runs have fewer rounds than the claim takes.
+        lacking: whether the runs have fewer rounds than the claim needs.
     """
 
     name: str
     folders: Sequence[str]
-    own: Sequence[float]
+    values: Sequence[float]
     base: Sequence[float]
     relation: Sequence = ("more than 0",)
     printed: Sequence[float] = ()
@@ -200,10 +204,10 @@ def verdict_on(part):
         return "reproduced"
     # The papers' networks have no ReLU after the convolutions.
     other_network = any(folder.endswith("_relu") for folder in part.folders)
-    if len(part.own) < 5 or part.lacking or other_network:
+    if len(part.values) < 5 or part.lacking or other_network:
         return SHORT
     least, most = limits(*part.relation)
-    differences = np.subtract(part.own, part.base)
+    differences = np.subtract(part.values, part.base)
     mean, half = np.mean(differences), half_interval(differences)
     low, high = mean - half, mean + half
     if part.columns and part.printed:
@@ -223,13 +227,13 @@ def verdict_on(part):
 
 def text_of(part):
     """A number as the table of claims has it; empty where it is not known."""
-    if not len(part.own):
+    if not len(part.values):
         return ""
 
     def signed(number):
         return f"{round(number, part.digits) + 0.0:+.{part.digits}f}"
 
-    differences = np.subtract(part.own, part.base)
+    differences = np.subtract(part.values, part.base)
     words = ", ".join(filter(None, [part.name, part.columns]))
     words += f" {signed(np.mean(differences))}"
     if len(differences) >= 5:

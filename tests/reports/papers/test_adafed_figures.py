@@ -20,8 +20,8 @@ def make(curves, number, column="accuracy", f1=None):
             key = {"seed": seed, "label": label}
             runs.append({**key, "title": label, "rounds": len(curve), **row})
             numbers = np.arange(1, len(curve) + 1)
-            own = pd.DataFrame({"round": numbers, "accuracy": 0.125}).assign(**key)
-            rounds.append(own.assign(**{column: curve}))
+            rows = pd.DataFrame({"round": numbers, "accuracy": 0.125}).assign(**key)
+            rounds.append(rows.assign(**{column: curve}))
             if f1:
                 table = pd.DataFrame(f1[label], pd.Index(numbers, name="round"))
                 tidy = table.stack().rename_axis(["round", "class"]).rename("f1")
@@ -66,7 +66,7 @@ F1 = {"FedAvg": [(0.0, 0.5), (0.25, 0.75)], "AdaFed": [(0.5, 0.5), (0.75, 1.0)]}
 
 
 def test_figure_4_has_a_panel_for_each_class():
-    macro = {label: [np.mean(of, axis=1)] for label, of in F1.items()}
+    macro = {label: [np.mean(f1, axis=1)] for label, f1 in F1.items()}
     figure = adafed_figures.draw(make(macro, 2, "macro_f1", F1), 4)
     panels = {axes.get_title(): lines_of(axes) for axes in figure.axes}
     assert panels == {
@@ -100,8 +100,8 @@ def test_of_several_seeds_the_mean_is_drawn_in_a_band(tmp_path):
 def test_the_page_has_leads_and_rounds_to_accuracies(tmp_path):
     """Leads .1, .2, .3, .4, .5 and 0 of six rounds."""
     base = [0.3, 0.4, 0.5, 0.5, 0.5, 0.95]
-    own = [0.4, 0.6, 0.8, 0.9, 1.0, 0.95]
-    write("adafed_page", make({"FedAvg": [base], "AdaFed": [own]}, 1), tmp_path)
+    accuracy = [0.4, 0.6, 0.8, 0.9, 1.0, 0.95]
+    write("adafed_page", make({"FedAvg": [base], "AdaFed": [accuracy]}, 1), tmp_path)
     table = pd.read_csv(tmp_path / "adafed.csv").set_index("algorithm")
     reached = table.loc["AdaFed", ["to 80 %", "to 90 %", "to 95 %"]]
     assert reached.tolist() == [3, 4, 5]

@@ -14,6 +14,7 @@ from recomputing import printed_rounds
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment_values
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.paper import PAPERS
+from tff_pmc.reports.papers import catalog, claim_measures, claim_registry, comparisons
 from tff_pmc.reports.papers.claim_measures import rounds_saved
 from tff_pmc.reports.papers.claim_registry import claims, headlines
 from tff_pmc.reports.papers.claims.da_claims import soonest_epochs
@@ -313,3 +314,8 @@ def test_points_are_reproduced_within_their_limits_alone(claim):
             ]
             verdict = judge_by_id(claim, kept(runs)).verdict
             assert verdict == ("reproduced" if holds else "not reproduced"), lead
+
+
+def test_the_old_names_of_the_modules_work_for_one_release():
+    assert catalog.claim is claim_registry.claim
+    assert comparisons.compare is claim_measures.compare

@@ -37,8 +37,8 @@ def counts(late=0, untested=0, reached=ROUNDS):
 def make(runs, untested=0):
     """Runs from label -> correct counts, or -> rounds that they are late."""
     correct = {
-        label: counts(of, untested) if isinstance(of, int) else of
-        for label, of in runs.items()
+        label: counts(run, untested) if isinstance(run, int) else run
+        for label, run in runs.items()
     }
     return made(correct, [20] * 10 + [0] * untested)
 
@@ -101,10 +101,10 @@ def test_each_row_has_its_run_and_the_published_number(tmp_path):
         for row, rounds in late.items():
             assert cells(table, target, "Ind", row) == later(values, rounds)
         assert cells(table, target, "MCA", "Ld≻Ds≻Md") == later(values, 2)
-        found = cells(table, target, "MCA", "Mean")
-        assert found == pytest.approx(later(values, mean))
-        found = cells(table, target, "Final", "Mean")
-        assert found == pytest.approx(later(values, 23 / 6))
+        mean_cells = cells(table, target, "MCA", "Mean")
+        assert mean_cells == pytest.approx(later(values, mean))
+        mean_cells = cells(table, target, "Final", "Mean")
+        assert mean_cells == pytest.approx(later(values, 23 / 6))
     for row in ("Best", "Md≻Ds≻Ld"):
         part = table[(table["study"] == "Final") & (table["row"] == row)]
         published = part["printed"].head(3).tolist()
@@ -121,8 +121,8 @@ def test_devices_without_test_examples_count_and_never_reach(tmp_path):
 
 
 def test_what_makes_no_table_is_refused_by_name_or_empty(tmp_path):
-    both = join_results([make({"DS": 0}), make({"LD": 0}, untested=1)])
+    joined = join_results([make({"DS": 0}), make({"LD": 0}, untested=1)])
     with pytest.raises(RecordError, match="DS and LD were tested on other clients"):
-        write("da_table1", both, tmp_path)
+        write("da_table1", joined, tmp_path)
     assert write("da_table1", make({"DS,MD": 0}), tmp_path) == ""
     assert not (tmp_path / "table1.md").exists()

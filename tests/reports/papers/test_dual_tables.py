@@ -25,43 +25,45 @@ def make(algorithm, wrong, *, seed=0, label="", path="", tables=(), y=LABELS, **
     answers = [np.where(at < n, (y + 1) % 3, y) for n in wrong]
     validation = row.pop("validation", None)
     key = {"seed": seed, "label": label or f"{algorithm}, 3 clients"}
-    own = {
+    run = {
         **RECORDED,
         **key,
         "algorithm": algorithm,
         "title": algorithm,
         "rounds": len(wrong),
     }
-    own.update(note="3 clients", data_name="ten", data_clients=3, data_source="a test")
-    own.update(data_options={"image_fraction": 0.1})
+    run.update(note="3 clients", data_name="ten", data_clients=3, data_source="a test")
+    run.update(data_options={"image_fraction": 0.1})
     rounds = {"round": range(1, len(wrong) + 1), "examples": len(y)}
-    rounds["correct"] = [int((one == y).sum()) for one in answers]
+    rounds["correct"] = [int((predicted == y).sum()) for predicted in answers]
     rounds.update({"validation_correct": validation} if validation else {})
-    found = {name: table.assign(**key) for name, table in dict(tables).items()}
-    found["rounds"] = pd.DataFrame(rounds).assign(**key)
+    tables_by_name = {name: table.assign(**key) for name, table in dict(tables).items()}
+    tables_by_name["rounds"] = pd.DataFrame(rounds).assign(**key)
 
     def predictions(seed, label, epoch):
         if path:  # Kept without them.
             raise RecordMissingError("no predictions")
         return Predictions(("a", "b"), np.array([0, 3, len(y)]), y, answers[epoch - 1])
 
-    runs = pd.DataFrame([{**own, **row}])
-    return Results(runs, found.get, path=str(path), predictions=predictions)
+    runs = pd.DataFrame([{**run, **row}])
+    return Results(runs, tables_by_name.get, path=str(path), predictions=predictions)
 
 
-def together(*every):
+def together(*runs):
     """Several runs as one."""
-    of = {(one.seeds[0], one.labels[0]): one for one in every}
+    run_by_key = {(run.seeds[0], run.labels[0]): run for run in runs}
 
     def read(name):
-        found = [table for one in every if (table := one._read(name)) is not None]
-        return pd.concat(found, ignore_index=True) if found else None
+        tables = [table for run in runs if (table := run._read(name)) is not None]
+        return pd.concat(tables, ignore_index=True) if tables else None
 
     return Results(
-        pd.concat([one.runs for one in every]),
+        pd.concat([run.runs for run in runs]),
         read,
-        path=every[0].path,
-        predictions=lambda seed, *which: of[seed, which[0]].predictions(seed, *which),
+        path=runs[0].path,
+        predictions=lambda seed, *which: run_by_key[seed, which[0]].predictions(
+            seed, *which
+        ),
     )
 
 
@@ -106,13 +108,13 @@ def test_of_several_seeds_there_is_a_mean_and_its_spread(tmp_path):
 
     kept = together(*two(path=tmp_path), make("weighted_mean", [5], seed=1))
     cells, again = dual_cells.tidy_rows(runs), dual_cells.tidy_rows(kept)
-    known = {"validated_at": "float64"}  # In one NaN, in the other NA.
-    again, cells = again.astype(known), cells.astype(known)
+    column_types = {"validated_at": "float64"}  # In one NaN, in the other NA.
+    again, cells = again.astype(column_types), cells.astype(column_types)
     pd.testing.assert_frame_equal(again, cells, check_dtype=False, atol=1e-9)
-    for of, made in ((kept, tmp_path), (kept.only(seed=0), first)):
-        write("dual_table4", of, tmp_path / "again")
+    for results, expected in ((kept, tmp_path), (kept.only(seed=0), first)):
+        write("dual_table4", results, tmp_path / "again")
         for path in (tmp_path / "again").glob("*4*"):
-            assert path.read_bytes() == (made / path.name).read_bytes()
+            assert path.read_bytes() == (expected / path.name).read_bytes()
         shutil.rmtree(tmp_path / "again")
 
     # Of one seed the table itself has the cells.
@@ -127,8 +129,8 @@ def test_of_several_seeds_there_is_a_mean_and_its_spread(tmp_path):
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_a_part_of_the_pictures_is_not_compared_with_the_papers(tmp_path, seeds):
-    of = {"data_name": "obstacles", "data_source": "INCOMPLETE"}
-    runs = together(*(make("dual", [0], seed=seed, **of) for seed in range(seeds)))
+    data = {"data_name": "obstacles", "data_source": "INCOMPLETE"}
+    runs = together(*(make("dual", [0], seed=seed, **data) for seed in range(seeds)))
     assert "Incomplete data" in write("dual_table5", runs, tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table5.csv")
     assert cells["difference"].isna().all() and cells["published"].notna().all()
@@ -218,28 +220,28 @@ def test_scikit_learn_says_the_same(seed):
     y = generator.integers(0, classes, count)
     guess = generator.integers(0, generator.integers(1, classes + 1), count)
     some = np.where(generator.random(count) < 0.5, y, guess)
-    one = int(generator.integers(1 + max(y.max(), some.max())))
+    label = int(generator.integers(1 + max(y.max(), some.max())))
     # Where all answers are of one class, MCC divides 0 by 0.
-    for predicted, positive in ((some, None), (some, one), (0 * y, None)):
-        both = y, predicted
+    for predicted, positive in ((some, None), (some, label), (0 * y, None)):
+        labels = y, predicted
         options = {"average": "macro", "zero_division": 0}
         options |= {} if positive is None else {"labels": [positive]}
         expected = (
-            metrics.accuracy_score(*both),
-            metrics.precision_score(*both, **options),
-            metrics.f1_score(*both, **options),
-            metrics.matthews_corrcoef(*both),
+            metrics.accuracy_score(*labels),
+            metrics.precision_score(*labels, **options),
+            metrics.f1_score(*labels, **options),
+            metrics.matthews_corrcoef(*labels),
         )
-        found = tuple(dual_cells.measures(*both, positive).values())
-        assert found == pytest.approx(expected, abs=1e-12)
+        values = tuple(dual_cells.measures(*labels, positive).values())
+        assert values == pytest.approx(expected, abs=1e-12)
 
 
 def test_an_answer_of_no_class_is_wrong_and_no_class():
     y = np.repeat([0, 1, 2, 3], 5)
-    found = dual_cells.measures(y, np.where(np.arange(20) == 0, NO_CLASS, y))
-    assert found["Accuracy"] == 0.95
-    assert found["Precision"] == 1.0  # Of the answers of each class all are right.
-    assert found["F1 Score"] == pytest.approx((8 / 9 + 3) / 4)
+    metrics = dual_cells.measures(y, np.where(np.arange(20) == 0, NO_CLASS, y))
+    assert metrics["Accuracy"] == 0.95
+    assert metrics["Precision"] == 1.0  # Of the answers of each class all are right.
+    assert metrics["F1 Score"] == pytest.approx((8 / 9 + 3) / 4)
 
 
 def test_counts_of_a_large_test_set_do_not_overflow():

@@ -55,9 +55,9 @@ def test_shuffled_pairs_places_in_lists_that_each_run_shuffled(tmp_path, write_r
             shuffler.shuffle(clients)
         lined_up[label] = np.concatenate(clients)
     expected = [
-        int(((lined_up["DS"] == ds) & (lined_up["MD,DS,LD"] == own)).sum())
+        int(((lined_up["DS"] == ds) & (lined_up["MD,DS,LD"] == ordering)).sum())
         for ds in (False, True)
-        for own in (False, True)
+        for ordering in (False, True)
     ]
     assert cells(joint(tmp_path, "shuffled"), "MD,DS,LD") == expected
     aligned = cells(joint(tmp_path), "MD,DS,LD")
@@ -135,8 +135,8 @@ FIVE, TWO_CLIENTS = list(range(5)), [0, 2, 5]
 
 def test_independence_by_hand():
     # Margins 4, 6 and 3, 7 of ten; and of twenty in halves.
-    found = pmc_joint.independent_counts([1, 3, 2, 4, 9, 1, 1, 9])
-    np.testing.assert_allclose(found, [1.2, 2.8, 1.8, 4.2, 5, 5, 5, 5])
+    counts = pmc_joint.independent_counts([1, 3, 2, 4, 9, 1, 1, 9])
+    np.testing.assert_allclose(counts, [1.2, 2.8, 1.8, 4.2, 5, 5, 5, 5])
 
 
 def test_the_joint_table_with_the_published_one(tmp_path, write_run):
@@ -179,8 +179,8 @@ def test_the_joint_table_with_the_published_one(tmp_path, write_run):
 )
 def test_data_that_is_not_whole_is_named_everywhere(tmp_path, data, write_run):
     for name, right in (("DS", [1, 0, 1, 0, 0]), ("IS", [1, 1, 0, 0, 0])):
-        of = {"y": FIVE, "splits": TWO_CLIENTS, "data": {**data, "clients": 2}}
-        write_run(tmp_path / "runs" / name, name, [right], **of)
+        options = {"y": FIVE, "splits": TWO_CLIENTS, "data": {**data, "clients": 2}}
+        write_run(tmp_path / "runs" / name, name, [right], **options)
     runs = read_results(str(tmp_path / "runs"))
     for report in ("pmc_table6", "pmc_table7"):
         write(report, runs, tmp_path)

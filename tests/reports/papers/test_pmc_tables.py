@@ -19,7 +19,7 @@ NEVER = np.nan
 
 
 @pytest.mark.parametrize(
-    ("base", "own", "expected"),
+    ("base", "ordering", "expected"),
     [
         # The share of 20 % is there when two devices are: LD in round 2, by its third.
         # 30 % of DS is never there, nor of LD.
@@ -43,14 +43,16 @@ NEVER = np.nan
     ],
 )
 def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(
-    arriving, base, own, expected
+    arriving, base, ordering, expected
 ):
     """Gains of four rounds, in which 70 % is reached by the devices one by one."""
-    runs = arriving({"DS": base, "LD": own}, 70, 4)
+    runs = arriving({"DS": base, "LD": ordering}, 70, 4)
     rows = pmc_tables.rounds_and_gains(runs, (70,)).query("quantity == 'gain'")
-    found = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
+    gain_by_column = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
     for column, (gain, bound) in expected.items():
-        assert found[column] == (pytest.approx(gain, nan_ok=True), bound), column
+        assert gain_by_column[column] == (pytest.approx(gain, nan_ok=True), bound), (
+            column
+        )
 
 
 def swapped(label):
@@ -71,8 +73,10 @@ def test_the_label_note_measures_both_readings(published_as_runs, labels, senten
 
 
 def test_the_table_marks_differences_bounds_and_misprints(tmp_path, celeba_runs):
-    more = made({"DS,CB": [[0] * 9]}, [100] * 9)  # No row: of other clients and rounds.
-    text = write("pmc_table6", join_results([celeba_runs, more]), tmp_path)
+    extra = made(
+        {"DS,CB": [[0] * 9]}, [100] * 9
+    )  # No row: of other clients and rounds.
+    text = write("pmc_table6", join_results([celeba_runs, extra]), tmp_path)
     cells = pd.read_csv(tmp_path / "table6.csv")
     where = "experiment == 'CB≻DS≻IS' and target_accuracy_pct == 70"
     cell = cells.query(f"{where} and devices == '50%'").iloc[0]
@@ -103,9 +107,9 @@ NAMES = ("pmc_table6", "pmc_table7", "pmc_figure3")
 def test_runs_that_cannot_be_compared_are_refused(
     report, tmp_path, celeba_runs, correct, sizes, words
 ):
-    both = join_results([celeba_runs, made({"IS": correct}, sizes)])
+    joined = join_results([celeba_runs, made({"IS": correct}, sizes)])
     with pytest.raises(RecordError, match=words) as error:
-        write(report, both, tmp_path)
+        write(report, joined, tmp_path)
     assert "\n" not in str(error.value) and list(tmp_path.iterdir()) == []
 
 
@@ -113,34 +117,34 @@ def test_a_run_that_reached_all_targets_may_be_shorter(tmp_path):
     """DS is at 100 % in round 2 and ends; LD needs a third round for nine devices."""
     short = made({"DS": [[0] * 10, [100] * 10]}, [100] * 10)
     long = made({"LD": [[0] * 10, [100] * 8 + [0] * 2, [100] * 10]}, [100] * 10)
-    both = join_results([short, long])
-    write("pmc_table4", both, tmp_path)
+    joined = join_results([short, long])
+    write("pmc_table4", joined, tmp_path)
     cells = pd.read_csv(tmp_path / "table4.csv").query("target_accuracy_pct == 95")
-    found = cells.pivot(index="quantity", columns="devices", values="ours")
-    assert found.loc["rounds", ["80%", "90%"]].tolist() == [2, 2]
-    assert found.loc["gain", ["80%", "90%"]].tolist() == [0, -1]
+    table = cells.pivot(index="quantity", columns="devices", values="ours")
+    assert table.loc["rounds", ["80%", "90%"]].tolist() == [2, 2]
+    assert table.loc["gain", ["80%", "90%"]].tolist() == [0, -1]
 
 
-@pytest.mark.parametrize("own", ["at_least", "above"])
-def test_over_seeds_ds_is_counted_by_the_runs_rule_and_by_the_other(own, tmp_path):
+@pytest.mark.parametrize("run_rule", ["at_least", "above"])
+def test_over_seeds_ds_is_counted_by_the_runs_rule_and_by_the_other(run_rule, tmp_path):
     """All devices are at 70 % in round 1 or 2, and above it in round 3."""
     first = [[70] * 10, [70] * 10, [100] * 10]
     second = [[0] * 10, *first[1:]]
-    runs = of_seeds({0: {"DS": first}, 1: {"DS": second}}, [100] * 10, reach=own)
-    found = REPORTS["pmc_table4_seeds"](runs)
-    output.write(found, str(tmp_path))
+    runs = of_seeds({0: {"DS": first}, 1: {"DS": second}}, [100] * 10, reach=run_rule)
+    page = REPORTS["pmc_table4_seeds"](runs)
+    output.write(page, str(tmp_path))
     cells = pd.read_csv(tmp_path / "table4_seeds.csv")
     cells = cells.query("target_accuracy_pct == 70 and devices == '50%'")
     cells = cells.query("experiment == 'DS (baseline)'").set_index("reach")
-    other = {"at_least": "above", "above": "at_least"}[own]
-    assert [*cells.index] == [own, other]
+    other = {"at_least": "above", "above": "at_least"}[run_rule]
+    assert [*cells.index] == [run_rule, other]
     spread = {"at_least": [1.5, 1, 2], "above": [3, 3, 3]}
     for rule, numbers in spread.items():
         assert [*cells.loc[rule, ["median", "lowest", "highest"]]] == numbers
-    solid, dashed = found.figures["table4_seeds"].axes[0].lines[:2]
+    solid, dashed = page.figures["table4_seeds"].axes[0].lines[:2]
     assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
     drawn = [line.get_ydata()[4] for line in (solid, dashed)]
-    assert drawn == [spread[own][0], spread[other][0]]
+    assert drawn == [spread[run_rule][0], spread[other][0]]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +161,7 @@ def test_over_seeds_what_is_after_the_end_of_a_run_is_not_known(
 ):
     """The run of seed 0 ends in round 3, and might have arrived in the next."""
     runs = {n: [*(n - 1) * [[0] * 10], [100] * 10] for n in arrive}
-    runs = {number: {"DS": of} for number, of in runs.items()}
+    runs = {number: {"DS": correct} for number, correct in runs.items()}
     runs = of_seeds({0: {"DS": 3 * [[0] * 10]}, **runs}, [100] * 10)
     output.write(REPORTS["pmc_table4_seeds"](runs), str(tmp_path))
     cells = pd.read_csv(tmp_path / "table4_seeds.csv").query("reach == 'at_least'")

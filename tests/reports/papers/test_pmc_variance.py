@@ -35,11 +35,11 @@ def make(labels, cohort=True):
         for number in range(2)
         for client in range(2)
     ]
-    # Whoever was left out has no weight.
+    # An excluded client has no weight.
     rows += [{**rows[0], "client": 2, "excluded": 1, "DS": 1000}]
     table = pd.DataFrame(rows).assign(seed=0) if cohort else None
-    found = {"rounds": runs.rounds, "clients": runs.clients, "cohort": table}
-    return Results(runs.runs, found.get)
+    tables = {"rounds": runs.rounds, "clients": runs.clients, "cohort": table}
+    return Results(runs.runs, tables.get)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_variation_is_that_of_the_first_criterion_over_all_cohorts(tmp_path)
     runs = make(LABELS)
     table = pmc_variance.orderings(runs)
     expected = {
-        code: np.mean([np.std(one) / np.mean(one) for one in values])
+        code: np.mean([np.std(cohort) / np.mean(cohort) for cohort in values])
         for code, values in RAW.items()
     }
     assert table["first"].to_dict() == {k: k[:2] for k in LABELS[:4]}
@@ -69,8 +69,8 @@ def test_the_variation_is_that_of_the_first_criterion_over_all_cohorts(tmp_path)
     assert table[pmc_variance.BEST].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
     # Ranks of the variation 3, 1.5, 4, 1.5 and of the accuracy 1, 2, 3, 4.
     rho = np.corrcoef([3, 1.5, 4, 1.5], [1, 2, 3, 4])[0, 1]
-    found = pmc_variance.correlations(table)
-    assert found == {pmc_variance.BEST: pytest.approx(rho)}
+    correlations = pmc_variance.correlations(table)
+    assert correlations == {pmc_variance.BEST: pytest.approx(rho)}
     text = write("pmc_variance", runs, tmp_path)
     assert f"Rank correlation with best accuracy: {rho:+.2f}." in text
     assert [*pd.read_csv(tmp_path / "variance.csv").iloc[:, 0]] == [*LABELS[:4]]
@@ -83,5 +83,5 @@ def test_gains_are_of_the_targets_that_ds_reaches():
         "MD": [[0], [0], [0]],
     }
     runs = made(correct, [10], criteria=tuple(RAW), targets=(70, 90))
-    found = pmc_variance._gains(runs)
-    assert found.to_dict("list") == {"gain at 70 %": [0, 1, -1]}  # 90 % is not there.
+    gains = pmc_variance._gains(runs)
+    assert gains.to_dict("list") == {"gain at 70 %": [0, 1, -1]}  # 90 % is not there.

@@ -125,8 +125,8 @@ def saved(
     Of several weightings it is their mean, or what `pick` makes of them. `in_words` is
     the size that the paper's words give, which is of all columns.
     """
-    both = [*labels, *over]
-    there = reached(columns, of_runs, both)
+    compared = [*labels, *over]
+    there = reached(columns, of_runs, compared)
     count = count_of((len(there), len(columns))) if there else ""
     sides, printed = [(), ()], ()
     if there:
@@ -150,7 +150,7 @@ def saved(
         printed,
         digits,
         count,
-        alike=len(both) == 2 and weigh_alike(of_runs, *both),
+        alike=len(compared) == 2 and weigh_alike(of_runs, *compared),
     )
 
 
@@ -642,7 +642,7 @@ def growth_of_the_lead(words):
     leads = [
         lead("", folder, ADAFED, FEDAVG, END, head=HEADS[words]) for folder in folders
     ]
-    sides = [np.subtract(each.own, each.base) for each in leads]
+    sides = [np.subtract(each.values, each.base) for each in leads]
     return Part(words, folders, *sides, digits=2)
 
 

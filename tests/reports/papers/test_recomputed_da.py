@@ -43,8 +43,8 @@ def test_when_da_brings_70_and_75_percent_of_the_devices_to_75_percent():
     assert f"reach 75 % accuracy {size} than" in readme and f"{size} (" in fidelity
     ends = []
     for runs in (ds, adjusted, ds + adjusted):
-        found = [run[75, 70] for run in runs]
-        ends.append(f"{min(found)} to {max(found)}")
+        reached = [run[75, 70] for run in runs]
+        ends.append(f"{min(reached)} to {max(reached)}")
     assert f"Here both do it in rounds {ends[2]}." in DA
     assert f"it takes {ends[0]} rounds, and 304 in Table 1" in DA
     assert f"| 304 (164) | {ends[0]} ({ends[1]}) |" in readme
@@ -58,8 +58,8 @@ def test_when_da_brings_70_and_75_percent_of_the_devices_to_75_percent():
     ]
     assert f"makes DS later by at most {max(later)} rounds" in DA
     last = [run.get((75, 70)) for run in rounds_of_da("DS", above=1)]
-    there = [one for one in last if one]
-    later = [one - run[75, 70] for one, run in zip(last, ds) if one]
+    there = [number for number in last if number]
+    later = [number - run[75, 70] for number, run in zip(last, ds) if number]
     assert f"by {min(later)} to {max(later)} where 70 % of the devices" in DA
     assert f"in rounds {min(there)} to {max(there)}, under one seed not at all" in DA
     assert len(there) == 4
@@ -67,34 +67,34 @@ def test_when_da_brings_70_and_75_percent_of_the_devices_to_75_percent():
 
 def test_rounds_saved_by_das_adjusting_as_a_share_of_those_of_ds():
     paper = {
-        (one["study"], int(one["target_accuracy_pct"]), one["column"]): one["value"]
-        for one in printed_table("da_table1")
-        if one["row"] in ("Dataset size (base)", "Md≻Ds≻Ld")
+        (line["study"], int(line["target_accuracy_pct"]), line["column"]): line["value"]
+        for line in printed_table("da_table1")
+        if line["row"] in ("Dataset size (base)", "Md≻Ds≻Ld")
     }
     runs = [*zip(rounds_of_da("DS"), rounds_of_da(ADJUSTED))]
-    own, theirs, within = [], [], []
-    for mean, of in LOW_TO_HIGH.items():
+    ours, theirs, within = [], [], []
+    for mean, cells in LOW_TO_HIGH.items():
         shares = [
-            100 * (1 - np.mean([b[c] for c in of]) / np.mean([a[c] for c in of]))
+            100 * (1 - np.mean([b[c] for c in cells]) / np.mean([a[c] for c in cells]))
             for a, b in runs
         ]
         ds, adjusted = (float(paper[(study, *mean)]) for study in ("Ind", "Final"))
         printed_share = 100 * (1 - adjusted / ds)
-        own.append(text(shares, 0))
+        ours.append(text(shares, 0))
         theirs.append(f"{printed_share:.0f}")
         if abs(np.mean(shares) - printed_share) <= half_interval(shares):
             within.append(mean)
-    assert [one[0] for one in own] == [*"----+"]
-    own = [f"{one[1:]} %" for one in own]
+    assert [line[0] for line in ours] == [*"----+"]
+    ours = [f"{line[1:]} %" for line in ours]
     assert (
-        f"{own[0]} (Low) and {own[1]} (Mid) later at 75 % (paper: {theirs[0]} and "
-        f"{theirs[1]} % sooner), {own[2]} and {own[3]} later at 80 % (paper: "
-        f"{theirs[2]} and {theirs[3]} % sooner), and {own[4]} sooner for 70 % of the "
+        f"{ours[0]} (Low) and {ours[1]} (Mid) later at 75 % (paper: {theirs[0]} and "
+        f"{theirs[1]} % sooner), {ours[2]} and {ours[3]} later at 80 % (paper: "
+        f"{theirs[2]} and {theirs[3]} % sooner), and {ours[4]} sooner for 70 % of the "
         f"devices at 75 % (paper: {theirs[4]} %)."
     ) in DA
     assert within == [(80, "Mid mean")]
-    found = f"is {own[4]} of DS's rounds (paper: {theirs[4]} %)"
-    assert found in said("docs/fidelity.md")
+    words = f"is {ours[4]} of DS's rounds (paper: {theirs[4]} %)"
+    assert words in said("docs/fidelity.md")
 
 
 def test_how_much_the_ordering_matters_in_das_search():
@@ -106,21 +106,21 @@ def test_how_much_the_ordering_matters_in_das_search():
         for number, right in zip(trials["round"], trials["correct"]):
             tested.setdefault(int(number), []).append(int(right))
         kept.append([a == b for a, b in zip(chosen, chosen[1:])])
-        alone += sum(len(of) == 1 for of in tested.values())
-        for number, of in tested.items():
-            if len(of) == 6:
-                apart[seed, number] = max(of) - min(of)
-    early, late = (np.array(kept)[:, of] for of in (slice(39), slice(39, None)))
+        alone += sum(len(part) == 1 for part in tested.values())
+        for number, part in tested.items():
+            if len(part) == 6:
+                apart[seed, number] = max(part) - min(part)
+    early, late = (np.array(kept)[:, part] for part in (slice(39), slice(39, None)))
     assert f"in {early.sum()} of {early.size} rounds up to round 40, and" in DA
     assert f"in {late.sum()} of {late.size} later ones" in DA
     assert f"In these {len(apart)} of 500 rounds the best and the worst" in DA
     assert f"In {alone} rounds it tested one ordering alone." in DA
     median = np.median([*apart.values()])
     assert f"a median of {median:g} of 1,685 test images apart" in DA
-    most = max(of for (_, number), of in apart.items() if number > 40)
+    most = max(part for (_, number), part in apart.items() if number > 40)
     (seed, number), first = max(apart.items(), key=lambda item: item[1])
-    found = f"at most {most}, before it at most {first} (round {number} of seed {seed})"
-    assert f"after round 40 {found}" in DA
+    words = f"at most {most}, before it at most {first} (round {number} of seed {seed})"
+    assert f"after round 40 {words}" in DA
     away = {}
     for seed in SEEDS:
         for criteria in cohorts("femnist_online", seed, "DS"):
@@ -129,31 +129,31 @@ def test_how_much_the_ordering_matters_in_das_search():
                 moved = abs(each - weight["MD", "DS", "LD"]).sum() / 2
                 away.setdefault(ordering, []).append(moved)
     del away["MD", "DS", "LD"]
-    means = sorted((100 * np.mean(of), ",".join(name)) for name, of in away.items())
+    means = sorted((100 * np.mean(part), ",".join(name)) for name, part in away.items())
     (least, first), (most, last) = means[0], means[-1]
-    found = f"{least:.1f} % ({first}) to {most:.1f} % ({last}) of the weight elsewhere"
-    assert found in DA
+    words = f"{least:.1f} % ({first}) to {most:.1f} % ({last}) of the weight elsewhere"
+    assert words in DA
 
 
 def test_what_das_adjusting_costs_and_how_accurate_it_becomes():
-    def of(label, head):
+    def columns(label, head):
         return [column("femnist_online", k, label, "rounds", head) for k in SEEDS]
 
-    pairs = [*zip(of("DS", "accuracy"), of(ADJUSTED, "accuracy"))]
-    lower = [100 * np.mean(one[50:] - other[50:]) for one, other in pairs]
+    pairs = [*zip(columns("DS", "accuracy"), columns(ADJUSTED, "accuracy"))]
+    lower = [100 * np.mean(x[50:] - other[50:]) for x, other in pairs]
     assert f"is {text(lower, 2)[1:]} points below that of DS" in DA
     assert 1 < 1685 / 100 * np.mean(lower) < 2
-    best = [100 * max(one.max(), other.max()) for one, other in pairs]
-    assert sum(one > 80 for one in best) == 2
+    best = [100 * max(x.max(), other.max()) for x, other in pairs]
+    assert sum(x > 80 for x in best) == 2
     assert f"under two of the five seeds, at most {max(best):.1f} %" in DA
     sent = [
-        sum(map(np.sum, of(label, head))) / 5e9
+        sum(map(np.sum, columns(label, head))) / 5e9
         for label, head in (
             (ADJUSTED, "test_bytes"),
             (ADJUSTED, "train_bytes"),
             ("DS", "train_bytes"),
         )
     ]
-    testing, training, alone = (f"{one:.0f} GB" for one in sent)
+    testing, training, alone = (f"{x:.0f} GB" for x in sent)
     assert f"have {testing} for testing (mean of five seeds) and {training} for" in DA
     assert f"with DS alone training takes {alone}" in DA

@@ -33,53 +33,55 @@ LONG = [("mnist_table4_long", seed) for seed in SEEDS]
 def printed(table, row):
     """(target, share) -> what PMC's table has in a row; without what is empty."""
     return {
-        (int(one["target_accuracy_pct"]), int(one["devices"][:-1])): float(number)
-        for one in printed_table(f"pmc_table{table}")
-        if one["experiment"] == row and one["devices"] != "Avg."
-        if (number := one["value"])
+        (int(line["target_accuracy_pct"]), int(line["devices"][:-1])): float(number)
+        for line in printed_table(f"pmc_table{table}")
+        if line["experiment"] == row and line["devices"] != "Avg."
+        if (number := line["value"])
     }
 
 
 def early(name, seed, above=0):
     """The rounds of DS, of which the first 30 count."""
-    found = rounds(name, seed, "DS", above=above)
-    return {column: one for column, one in found.items() if one <= 30}
+    first_rounds = rounds(name, seed, "DS", above=above)
+    return {column: number for column, number in first_rounds.items() if number <= 30}
 
 
 @pytest.mark.parametrize(("name", "table"), [("mnist_table4", 4), ("mnist_table2", 2)])
 def test_the_cells_over_seeds_are_medians_and_ends(name, table):
     with open(KEPT / name / f"table{table}_seeds.csv", encoding="utf-8") as file:
-        found = {
+        cell_by_key = {
             (
-                *(one["experiment"], one["reach"]),
-                *(int(one["target_accuracy_pct"]), one["devices"]),
-            ): one
-            for one in csv.DictReader(file)
+                *(line["experiment"], line["reach"]),
+                *(int(line["target_accuracy_pct"]), line["devices"]),
+            ): line
+            for line in csv.DictReader(file)
         }
     seeds = sorted({seed for seed, _ in runs_of(name, "rounds")})
     assert len(seeds) > 4
-    ds, ld = ([rounds(name, seed, of) for seed in seeds] for of in ("DS", "LD"))
-    known = 0
-    more = [rounds(name, seed, "DS", above=1) for seed in seeds]
+    ds, ld = (
+        [rounds(name, seed, measure) for seed in seeds] for measure in ("DS", "LD")
+    )
+    num_known = 0
+    above = [rounds(name, seed, "DS", above=1) for seed in seeds]
     for target, share in COLUMNS:
-        cell = found["DS (baseline)", "above", target, f"{share}%"]
-        median = np.median([one.get((target, share), math.inf) for one in more])
+        cell = cell_by_key["DS (baseline)", "above", target, f"{share}%"]
+        median = np.median([line.get((target, share), math.inf) for line in above])
         assert float(cell["median"] or "inf") == median
-        base = [one.get((target, share), math.inf) for one in ds]
-        gains = [a - one.get((target, share), math.inf) for a, one in zip(base, ld)]
+        base = [line.get((target, share), math.inf) for line in ds]
+        gains = [a - line.get((target, share), math.inf) for a, line in zip(base, ld)]
         for values, row in ((base, "DS (baseline)"), (gains, "LD")):
-            cell = found[row, "at_least", target, f"{share}%"]
+            cell = cell_by_key[row, "at_least", target, f"{share}%"]
             if row == "LD" and not np.isfinite(values).all():
                 assert {cell[x] for x in ("median", "lowest", "highest")} == {""}
                 continue
-            known += 1
-            for name_of, of in (
+            num_known += 1
+            for name_of, measure in (
                 ("median", np.median),
                 ("lowest", min),
                 ("highest", max),
             ):
-                assert float(cell[name_of] or "inf") == of(values)
-    assert known > len(COLUMNS)
+                assert float(cell[name_of] or "inf") == measure(values)
+    assert num_known > len(COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -95,21 +97,21 @@ def test_the_rounds_that_chose_the_network_are_on_the_page(network, folders):
     lines = re.findall(rf"^\| {network} \| (.*) \|$", PMC, re.M)
     first, second = (line.split(" | ") for line in lines)
     keys = {(name, seed) for name in folders for seed, _ in runs_of(name, "rounds")}
-    at_least, above = ([early(*key, more) for key in keys] for more in (0, 1))
+    at_least, above = ([early(*key, above) for key in keys] for above in (0, 1))
 
     def inside(targets, runs=at_least):
         count = 0
         for target, share in COLUMNS:
-            values = [one.get((target, share)) for one in runs]
+            values = [printed_round.get((target, share)) for printed_round in runs]
             if target in targets and None not in values:
                 half = STUDENTS_T[len(keys)] * np.std(values, ddof=1)
                 half *= math.sqrt(1 + 1 / len(keys))
-                one = printed(4, "DS (baseline)")[target, share]
-                count += abs(one - np.mean(values)) <= half
+                printed_round = printed(4, "DS (baseline)")[target, share]
+                count += abs(printed_round - np.mean(values)) <= half
         return count
 
-    for cell, asked in zip(first, [(70, 50), (70, 90), (80, 50), (80, 90), (90, 50)]):
-        values = [run[asked] for run in at_least if asked in run]
+    for cell, key in zip(first, [(70, 50), (70, 90), (80, 50), (80, 90), (90, 50)]):
+        values = [run[key] for run in at_least if key in run]
         words = f"{min(values)} to {max(values)}"
         if len(values) < len(keys):
             words = f"{len(values)} of {len(keys)} seeds reach it"
@@ -121,34 +123,34 @@ def test_the_rounds_that_chose_the_network_are_on_the_page(network, folders):
 
 def ends(values, form):
     """The median, and in brackets the lowest and the highest."""
-    found = [np.median(values), min(values), max(values)]
-    found = [f"{round(x, 1) + 0:{form}}".replace("+0.0", "0.0") for x in found]
-    return found[0] if len({*found}) == 1 else f"{found[0]} ({' to '.join(found[1:])})"
+    texts = [np.median(values), min(values), max(values)]
+    texts = [f"{round(x, 1) + 0:{form}}".replace("+0.0", "0.0") for x in texts]
+    return texts[0] if len({*texts}) == 1 else f"{texts[0]} ({' to '.join(texts[1:])})"
 
 
 def test_the_late_columns_of_ds_are_on_the_page():
     part = PMC.split("**Do the late columns agree, too?**")[1].split("\n\n**")[0]
     lines = re.findall(r"^\| (\d+) %, (ours|paper) \| (.*) \|$", part, re.M)
-    shown = {(int(target), of): cells.split(" | ") for target, of, cells in lines}
-    runs, inside = [rounds(*of, "DS") for of in LONG], []
+    shown = {(int(target), side): cells.split(" | ") for target, side, cells in lines}
+    runs, inside = [rounds(*side, "DS") for side in LONG], []
     for target in (70, 80, 90, 95):
-        own = np.array([[run[target, k] for k in SHARES] for run in runs])
-        assert shown[target, "ours"] == [ends(cell, "g") for cell in own.T]
+        ours = np.array([[run[target, k] for k in SHARES] for run in runs])
+        assert shown[target, "ours"] == [ends(cell, "g") for cell in ours.T]
         base = np.array([printed(4, "DS (baseline)")[target, k] for k in SHARES])
         assert shown[target, "paper"] == [f"{number:.0f}" for number in base]
-        inside.append(np.sum((own.min(axis=0) <= base) & (base <= own.max(axis=0))))
-    sooner = 1 - np.median(own, axis=0) / base
+        inside.append(np.sum((ours.min(axis=0) <= base) & (base <= ours.max(axis=0))))
+    sooner = 1 - np.median(ours, axis=0) / base
     low, high = (f"{100 * x:.0f}" for x in (sooner[:-1].min(), sooner[:-1].max()))
     last = f"{100 * sooner[-1]:.0f}"
     words = f"by {low} to {high} % in the first eight columns, and by {last} %"
     page = " ".join(part.split())
     assert words in page
-    above = [rounds(*of, "DS", above=1) for of in LONG]
+    above = [rounds(*side, "DS", above=1) for side in LONG]
     ends_of = [[run.get((95, k), math.inf) for run in above] for k in SHARES]
-    more = sum(min(x) <= one <= max(x) for x, one in zip(ends_of, base))
+    num_above = sum(min(x) <= number <= max(x) for x, number in zip(ends_of, base))
     *others, last = inside
     words = f"in {others[0]}, {others[1]}, {others[2]} and {last} of the nine columns"
-    assert words in page and f"in {more} of nine" in page
+    assert words in page and f"in {num_above} of nine" in page
     readme = (KEPT.parents[1] / "README.md").read_text("utf-8")
     table = re.findall(r"^\| (?:share|\d+ %,).*", part, re.M)
     assert len(table) == 9 and "\n".join([table[0], "|---|" + 9 * "---:|"]) in readme
@@ -166,97 +168,112 @@ def test_the_long_runs_of_three_weightings_are_on_the_page():
     assert [*lines] == [*groups]
     theirs = {"LD": "LD", "MD": "MW", "MD,LD,DS": "MW≻LD≻DS"}
     at_least, above = (
-        {x: [rounds(*of, x, above=more) for of in LONG] for x in ("DS", *theirs)}
-        for more in (0, 1)
+        {
+            x: [rounds(*run_of_seed, x, above=rule) for run_of_seed in LONG]
+            for x in ("DS", *theirs)
+        }
+        for rule in (0, 1)
     )
 
     def saved(label, group, runs=at_least):
         pairs = zip(runs["DS"], runs[label])
-        return [np.mean([ds[c] - own[c] for c in group]) for ds, own in pairs]
+        return [np.mean([ds[c] - other[c] for c in group]) for ds, other in pairs]
 
     sure = 0
     for name, group in groups.items():
         cells = []
         for label, row in theirs.items():
-            found = saved(label, group)
-            sure += abs(np.mean(found)) > half_interval(found)
-            cells.append(text(found, 1).replace("-0.0", "0.0").replace("+0.0", "0.0"))
+            differences = saved(label, group)
+            sure += abs(np.mean(differences)) > half_interval(differences)
+            cells.append(
+                text(differences, 1).replace("-0.0", "0.0").replace("+0.0", "0.0")
+            )
             cells.append(f"{np.mean([printed(4, row)[c] for c in group]):+.1f}")
         assert lines[name].split(" | ") == cells
     number = {3: "three", 4: "four", 5: "five"}.get(sure, sure)
     assert f"{number} of the table's eighteen intervals" in words
-    one = saved("LD", LATE)
-    assert f"by {min(one):.1f} to {max(one):.1f} rounds" in words
+    first = saved("LD", LATE)
+    assert f"by {min(first):.1f} to {max(first):.1f} rounds" in words
     all_reach = [
-        c for c in LATE if all(c in run for of in above.values() for run in of)
+        c
+        for c in LATE
+        if all(c in run for run_of_seed in above.values() for run in run_of_seed)
     ]
     assert len(all_reach) == 7
-    one, two, three = (text(saved(x, all_reach, above), 1) for x in theirs)
-    found = f"LD is {one}, MD {two} and MD,LD,DS {three} in the seven columns at 95 %"
-    assert found in words
-    one, two, three = (saved(x, LATE[6:]) for x in theirs)
-    ends_of = [f"{min(x):+.1f} to {max(x):+.1f}" for x in (one, two, three)]
-    found = f"LD is {ends_of[0]} under the five seeds, MD {ends_of[1]} and MD,LD,DS "
-    assert found + ends_of[2] in words
-    mean = text(np.add(one, two) / 2, 1).lstrip("+")
+    first, two, three = (text(saved(x, all_reach, above), 1) for x in theirs)
+    sentence = (
+        f"LD is {first}, MD {two} and MD,LD,DS {three} in the seven columns at 95 %"
+    )
+    assert sentence in words
+    first, two, three = (saved(x, LATE[6:]) for x in theirs)
+    ends_of = [f"{min(x):+.1f} to {max(x):+.1f}" for x in (first, two, three)]
+    sentence = f"LD is {ends_of[0]} under the five seeds, MD {ends_of[1]} and MD,LD,DS "
+    assert sentence + ends_of[2] in words
+    mean = text(np.add(first, two) / 2, 1).lstrip("+")
     assert f"DS is {mean} rounds later than the mean of both" in words
     readme, fidelity = map(said, PAGES)
-    one, two, three = (text(saved(x, LATE), 1).lstrip("+") for x in theirs)
-    found = (
-        f"LD, MD and MD,LD,DS are {one}, {two} and {three} rounds sooner than FedAvg"
+    first, two, three = (text(saved(x, LATE), 1).lstrip("+") for x in theirs)
+    sentence = (
+        f"LD, MD and MD,LD,DS are {first}, {two} and {three} rounds sooner than FedAvg"
     )
-    assert found in readme and f"MD,LD,DS {three} sooner" in fidelity
-    assert f"LD is {one} sooner" in fidelity and f"MD {two} sooner" in fidelity
+    assert sentence in readme and f"MD,LD,DS {three} sooner" in fidelity
+    assert f"LD is {first} sooner" in fidelity and f"MD {two} sooner" in fidelity
     whole = text(saved("LD", COLUMNS), 1).lstrip("+")
     assert f"LD is {whole} rounds sooner" in fidelity
     pairs = [
-        (found, at_least[label][seed][column])
+        (first_round, at_least[label][seed][column])
         for label in at_least
         for seed in SEEDS
-        for column, found in rounds("mnist_table4", seed, label).items()
+        for column, first_round in rounds("mnist_table4", seed, label).items()
     ]
     other = [abs(a - b) for a, b in pairs if a != b]
     count = f"{len(pairs)} rounds that were reached there, {len(pairs) - len(other)}"
     assert f"Of the {count} are the same" in words and len(other) == 5
     assert f"Five differ, by {min(other)} to {max(other)} rounds." in words
-    lengths = {max(run.values()) for of in at_least.values() for run in of}
+    lengths = {
+        max(run.values()) for run_of_seed in at_least.values() for run in run_of_seed
+    }
     assert f"in rounds {min(lengths)} to {max(lengths)}" in words
 
 
 def test_md_and_md_ld_ds_are_apart_in_table_4_and_not_here():
     part = PMC.split("**MD and MD,LD,DS are nearly")[1].split("\n\n")[0]
     words = " ".join(part.split())
-    one, two = ([rounds(*of, label) for of in LONG] for label in ("MD", "MD,LD,DS"))
-    same = [a[c] == b[c] for a, b in zip(one, two) for c in COLUMNS]
-    assert f"{sum(same)} of their {len(same)} rounds" in words
-    apart = [np.mean([a[c] - b[c] for c in COLUMNS]) for a, b in zip(one, two)]
+    first, two = (
+        [rounds(*group, label) for group in LONG] for label in ("MD", "MD,LD,DS")
+    )
+    is_equal = [a[c] == b[c] for a, b in zip(first, two) for c in COLUMNS]
+    assert f"{sum(is_equal)} of their {len(is_equal)} rounds" in words
+    apart = [np.mean([a[c] - b[c] for c in COLUMNS]) for a, b in zip(first, two)]
     mean = text(apart, 1).replace("+0.0", "0.0").replace("-0.0", "0.0")
     assert f"difference is {mean} rounds" in words
     of_others = [
-        [abs(np.mean([a[c] - b[c] for c in of])) for of in (COLUMNS, LATE)]
-        for (i, a), (j, b) in itertools.product(enumerate(one), enumerate(two))
+        [abs(np.mean([a[c] - b[c] for c in group])) for group in (COLUMNS, LATE)]
+        for (i, a), (j, b) in itertools.product(enumerate(first), enumerate(two))
         if i != j
     ]
     most, most_late = np.max(of_others, axis=0)
-    found = f"are at most {most:.1f} rounds apart, and {most_late:.1f} at 95 %"
-    assert f"{found} ({len(of_others)} pairs)" in words
-    found = f"at most {most:.1f} rounds apart even under different seeds"
-    assert found in said("docs/fidelity.md")
-    both = [("MD",), ("MD", "LD", "DS")]
+    sentence = f"are at most {most:.1f} rounds apart, and {most_late:.1f} at 95 %"
+    assert f"{sentence} ({len(of_others)} pairs)" in words
+    sentence = f"at most {most:.1f} rounds apart even under different seeds"
+    assert sentence in said("docs/fidelity.md")
+    orderings = [("MD",), ("MD", "LD", "DS")]
     moved = []
-    for of in LONG:
-        for criteria in cohorts(*of, "DS"):
-            md, all_three = weights(criteria, both).values()
+    for group in LONG:
+        for criteria in cohorts(*group, "DS"):
+            md, all_three = weights(criteria, orderings).values()
             moved.append(abs(all_three - md).sum() / 2)
     assert f"{100 * np.mean(moved):.1f} % of the total weight".lstrip("0") in words
-    rows = {one["experiment"] for one in printed_table("pmc_table4")}
+    rows = {first["experiment"] for first in printed_table("pmc_table4")}
     table = {row: printed(4, row) for row in rows if row != "DS (baseline)"}
     gap = {c: table["MW≻LD≻DS"][c] - table["MW"][c] for c in COLUMNS}
-    mean, last = (np.mean([gap[c] for c in of]) for of in (COLUMNS, LATE))
+    mean, last = (np.mean([gap[c] for c in group]) for group in (COLUMNS, LATE))
     assert f"it is {mean:.1f} rounds, and {last:.1f} at 95 %" in words
     assert f"the paper has them {mean:.1f} rounds apart" in words
-    assert all(abs(np.mean([one[c] for c in LATE])) < last for one in table.values())
-    saved = {row: np.mean([one[c] for c in COLUMNS]) for row, one in table.items()}
+    assert all(
+        abs(np.mean([first[c] for c in LATE])) < last for first in table.values()
+    )
+    saved = {row: np.mean([first[c] for c in COLUMNS]) for row, first in table.items()}
     ends_of = [min(saved, key=saved.get), max(saved, key=saved.get)]
     assert ends_of == ["MW", "MW≻LD≻DS"]  # The lowest and the highest row.
 
@@ -285,7 +302,7 @@ def test_the_late_columns_of_ld_md_ds_on_iid_data_are_on_the_page():
             ]
             for group in groups
         ]
-        assert line.split(" | ") == [text(one, 1) for one in saved]
+        assert line.split(" | ") == [text(difference, 1) for difference in saved]
         last = [ds[95, 90] - other[95, 90] for ds, other in pairs]
         assert f"{min(last):+d} to {max(last):+d}" in words
     assert [*lines] == ["at least the target", "above the target"]
@@ -316,17 +333,23 @@ def test_both_rules_of_reaching_a_target_are_on_the_page(data, table, name):
         return np.median(values) if later <= until else math.inf
 
     off, inside = [], []
-    for more, rule in enumerate(("at least", "above")):
-        runs = [rounds(name, seed, "DS", above=more) for seed in seeds]
+    for above, rule in enumerate(("at least", "above")):
+        runs = [rounds(name, seed, "DS", above=above) for seed in seeds]
         values = {c: [run.get(c, math.inf) for run in runs] for c in COLUMNS}
         for target in (90, 95):
             columns = [column for column in COLUMNS if column[0] == target]
             medians = [median(values[column]) for column in columns]
-            cells = [f"{one:g}".replace("inf", "—") for one in medians]
+            cells = [f"{cell_value:g}".replace("inf", "—") for cell_value in medians]
             assert shown[target, rule] == cells
-            assert shown[target, "paper"] == [f"{paper[one]:g}" for one in columns]
-        found = [100 * (m / paper[one] - 1) for m, one in zip(medians, columns)]
-        off.append([one for one in found if math.isfinite(one)])
+            assert shown[target, "paper"] == [
+                f"{paper[cell_value]:g}" for cell_value in columns
+            ]
+        deviations = [
+            100 * (m / paper[cell_value] - 1) for m, cell_value in zip(medians, columns)
+        ]
+        off.append(
+            [cell_value for cell_value in deviations if math.isfinite(cell_value)]
+        )
         inside.append(sum(min(v) <= paper[c] <= max(v) for c, v in values.items()))
     first = f"{abs(min(off[1])):.0f} % sooner and {max(off[1]):.0f} % later"
     assert f"between {first}" in words
@@ -344,5 +367,7 @@ def test_both_rules_of_reaching_a_target_are_on_the_page(data, table, name):
         number = {7: "seven", 8: "eight", 9: "nine"}[len(off[1])]
         assert f"later in the {number} where it is known" in words
         assert f"paper's number in {inside[0]} and in {inside[1]} of Table 4" in words
-        found = f"holds {inside[1]} of Table 4's 36 rounds ({inside[0]} at or above"
-        assert found in said("README.md")
+        deviations = (
+            f"holds {inside[1]} of Table 4's 36 rounds ({inside[0]} at or above"
+        )
+        assert deviations in said("README.md")

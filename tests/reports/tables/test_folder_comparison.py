@@ -144,5 +144,5 @@ def test_exports_that_cannot_be_leave_nothing_behind(tmp_path):
         reference_export.write(str(tmp_path / "two"), str(out))
     assert not out.parent.exists()
     out.mkdir(parents=True)
-    with pytest.raises(RecordError, match="exists already"):
+    with pytest.raises(RecordError, match="already exists"):
         reference_export.write(str(tmp_path / "two" / "1"), str(out))

@@ -45,7 +45,10 @@ def _experiment(name: str) -> str:
     if name == LR_SEARCH or name in EXPERIMENTS:
         return name
     if project_files.folder(file).is_file():
-        raise SettingError(f"--experiment={name} is a flag file: --flagfile={file}")
+        raise SettingError(
+            f"--experiment={name} is a flag file, not an experiment: use "
+            f"--flagfile={file}"
+        )
     known = [*EXPERIMENTS, LR_SEARCH]
     raise SettingError(
         f"--experiment={name}: {unknown_name_message('experiment', name, known)}"

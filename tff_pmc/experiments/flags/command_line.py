@@ -47,24 +47,25 @@ def parse_command(given: Values) -> Command:
     """Returns the command that the flags give."""
     command = Command.from_flag_values(given)
     if command.data_dir and not os.path.isdir(command.data_dir):
-        raise SettingError(f"--data_dir={command.data_dir} is no folder")
+        raise SettingError(f"--data_dir={command.data_dir} is not a folder")
     on = [flag for flag in COMMAND_FLAGS if getattr(command, flag, False)]
     actions = ("inspect", "compare", "tables", "export", "export_model")
     for action in (action for action in actions if action in on):
         others = " ".join(one for one in actions if one != action)
-        why = f"does not go with --{action}, which makes no run"
+        why = f"cannot be combined with --{action}, which starts no run"
         _reject(f"{others} callbacks tensorboard resume", on, why)
     if command.inspect:
-        why = "does not go with --inspect, which"
-        _reject("seeds", on, f"{why} is of one seed: take --seed")
-        _reject("output_dir", on, f"{why} writes nothing")
+        why = "--inspect describes one seed: use --seed instead"
+        _reject("seeds", on, f"cannot be combined with --inspect: {why}")
+        why = "cannot be combined with --inspect, which writes nothing"
+        _reject("output_dir", on, why)
     if command.resume and not command.output_dir:
         raise SettingError("--resume needs the --output_dir of the run")
     if not command.tables:
-        _reject("format", given, "goes with --tables")
+        _reject("format", given, "only applies to --tables")
     if command.experiment != LR_SEARCH:
         searches = "search_for held_out learning_rates"
-        _reject(searches, given, f"goes with --experiment={LR_SEARCH}")
+        _reject(searches, given, f"only applies to --experiment={LR_SEARCH}")
     return command
 
 
@@ -78,13 +79,13 @@ def cluster_options(command: Command, given: Values) -> Any:
         if not asked:
             return None
         if "engine" in given or "cluster" not in given:
-            why = f"goes with --engine=cluster, not with --engine={command.engine}"
+            why = f"only applies to --engine=cluster, not to --engine={command.engine}"
             _reject(asked, given, why)
     options: Any = kind.from_flag_values(given)
     if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
-            f"--spread=runs does not go with --experiment={command.experiment}, whose "
-            "runs depend on those before them: take --spread=clients"
+            f"--spread=runs cannot be combined with --experiment={command.experiment}, "
+            "whose runs depend on earlier ones: use --spread=clients"
         )
     options.check()
     return options
@@ -108,7 +109,7 @@ def build_run_settings(
     runs = _runs(command, given, attributes)
     if command.seeds:
         seeds = " ".join(flag for settings in runs for flag in settings.seed_flags)
-        why = "does not go with --seeds, which sets all seeds of several runs"
+        why = "cannot be combined with --seeds, which sets every seed"
         _reject(f"seed {seeds}", given, why)
         found = get_experiment(command.experiment)
         names = [
@@ -116,7 +117,7 @@ def build_run_settings(
         ]
         check_baseline(names, command.baseline)
     elif command.baseline:
-        raise SettingError("--baseline goes with --seeds")
+        raise SettingError("--baseline needs --seeds")
     if command.seed is None:
         return runs
     return [settings.with_seed(command.seed, but_for=given) for settings in runs]
@@ -146,7 +147,7 @@ def _runs(
     if searching:
         return _rate_search_runs(found, command, start, values, given)
     if values.get("judge_on") != "local_validation":
-        why = f"goes with --judge_on=local_validation or --experiment={LR_SEARCH}"
+        why = f"only applies to --judge_on=local_validation or --experiment={LR_SEARCH}"
         _reject("validation_fraction", values, why)
     of_kind = _algorithm_runs if found.compares_algorithms else _ordering_runs
     # To OWA, Choquet and the product all orderings of the same criteria are one; and a
@@ -163,14 +164,15 @@ def _rate_search_runs(
     """Returns the runs of the search of a learning rate: DS with each rate."""
     if found.compares_algorithms:
         raise SettingError(
-            f"--search_for={command.search_for} compares algorithms; the search runs DS"
+            f"--search_for={command.search_for} compares algorithms, but the search "
+            "trains DS only: name an experiment that compares orderings"
         )
     _reject(
         "priority algorithms adjustment learning_rate judge_on record_clients "
         "evaluate_clients seeds",
         given,
-        f"does not go with --experiment={LR_SEARCH}, which runs DS with each of "
-        "--learning_rates",
+        f"cannot be combined with --experiment={LR_SEARCH}, which trains DS once for "
+        "each of --learning_rates",
     )
     names = [f"{rate:g}" for rate in command.learning_rates]  # Of their folders.
     if len(set(names)) < len(names):
@@ -199,8 +201,8 @@ def _algorithm_runs(
     _reject(
         "priority adjustment criteria normalization criteria_ranges inspect",
         [*values, *["inspect"] * command.inspect],
-        f"does not go with {command.experiment}, which compares algorithms: see "
-        "--algorithms",
+        f"cannot be used with the experiment {command.experiment}, which compares "
+        "algorithms: choose with --algorithms",
     )
     rows = list(found.rows)
     if command.algorithms:
@@ -214,13 +216,13 @@ def _algorithm_runs(
         own = {row.changes[flag] for row in rows if flag in row.changes}
         if own and values[flag] not in own:
             raise SettingError(
-                f"--{flag}={values[flag]}: {command.experiment} has no such run; it "
-                f"has {', '.join(map(str, sorted(own)))}"
+                f"--{flag}={values[flag]}: {command.experiment} has no run with this "
+                f"value; it has {', '.join(map(str, sorted(own)))}"
             )
         rows = [r for r in rows if r.changes.get(flag) in (None, values[flag])]
     settings = _build_settings([{**row.values, **values} for row in rows], start)
     if not any(run.adjustment.searches for run in settings):
-        why = f"is of no use with the requested runs of {command.experiment}"
+        why = f"has no effect: no requested run of {command.experiment} searches"
         _reject("judge_on", values, why)
     return settings
 
@@ -235,7 +237,7 @@ def _ordering_runs(
         for name in wanted
         for run in _variants_of_algorithm(found, name, start, values)
     ]
-    why = f"is of no use with the algorithm {', '.join(wanted)}"
+    why = f"has no effect on the algorithm {', '.join(wanted)}: remove it"
     if not any(ALGORITHMS[name].takes_priority for name in wanted):
         _reject("priority", values, why)
     if not any(_searches(name) for name in wanted):
@@ -279,7 +281,7 @@ def _variants_of_algorithm(
     if all(len(order) == 1 for order in orders):
         why = "no --priority has two criteria"
         if given and adjusted and "fixed" not in policies:
-            words = f"--adjustment={','.join(policies)} has nothing to adjust"
+            words = f"--adjustment={','.join(policies)} has nothing to search"
             raise SettingError(f"{words}: {why}")
         if algorithm.combines_criteria:
             raise SettingError(f"--algorithms={name} has nothing to combine: {why}")
@@ -338,7 +340,7 @@ def _build_settings(runs: Sequence[Values], start: Values) -> list[RunSettings]:
     first_run = (*runs, {})[0]
     for flag in sorted((of_algorithms | unused_by_some) - used):
         owners = owners_clause(flag)
-        _reject(flag, first_run, f"is of no use with the algorithm {names}{owners}")
+        _reject(flag, first_run, f"has no effect on the algorithm {names}{owners}")
     measured = {
         code.partition("^")[0] for run in settings for code in run.criterion_codes
     }

@@ -199,7 +199,7 @@ def _expand_flag_files(
             expanded.append(word)
             continue
         if not is_whole and (file := next(rest, "")) == "":
-            raise SettingError("--flagfile with no argument: name a file")
+            raise SettingError("--flagfile is empty: name a file")
         path = _find_flag_file(file)
         if path not in paths:
             lines = _flags_in_file(path)
@@ -210,15 +210,15 @@ def _expand_flag_files(
 def _reject_repeated_lists(
     words: Sequence[str], by_flag: dict[str, Setting], where: str
 ) -> None:
-    """Refuses a list in several flags, of which the last would silently be all."""
+    """Rejects a repeated list flag: absl would silently keep only the last one."""
     names = [word.lstrip("-").partition("=")[0] for word in words if word[:1] == "-"]
     for name, count in collections.Counter(names).items():
         declared = by_flag.get(name)
         if declared and count > 1 and (declared.repeated or declared.kind is tuple):
             mark = ";" if declared.repeated and declared.parse else ","
             raise SettingError(
-                f"--{name} is given twice{where}: give one, with {mark!r} between its "
-                "values"
+                f"--{name} is given twice{where}: give it once, with {mark!r} between "
+                "its values"
             )
 
 
@@ -235,7 +235,7 @@ def _flags_in_file(path: str) -> list[str]:
         text = data_files.read(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SettingError(
-            f"--flagfile={path}: the file is not text in UTF-8: save it as UTF-8"
+            f"--flagfile={path}: the file is not UTF-8 text: save it as UTF-8"
         ) from error
     found = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -277,7 +277,7 @@ def _parse_value(declared: Setting, value: Any) -> Any:
     if value == "" and (declared.choices or declared.owner in PARTS):
         # An unset variable after it must not mean the default.
         raise SettingError(
-            f"--{declared.flag}= has no value: give it one, or leave it out"
+            f"--{declared.flag}= is empty: give a value or remove the flag"
         )
     if declared.parse is None:
         return value.split(",") if declared.repeated else value

@@ -45,8 +45,8 @@ def _import(name: str) -> None:
     own = own[:-3] if own.endswith(".py") else own
     if own != name:
         raise ValueError(
-            f"name the module and not the file: --plugin={own}, in the folder that it "
-            "is in"
+            f"give the module's name, not its file: --plugin={own}, from the folder "
+            "that contains it"
         )
     try:
         module = importlib.import_module(name)
@@ -60,9 +60,7 @@ def _import(name: str) -> None:
     file = os.path.join(os.getcwd(), f"{name}.py")
     found = getattr(module, "__file__", None) or "a part of Python"
     if os.path.exists(file) and os.path.realpath(found) != os.path.realpath(file):
-        raise ValueError(
-            f"there is another module of this name ({found}): rename yours"
-        )
+        raise ValueError(f"another module has this name ({found}): rename yours")
 
 
 def _place(error: BaseException) -> str:

@@ -31,7 +31,7 @@ def write(run_folder: str, output: str) -> None:
     if len(results.runs) != 1:
         raise RecordError(f"{run_folder} holds several runs: name the folder of one")
     if goal.exists():
-        raise RecordError(f"{output} exists already: name a new folder")
+        raise RecordError(f"{output} already exists: choose a new folder")
     run = results.runs.iloc[0]
     lines = [f"{reference_code.PERMUTATION}: {ordering_index(run)}"]
     all_predictions = [
