@@ -95,7 +95,7 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda data: {"server_examples": None}, "examples of the server, which"),
+        (lambda data: {"server_examples": None}, "evaluates models on server examples"),
         (
             lambda data: {"server_examples": data.server_examples.take(0)},
             "examples of the server",
@@ -135,7 +135,7 @@ def test_who_keeps_its_own_model_has_to_be_named(federation):
     from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, client_table=leaf_data.ClientTable())
-    with pytest.raises(SettingError, match="keep_own_model needs the attribute advers"):
+    with pytest.raises(SettingError, match="keep_own_model needs the client attribute"):
         RunContext.from_settings(runs_of("adafed_3")[0], other)
 
 
@@ -201,6 +201,6 @@ def test_labels_have_to_be_of_the_models_kind():
         values, inherited=experiment_values("quickstart")
     )
     with pytest.raises(
-        SettingError, match="takes labels of .* int32, and .* has float32"
+        SettingError, match="expects labels of .* int32, and .* float32"
     ):
         RunContext.from_settings(settings, other)

@@ -16,7 +16,7 @@ def train(federation, small, runtime):
         own = settings(
             "quickstart", {**small, **SAMPLE, "algorithm": algorithm, **changes}
         )
-        context = RunContext.of(own, federation)
+        context = RunContext.from_settings(own, federation)
         trainer = own.algorithm.build(context)
         states = [trainer.initialize()]
         for round_num in range(1, num_rounds + 1):

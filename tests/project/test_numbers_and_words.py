@@ -124,12 +124,12 @@ def test_what_needs_accuracy_is_refused_by_name(page_run):
         ends[2:8],
         [
             "out_wells/DS: there is no accuracy, which this needs: labels are numbers",
-            "--criteria: LD needs classes, which wells does not have",
-            "--adjustment=backtracking compares accuracies, which wells",
-            "--predictions records labels of classes, which wells",
-            "--record_clients=none leaves accuracies alone, which wells",
-            "--model=mnist_cnn takes inputs of (28, 28) uint8, and those of wells "
-            "are (2,) float32",
+            "--criteria: LD needs classes, and wells is a regression",
+            "--adjustment=backtracking compares accuracies, and wells",
+            "--predictions records labels of classes, and wells",
+            "--record_clients=none records accuracies only, and wells",
+            "--model=mnist_cnn expects inputs of (28, 28) uint8, and wells "
+            "provides (2,) float32",
         ],
     ):
         assert code == "2" and words in text.strip().splitlines()[-1], text

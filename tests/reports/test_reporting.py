@@ -56,7 +56,7 @@ def test_without_ds_or_another_baseline_the_first_is_it(
     tmp_path, labels, asked, compared
 ):
     results = runs(2, labels, baseline=asked)
-    experiment_reports.write(OF_ORDERINGS, results, str(tmp_path), alone=[1])
+    experiment_reports.write(OF_ORDERINGS, results, str(tmp_path), per_seed=[1])
     assert (tmp_path / "seed_1").exists() and not (tmp_path / "seed_0").exists()
     assert f"| ordering | minus {compared} |" in (tmp_path / "effect.md").read_text()
 
@@ -105,7 +105,7 @@ def test_a_regression_has_no_report_that_needs_accuracy(tmp_path, seeds):
     )
     found = Experiment("t", {}, reports=("pmc_table4", "ordering_effect"))
     text = experiment_reports.write(found, results, str(tmp_path))
-    assert "There is no pmc_table4: the runs have no accuracy" in text
+    assert "Not made: pmc_table4 (these are regression runs" in text
     products = {"results.csv"} if seeds == 1 else {"effect.csv", "seeds.csv"}
     assert {*products, "loss.png"} <= files(tmp_path)
     pages = [*tmp_path.glob("*.md"), *tmp_path.glob("*.html")]

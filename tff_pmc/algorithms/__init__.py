@@ -1,8 +1,9 @@
-"""The algorithms: what replaces the server's weighted mean, in a module for each kind.
+"""Algorithms that replace the server's weighted mean, one module per kind.
 
-An algorithm declares its settings, how its process is built, and what its row in the
-tables is called: see `Algorithm`. `PriorityAlgorithm` is the base of those that make a
-score of several criteria, `FactoryAlgorithm` of those around an aggregation factory.
+An algorithm declares its settings, how its process is built, and its name in tables:
+see `Algorithm`. `PriorityAlgorithm` is the base class of algorithms that combine the
+criteria of `--priority` into a score, `FactoryAlgorithm` of those that wrap a TFF
+aggregation factory.
 """
 
 from tff_pmc.algorithms.algorithm import ALGORITHMS, Algorithm

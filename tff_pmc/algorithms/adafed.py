@@ -1,4 +1,4 @@
-"""AdaFed: clients weighted by their models' accuracy, and a loss that adapts.
+"""AdaFed: weights by the accuracy of the clients' models, and an adaptive loss.
 
 *Performance-based Adaptive Federated Learning* (Giuseppi et al. 2022).
 """
@@ -23,8 +23,8 @@ QUALITY = "ACC"
 class AdaFedWeightsOnly(ScoredAlgorithm):
     """AdaFed's weights by accuracy on the server's examples, without adaptive loss.
 
-    The first of `--criteria` is what weighs: accuracy, or for a regression (3.2)
-    another criterion of the server's examples.
+    The weight is the first of `--criteria`: accuracy, or for a regression (3.2) another
+    criterion that is measured on the server's examples.
     """
 
     name = "AdaFed, weights only"
@@ -36,14 +36,14 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
 
     power: float = setting(
         1.0,
-        "The power to which a client's accuracy is raised before it weighs it; above "
-        "1 it sets good models further apart from bad ones.",
+        "The exponent of the accuracy in a client's weight; above 1 it favors accurate "
+        "models more.",
         flag="adafed_accuracy_power",
         within=ABOVE_0,
     )
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses criteria of which the first is not measured by the server."""
+        """Raises a `SettingError` if the first criterion is not of server examples."""
         name, first = (
             settings.algorithm_name,
             settings.measured_criteria[0],
@@ -55,8 +55,8 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
             )
         if first.code != QUALITY and self.power != 1:
             raise SettingError(
-                f"--adafed_accuracy_power raises {QUALITY} alone; write "
-                f"--criteria={first.code}^{self.power:g}"
+                f"--adafed_accuracy_power applies to {QUALITY} only: for this "
+                f"criterion write --criteria={first.code}^{self.power:g}"
             )
         super().check(settings)
 
@@ -70,9 +70,9 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
     def build_process(
         self, context: RunContext, basis: scores.Basis | None = None
     ) -> Any:
-        """Builds the process; where the loss adapts, class weights are also sent.
+        """Builds the process, which also broadcasts class weights if the loss adapts.
 
-        Without classes the loss stays as it is.
+        Without classes the loss does not adapt.
         """
         from tff_pmc import processes
 
@@ -94,7 +94,7 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
-        """Refuses them: what clients train depends on the weighting in force."""
+        """Raises a `SettingError`: the clients' loss depends on the weighting."""
         return super(ScoredAlgorithm, self).counterfactuals(settings)
 
 
@@ -107,8 +107,8 @@ class AdaFed(AdaFedWeightsOnly):
 
     epsilon: float = setting(
         0.1,
-        "What AdaFed adds to the F1 of a class before it divides 1 by it: a class "
-        "weighs at most 1 / epsilon in the loss. Simulation 2 has 0.1.",
+        "Added to the F1 of a class, whose weight in the loss is 1 / (F1 + epsilon), "
+        "at most 1 / epsilon. Simulation 2 has 0.1.",
         flag="adafed_epsilon",
         within=Range(lambda x: 0 < x < 1, "above 0, below 1"),
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Predictor(Protocol):
-    """What answers test examples in the place of the server's model."""
+    """Predicts the test examples with other models than the server's."""
 
     def predict(self, weights: Any) -> npt.NDArray[np.int64]:
         """Predicts the label of each test example, [N]."""
@@ -34,7 +34,7 @@ class Algorithm(AlgorithmSettings):
     A new one is a subclass in a separate module, registered by name (docs/extend.md).
 
     Attributes:
-        name: what tables call it.
+        name: its name in tables.
         takes_priority: whether each ordering of `--priority` is a separate run.
         combines_criteria: whether it combines several criteria into one score. Without
             `--priority` it then takes all of them, and it rejects a single criterion.
@@ -42,9 +42,9 @@ class Algorithm(AlgorithmSettings):
             criteria.
         has_step_length: whether its weights sum to a step length instead of to 1.
         one_client_per_pack: whether its process must see each client by itself.
-        needs_server_examples: whether it measures models on examples of the server.
+        needs_server_examples: whether it evaluates models on the server's examples.
         unused_flags: flags of every run that have no effect on it.
-        search_flags: those of its flags that have no effect unless it searches.
+        search_flags: those of its flags that only affect a search.
     """
 
     takes_priority: ClassVar[bool] = False
@@ -54,12 +54,10 @@ class Algorithm(AlgorithmSettings):
     search_flags: ClassVar[tuple[str, ...]] = ()
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses settings of a run that do not go with the algorithm.
+        """Raises a `SettingError` if the algorithm cannot run with these settings.
 
-        These are a score that does not fit, and a search that it does not allow.
-
-        Raises:
-            SettingError: the message names the flag.
+        Its score must fit the criteria, and it must allow the search and the
+        counterfactuals, if there are any. The message names the flag.
         """
         super().check(settings)
         if settings.adjustment.searches:
@@ -68,58 +66,58 @@ class Algorithm(AlgorithmSettings):
             self.counterfactuals(settings)
 
     def candidates(self, settings: RunSettings) -> list[Score]:
-        """Returns the scores that an online adjustment searches, in the order of tests.
+        """Returns the scores that an online adjustment tests, in this order.
 
-        Where they do not follow from `--priority`, as the lambdas of `dual`, the search
-        is the algorithm: the command line then searches by default (`best_of_all`).
+        If they do not follow from `--priority`, as the lambdas of `dual`, the search is
+        the algorithm itself, and the command line searches by default (`best_of_all`).
 
         Raises:
-            SettingError: there is nothing to search.
+            SettingError: the algorithm has no candidates.
         """
         raise SettingError(
-            f"--adjustment={settings.adjustment.policy} searches orderings, which "
-            f"the algorithm {settings.algorithm_name} does not have"
+            f"--adjustment={settings.adjustment.policy} searches over orderings, and "
+            f"the algorithm {settings.algorithm_name} has none: use --adjustment=fixed"
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[Score]:
-        """Returns the scores whose models are judged as well, that in force first.
+        """Returns the scores of `--counterfactuals`, after the current score.
 
         Raises:
-            SettingError: there are none, or the sums do not hold them.
+            SettingError: the sums of this algorithm do not determine their models.
         """
         raise SettingError(
-            "--counterfactuals does not go with the algorithm "
-            f"{settings.algorithm_name}, whose sums give no other weighting's "
-            "model"
+            "--counterfactuals cannot be used with the algorithm "
+            f"{settings.algorithm_name}: its sums do not determine the models of other "
+            "weightings"
         )
 
     @abc.abstractmethod
     def build_trainer(self, context: RunContext) -> Trainer:
-        """Builds the trainer of a run's rounds."""
+        """Builds the trainer, which runs the rounds."""
 
     def training(self, context: RunContext) -> Training:
-        """Builds the clients' training: the run's options, and `memory`."""
+        """Returns the options of local training, with the client memory."""
         return dataclasses.replace(
             context.training, memory=self.build_client_memory(context)
         )
 
     def build_client_memory(self, context: RunContext) -> Optional[ClientMemory]:
-        """Builds what is remembered of clients between rounds; None for nothing."""
+        """Builds the per-client state that is kept between rounds, or None."""
         return None
 
     def build_predictor(self, context: RunContext) -> Optional[Predictor]:
-        """Builds what answers in the place of the server's model; None for nothing."""
+        """Builds the predictor that replaces the server's model in tests, or None."""
         return None
 
 
 ALGORITHMS: Registry[type[Algorithm]] = Registry("algorithm", "tff_pmc.algorithms")
 """The algorithms by name."""
 
-COMPONENTS["algorithm"] = ALGORITHMS  # `RunSettings` is below the algorithms.
+COMPONENTS["algorithm"] = ALGORITHMS  # `RunSettings` must not import them.
 
 
 def algorithm_of(settings: RunSettings) -> Algorithm:
-    """Returns the algorithm of a run, which builds its rounds."""
+    """Returns the algorithm of a run, typed as an `Algorithm`."""
     algorithm = settings.algorithm
-    assert isinstance(algorithm, Algorithm)  # `ALGORITHMS` has no others.
+    assert isinstance(algorithm, Algorithm)  # `ALGORITHMS` contains no other classes.
     return algorithm

@@ -1,6 +1,6 @@
-"""Algorithms whose aggregation is a factory of TFF's kind: Dual's baselines (Table I).
+"""Algorithms that wrap a TFF aggregation factory: the baselines of Dual's Table I.
 
-The paper prints the parameters of none of them.
+The paper does not print their parameters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tff_pmc.settings.run_settings import RunSettings, slug
 
 @dataclasses.dataclass(frozen=True)
 class FactoryAlgorithm(Algorithm):
-    """An algorithm around an aggregation factory; a subclass only defines `factory`.
+    """An algorithm that wraps an aggregation factory; a subclass defines `factory`.
 
     The weight of a client's update is its number of examples.
     """
@@ -40,33 +40,35 @@ class FactoryAlgorithm(Algorithm):
     unused_flags = ("normalization", "max_update_norm")
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Returns the score for the weights on record: the number of examples."""
+        """Returns the score of the recorded weights: the number of examples."""
         return scores.single("DS", settings.aggregation.criteria)
 
     @abc.abstractmethod
     def factory(self, settings: RunSettings) -> Any:
-        """Makes the `tff.aggregators` factory."""
+        """Builds the `tff.aggregators` factory."""
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses what the factory, in the place of the sums, would not follow."""
-        on, default = settings.aggregation, AggregationSettings()
-        given = on.normalization, on.max_update_norm
-        if given != (default.normalization, default.max_update_norm):
+        """Raises a `SettingError` for settings of sums, which the factory ignores."""
+        aggregation, default = settings.aggregation, AggregationSettings()
+        values = aggregation.normalization, aggregation.max_update_norm
+        if values != (default.normalization, default.max_update_norm):
             raise SettingError(
-                "--normalization and --max_update_norm do not go with the algorithm "
-                f"{settings.algorithm_name}, which does not weigh by criteria"
+                "--normalization and --max_update_norm have no effect with the "
+                f"algorithm {settings.algorithm_name}, which does not weight by "
+                "criteria: remove them"
             )
         super().check(settings)
 
     def client_step(self, settings: RunSettings) -> Any:
-        """Returns what a client does with its model before the factory sees its update.
+        """Returns a function that a client applies to its trained model, or None.
 
-        None, the default, for nothing; see `baselines.quantize_parameters`.
+        The factory aggregates the update to its result; see
+        `baselines.quantize_parameters`.
         """
         return None
 
     def build_trainer(self, context: RunContext) -> Trainer:
-        """Builds the trainer of a process around the factory."""
+        """Builds the trainer of a process that aggregates with the factory."""
         from tff_pmc import processes
 
         settings = context.settings
@@ -85,10 +87,10 @@ class FactoryAlgorithm(Algorithm):
 
 @dataclasses.dataclass(frozen=True)
 class _Baseline(FactoryAlgorithm):
-    """A factory of `aggregation.baselines` with the algorithm's name and settings."""
+    """An algorithm that wraps the function of its name in `aggregation.baselines`."""
 
     def factory(self, settings: RunSettings) -> Any:
-        """Makes the factory."""
+        """Builds the factory."""
         from tff_pmc.aggregation import baselines
 
         build = getattr(baselines, slug(self.name))
@@ -97,7 +99,7 @@ class _Baseline(FactoryAlgorithm):
 
 @dataclasses.dataclass(frozen=True)
 class SimpleAverage(_Baseline):
-    """The simple average of Dual's Table I: all clients count alike."""
+    """The simple average of Dual's Table I: all clients have equal weights."""
 
     name = "Simple average"
     weighs_equally = True
@@ -105,14 +107,14 @@ class SimpleAverage(_Baseline):
 
 @dataclasses.dataclass(frozen=True)
 class WeightedMean(_Baseline):
-    """The weighted mean of Dual's Table I: federated averaging by TFF's mean."""
+    """The weighted mean of Dual's Table I: federated averaging with TFF's mean."""
 
     name = "Weighted mean"
 
 
 @dataclasses.dataclass(frozen=True)
 class Median(_Baseline):
-    """The median of Dual's Table I: all clients count alike, and no sum gives it."""
+    """The coordinate-wise median of Dual's Table I, with equal weights."""
 
     name = "Median"
     weighs_equally = True
@@ -132,7 +134,7 @@ class Momentum(_Baseline):
     )
     eta: float = setting(
         1.0,
-        "The rate of the step. The paper does not give it.",
+        "The learning rate of the step. The paper does not give it.",
         flag="momentum_eta",
         within=ABOVE_0,
     )
@@ -147,42 +149,42 @@ class Personalized(_Baseline):
 
     alpha: float = setting(
         0.5,
-        "By the formula: the share of the old global model, with 1 - alpha of the "
-        "simple mean of the new models. The paper does not give it.",
+        "In the formula, the weight of the old global model; the simple mean of the "
+        "new models has 1 - alpha. The paper does not give it.",
         flag="personalized_alpha",
         within=BELOW_1,
         needs=Needs("--personalized_form=formula", lambda on: on.form == "formula"),
     )
     form: str = setting(
         "formula",
-        "By the formula of the paper, or by its text (each client tunes the model).",
+        "The formula of the paper, or its text (each client tunes the model).",
         flag="personalized_form",
         choices=("formula", "text"),
     )
 
     @property
     def needs_classes(self) -> bool:
-        """By the text, the labels that clients' models predict are compared."""
+        """Whether it compares labels: by the text, those that tuned models predict."""
         return self.form == "text"
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses by the text a rate of the round, which tuning does not follow."""
+        """Raises a `SettingError` for a decaying rate, which tuning does not follow."""
         if self.form == "text" and settings.training.client_rate_decay < 1:
             raise SettingError(
-                "--client_rate_decay does not go with --personalized_form=text, whose "
-                "clients tune each round's model at --learning_rate"
+                "--client_rate_decay cannot be combined with --personalized_form=text: "
+                "clients tune each round's model at the constant --learning_rate"
             )
         super().check(settings)
 
     def build_predictor(self, context: RunContext) -> Optional[TunedModelPredictor]:
-        """Answers, by the text, with the tuned model of each client."""
+        """Builds, for the text, the predictor that tunes the model for each client."""
         return TunedModelPredictor(context) if self.form == "text" else None
 
 
 class TunedModelPredictor:
-    """The predictions of each client's model on the client's part of the test set.
+    """Predicts each client's test examples with the client's tuned model.
 
-    Its model is the server's after one more local training.
+    The tuned model is the server's after one more local training on the client.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -209,28 +211,32 @@ class TunedModelPredictor:
 
     def predict(self, weights: Any) -> npt.NDArray[np.int64]:
         """Predicts the label of each test example, [N]."""
-        answers = np.asarray(self._compute(weights, self._clients, self._x), np.int64)
-        own: npt.NDArray[np.int64] = answers[self._owner, np.arange(len(self._owner))]
-        return own
+        predictions = np.asarray(
+            self._compute(weights, self._clients, self._x), np.int64
+        )
+        client_predictions: npt.NDArray[np.int64] = predictions[
+            self._owner, np.arange(len(self._owner))
+        ]
+        return client_predictions
 
 
 @dataclasses.dataclass(frozen=True)
 class Laplace(_Baseline):
-    """The differential privacy of Dual's Table I: noise, and no guarantee."""
+    """The Laplace noise of Dual's Table I, which guarantees no privacy."""
 
     name = "Laplace"
     weighs_equally = True
 
     epsilon: float = setting(
         1.0,
-        "The noise has the scale 1/epsilon on every parameter. The paper does not "
-        "give it.",
+        "The scale of the noise on every parameter is 1/epsilon. The paper does not "
+        "give epsilon.",
         flag="laplace_epsilon",
         within=ABOVE_0,
     )
 
     def factory(self, settings: RunSettings) -> Any:
-        """Makes the factory; the noise is drawn by the seed of the batches."""
+        """Builds the factory; its noise depends on the seed of the batches."""
         from tff_pmc.aggregation import baselines
 
         seed = settings.training.seed
@@ -239,7 +245,7 @@ class Laplace(_Baseline):
 
 @dataclasses.dataclass(frozen=True)
 class Quantized(_Baseline):
-    """The quantization of Dual's Table I: each client's parameters, then their mean."""
+    """The quantization of Dual's Table I: the mean of rounded client models."""
 
     name = "Quantized"
     weighs_equally = True
@@ -253,13 +259,13 @@ class Quantized(_Baseline):
     )
 
     def factory(self, settings: RunSettings) -> Any:
-        """Builds the simple average: the client rounds, and not the mean."""
+        """Builds the simple average: the clients round, not the server."""
         from tff_pmc.aggregation import baselines
 
         return baselines.simple_average()
 
     def client_step(self, settings: RunSettings) -> Any:
-        """Rounds the trained model at the client."""
+        """Returns the function that rounds a client's trained model."""
         from tff_pmc.aggregation import baselines
 
         return baselines.quantize_parameters(self.bits)
@@ -267,9 +273,9 @@ class Quantized(_Baseline):
 
 @dataclasses.dataclass(frozen=True)
 class QuantizedUpdates(_Baseline):
-    """Clients' updates rounded to levels between each tensor's extremes.
+    """Rounds the clients' updates to levels between each tensor's extremes.
 
-    Dual's Quantization rounds the clients' models: see the algorithm `quantized`.
+    The algorithm `quantized`, Dual's baseline, rounds the clients' models instead.
     """
 
     name = "Quantized updates"

@@ -1,7 +1,7 @@
-"""Algorithms that weigh clients by how well the received model does on their examples.
+"""Algorithms that weight clients by the received model's loss on their examples.
 
-Each is a product of the client's number of examples n_k and one further criterion, by
-which the gradient of a fair objective weighs the clients' gradients.
+A client's weight is its number of examples n_k times one further criterion: the factor
+of its gradient in the gradient of a fair objective.
 """
 
 from __future__ import annotations
@@ -33,28 +33,29 @@ EXPONENT_RANGE = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
 
 @dataclasses.dataclass(frozen=True)
 class OwnCriteriaAlgorithm(ScoredAlgorithm):
-    """A scored algorithm that brings criteria; it must define these and `score`."""
+    """A scored algorithm with own criteria; a subclass defines them and `score`."""
 
     @abc.abstractmethod
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """Returns the criteria."""
+        """Returns the algorithm's criteria."""
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses declared ranges, which its criteria do not have, and their codes.
+        """Raises a `SettingError` for declared ranges, and for codes that it defines.
 
-        One of `--criteria` by such a code would be another.
+        Its criteria have no declared ranges. One of `--criteria` with the code of one
+        of them would be ambiguous.
         """
-        for one in self.own_criteria(settings):
-            known = one.code.partition("^")[0] in criteria_lib.REGISTRY
-            if not known and one.code in settings.aggregation.criteria:
+        for criterion in self.own_criteria(settings):
+            is_registered = criterion.code.partition("^")[0] in criteria_lib.REGISTRY
+            if not is_registered and criterion.code in settings.aggregation.criteria:
                 raise SettingError(
-                    f"--criteria: the algorithm {settings.algorithm_name} defines "
-                    f"{one.code}: leave it out"
+                    f"--criteria lists {criterion.code}, which the algorithm "
+                    f"{settings.algorithm_name} adds by itself: remove it"
                 )
         if settings.aggregation.normalization == "range":
             raise SettingError(
-                f"--normalization=range: the criteria of the algorithm "
-                f"{settings.algorithm_name} have no ranges"
+                "--normalization=range cannot be used with the algorithm "
+                f"{settings.algorithm_name}: its criteria have no declared ranges"
             )
         super().check(settings)
 
@@ -68,13 +69,13 @@ class _SizeTimesFactor(OwnCriteriaAlgorithm):
         return criteria_lib.resolve(["DS", self.factor()])
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Returns the product of both."""
-        members = [one.code for one in self.own_criteria(settings)]
+        """Returns the product of n_k and the factor."""
+        members = [criterion.code for criterion in self.own_criteria(settings)]
         return scores.product(settings.criterion_codes, members=members)
 
     @abc.abstractmethod
     def factor(self) -> str | Criterion:
-        """Returns the criterion with DS."""
+        """Returns the criterion that multiplies n_k."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,15 +84,15 @@ class QFFL(_SizeTimesFactor):
 
     *Fair Resource Allocation in Federated Learning*, arXiv 1905.10497. F_k is the loss
     of the received model on the client's examples, and these are the weights in the
-    gradient of `sum_k n_k F_k^(q+1) / (q+1)`. The paper's algorithm finds the length of
-    the step, too: it is the algorithm `q_fedavg`.
+    gradient of `sum_k n_k F_k^(q+1) / (q+1)`. The paper's algorithm, which also
+    estimates the step length, is `q_fedavg`.
     """
 
     name = "q-FFL"
 
     q: float = setting(
         1.0,
-        "The power of the client's loss; 0 is federated averaging.",
+        "The exponent of the client's loss; 0 is federated averaging.",
         flag="qffl_q",
         within=EXPONENT_RANGE,
     )
@@ -107,15 +108,15 @@ class Term(_SizeTimesFactor):
 
     *Tilted Empirical Risk Minimization*, arXiv 2007.01162. These are the weights in the
     gradient of `log(sum_k n_k exp(t F_k) / n) / t`, the loss that is tilted between
-    clients. Where float32 does not hold the exponential, infinite or too small, the
-    client is left out, and counted as excluded.
+    clients. A client whose exponential overflows or underflows in
+    float32 is excluded.
     """
 
     name = "TERM"
 
     t: float = setting(
         1.0,
-        "The tilt; above 0 clients with high losses count more, below 0 less.",
+        "The tilt: above 0, clients with high losses have more weight, below 0 less.",
         flag="term_t",
         within=Range(
             lambda t: -_LARGEST <= t <= _LARGEST, f"from -{_LARGEST} to {_LARGEST}"
@@ -139,9 +140,9 @@ class PropFair(_SizeTimesFactor):
     PropFair (Zhang et al. 2022, arXiv 2202.01666).
 
     These are the weights in the gradient of `-sum_k n_k log(M - F_k)`, whose logarithm
-    continues as a straight line where M - F_k is below epsilon. The paper's clients
-    train on this loss of each batch; here they train on the usual loss, and the weights
-    are those of the received model.
+    is continued linearly where M - F_k is below epsilon. In the paper, clients train on
+    this loss of each batch; here they train on the usual loss, and the weights follow
+    from the received model.
     """
 
     name = "PropFair"
@@ -177,21 +178,21 @@ def _accuracy(output: Any, y: Any) -> Any:
 class InverseAccuracy(_SizeTimesFactor):
     """Clients weighted by `n_k / (A_k + epsilon)`, A_k the received model's accuracy.
 
-    The form is that of AdaFed's class weights (its section 3.1), for clients: ours.
+    This is ours: the form of AdaFed's class weights (its section 3.1), for clients.
     """
 
     name = "Inverse accuracy"
 
     epsilon: float = setting(
         0.1,
-        "What is added to a client's accuracy: its examples weigh at most 1 / epsilon.",
+        "Added to a client's accuracy, so that the factor is at most 1 / epsilon.",
         flag="inverse_accuracy_epsilon",
         within=Range(lambda x: 0 < x < math.inf, "above 0, and finite"),
     )
 
     @property
     def needs_classes(self) -> bool:
-        """Accuracy does."""
+        """True: it measures accuracy."""
         return True
 
     def factor(self) -> Criterion:
@@ -206,14 +207,14 @@ class InverseAccuracy(_SizeTimesFactor):
 
 @dataclasses.dataclass(frozen=True)
 class AgnosticFL(OwnCriteriaAlgorithm):
-    """AFL (Mohri, Sivek, Suresh 2019): clients weighted by a lambda that is learned.
+    """AFL (Mohri, Sivek, Suresh 2019): clients have learned weights lambda_k.
 
     *Agnostic Federated Learning*, arXiv 1902.00146, Algorithm 1. After each round
-    `lambda <- projection(lambda + rate * F)` onto the simplex, of the losses F_k of the
-    received model. The state has the lambda of every client; of those drawn they are
-    divided by their sum. The projection makes the small ones 0: in a round whose
-    clients all have 0 the model stays (`update_rejected`), and three in a row end the
-    run, unless --most_lost_rounds is 0.
+    `lambda <- projection(lambda + rate * F)` onto the simplex, with F_k the loss of the
+    received model. The state keeps the lambda of every client; a round normalizes those
+    of its cohort to the sum 1. The projection sets small lambdas to 0. If the whole
+    cohort has 0, the model does not change (`update_rejected`); three such rounds in a
+    row end the run, unless --most_lost_rounds is 0.
     """
 
     name = "AFL"
@@ -226,16 +227,17 @@ class AgnosticFL(OwnCriteriaAlgorithm):
     )
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses clients that keep their models, whose losses would be of others."""
+        """Raises a `SettingError` if clients ignore the global model."""
         if settings.training.keep_own_model:
             raise SettingError(
-                "--keep_own_model does not go with the algorithm "
-                f"{settings.algorithm_name}, which remembers weights of clients"
+                "--keep_own_model cannot be combined with the algorithm "
+                f"{settings.algorithm_name}: its client weights follow the losses of "
+                "the global model, which these clients ignore"
             )
         super().check(settings)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """Returns lambda."""
+        """Returns lambda_k, which the server keeps."""
 
         def value(client: LocalClient) -> Any:
             return client.memory
@@ -248,7 +250,7 @@ class AgnosticFL(OwnCriteriaAlgorithm):
         return scores.single("lambda", settings.criterion_codes)
 
     def build_client_memory(self, context: RunContext) -> AgnosticWeights:
-        """Returns each client's lambda."""
+        """Builds the memory of each client's lambda."""
         from tff_pmc.clients.client_memory import AgnosticWeights
 
         return AgnosticWeights(len(context.data.client_ids), self.rate)

@@ -1,4 +1,4 @@
-"""Operators that combine criteria in another way than the prioritized score."""
+"""Algorithms with other operators over the criteria than the prioritized score."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class _Operator(PriorityAlgorithm):
     """An operator over the criteria that `--priority` names."""
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Returns the operator's score; of one criterion alone, the criterion."""
-        on = settings.aggregation
+        """Returns the operator's score, or that of a single criterion."""
+        aggregation = settings.aggregation
         self.check_own_settings()
-        if len(on.priority) == 1:
-            return scores.prioritized(on.priority, on.criteria)
-        return self.combine(on)
+        if len(aggregation.priority) == 1:
+            return scores.prioritized(aggregation.priority, aggregation.criteria)
+        return self.combine(aggregation)
 
     def check_own_settings(self) -> None:
-        """Refuses the operator's settings alone, with a `ValueError`."""
+        """Raises a `ValueError` if the operator's own settings are invalid."""
 
     @abc.abstractmethod
-    def combine(self, on: AggregationSettings) -> scores.Score:
-        """Returns the score of several of the criteria."""
+    def combine(self, aggregation: AggregationSettings) -> scores.Score:
+        """Returns the score that combines the criteria of `--priority`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +48,15 @@ class WeightedAverage(_Operator):
     )
 
     def check_own_settings(self) -> None:
-        """Refuses to have no weights."""
+        """Raises a `ValueError` without weights."""
         if not self.weights:
             raise ValueError("give --average_weights")
 
-    def combine(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, aggregation: AggregationSettings) -> scores.Score:
         """Returns the average."""
-        return scores.weighted_average(self.weights, on.criteria, members=on.priority)
+        return scores.weighted_average(
+            self.weights, aggregation.criteria, members=aggregation.priority
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,20 +78,20 @@ class OrderedWeightedAverage(_Operator):
     )
     quantifier: str = setting(
         "",
-        "In the place of the weights: how many criteria have to be satisfied.",
+        "Instead of the weights: how many criteria must be satisfied.",
         flag="owa_quantifier",
         choices=("", *scores.QUANTIFIERS),
     )
 
     def check_own_settings(self) -> None:
-        """Refuses both weights and a quantifier, and neither."""
+        """Raises a `ValueError` unless either weights or a quantifier are given."""
         if bool(self.weights) == bool(self.quantifier):
-            raise ValueError("give --owa_weights or --owa_quantifier, one of them")
+            raise ValueError("give either --owa_weights or --owa_quantifier")
 
-    def combine(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, aggregation: AggregationSettings) -> scores.Score:
         """Returns the OWA."""
         weights = self.quantifier or self.weights
-        return scores.owa(weights, on.criteria, members=on.priority)
+        return scores.owa(weights, aggregation.criteria, members=aggregation.priority)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,28 +105,28 @@ class ChoquetIntegral(_Operator):
 
     capacity: tuple[tuple[str, float], ...] = setting(
         (),
-        "What each set of criteria is worth, as DS:0.4,LD:0.3,DS+LD:0.8; that of all "
-        "is 1.",
+        "The capacity of each set of criteria, as DS:0.4,LD:0.3,DS+LD:0.8; that of all "
+        "criteria is 1.",
         flag="choquet_capacity",
         parse=flag_values.parse_capacity,
     )
 
     def check_own_settings(self) -> None:
-        """Refuses to have no capacity."""
+        """Raises a `ValueError` without a capacity."""
         if not self.capacity:
             raise ValueError("give --choquet_capacity")
 
-    def combine(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, aggregation: AggregationSettings) -> scores.Score:
         """Returns the integral."""
         value = {tuple(subset.split("+")): worth for subset, worth in self.capacity}
         if len(value) < len(self.capacity):
             raise ValueError("the capacity names a set twice")
-        if {code for subset in value for code in subset} != set(on.priority):
+        if {code for subset in value for code in subset} != set(aggregation.priority):
             raise ValueError(
-                f"the capacity must name the criteria {', '.join(on.priority)}, and "
-                "no others"
+                "the capacity must name these criteria and no others: "
+                f"{', '.join(aggregation.priority)}"
             )
-        return scores.choquet(value, on.criteria)
+        return scores.choquet(value, aggregation.criteria)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,22 +135,22 @@ class CriteriaProduct(_Operator):
 
     name = "Product"
 
-    def combine(self, on: AggregationSettings) -> scores.Score:
+    def combine(self, aggregation: AggregationSettings) -> scores.Score:
         """Returns the product, one monomial."""
-        return scores.product(on.criteria, members=on.priority)
+        return scores.product(aggregation.criteria, members=aggregation.priority)
 
 
 @dataclasses.dataclass(frozen=True)
 class DualCriterion(ScoredAlgorithm):
     """Clients weighted by `lambda * quality + (1 - lambda) * quantity` (eq. 1 to 5).
 
-    It is of *Dual-Criterion Model Aggregation in Federated Learning* (Zhang, Yu,
-    Westerlund 2024). Quality is ACC, the accuracy of the client's model on the
-    evaluation set, which is the server's here; in the paper each client has it and
-    scores itself. Quantity is DS. With `--adjustment=best_of_all`, its default, all
-    lambdas are tried in each round on the examples of `--judge_on`: the paper's
-    validation set is the one that is reported, `test`. With `--adjustment=fixed` lambda
-    stays 0, which is FedAvg.
+    *Dual-Criterion Model Aggregation in Federated Learning* (Zhang, Yu, Westerlund
+    2024). Quality is ACC, the accuracy of the client's model on the evaluation set.
+    Here the server holds this set; in the paper each client holds it and measures
+    itself. Quantity is DS. With `--adjustment=best_of_all`, the default, each round
+    tests all lambdas on the examples of `--judge_on`; the paper's validation set is
+    also the one that it reports, `test`. With `--adjustment=fixed`
+    lambda is 0, which is FedAvg.
     """
 
     name = "Dual-criterion"
@@ -156,14 +158,14 @@ class DualCriterion(ScoredAlgorithm):
 
     lambda_steps: int = setting(
         11,
-        "How many lambdas are tried in a round, evenly from 0 to 1. The paper does "
-        "not give the values it tries.",
+        "The number of lambdas that a round tests, evenly from 0 to 1. The paper does "
+        "not give its values.",
         flag="dual_lambda_steps",
         within=Range(lambda n: 2 <= n <= 101, "2 to 101"),
     )
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Returns the score in force in the first round, of the quantity alone."""
+        """Returns the score of the first round: quantity alone, lambda 0."""
         return scores.dual(0.0, criteria=settings.aggregation.criteria)
 
     def candidates(self, settings: RunSettings) -> list[scores.Score]:

@@ -1,4 +1,4 @@
-"""What is checked before a run's folder is made: that settings and data fit."""
+"""Checks, before a run's folder is created, that its settings fit its data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tff_pmc.selections import CohortSampler, LossFn
 from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
 
-_METRIC_CHECK_EXAMPLES = 32  # Test examples on which the model's metrics are tried.
+_METRIC_CHECK_EXAMPLES = 32  # On these the model's metrics are checked.
 MAX_RECORDED_CLASSES = 255
-"""The most classes whose labels `--predictions` records: a byte, and 255 is none."""
+"""The largest number of classes of `--predictions`: a byte per label, 255 is none."""
 
 
 def check_run(
@@ -27,7 +27,7 @@ def check_run(
 ) -> None:
     """Raises a `SettingError` if the settings of a run do not fit the data.
 
-    What needs no model is checked before the model is built.
+    Checks that need no model come first, because building it takes time.
     """
     from tff_pmc.models.tff_types.packed_model import split_batch
     from tff_pmc.processes.evaluation import num_output_classes
@@ -42,46 +42,48 @@ def check_run(
     if data.train_examples.store_part is None:
         _check_bytes(settings, data.train_examples)
     for code in settings.criterion_codes:
-        if code in COHORT.reserved:  # A plugin may have added a column.
+        if code in COHORT.reserved:  # Plugins may add columns.
             raise SettingError(
                 f"--criteria: {code} is a column of cohort.csv: choose another code"
             )
-    known = data.train_examples.attributes
+    available = data.train_examples.attributes
     for criterion in settings.measured_criteria:
         for name in criteria_lib.example_attributes([criterion]):
-            if name not in known:
+            if name not in available:
                 raise SettingError(
-                    f"--criteria: {criterion.code} needs the attribute {name} of each "
-                    f"example, which {data.name} does not have: leave the criterion "
-                    "out"
+                    f"--criteria: {criterion.code} needs the example attribute {name}, "
+                    f"which {data.name} does not provide: remove the criterion"
                 )
-    of_server = data.server_examples
-    if settings.uses_server_examples and not (of_server and of_server.num_examples):
+    server_examples = data.server_examples
+    if settings.uses_server_examples and not (
+        server_examples and server_examples.num_examples
+    ):
         raise SettingError(
-            f"--experiment={settings.experiment} measures models on examples of the "
-            f"server, which {data.name} does not have"
+            "the run evaluates models on server examples, and "
+            f"{data.name} has none: choose another data set, algorithm or --judge_on"
         )
     model = settings.model
-    wanted = f"{model.element_shape} {model.element_dtype}"
-    given = f"{data.element_shape} {data.train_examples.x.dtype}"
-    if wanted != given:
+    expected_inputs = f"{model.element_shape} {model.element_dtype}"
+    data_inputs = f"{data.element_shape} {data.train_examples.x.dtype}"
+    if expected_inputs != data_inputs:
         raise SettingError(
-            f"--model={settings.model_name} takes inputs of {wanted}, and those of "
-            f"{data.name} are {given}"
+            f"--model={settings.model_name} expects inputs of {expected_inputs}, and "
+            f"{data.name} provides {data_inputs}"
         )
     if settings.training.initial_weights:
         build_model()
     labels = data.train_examples.y
     if not (model.num_classes and data.has_classes):
-        takes = split_batch(build_model().input_spec)[1]
-        if (takes.dtype.as_numpy_dtype, takes.shape.rank) != (
+        regression = "" if data.has_classes else " (a regression data set)"
+        label_spec = split_batch(build_model().input_spec)[1]
+        if (label_spec.dtype.as_numpy_dtype, label_spec.shape.rank) != (
             labels.dtype,
             labels.ndim,
         ):
             raise SettingError(
-                f"--model={settings.model_name} takes labels of "
-                f"{takes.shape} {takes.dtype.name}, and {data.name} has "
-                f"{labels.dtype}{'' if data.has_classes else ', numbers and no class'}"
+                f"--model={settings.model_name} expects labels of "
+                f"{label_spec.shape} {label_spec.dtype.name}, and {data.name} "
+                f"provides {labels.dtype}{regression}"
             )
     classes, flag = model.num_classes, f"--model={settings.model_name}"
     if not classes and data.has_classes:
@@ -93,14 +95,14 @@ def check_run(
         )
     if settings.training.keep_own_model and "adversary" not in data.client_table.values:
         raise SettingError(
-            "--keep_own_model needs the attribute adversary of the clients: see "
-            "--client_table"
+            "--keep_own_model needs the client attribute `adversary`: add a column of "
+            "that name to --client_table"
         )
-    most = max(classes, data.num_classes)
-    if settings.record.predictions and most > MAX_RECORDED_CLASSES:
+    num_classes = max(classes, data.num_classes)
+    if settings.record.predictions and num_classes > MAX_RECORDED_CLASSES:
         raise SettingError(
             f"--predictions records labels of at most {MAX_RECORDED_CLASSES} classes, "
-            f"and --model={settings.model_name} or {data.name} has {most}"
+            f"and --model={settings.model_name} or {data.name} has {num_classes}"
         )
     if not data.has_classes:
         _check_without_classes(settings, data.name)
@@ -110,7 +112,7 @@ def check_run(
 def _check_metrics(
     settings: RunSettings, data: leaf_data.FederatedDataset, model: Any
 ) -> None:
-    """Refuses metrics of the model that a record of the data cannot have."""
+    """Raises a `SettingError` for metrics of the model that cannot be recorded."""
     from tff_pmc.clients.client_work import MEASURED
     from tff_pmc.clients.model_metrics import build_aggregation, metrics_on
     from tff_pmc.models.tff_types.keras_metrics import check_metric_names
@@ -120,30 +122,30 @@ def _check_metrics(
     x, y = np.asarray(data.test_examples.x[rows]), data.test_examples.y[rows]
     flag = f"--model={settings.model_name}"
     try:
-        found = metrics_on(model, x, np.asarray(y))
-    except Exception as error:  # Whatever a metric raises.
+        metric_values = metrics_on(model, x, np.asarray(y))
+    except Exception as error:  # A metric may raise anything.
         words = str(getattr(error, "message", error)).strip()
-        if words.startswith("in user code"):  # And the calls, before what was raised.
+        if words.startswith("in user code"):  # A traceback precedes the error.
             words = words.splitlines()[-1]
         raise SettingError(
-            f"{flag}: its metrics cannot be computed of its outputs and the labels of "
-            f"{data.name}: {shorten(words)}"
+            f"{flag}: computing its metrics on its outputs and the labels of "
+            f"{data.name} failed: {shorten(words)}"
         ) from error
-    call_naming_flag(flag, check_metric_names, found)
-    for name, value in found.items():
+    call_naming_flag(flag, check_metric_names, metric_values)
+    for name, value in metric_values.items():
         if isinstance(value, Mapping) or np.shape(value):
             shape = [*value] if isinstance(value, Mapping) else np.shape(value)
             raise SettingError(
-                f"{flag}: its metric {name!r} is no single number, and a column of "
-                f"rounds.csv takes one: its shape is {shape}"
+                f"{flag}: the metric {name!r} returns an array of shape {shape}; "
+                "rounds.csv needs one number: reduce it"
             )
         if name.lower() in {*ROUNDS.reserved, *MEASURED}:
             raise SettingError(
-                f"{flag}: its metric {name!r} has the name of a column of rounds.csv, "
-                "or of a measurement of the round: give it another name"
+                f"{flag}: rounds.csv already has a column {name!r}, or a round "
+                "measures it: rename the metric"
             )
-    if found:
-        try:  # As a round does, which has more conditions.
+    if metric_values:
+        try:  # A round has more conditions.
             build_aggregation(model)
         except (TypeError, ValueError) as error:
             raise SettingError(
@@ -152,33 +154,34 @@ def _check_metrics(
 
 
 def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:
-    """Refuses a client that no pack can hold, before the first round."""
+    """Raises a `SettingError` if a client is too large for a pack."""
     from tff_pmc.clients.packing import check_bytes
 
     sizes = (examples.sizes * examples.x[:1].nbytes).tolist()
     limit, flag = settings.training.max_pack_bytes, "--max_pack_bytes"
-    given = sizes, examples.client_ids, limit, flag
-    call_naming_flag(f"{flag}={limit}", check_bytes, *given)
+    arguments = sizes, examples.client_ids, limit, flag
+    call_naming_flag(f"{flag}={limit}", check_bytes, *arguments)
 
 
 def _check_without_classes(settings: RunSettings, name: str) -> None:
-    """Refuses what needs accuracy, or classes, of a regression."""
-    why = f"which {name} does not have: its labels are numbers"
+    """Raises a `SettingError` for options that need classes, for a regression."""
+    reason = f"and {name} is a regression data set, whose labels are numbers"
     for criterion in settings.measured_criteria:
         if criterion.needs_classes:
-            raise SettingError(f"--criteria: {criterion.code} needs classes, {why}")
+            raise SettingError(f"--criteria: {criterion.code} needs classes, {reason}")
     if settings.counterfactual.kinds:
-        raise SettingError(f"--counterfactuals compares accuracies, {why}")
+        raise SettingError(f"--counterfactuals compares accuracies, {reason}")
     if settings.adjustment.searches:
         policy = settings.adjustment.policy
-        raise SettingError(f"--adjustment={policy} compares accuracies, {why}")
+        raise SettingError(f"--adjustment={policy} compares accuracies, {reason}")
     if settings.record.predictions:
-        raise SettingError(f"--predictions records labels of classes, {why}")
+        raise SettingError(f"--predictions records labels of classes, {reason}")
     if settings.record.record_clients == "none":
-        raise SettingError(f"--record_clients=none leaves accuracies alone, {why}")
+        raise SettingError(f"--record_clients=none records accuracies only, {reason}")
     if settings.adjustment.judge_on == "server" or settings.algorithm.needs_classes:
         raise SettingError(
-            f"--algorithms={settings.algorithm_name} compares labels of classes, {why}"
+            f"--algorithms={settings.algorithm_name} compares labels of classes, "
+            f"{reason}"
         )
 
 
@@ -187,7 +190,7 @@ def build_cohort_sampler(
     data: leaf_data.FederatedDataset,
     loss_fn: LossFn | None = None,
 ) -> CohortSampler:
-    """Returns the sampler of a run's cohorts, by its selection and `cohort_seed`."""
+    """Builds the sampler of a run's cohorts from its selection and `cohort_seed`."""
     return CohortSampler(
         data.train_examples.sizes,
         settings.training.cohort_seed,

@@ -1,4 +1,4 @@
-"""The parts of which an algorithm makes its process, each made once a run."""
+"""What an algorithm builds its process from: model, criteria, cohorts, options."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from tff_pmc.aggregation import SumOptions
     from tff_pmc.clients.training_options import Training
 
-_SAMPLING_STREAM = 82  # A separate stream of random numbers.
+_SAMPLING_STREAM = 82  # Separate from other random streams.
 
 
 @dataclasses.dataclass(frozen=True)
 class RunContext:
-    """Settings and data, and what is built of them the first time it is used."""
+    """Settings and data, and the parts that are built from them on first use."""
 
     settings: RunSettings
-    data: leaf_data.FederatedDataset  # To train on.
+    data: leaf_data.FederatedDataset  # For training.
     judging_examples: (
         leaf_data.Examples
     )  # What candidates are judged on, where there are any.
@@ -46,23 +46,25 @@ class RunContext:
     def from_settings(
         cls, settings: RunSettings, data: leaf_data.FederatedDataset
     ) -> RunContext:
-        """Divides the data into what is trained and what is judged on.
+        """Splits the data into training examples and judging examples.
 
-        With a fixed score nothing is judged, but what is held out is not trained on
-        there either: the runs of one command stay comparable. A `SettingError` says
-        what of the settings does not fit the data.
+        Held-out examples are excluded from training also with a fixed score, which
+        judges nothing: the runs of one command stay comparable.
+
+        Raises:
+            SettingError: the settings do not fit the data.
         """
         check_run(settings, data, functools.partial(_model, settings))
-        judge_on, judged = settings.adjustment.judge_on, data.test_examples
+        judge_on, judging = settings.adjustment.judge_on, data.test_examples
         if judge_on == "server":
             assert data.server_examples is not None  # See `check_run`.
-            judged = data.server_examples
+            judging = data.server_examples
         elif judge_on == "local_validation":
             fraction = settings.adjustment.validation_fraction
-            data, judged = data.hold_out(fraction, settings.data.seed)
-        if not judged.num_examples:
+            data, judging = data.hold_out(fraction, settings.data.seed)
+        if not judging.num_examples:
             raise SettingError(f"no client of {data.name} has validation examples")
-        return cls(settings, data, judged)
+        return cls(settings, data, judging)
 
     @functools.cached_property
     def cohort_sampler(self) -> CohortSampler:
@@ -91,11 +93,11 @@ class RunContext:
         from tff_pmc.clients import packing
 
         settings, table = self.settings, self.data.client_table.values
-        alone = settings.algorithm.one_client_per_pack
+        single = settings.algorithm.one_client_per_pack
         return packing.pack(
             self.data.train_examples,
             [ClientNumber(k) for k in chosen],
-            num_packs=len(chosen) if alone else settings.training.num_packs,
+            num_packs=len(chosen) if single else settings.training.num_packs,
             max_bytes=settings.training.max_pack_bytes,
             attributes={
                 name: table[name] for name in settings.aggregation.client_attributes
@@ -110,13 +112,13 @@ class RunContext:
 
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
-        """The criteria; those on the server's examples are bound to these."""
-        found = self.settings.measured_criteria
-        if not any(criterion.needs_server_examples for criterion in found):
-            return found
+        """The criteria, bound to the server's examples if they need them."""
+        criteria = self.settings.measured_criteria
+        if not any(criterion.needs_server_examples for criterion in criteria):
+            return criteria
         x, y = self.server_examples
         bind = criteria_lib.bind_to_server
-        return call_naming_flag("--criteria", bind, found, self.model, x, y)
+        return call_naming_flag("--criteria", bind, criteria, self.model, x, y)
 
     @property
     def server_examples(self) -> tuple[Any, Any]:
@@ -133,7 +135,7 @@ class RunContext:
         return optimizer.build(training.learning_rate)
 
     def client_rate(self, round_num: Any) -> Any:
-        """Returns the clients' learning rate in a round, a tensor counted from 0."""
+        """Returns the clients' learning rate in a round, an integer tensor from 0."""
         training = self.settings.training
         steps = tf.cast(round_num // training.client_rate_decay_every, tf.float32)
         return training.learning_rate * training.client_rate_decay**steps
@@ -164,7 +166,7 @@ class RunContext:
 
     @property
     def sums(self) -> SumOptions:
-        """The options of the sums."""
+        """The options of the aggregation."""
         from tff_pmc.aggregation import SumOptions
 
         return SumOptions(**self.settings.aggregation.values_of(SumSettings))
@@ -182,7 +184,7 @@ def _model(settings: RunSettings) -> Any:
 
 
 def build_model(settings: ModelSettings) -> Any:
-    """Builds a functional model, with the same names whenever it is built.
+    """Builds a functional model, whose layer names do not depend on earlier models.
 
     Keras would name the layers and metrics of a process's second model `dense_1` and
     `auc_1`.
@@ -193,7 +195,7 @@ def build_model(settings: ModelSettings) -> Any:
     return as_functional(settings.build())
 
 
-# Runs of equal settings share the model, and what is traced of it.
+# Runs of equal settings share the model and its traced computations.
 _build_model_once = functools.lru_cache(maxsize=1)(build_model)
 _with_initial_weights = functools.lru_cache(maxsize=1)(load_initial_weights)
 
@@ -205,15 +207,14 @@ def trace_once(build: Callable[..., Any], model: Any, *num_clients: int) -> Any:
 
 
 def sample_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
-    """Draws the numbers of so many clients that have examples; 0 draws all of them.
+    """Samples `count` clients with examples, ascending indices; 0 returns all clients.
 
-    They are ascending, and depend on the examples' federation alone, so that they are
-    the same under all seeds.
+    The sample depends on the federation alone, so it is the same under all seeds.
     """
     clients = np.arange(examples.num_clients)
-    able = np.flatnonzero(examples.sizes)
-    if not count or count >= len(able):
+    trainable = np.flatnonzero(examples.sizes)
+    if not count or count >= len(trainable):
         return clients
     return np.sort(
-        np.random.default_rng([_SAMPLING_STREAM, count]).choice(able, count, False)
+        np.random.default_rng([_SAMPLING_STREAM, count]).choice(trainable, count, False)
     )

@@ -1,8 +1,7 @@
-"""Algorithms that weigh clients by a score over their criteria: DA's and PMC's, FedAvg.
+"""Algorithms that weight clients by a score of their criteria: DA's, PMC's, FedAvg.
 
-With `--adjustment` a scored algorithm becomes a search over candidates in every round
-(DA's Algorithm 1): the cohort trains once, and the models of several scores, its
-candidates, are tested before one is taken.
+With `--adjustment` every round searches over candidates, several scores (DA's Algorithm
+1): the cohort trains once, and the candidates' models are tested before one is chosen.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class ScoredAlgorithm(Algorithm):
     """An algorithm whose weights come from a score; a subclass only defines `score`."""
 
     def build_trainer(self, context: RunContext) -> Trainer:
-        """Builds the trainer, with a search or counterfactuals where there are any."""
+        """Builds the trainer: of a fixed score, or of a search and counterfactuals."""
         settings = context.settings
         if settings.adjustment.searches or settings.counterfactual.kinds:
             return self._build_search(context)
@@ -34,7 +33,7 @@ class ScoredAlgorithm(Algorithm):
     def build_process(
         self, context: RunContext, basis: scores.Basis | None = None
     ) -> Any:
-        """Builds the process of the score, by default with the sums that it needs."""
+        """Builds the process; by default its sums are those that the score needs."""
         from tff_pmc import processes
 
         return processes.build_prioritized_fed_avg(
@@ -49,7 +48,7 @@ class ScoredAlgorithm(Algorithm):
         )
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
-        """Returns the scores that `--counterfactuals` names, after that in force."""
+        """Returns the scores of `--counterfactuals`, after the current score."""
         return counterfactual_scores(settings, self.score(settings))
 
     def _build_search(self, context: RunContext) -> SearchTrainer:
@@ -86,7 +85,7 @@ class ScoredAlgorithm(Algorithm):
 
 @dataclasses.dataclass(frozen=True)
 class PriorityAlgorithm(ScoredAlgorithm):
-    """A scored algorithm whose criteria, and their order, `--priority` names."""
+    """A scored algorithm with the criteria of `--priority`, in its order."""
 
     takes_priority = True
     combines_criteria = True
@@ -109,13 +108,13 @@ class PriorityAlgorithm(ScoredAlgorithm):
 
 @dataclasses.dataclass(frozen=True)
 class Prioritized(PriorityAlgorithm):
-    """Weights by an ordering of criteria (DA eq. 3 and 4, PMC eq. 5 and 6).
+    """Clients weighted by an ordering of criteria (DA eq. 3, 4; PMC eq. 5, 6).
 
     One criterion alone is the single-criterion baseline; DS is federated averaging.
     """
 
     name = "Prioritized"
-    combines_criteria = False  # An ordering of one criterion is a separate baseline.
+    combines_criteria = False  # One criterion alone is a baseline.
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the score of the ordering."""
@@ -123,7 +122,7 @@ class Prioritized(PriorityAlgorithm):
         return scores.prioritized(aggregation.priority, aggregation.criteria)
 
     def candidates(self, settings: RunSettings) -> list[scores.Score]:
-        """Returns all orderings of the same criteria, in the order of the tests."""
+        """Returns the scores of all orderings of the criteria, in test order."""
         criteria = settings.aggregation.criteria
         members = sorted(settings.aggregation.priority, key=criteria.index)
         try:
@@ -138,7 +137,7 @@ class Prioritized(PriorityAlgorithm):
 class FedAvg(ScoredAlgorithm):
     """Federated averaging (McMahan et al. 2017), the baseline of AdaFed.
 
-    It is the prioritized mean of DS alone, under the name that AdaFed's paper has.
+    The same as the prioritized score of DS alone, under the name in AdaFed's paper.
     """
 
     name = "FedAvg"

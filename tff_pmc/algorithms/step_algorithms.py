@@ -1,7 +1,7 @@
-"""Algorithms whose step is a weighted mean times powers of totals.
+"""Algorithms whose server step is a weighted mean times powers of criteria totals.
 
-The factors of the clients' updates do not sum to 1. `cohort.csv` has the factors that
-were used as weights, and `weight_figures` compares them as shares of their sum.
+The factors of the clients' updates do not sum to 1. `cohort.csv` records these factors
+as weights, and `weight_figures` compares their shares of the sum.
 """
 
 from __future__ import annotations
@@ -23,47 +23,46 @@ from tff_pmc.settings.run_settings import RunSettings
 
 @dataclasses.dataclass(frozen=True)
 class _StepAlgorithm(OwnCriteriaAlgorithm):
-    """Clients weighted by the algorithm's first criterion, in a step of any length."""
+    """Clients weighted by the first criterion, times a step length."""
 
     has_step_length = True
-    total_exponents: ClassVar[
-        tuple[float, ...]
-    ] = ()  # Of its criteria's totals, in order.
+    total_exponents: ClassVar[tuple[float, ...]] = ()  # One for each own criterion.
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses another normalization than by totals, of which the length is made."""
+        """Raises a `SettingError` unless totals normalize the criteria."""
         method = settings.aggregation.normalization
         if method != "sum":
             raise SettingError(
-                f"--normalization={method} does not go with the algorithm "
-                f"{settings.algorithm_name}, whose step follows from the totals"
+                f"--normalization={method} cannot be used with the algorithm "
+                f"{settings.algorithm_name}: its step length comes from the totals: "
+                "use --normalization=sum"
             )
         super().check(settings)
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Returns the criterion alone, with the powers of the totals."""
-        own, columns = self.own_criteria(settings), settings.criterion_codes
-        powers = zip(own, self.total_exponents)
+        """Returns the score of the first own criterion, with the step length."""
+        criteria, columns = self.own_criteria(settings), settings.criterion_codes
+        codes = [criterion.code for criterion in criteria]
         return dataclasses.replace(
-            scores.single(own[0].code, columns),
+            scores.single(codes[0], columns),
             label=self.name,
-            step_powers={columns.index(one.code): power for one, power in powers},
+            step_powers=dict(zip(map(columns.index, codes), self.total_exponents)),
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class QFedAvg(_StepAlgorithm):
-    """q-FedAvg (Li et al. 2020, Algorithm 2), which estimates the step's length.
+    """q-FedAvg (Li et al. 2020, Algorithm 2), which estimates the step length.
 
     *Fair Resource Allocation in Federated Learning*, arXiv 1905.10497.
 
-    With `D_k = L (w - w_k)` it is
+    With `D_k = L (w - w_k)` the new model is
 
         w - sum_k F_k^q D_k / sum_k h_k,  h_k = q F_k^(q-1) ||D_k||^2 + L F_k^q
 
-    of the clients drawn, whose sizes count as in the paper in the drawing alone, if
-    at all. F_k is the received model's loss, plus 1e-10 as in the authors' code;
-    the norm is that of the whole update, before any clipping.
+    with sums over the cohort. As in the paper, client sizes may only affect the
+    sampling. F_k is the received model's loss, plus 1e-10 as in the authors' code; the
+    norm is that of the whole update, before any clipping.
     """
 
     name = "q-FedAvg"
@@ -71,7 +70,7 @@ class QFedAvg(_StepAlgorithm):
 
     q: float = setting(
         1.0,
-        "The power of the client's loss; 0 is the simple average.",
+        "The exponent of the client's loss; 0 is the simple average.",
         flag="q_fedavg_q",
         within=EXPONENT_RANGE,
     )
@@ -84,12 +83,12 @@ class QFedAvg(_StepAlgorithm):
     )
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses a decay of the rate whose inverse L is, unless L is given."""
+        """Raises a `SettingError` for a decaying rate, unless L is given."""
         if settings.training.client_rate_decay < 1 and not self.lipschitz:
             raise SettingError(
                 f"--client_rate_decay: the algorithm {settings.algorithm_name} "
-                "takes 1 / --learning_rate for its step: "
-                "give --q_fedavg_lipschitz"
+                "takes 1 / --learning_rate as its Lipschitz constant, which a decaying "
+                "rate changes: set --q_fedavg_lipschitz"
             )
         super().check(settings)
 
@@ -119,7 +118,7 @@ class FedNova(_StepAlgorithm):
     """FedNova (Wang et al. 2020, section 4): updates normalized by local steps.
 
     *Tackling the Objective Inconsistency Problem*, arXiv 2007.07481. With tau_k steps
-    of plain SGD and `d_k = w - w_k` it is
+    of plain SGD and `d_k = w - w_k` the new model is
 
         w - (sum_k p_k tau_k) sum_k p_k d_k / tau_k,  p_k = n_k / sum_k n_k
     """
@@ -128,12 +127,12 @@ class FedNova(_StepAlgorithm):
     total_exponents = (1.0, 1.0, -2.0)
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses optimizers whose number of steps does not show how far they move."""
+        """Raises a `SettingError` for anything but plain SGD, whose steps it counts."""
         optimizer = settings.training.client_optimizer
         if optimizer != "sgd":
             raise SettingError(
-                f"--client_optimizer={optimizer} does not go with the algorithm "
-                f"{settings.algorithm_name}, which counts steps of sgd"
+                f"--client_optimizer={optimizer} cannot be used with the algorithm "
+                f"{settings.algorithm_name}, which counts SGD steps: use sgd"
             )
         if settings.training.prox_mu:
             raise SettingError(

@@ -1,4 +1,4 @@
-"""The trainers of a run: by a fixed score, or with a search and counterfactuals."""
+"""Trainers run the rounds: of a fixed score, or with search and counterfactuals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Trainer(abc.ABC):
-    """Trains an algorithm's rounds, one after another, from packs of clients.
+    """Runs an algorithm's rounds, one after another, on packs of clients.
 
     Attributes:
         initialize: returns the state before the first round.
         get_model_weights: returns the model of a state.
         traffic: the bytes that a client sends and receives in a round.
-        num_judges: the number of clients that judge each candidate of a search.
+        num_judges: the number of clients that judge each candidate.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Trainer(abc.ABC):
         train: Any,
         num_sums: Optional[int] = None,
     ) -> None:
-        """Takes a process, its computation that trains, and how many sums count."""
+        """Takes a process, its training computation, and the number of counted sums."""
         from tff_pmc.clients.model_metrics import ModelMetrics
         from tff_pmc.processes.communication import traffic
         from tff_pmc.runtime import lost_round_warnings
@@ -55,11 +55,11 @@ class Trainer(abc.ABC):
 
     @abc.abstractmethod
     def next(self, state: Any, packs: Any) -> RoundResult:
-        """Runs one round with a cohort's packs."""
+        """Runs one round on the packs of a cohort."""
 
 
 class FixedTrainer(Trainer):
-    """Trains by one score, with a `tff.learning.templates.LearningProcess`."""
+    """Trains with a fixed score, by a `tff.learning.templates.LearningProcess`."""
 
     def __init__(self, context: RunContext, process: Any, score: Score) -> None:
         """Takes a process and its score."""
@@ -68,16 +68,16 @@ class FixedTrainer(Trainer):
         self._score = score.over(context.settings.criterion_codes)
 
     def next(self, state: Any, packs: Any) -> RoundResult:
-        """Runs one round, which one call makes."""
+        """Runs one round in one call."""
         output = self._process.next(state, packs)
         return RoundResult(output.state, output.metrics, self._score)
 
 
 class SearchTrainer(Trainer):
-    """Trains first, and then judges models that follow from the round's sums.
+    """Trains once per round, and then judges models computed from the round's sums.
 
-    Those of a search are judged to choose one, those of `--counterfactuals` for the
-    record. A run may have either or both.
+    A search judges its candidates to choose one; `--counterfactuals` judges others for
+    the record. A run may have either or both.
     """
 
     def __init__(
@@ -86,28 +86,28 @@ class SearchTrainer(Trainer):
         online: OnlineAdjustedFedAvg,
         counterfactuals: Sequence[Score] = (),
     ) -> None:
-        """Takes an online adjustment, and scores that are judged and never chosen."""
-        # The sums that counterfactuals alone need do not count.
+        """Takes an online adjustment, and scores that are only judged."""
+        # Sums that only counterfactuals need are not counted as traffic.
         num_sums = len(Basis.of(len(context.criteria), online.candidates))
         super().__init__(context, online, online.parts.train, num_sums)
         settings, examples = context.settings, context.judging_examples
         self._online, self._settings = online, settings
         self._counterfactuals = counterfactuals
-        self._judges = JudgingExamples.pack(settings, examples)
-        self._counterfactual_judges = self._judges
-        if self._judges.at_server:
+        self._judging = JudgingExamples.pack(settings, examples)
+        self._counterfactual_examples = self._judging
+        if self._judging.at_server:
             return
         if settings.adjustment.searches:
             self.num_judges = int((examples.sizes > 0).sum())
         drawn = sample_clients(examples, settings.counterfactual.clients)
         if len(drawn) < examples.num_clients:
             sample = examples.subset(map(ClientNumber, drawn))
-            self._counterfactual_judges = JudgingExamples.pack(settings, sample)
+            self._counterfactual_examples = JudgingExamples.pack(settings, sample)
 
     def next(self, state: Any, packs: Any) -> RoundResult:
         """Runs one round: trains, searches, and judges the counterfactuals."""
         online = self._online
-        output, trained = online.next_with_sums(state, packs, self._judges.packs)
+        output, trained = online.next_with_sums(state, packs, self._judging.packs)
         chosen = int(output.state.index)
         in_force = online.candidates[chosen]
         counterfactuals = self._judge_counterfactuals(state, trained, in_force)
@@ -119,30 +119,30 @@ class SearchTrainer(Trainer):
             counts=self._counts(output.counts, counterfactuals),
             train_seconds=output.train_seconds,
             counterfactuals=counterfactuals,
-            judged=self._counterfactual_judges.examples,
+            judged=self._counterfactual_examples.examples,
         )
 
     def _judge_counterfactuals(
         self, state: Any, trained: Any, in_force: Score
     ) -> list[Counterfactual]:
-        """Judges the models of other weightings, that in force the first of them."""
+        """Judges the models of other weightings, after that of the current score."""
         from tff_pmc.processes.counterfactuals import judge_all
 
         settings = self._settings
         round_num = int(state.learning.client_work["round"]) + 1
         if not settings.counterfactual.is_judged_round(round_num):
             return []
-        # A search's candidates are judged also in rounds that did not test them.
+        # Candidates are judged also in rounds that did not test them.
         scores = [in_force, *self._online.candidates, *self._counterfactuals]
         scores_by_label = {score.label: score for score in scores}
-        # None is the run's rate, with which the others are compared.
+        # None is the run's rate, the baseline of the comparison.
         rate_in_force = settings.training.server_learning_rate
         rates = settings.counterfactual.rates
         return judge_all(
             self._online,
             state,
             trained,
-            self._counterfactual_judges.packs,
+            self._counterfactual_examples.packs,
             scores_by_label.values(),
             [None, *(rate for rate in rates if rate != rate_in_force)],
         )
@@ -150,35 +150,35 @@ class SearchTrainer(Trainer):
     def _tested(
         self, trials: Sequence[Trial], chosen: int
     ) -> tuple[TriedCandidate, ...]:
-        """Returns the record of the candidates that a search tested."""
+        """Returns the candidates that the search tested, for the record."""
         return tuple(
             TriedCandidate(
                 self._online.candidates[trial.index].label,
                 trial.correct,
-                self._judges.examples.num_examples,
+                self._judging.examples.num_examples,
                 trial.index == chosen,
             )
             for trial in trials
         )
 
     def _counts(self, searched: Any, counterfactuals: Sequence[Counterfactual]) -> Any:
-        """Returns the clients' correct test examples, if all clients counted them.
+        """Returns each client's number of correct test examples, if judging gives it.
 
-        They spare the test of the round's model. `searched` are those of a search.
+        The round's model then needs no test. `searched` are the counts of a search.
         """
         if self._settings.adjustment.judge_on != "test":
             return None
-        if counterfactuals and self._counterfactual_judges is self._judges:
-            return counterfactuals[0].correct  # Of the score in force.
+        if counterfactuals and self._counterfactual_examples is self._judging:
+            return counterfactuals[0].correct  # Of the current score.
         return searched
 
 
 class JudgingExamples(NamedTuple):
-    """The examples that models are judged on, packed where clients have them."""
+    """The examples on which models are judged, and their packs if clients hold them."""
 
     examples: leaf_data.Examples
     packs: list[Any]
-    at_server: bool  # Where the judge itself holds them, and no client has any.
+    at_server: bool  # The server holds the examples.
 
     @classmethod
     def pack(

@@ -76,8 +76,8 @@ class Experiment:
 
     def __post_init__(self) -> None:
         if self.paper and self.paper not in PAPERS:
-            known = ", ".join(PAPERS)
-            raise ValueError(f"unknown paper {self.paper!r}; known: {known}")
+            papers = ", ".join(PAPERS)
+            raise ValueError(f"unknown paper {self.paper!r}; known: {papers}")
 
     @property
     def compares_algorithms(self) -> bool:
@@ -98,8 +98,8 @@ def check_baseline(names: Sequence[str], baseline: str) -> None:
     labels. The `SettingError` names the flag.
     """
     if baseline and baseline not in names:
-        known = "; ".join(dict.fromkeys(names))
-        raise SettingError(f"--baseline={baseline} is not one of the runs: {known}")
+        run_names = "; ".join(dict.fromkeys(names))
+        raise SettingError(f"--baseline={baseline} is not one of the runs: {run_names}")
 
 
 def get_experiment(name: str) -> Experiment:
@@ -121,15 +121,15 @@ def experiment_values(name: str, protocol: str = "paper") -> dict[str, Any]:
     Raises:
         SettingError: there is no such experiment or protocol.
     """
-    found = get_experiment(name)
-    if protocol != "paper" and protocol not in found.protocols:
+    experiment = get_experiment(name)
+    if protocol != "paper" and protocol not in experiment.protocols:
         raise SettingError(
             f"--protocol={protocol}: there is no such protocol of {name}"
         )
     return {
         **{"model": "mnist_cnn", "algorithm": "prioritized"},  # If it names no other.
-        **found.settings,
-        **found.protocols.get(protocol, {}),
+        **experiment.settings,
+        **experiment.protocols.get(protocol, {}),
         "experiment": name,
         "protocol": protocol,
     }

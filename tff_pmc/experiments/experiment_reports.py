@@ -21,25 +21,25 @@ RESULTS = "rounds_to_target"
 
 
 def write(
-    found: Experiment,
+    experiment: Experiment,
     results: Results,
     folder: str,
-    alone: Optional[Sequence[int]] = None,
+    per_seed: Optional[Sequence[int]] = None,
     *,
     page: bool = True,
 ) -> str:
     """Writes the tables and plots of an experiment's runs, under one seed or several.
 
-    Of several seeds the reports over seeds are written, which compare the runs with
-    `results.baseline`; where it is not among them with the experiment's, and else with
-    the first. Files of the same names are replaced.
+    For several seeds it writes the reports over seeds, which compare the runs with
+    `results.baseline`, else with the experiment's baseline, else with the first run.
+    Existing files are replaced.
 
     Args:
-        found: the experiment, which names its reports.
+        experiment: the experiment, which names its reports.
         results: the runs.
         folder: where to; it is made if need be.
-        alone: of several seeds those whose own reports are also written, into
-            `seed_N/`; by default all.
+        per_seed: the seeds that also get reports of their own, in `seed_N/`; by default
+            all of several seeds.
         page: whether `report.html` is also written, which has all of the reports.
 
     Returns:
@@ -49,28 +49,28 @@ def write(
         RecordError: the seeds do not have the same runs.
     """
     seeds, folder = results.seeds, expand_path(folder)
-    results = _with_baseline(found, results)
+    results = _with_baseline(experiment, results)
     if len(seeds) > 1:
         paired_statistics.check_paired(results)  # What is no pair is refused first.
-        for seed in seeds if alone is None else alone:
+        for seed in seeds if per_seed is None else per_seed:
             place = os.path.join(folder, f"seed_{seed}")
-            _write(found, results.only(seed=seed), place, page)
-    return _write(found, results, folder, page)
+            _write(experiment, results.only(seed=seed), place, page)
+    return _write(experiment, results, folder, page)
 
 
-def label_word(found: Experiment) -> str:
+def label_word(experiment: Experiment) -> str:
     """Returns the word for what the labels of an experiment's runs name."""
-    return "algorithm" if found.compares_algorithms else "priority"
+    return "algorithm" if experiment.compares_algorithms else "priority"
 
 
-def _write(found: Experiment, results: Results, folder: str, page: bool) -> str:
-    seeds, shown = results.seeds, (*found.reports, *FOR_ALL)
+def _write(experiment: Experiment, results: Results, folder: str, page: bool) -> str:
+    seeds, shown = results.seeds, (*experiment.reports, *FOR_ALL)
     about = plots.title_of(results.only(seed=seeds[0]))
     if len(seeds) > 1:
         about = f"{about}, {len(seeds)} seeds"
-    made = {"curves": plots.report(results, what=label_word(found))}
-    made.update(_reports(shown, results))
-    for report in made.values():
+    reports = {"curves": plots.report(results, what=label_word(experiment))}
+    reports.update(_reports(shown, results))
+    for report in reports.values():
         output.write(report, folder, about)
     # Every experiment has the file, whatever it shows of it.
     if RESULTS not in shown:
@@ -78,19 +78,21 @@ def _write(found: Experiment, results: Results, folder: str, page: bool) -> str:
     if page and output.current().figures != output.NO_FIGURES:
         from tff_pmc.reports.tables import html_report  # It imports Jinja2.
 
-        text = html_report.html(results, made, about, results.about.get("command", ""))
+        text = html_report.html(
+            results, reports, about, results.about.get("command", "")
+        )
         path = os.path.join(folder, html_report.FILE)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-    texts = [report.text.rstrip() for report in made.values()]
+    texts = [report.text.rstrip() for report in reports.values()]
     return "\n\n".join(filter(None, texts))
 
 
-def _with_baseline(found: Experiment, results: Results) -> Results:
-    rows = [*results.runs["title" if found.compares_algorithms else "label"]]
-    asked = (results.about.get("baseline"), found.baseline, rows[0])
+def _with_baseline(experiment: Experiment, results: Results) -> Results:
+    rows = [*results.runs["title" if experiment.compares_algorithms else "label"]]
+    candidates = (results.about.get("baseline"), experiment.baseline, rows[0])
     chosen = results.only()
-    chosen.about["baseline"] = next(name for name in asked if name in rows)
+    chosen.about["baseline"] = next(name for name in candidates if name in rows)
     return chosen
 
 
@@ -100,19 +102,19 @@ def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
     The name of such a text is the reason.
     """
     of_accuracy = results_metric(results) is ACCURACY
-    made: dict[str, Report] = {}
+    reports: dict[str, Report] = {}
     missing: dict[str, list[str]] = {}
     for name in names:
         if name not in BEYOND_PAPERS and not of_accuracy:
-            why = "the runs have no accuracy, as labels are numbers"
+            why = "these are regression runs, which record losses instead of accuracies"
             missing.setdefault(why, []).append(name)
             continue
         if name == RESULTS and not results.has_clients:  # The report has all else.
             missing.setdefault(str(ClientsNotRecordedError()), []).append(name)
         try:
-            made[name] = REPORTS[name](results)
+            reports[name] = REPORTS[name](results)
         except ClientsNotRecordedError as error:
             missing.setdefault(str(error), []).append(name)
-    for why, of in missing.items():
-        made[why] = Report(f"There is no {', '.join(of)}: {why}.")
-    return made
+    for why, report_names in missing.items():
+        reports[why] = Report(f"Not made: {', '.join(report_names)} ({why}).")
+    return reports

@@ -60,7 +60,7 @@ def write(results: Results, goal: str) -> str:
     """Writes the reports on kept runs, of several seeds also on the first alone."""
     name = str(results.setting("experiment", ""))
     return experiment_reports.write(
-        get_experiment(name), results, goal, alone=results.seeds[:1], page=False
+        get_experiment(name), results, goal, per_seed=results.seeds[:1], page=False
     )
 
 
@@ -81,10 +81,10 @@ def remake(folder: str) -> list[str]:
     if not len(results.runs):  # Its tables are as they were made.
         return []
     changed = []
-    with tempfile.TemporaryDirectory() as made:
-        write(results, made)
-        for path in sorted(pathlib.Path(made).rglob("*.*")):
-            name = str(path.relative_to(made))
+    with tempfile.TemporaryDirectory() as new_folder:
+        write(results, new_folder)
+        for path in sorted(pathlib.Path(new_folder).rglob("*.*")):
+            name = str(path.relative_to(new_folder))
             there = pathlib.Path(folder, name)
             if there.exists() and there.read_bytes() != path.read_bytes():
                 shutil.copyfile(path, there)
@@ -105,14 +105,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     again.add_argument("folder", help="kept results, or one folder of them")
     again.add_argument("--format", choices=output.TABLE_FORMATS, default="markdown")
     again.add_argument("--figures", choices=output.FIGURE_FORMATS, default="png")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     list(EXPERIMENTS)  # They register their reports.
     try:
-        if given.what == "keep":
-            keep(given.runs, given.goal, command=given.command, remark=given.remark)
+        if options.what == "keep":
+            keep(
+                options.runs,
+                options.goal,
+                command=options.command,
+                remark=options.remark,
+            )
             return 0
-        with output.using(output.Output(given.format, given.figures)):
-            for folder in kept_folders(given.folder):
+        with output.using(output.Output(options.format, options.figures)):
+            for folder in kept_folders(options.folder):
                 print(f"{folder}: {', '.join(remake(folder)) or 'nothing changed'}")
     except (RecordError, SettingError, OSError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)

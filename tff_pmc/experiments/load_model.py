@@ -106,20 +106,22 @@ def export_model(run: str, folder: str) -> None:
 def _untrained_model(run: str) -> Any:
     """Builds the model that a run's settings name, before any training."""
     path = os.path.join(run, RUN_JSON)
-    found = read_json(path, ("settings",))
-    if "label" not in found:
+    info = read_json(path, ("settings",))
+    if "label" not in info:
         raise RecordError(f"{run} has several runs: name the folder of one")
-    settings = found["settings"]
+    settings = info["settings"]
     try:
         values = settings["model"]
         kind = MODELS[values["model"]]
         return build_model(kind.from_flag_values(values))
     except UnknownNameError as error:
-        flags = [key for key in found.get("versions", {}) if key.startswith("--plugin")]
-        made = f"the run was made with {' '.join(flags)}: give" if flags else "give"
+        flags = [key for key in info.get("versions", {}) if key.startswith("--plugin")]
+        made_with = (
+            f"the run was made with {' '.join(flags)}: give" if flags else "give"
+        )
         raise RecordError(
-            f"{path}: {error}; {made} the --plugin that has it, or in Python import "
-            "its module first"
+            f"{path}: {error}; {made_with} the --plugin that has it, or in Python "
+            "import its module first"
         ) from error
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{path} names no model: {error}") from error
@@ -150,7 +152,7 @@ def _read_arrays(path: str, names: Optional[list[str]] = None) -> dict[str, Any]
 
 def _with_weights(model: Any, arrays: list[Any], run: str) -> Any:
     trainable, others = model.initial_weights
-    like = [np.asarray(one) for one in (*trainable, *others)]
+    like = [np.asarray(tensor) for tensor in (*trainable, *others)]
     if [a.shape for a in arrays] != [b.shape for b in like]:
         raise RecordError(f"{run}: the weights are not those of the model it names")
     return with_initial_weights(model, arrays)

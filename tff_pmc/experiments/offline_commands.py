@@ -28,9 +28,9 @@ from tff_pmc.settings import RunSettings
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 
-def run_offline(command: Command, given: Mapping[str, Any]) -> str:
+def run_offline(command: Command, values_by_flag: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables`, `--export` or `--export_model`."""
-    for flag in sorted({*given} - {*OfflineOptions.flags(), *_OTHERS}):
+    for flag in sorted({*values_by_flag} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
             f"--{flag} only applies to new runs, and this command reads existing ones: "
             "remove it"
@@ -44,7 +44,7 @@ def run_offline(command: Command, given: Mapping[str, Any]) -> str:
                 f"--{name}={folder}"
             )
     try:
-        return _dispatch(command, given)
+        return _dispatch(command, values_by_flag)
     except KeyError as error:
         # What only some of the tables need, a record may lack.
         raise RecordError(
@@ -53,10 +53,10 @@ def run_offline(command: Command, given: Mapping[str, Any]) -> str:
         ) from error
 
 
-def _dispatch(command: Command, given: Mapping[str, Any]) -> str:
+def _dispatch(command: Command, values_by_flag: Mapping[str, Any]) -> str:
     if command.tables:
         with tempfile.TemporaryDirectory() as new:  # What is refused leaves nothing.
-            shown = _tables(command, given, new)
+            shown = _tables(command, values_by_flag, new)
             files.make_empty_folder(command.output_dir)
             shutil.copytree(new, command.output_dir, dirs_exist_ok=True)
         return shown
@@ -69,17 +69,19 @@ def _dispatch(command: Command, given: Mapping[str, Any]) -> str:
     if len(command.compare) != 2:
         raise SettingError("--compare takes exactly two folders: --compare=A,B")
     targets = None
-    if "experiment" in given:
+    if "experiment" in values_by_flag:
         start = RunSettings.from_flag_values(
             {}, inherited=experiment_values(command.experiment)
         )
         targets = start.record.targets
-    rows = folder_comparison.compare(*command.compare, targets, reach=_reach(given))
+    rows = folder_comparison.compare(
+        *command.compare, targets, reach=_reach(values_by_flag)
+    )
     if not command.output_dir:
         return folder_comparison.comparison_text(rows)
-    made = folder_comparison.report(rows, *_names(*command.compare))
+    report = folder_comparison.report(rows, *_names(*command.compare))
     files.make_empty_folder(command.output_dir)
-    return output.write(made, command.output_dir)
+    return output.write(report, command.output_dir)
 
 
 def _names(a: str, b: str) -> list[str]:
@@ -89,28 +91,28 @@ def _names(a: str, b: str) -> list[str]:
     return [os.path.relpath(path, above) for path in paths]
 
 
-def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
+def _tables(command: Command, values_by_flag: Mapping[str, Any], goal: str) -> str:
     """Writes the tables and figures of a folder of runs; returns their text."""
     results = read_results(command.tables)
-    found = get_experiment(_name(command, given, results))
+    experiment = get_experiment(_name(command, values_by_flag, results))
     if command.baseline:
         if len(results.seeds) < 2:
             raise SettingError("--baseline needs runs with several seeds")
-        column = "title" if found.compares_algorithms else "label"
+        column = "title" if experiment.compares_algorithms else "label"
         check_baseline([*results.runs[column]], command.baseline)
         results.about["baseline"] = command.baseline
-    if reach := _reach(given):
+    if reach := _reach(values_by_flag):
         results.runs["reach"] = reach
-    return experiment_reports.write(found, results, goal)
+    return experiment_reports.write(experiment, results, goal)
 
 
-def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:
+def _name(command: Command, values_by_flag: Mapping[str, Any], results: Results) -> str:
     """Returns the experiment that the flags name, else that of all runs.
 
     Runs of the published code have none: the tables are then those of the default.
     """
     names = {*results.runs.get("experiment", [""])} - {""}
-    if "experiment" in given or len(names) != 1:
+    if "experiment" in values_by_flag or len(names) != 1:
         return command.experiment
     name = str(names.pop())
     if name not in EXPERIMENTS:
@@ -122,10 +124,10 @@ def _name(command: Command, given: Mapping[str, Any], results: Results) -> str:
     return name
 
 
-def _reach(given: Mapping[str, Any]) -> str:
+def _reach(values_by_flag: Mapping[str, Any]) -> str:
     """Returns the rule of reaching a target that the flags give; empty without them."""
-    if "reach" in given:
-        return str(given["reach"])
-    if "protocol" in given:
-        return "above" if given["protocol"] == "reference_code" else "at_least"
+    if "reach" in values_by_flag:
+        return str(values_by_flag["reach"])
+    if "protocol" in values_by_flag:
+        return "above" if values_by_flag["protocol"] == "reference_code" else "at_least"
     return ""

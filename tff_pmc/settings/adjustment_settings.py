@@ -1,4 +1,4 @@
-"""The settings of models that are judged in a round: of a search, or counterfactual."""
+"""Settings of the models judged in a round: candidates and counterfactuals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AdjustmentSettings(Settings):
         "fixed",
         "How the ordering is chosen in each round: fixed, backtracking or best_of_all. "
         "Backtracking (DA's Algorithm 1) tests orderings until one is as good as the "
-        "round before. Several values, for example fixed,backtracking, are combined "
+        "previous round. Several values, for example fixed,backtracking, are combined "
         "with every --priority. DS alone has nothing to adjust. The algorithm dual "
         "searches its lambda: by best_of_all, or by the first value that searches.",
         flag="adjustment",
@@ -32,10 +32,10 @@ class AdjustmentSettings(Settings):
     )
     judge_on: str = setting(
         "test",
-        "What --adjustment's candidates are judged on. It is every client's test set "
-        "(DA's; together they are Dual's validation set, which it reports), a "
-        "local_validation part of its training examples, which are then not trained "
-        "on, or examples of the server (Dual's evaluation set).",
+        "The examples on which --adjustment's candidates are judged: every client's "
+        "test set (DA's; together they are Dual's validation set, which it reports), a "
+        "local_validation part of its training examples, which is then excluded from "
+        "training, or the server's examples (Dual's evaluation set).",
         choices=("test", "local_validation", "server"),
     )
     validation_fraction: float = setting(
@@ -47,20 +47,20 @@ class AdjustmentSettings(Settings):
 
     @property
     def searches(self) -> bool:
-        """Whether candidates are tested at all."""
+        """Whether each round tests candidates."""
         return self.policy != "fixed"
 
 
 @dataclasses.dataclass(frozen=True)
 class CounterfactualSettings(Settings):
-    """The models that other weightings would have given in a round, judged as well."""
+    """Models that other weightings would have given in a round, judged as well."""
 
     title: ClassVar[str] = "Counterfactuals of a round"
 
     kinds: tuple[str, ...] = setting(
         (),
-        "The weightings of which each round's model is also judged, though it is not "
-        "taken: orderings (each criterion alone and every ordering), averages:STEP "
+        "Other weightings whose models are judged in each round but not used: "
+        "orderings (each criterion alone and every ordering), averages:STEP "
         "(weighted averages, in steps such as 0.25), or ranges (OWA by every "
         "quantifier, with --normalization=range); or several, for example "
         "orderings,averages:0.5.",
@@ -69,23 +69,23 @@ class CounterfactualSettings(Settings):
     )
     rates: tuple[float, ...] = setting(
         (),
-        "Server learning rates with which each of these is judged besides the "
-        "run's rate, for example 0.5,2.",
+        "Server learning rates with which each counterfactual model is judged, besides "
+        "the run's rate, for example 0.5,2.",
         flag="counterfactual_rates",
         parse=flag_values.parse_rates,
         needs=_COUNTERFACTUALS,
     )
     every: int = setting(
         1,
-        "They are judged after the first round, and after every so many rounds.",
+        "Judge counterfactuals after the first round, then every N rounds.",
         flag="counterfactual_every",
         within=POSITIVE_INT,
         needs=_COUNTERFACTUALS,
     )
     clients: int = setting(
         0,
-        "How many clients judge them, drawn once and the same in all runs; 0 is all. "
-        "--judge_on sets on which examples.",
+        "The number of clients that judge counterfactuals, one random sample for all "
+        "runs; 0 is all. --judge_on selects the examples.",
         flag="counterfactual_clients",
         within=NON_NEGATIVE_INT,
         needs=_COUNTERFACTUALS,
@@ -93,10 +93,10 @@ class CounterfactualSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # What a float32 holds.
+        # The range of float32.
         if not all(1e-30 < rate < 1e30 for rate in self.rates):
             raise SettingError("--counterfactual_rates must be above 0, and finite")
 
     def is_judged_round(self, round_num: int) -> bool:
-        """Returns whether judges judge after this round, counted from 1."""
+        """Returns whether counterfactuals are judged after a round, counted from 1."""
         return bool(self.kinds) and (round_num == 1 or round_num % self.every == 0)

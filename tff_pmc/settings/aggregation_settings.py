@@ -26,13 +26,13 @@ from tff_pmc.settings.flag_values import call_naming_flag
 class SumSettings(Settings):
     """The sums over a round's clients: flags of the command, and `tff_pmc.SumOptions`.
 
-    A field here is both; see `LocalTraining`.
+    Each field is a flag and an option; see `LocalTraining`.
     """
 
     normalization: str = setting(
         "sum",
-        "Of the criteria: by their sum over the cohort (the papers'), their max, or a "
-        "declared range.",
+        "How criteria are normalized: by their sum over the cohort (papers), their "
+        "maximum, or a declared range.",
         choices=METHODS,
     )
     criteria_ranges: tuple[tuple[str, float, float], ...] = setting(
@@ -47,18 +47,18 @@ class SumSettings(Settings):
     )
     max_update_norm: float = setting(
         1e6,
-        "The L2 norm above which a client's update is left out, and the client counted "
-        "as excluded.",
+        "The L2 norm above which a client's update is invalid and the client is "
+        "excluded.",
         within=ABOVE_0,
     )
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """(low, high) by code."""
-        given: Any = self.criteria_ranges or ()  # From Python also by code, or None.
-        if isinstance(given, Mapping):
-            return dict(given)
-        return {code: (low, high) for code, low, high in given}
+        ranges: Any = self.criteria_ranges or ()  # In Python also a mapping, or None.
+        if isinstance(ranges, Mapping):
+            return dict(ranges)
+        return {code: (low, high) for code, low, high in ranges}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,15 +70,15 @@ class AggregationSettings(SumSettings):
     criteria: tuple[str, ...] = setting(
         ("DS", "LD", "MD"),
         "The criteria that the clients measure, as DS,LD,MD, or powers, as DS^0.5. A "
-        "client whose power is not finite is left out, and counted as excluded.",
+        "client whose power is not finite is excluded.",
         parse=flag_values.parse_codes,
     )
     priority: tuple[str, ...] = setting(
         ("DS",),
         "An ordering of criteria, most important first, or several, as 'DS;LD,DS,MD'. "
         "Each is one run; all is each criterion alone and every ordering. DS is "
-        "federated averaging. Of algorithms without priorities, the criteria that take "
-        "part.",
+        "federated averaging. For algorithms without priorities, the criteria that "
+        "they combine.",
         parse=flag_values.parse_codes,
         repeated=True,
     )
@@ -118,16 +118,18 @@ class AggregationSettings(SumSettings):
     def _criterion(self, code: str) -> criteria_lib.Criterion:
         base = code.partition("^")[0]
         if base in self.client_attributes:
-            found = criteria_lib.attribute(base)
+            criterion = criteria_lib.attribute(base)
         else:
-            found = criteria_lib.REGISTRY[criteria_lib.canonical(base)]
-        if found.code == "MD" and self.model_divergence == "by_layer":
-            found = dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
-        return criteria_lib.named(code, found)
+            criterion = criteria_lib.REGISTRY[criteria_lib.canonical(base)]
+        if criterion.code == "MD" and self.model_divergence == "by_layer":
+            criterion = dataclasses.replace(
+                criteria_lib.REGISTRY["MD_layers"], code="MD"
+            )
+        return criteria_lib.named(code, criterion)
 
     @property
     def scores_normalization(self) -> scores.Normalization:
-        """As the scores take it; a `ValueError` where a criterion has no range."""
+        """The normalization of scores; a `ValueError` if a criterion has no range."""
         return scores.Normalization.from_codes(
             self.normalization, self.criteria, self.ranges
         )

@@ -49,28 +49,28 @@ def parse_codes(text: str) -> tuple[str, ...]:
 
 def parse_ranges(text: str) -> tuple[tuple[str, float, float], ...]:
     """Parses ranges, `DS=0:600,LD=0:10,MD=0:1`, as (code, low, high) of each."""
-    found = []
+    ranges = []
     for item in text.split(","):
         code, _, numbers = item.partition("=")
         low, _, high = numbers.partition(":")
         try:
-            found.append((parse_codes(code)[0], parse_number(low), parse_number(high)))
+            ranges.append((parse_codes(code)[0], parse_number(low), parse_number(high)))
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE=LOW:HIGH") from error
-    return tuple(found)
+    return tuple(ranges)
 
 
 def parse_capacity(text: str) -> tuple[tuple[str, float], ...]:
     """Parses a capacity, `DS:0.4,LD:0.3,DS+LD:0.8`, as (set, value) of each."""
-    found = []
+    capacity = []
     for item in text.split(","):
         subset, _, value = item.rpartition(":")
         try:
             worth = parse_number(value)
         except ValueError as error:
             raise ValueError(f"{item!r} is not CODE+CODE:VALUE") from error
-        found.append(("+".join(parse_codes(subset.replace("+", ","))), worth))
-    return tuple(found)
+        capacity.append(("+".join(parse_codes(subset.replace("+", ","))), worth))
+    return tuple(capacity)
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -114,30 +114,30 @@ def parse_percentages(text: str) -> tuple[int, ...]:
 def parse_seeds(text: str) -> tuple[int, ...]:
     """Parses seeds, `0,1,2`."""
     try:
-        found = tuple(map(_parse_whole_number, text.split(",")))
+        seeds = tuple(map(_parse_whole_number, text.split(",")))
     except ValueError as error:
         raise ValueError("seeds must be whole numbers from 0, such as 0,1,2") from error
-    if len(found) < 2 or len(set(found)) < len(found):
+    if len(seeds) < 2 or len(set(seeds)) < len(seeds):
         raise ValueError("name two or more seeds, each once")
-    if not all(map(SEED.holds, found)):
+    if not all(map(SEED.holds, seeds)):
         raise ValueError(f"seeds must be {SEED.description}")
-    return found
+    return seeds
 
 
 def parse_rates(text: str) -> tuple[float, ...]:
     """Parses learning rates, `0.5,0.1`."""
-    found = parse_numbers(text)
-    if len(set(found)) < len(found):
+    rates = parse_numbers(text)
+    if len(set(rates)) < len(rates):
         raise ValueError("a rate is given twice: list each rate once")
-    return found
+    return rates
 
 
 def parse_words(text: str) -> tuple[str, ...]:
     """Parses words, `fedavg,adafed`."""
-    found = tuple(filter(None, (item.strip() for item in text.split(","))))
-    if not found:
+    words = tuple(filter(None, (item.strip() for item in text.split(","))))
+    if not words:
         raise ValueError("it is empty: name one or more")
-    return found
+    return words
 
 
 def parse_path(text: str) -> str:

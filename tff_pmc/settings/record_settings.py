@@ -24,27 +24,27 @@ class RecordSettings(Settings):
     )
     evaluate_every: int = setting(
         1,
-        "The model is tested after the first round, and after every so many rounds. "
-        "Where there is no test, tables and plots have the figures of the last one.",
+        "Test the model after the first round, then every N rounds; in between, tables "
+        "and plots repeat the last test.",
         within=POSITIVE_INT,
     )
     evaluate_clients: int = setting(
         0,
-        "How many clients test the model, drawn once and the same in all runs; they "
-        "alone are on record. 0 is all.",
+        "Test on this many clients, one random sample for all runs; only they are "
+        "recorded. 0 is all.",
         within=NON_NEGATIVE_INT,
     )
     record_clients: str = setting(
         "all",
-        "Whether the figures of each client that tests the model are on record. With "
-        "none there is no clients.csv, and no table of clients' accuracies.",
+        "Whether the results of each client that tests the model are recorded. With "
+        "none, there is no clients.csv and no table of clients' accuracies.",
         choices=("all", "none"),
         omit_default=True,
     )
     reach: str = setting(
         "at_least",
-        "A device reaches a target at an accuracy of at least it (the papers), or "
-        "above it (the published code).",
+        "Whether a device reaches a target with an accuracy of at least the target "
+        "(papers) or above it (published code).",
         choices=("at_least", "above"),
     )
     targets: tuple[int, ...] = setting(

@@ -1,8 +1,8 @@
 """The settings of one run, including those of its algorithm.
 
-A run's settings have an algorithm, and an algorithm checks a run's settings: so both
-stand here. How an algorithm is built is said in `tff_pmc.algorithms`, which this module
-does not import.
+A run's settings contain those of its algorithm, and an algorithm checks a run's
+settings: so both classes are here. `tff_pmc.algorithms`, which this module does not
+import, builds the processes.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ GROUPS: dict[str, type[Settings]] = {
     "counterfactual": CounterfactualSettings,
     "record": RecordSettings,
 }
-"""The groups that every run has, by the names of `RunSettings`'s attributes."""
+"""The groups of settings that every run has, by attribute of `RunSettings`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AlgorithmSettings(Settings, abc.ABC):
-    """The settings of an algorithm, and what follows from them and the run's others.
+    """The settings of an algorithm, and its properties in a run with these settings.
 
     Each algorithm is a subclass of `tff_pmc.algorithms.Algorithm`, which adds how its
     process is built.
 
     Attributes:
-        name: what tables call it.
-        weighs_equally: whether all clients count alike, whatever their criteria.
+        name: its name in tables.
+        weighs_equally: whether all clients have the same weight, whatever their
+            criteria.
         one_client_per_pack: whether its process must see each client by itself.
-        needs_server_examples: whether it measures models on examples of the server.
+        needs_server_examples: whether it evaluates models on the server's examples.
     """
 
     name: ClassVar[str] = ""
@@ -72,24 +73,24 @@ class AlgorithmSettings(Settings, abc.ABC):
         call_naming_flag(flag, score.over, settings.criterion_codes)
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """Returns the criteria it needs with those of `--criteria`; none by default."""
+        """Returns the criteria that it adds to `--criteria`; by default none."""
         return ()
 
     def label(self, settings: RunSettings) -> str:
-        """Returns the name that tables give to a run of it."""
+        """Returns the name of a run of it in tables."""
         return self.name
 
     def folder_name(self, settings: RunSettings) -> str:
-        """Returns the name of a run's folder: the label in small letters."""
+        """Returns the name of a run's folder: the label in lower case."""
         return slug(settings.label)
 
     @abc.abstractmethod
     def score(self, settings: RunSettings) -> Score:
-        """Returns the score in force; a `ValueError` if it misfits the criteria."""
+        """Returns the current score; a `ValueError` if it does not fit the criteria."""
 
 
 def slug(label: str) -> str:
-    """Makes the name of a folder of a label: `adafed_weights_only`."""
+    """Converts a label to a folder name, such as `adafed_weights_only`."""
     return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
 
 
@@ -99,7 +100,7 @@ COMPONENTS: dict[str, Mapping[str, type[Any]]] = {
     "model": MODELS,
     "selection": SELECTIONS,
 }
-"""What is chosen by name and has further settings, by the flag that chooses."""
+"""Components that are chosen by name and have settings of their own, by flag."""
 
 
 def owners_clause(flag: str) -> str:
@@ -114,18 +115,15 @@ def owners_clause(flag: str) -> str:
     return f": it is a setting of {' and of '.join(owners)}" if owners else ""
 
 
-_COMPONENT_GROUPS = (
-    "algorithm",
-    "data",
-    "model",
-    "selection",
-)  # The groups of these settings.
-_COMPONENT_DEFAULTS = {"selection": "uniform"}  # Not on record: it was before the flag.
+# The attributes of `RunSettings` with their settings, in the same order.
+_COMPONENT_GROUPS = ("algorithm", "data", "model", "selection")
+# Not recorded, so that runs from before the flag can be resumed.
+_COMPONENT_DEFAULTS = {"selection": "uniform"}
 
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """The settings of one run, made by `of` from values by flag: a group a field.
+    """The settings of one run, one field per group; see `from_flag_values`.
 
     Attributes:
         experiment: the named experiment it started from.
@@ -162,76 +160,86 @@ class RunSettings:
             SettingError: a value is out of range or not one of the choices; a flag in
                 `values` is in none of the groups; or values cannot be combined.
         """
-        both = {
+        values_by_flag = {
             "protocol": "paper",
             **_COMPONENT_DEFAULTS,
             **(inherited or {}),
             **values,
         }
-        names = {flag: both[flag] for flag in COMPONENTS}
+        names = {flag: values_by_flag[flag] for flag in COMPONENTS}
         if not COMPONENTS["algorithm"]:
             raise SettingError(
-                f"there is no algorithm {names['algorithm']!r} yet: import "
-                "tff_pmc.algorithms, which registers the algorithms"
+                f"unknown algorithm {names['algorithm']!r}: import "
+                "tff_pmc.algorithms first, which registers the algorithms"
             )
-        chosen = [
+        components = [
             call_naming_flag(f"--{flag}={name}", COMPONENTS[flag].__getitem__, name)
             for flag, name in names.items()
         ]
-        groups: dict[str, Any] = {**dict(zip(_COMPONENT_GROUPS, chosen)), **GROUPS}
-        known = {"experiment", "protocol", *COMPONENTS}
-        known.update(flag for group in groups.values() for flag in group.flags())
-        for flag in (flag for flag in values if flag not in known):
+        groups: dict[str, Any] = {**dict(zip(_COMPONENT_GROUPS, components)), **GROUPS}
+        known_flags = {"experiment", "protocol", *COMPONENTS}
+        known_flags.update(flag for group in groups.values() for flag in group.flags())
+        for flag in (flag for flag in values if flag not in known_flags):
             kinds = (
                 kind for registry in COMPONENTS.values() for kind in registry.values()
             )
-            same = [s for kind in kinds for s in kind.declared() if s.flag == flag]
+            declarations = [
+                s for kind in kinds for s in kind.declared() if s.flag == flag
+            ]
             data = groups["data"].declared()
-            meant = [s.flag for s in data if all(map(s.accepts_same_values, same))]
-            near = difflib.get_close_matches(flag, meant, 1)
+            similar_flags = [
+                s.flag for s in data if all(map(s.accepts_same_values, declarations))
+            ]
+            closest = difflib.get_close_matches(flag, similar_flags, 1)
             raise SettingError(
                 f"--{flag} is not a setting of the data set {names['dataset']}, the "
                 f"model {names['model']}, the algorithm {names['algorithm']} or the "
                 f"selection {names['selection']}"
-                + "".join(f": did you mean --{one}?" for one in near)
-                + ("" if near else owners_clause(flag))
+                + "".join(f": did you mean --{name}?" for name in closest)
+                + ("" if closest else owners_clause(flag))
             )
-        made = {name: group.from_flag_values(both) for name, group in groups.items()}
-        for group in made.values():
+        built = {
+            name: group.from_flag_values(values_by_flag)
+            for name, group in groups.items()
+        }
+        for group in built.values():
             group.check_given(values)
-        settings = cls(both["experiment"], both["protocol"], names, **made)
+        settings = cls(
+            values_by_flag["experiment"], values_by_flag["protocol"], names, **built
+        )
         settings.algorithm.check(settings)
         return settings
 
     def with_changes(self, **changes: Any) -> RunSettings:
-        """Returns the same with other values, by flag; the errors are those of `of`."""
+        """Returns a copy with other values, by flag; see `from_flag_values`."""
         return RunSettings.from_flag_values(changes, inherited=self.by_flag())
 
     def by_flag(self) -> dict[str, Any]:
         """Returns all values by flag."""
-        found = dict(
+        values = dict(
             self.component_names, experiment=self.experiment, protocol=self.protocol
         )
         groups = self.groups().values()
-        return {**found, **{f: v for one in groups for f, v in one.by_flag().items()}}
+        return {**values, **{f: v for g in groups for f, v in g.by_flag().items()}}
 
     @property
     def seed_flags(self) -> tuple[str, ...]:
-        """The flags of the run's seeds, whichever of its groups declares them."""
-        every = (one for group in self.groups().values() for one in group.declared())
-        return tuple(one.flag for one in every if one.within is SEED)
+        """The flags of the run's seeds, from all groups."""
+        groups = self.groups().values()
+        declared = (setting for group in groups for setting in group.declared())
+        return tuple(setting.flag for setting in declared if setting.within is SEED)
 
     def with_seed(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
-        """Returns the same with this seed for all seeds, except those of some flags."""
+        """Returns a copy with this seed as all seeds, except those of some flags."""
         flags = [flag for flag in self.seed_flags if flag not in but_for]
         return self.with_changes(**dict.fromkeys(flags, seed))
 
     def groups(self) -> dict[str, Settings]:
-        """Returns the groups by their names in the record."""
+        """Returns all groups by their names in the record."""
         return {name: getattr(self, name) for name in (*_COMPONENT_GROUPS, *GROUPS)}
 
     def to_record(self) -> dict[str, Any]:
-        """Returns the settings as `run.json` has them: a table for each group."""
+        """Returns the settings in the form of `run.json`: one table per group."""
         groups = {name: group.to_record() for name, group in self.groups().items()}
         for group, flag in zip(_COMPONENT_GROUPS, COMPONENTS):
             if self.component_names[flag] != _COMPONENT_DEFAULTS.get(flag):
@@ -256,14 +264,14 @@ class RunSettings:
 
     @property
     def label(self) -> str:
-        """The name of the run in tables: the algorithm, and what sets it apart."""
+        """The name of the run in tables: the algorithm's label, and the notes."""
         return ", ".join((self.algorithm.label(self), *self.notes))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What sets it apart from runs of its algorithm, that of its data last."""
-        every = (self.selection, self.training, self.server, self.data)
-        return tuple(one.note for one in every if one.note)
+        """How it differs from other runs of its algorithm; that of its data is last."""
+        groups = (self.selection, self.training, self.server, self.data)
+        return tuple(group.note for group in groups if group.note)
 
     @property
     def folder_name(self) -> str:
@@ -272,25 +280,28 @@ class RunSettings:
 
     @property
     def measured_criteria(self) -> tuple[Criterion, ...]:
-        """What the clients measure: `--criteria`, and what the algorithm adds to it."""
-        on, own = self.aggregation, self.algorithm.own_criteria(self)
-        more = (one for one in own if one.code not in on.criteria)
-        return (*on.resolve_criteria(), *more)
+        """The criteria that clients measure: `--criteria`, then the algorithm's own."""
+        codes = self.aggregation.criteria
+        own_criteria = self.algorithm.own_criteria(self)
+        added = (c for c in own_criteria if c.code not in codes)
+        return (*self.aggregation.resolve_criteria(), *added)
 
     @property
     def criterion_codes(self) -> tuple[str, ...]:
-        """The codes of what the clients measure."""
-        return tuple(one.code for one in self.measured_criteria)
+        """The codes of the criteria that clients measure."""
+        return tuple(criterion.code for criterion in self.measured_criteria)
 
     @property
     def two_stage(self) -> bool:
-        """Whether a client cannot score itself before the cohort's totals."""
+        """Whether clients need the cohort's totals before they can compute a score."""
         basis = Basis.of(self.criterion_codes, [self.algorithm.score(self)])
         return basis.needs_totals(self.aggregation.normalization)
 
     @property
     def uses_server_examples(self) -> bool:
-        """Whether the server's examples take part in the training."""
-        judged = self.adjustment.judge_on == "server"
-        own = judged or self.algorithm.needs_server_examples
-        return own or any(one.needs_server_examples for one in self.measured_criteria)
+        """Whether the training uses the server's examples."""
+        return (
+            self.adjustment.judge_on == "server"
+            or self.algorithm.needs_server_examples
+            or any(c.needs_server_examples for c in self.measured_criteria)
+        )

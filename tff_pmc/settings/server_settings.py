@@ -21,8 +21,8 @@ class ServerSettings(Settings):
 
     *Measuring the Effects of Non-Identical Data Distribution* (Hsu et al. 2019, arXiv
     1909.06335) has FedAvgM, *Adaptive Federated Optimization* (Reddi et al. 2021, arXiv
-    2003.00295, Algorithm 2) the others. They take the round's mean update D, received
-    minus trained weights, for a gradient; eta is `--server_learning_rate`:
+    2003.00295, Algorithm 2) the others. They use the round's mean update D, received
+    minus trained weights, as the gradient; eta is `--server_learning_rate`:
 
         sgd       w <- w - eta D
         momentum  m <- momentum m + D;  w <- w - eta m
@@ -33,8 +33,8 @@ class ServerSettings(Settings):
         adagrad   v <- v + D^2;  w <- w - eta D / sqrt(v + epsilon^2)
 
     They are TFF's, and differ from Algorithm 2 in this: in step t there is the factor
-    `c = sqrt(1 - beta2^t) / (1 - beta1^t)`, as in Adam, and its v begins at 0; Adagrad
-    has the floor under the root. The weights that are not trained are averaged.
+    `c = sqrt(1 - beta2^t) / (1 - beta1^t)`, as in Adam, and its v starts at 0; Adagrad
+    has the floor under the root. Non-trainable weights are averaged.
     """
 
     title: ClassVar[str] = "The server's optimizer"
@@ -44,7 +44,7 @@ class ServerSettings(Settings):
         "The server's optimizer, whose gradient is the round's mean update. It is sgd "
         "(federated averaging), momentum (FedAvgM), adam, yogi or adagrad (FedAdam, "
         "FedYogi, FedAdagrad). The last three move each parameter by "
-        "about --server_learning_rate, whatever the update's size: they want a rate "
+        "about --server_learning_rate, whatever the update's size: they need a rate "
         "far below 1.",
         flag="server_optimizer",
         choices=lambda: tuple(SERVER_OPTIMIZERS),
@@ -52,7 +52,7 @@ class ServerSettings(Settings):
     )
     momentum: float = setting(
         None,
-        "Of --server_optimizer=momentum; by default 0.9.",
+        "The momentum of --server_optimizer=momentum; by default 0.9.",
         flag="server_momentum",
         within=_DECAY_RANGE,
         omit_default=True,
@@ -86,8 +86,8 @@ class ServerSettings(Settings):
         super().__post_init__()
         for declared in self.declared():
             name = declared.name
-            given = declared.default is None and getattr(self, name) is not None
-            if given and name not in self._defaults:
+            is_set = declared.default is None and getattr(self, name) is not None
+            if is_set and name not in self._defaults:
                 raise SettingError(
                     f"--{declared.flag} does not apply to "
                     f"--server_optimizer={self.optimizer}: remove it"
@@ -104,9 +104,9 @@ class ServerSettings(Settings):
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters of the optimizer by name, defaults where none is given."""
-        given = {name: getattr(self, name) for name in self._defaults}
+        """The parameters of the optimizer by name, with its defaults."""
+        values = {name: getattr(self, name) for name in self._defaults}
         return {
-            name: default if given[name] is None else given[name]
+            name: default if values[name] is None else values[name]
             for name, default in self._defaults.items()
         }

@@ -44,8 +44,8 @@ class LocalTraining(Settings):
     )
     seed: int = setting(
         0,
-        "Seed of the order of the examples in the local batches, and of what layers of "
-        "a model draw in training.",
+        "Seed of the order of the examples in the local batches, and of the random "
+        "draws of layers in training.",
         flag="batch_seed",
         within=SEED,
     )
@@ -53,7 +53,7 @@ class LocalTraining(Settings):
         0.0,
         "FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2 (Li et "
         "al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model that they "
-        "received; 0 leaves it out.",
+        "received; 0 is no such term.",
         within=_FINITE,
         omit_default=True,
     )
@@ -73,9 +73,9 @@ class TrainingSettings(LocalTraining):
     )
     cohort_rounding: str = setting(
         "up",
-        "How the fraction --clients_per_round is made a number of clients: up, or to "
-        "the nearest, as PMC's published code has it. No paper gives a rule: 10 % of "
-        "DA's 371 clients are 38 or 37.",
+        "How a fractional --clients_per_round is rounded: up, or to the nearest number "
+        "of clients, as in PMC's published code. No paper gives a rule: 10 % of DA's "
+        "371 clients are 38 or 37.",
         choices=("up", "nearest"),
         needs=Needs(
             "a fraction of the clients as --clients_per_round",
@@ -83,39 +83,40 @@ class TrainingSettings(LocalTraining):
         ),
     )
     cohort_seed: int = setting(
-        0, "Seed of the choice of clients in each round.", within=SEED
+        0, "Seed of the selection of clients in each round.", within=SEED
     )
     learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
     client_rate_decay: float = setting(
         1.0,
-        "What the clients' learning rate is multiplied by after every "
-        "--client_rate_decay_every rounds; 1 keeps it as it is.",
+        "The factor by which the clients' learning rate is multiplied after every "
+        "--client_rate_decay_every rounds; 1 keeps the rate constant.",
         within=ABOVE_0_TO_1,
         omit_default=True,
     )
     client_rate_decay_every: int = setting(
         1,
-        "The rounds after which the clients' rate changes by --client_rate_decay.",
+        "The number of rounds between two multiplications by --client_rate_decay.",
         within=POSITIVE_INT,
         omit_default=True,
         needs=Needs("--client_rate_decay", lambda on: on.client_rate_decay != 1),
     )
     client_optimizer: str = setting(
         "sgd",
-        "The clients' optimizer, whose state begins anew in every round.",
+        "The clients' optimizer, whose state is reset in every round.",
         choices=lambda: tuple(CLIENT_OPTIMIZERS),
     )
     initial_weights: tuple[str, ...] = setting(
         (),
-        "A file of the arrays that the model begins with, in the place of those of "
-        "--model_seed: those that are trained first, then the others, as "
-        "np.savez(FILE, *weights.trainable, *weights.non_trainable) writes them.",
+        "Initial weights instead of those of --model_seed: a file of arrays, trainable "
+        "ones first, as np.savez(FILE, *weights.trainable, *weights.non_trainable) "
+        "writes it.",
         parse=flag_values.parse_file_and_sha256,
         omit_default=True,
     )
     server_learning_rate: float = setting(
         1.0,
-        "The server's learning rate (PMC eq. 2); 1 takes the weighted mean as it is.",
+        "The server's learning rate (PMC eq. 2); with 1 the new model is the weighted "
+        "mean.",
         within=ABOVE_0,
     )
     keep_own_model: bool = setting(
@@ -125,37 +126,41 @@ class TrainingSettings(LocalTraining):
     )
     most_lost_rounds: int = setting(
         3,
-        "The run ends after so many rounds in a row in which no client counts and the "
-        "model stays as it is; 0 runs all rounds.",
+        "End the run after this many consecutive rounds in which no client was "
+        "included and the model did not change; 0 never does.",
         within=NON_NEGATIVE_INT,
     )
     num_packs: int = setting(
         2,
-        "Packs that a cohort's clients are sent in. Another number changes the order "
-        "of float sums and nothing else.",
+        "The number of packs in which a cohort is sent; it affects only the order of "
+        "floating-point sums.",
         within=POSITIVE_INT,
     )
     max_pack_bytes: int = setting(
         500_000_000,
-        "The most bytes of inputs in a pack. A client with more is refused, unless its "
-        "examples are mapped from the disk. TFF's worker takes 2 GB at most.",
+        "The largest size of a pack's inputs in bytes. A larger client is an error, "
+        "unless its examples are memory-mapped. TFF's worker accepts at most 2 GB.",
         within=POSITIVE_INT,
     )
 
     @property
     def note(self) -> str:
-        """The file of initial weights, FedProx's mu, the decay of the clients' rate."""
+        """The file of initial weights, FedProx's mu and the rate decay, if set."""
         start = [f"from {os.path.basename(path)}" for path in self.initial_weights[:1]]
         prox = f"prox {self.prox_mu:g}" if self.prox_mu else ""
-        every, decay = self.client_rate_decay_every, f"{self.client_rate_decay:g}"
-        rounds = f"every {every} rounds" if every > 1 else "a round"
+        interval, decay = self.client_rate_decay_every, f"{self.client_rate_decay:g}"
+        rounds = f"every {interval} rounds" if interval > 1 else "a round"
         decays = "" if self.client_rate_decay == 1 else f"rate times {decay} {rounds}"
         return ", ".join(filter(None, (*start, prox, decays)))
 
     def cohort_size(self, num_clients: int, name: str) -> int:
-        """Returns the clients in a round: never more than can train."""
+        """Returns the number of clients in a round.
+
+        Raises:
+            SettingError: more clients than have training examples.
+        """
         size = self.clients_per_round
-        # As written in decimals: in floats 0.07 * 100 is above 7.
+        # The decimal number: in floats 0.07 * 100 is above 7.
         share = fractions.Fraction(repr(size))
         if size == 0:
             count = num_clients
@@ -163,7 +168,7 @@ class TrainingSettings(LocalTraining):
             count = int(size)
         elif self.cohort_rounding == "up":
             count = math.ceil(share * num_clients)
-        else:  # Of the product in floats, as in the published code.
+        else:  # The rounded float product, as in the published code.
             count = max(round(size * num_clients), 1)
         if count > num_clients:
             raise SettingError(

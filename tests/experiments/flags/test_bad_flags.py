@@ -76,8 +76,8 @@ BAD = """
 --tables=x --output_dir=y --algorithms=sgd | --algorithms=sgd: unknown algorithm
 --compare=x,y --dataset=minst | --dataset=minst: unknown data set
 --learning_rate=-1 | --learning_rate must be above 0
---algorithms=median --max_update_norm=5 | do not go with the algorithm median
---algorithms=momentum --normalization=max | do not go with the algorithm momentum
+--algorithms=median --max_update_norm=5 | have no effect with the algorithm median
+--algorithms=momentum --normalization=max | have no effect with the algorithm momentum
 --server_learning_rate=1e-40 | --server_learning_rate must be above 0, as a float32
 --server_learning_rate=1e39 | --server_learning_rate must be above 0, as a float32
 --no_such_flag | no_such_flag
@@ -139,8 +139,8 @@ stray | unexpected argument: stray
 TUNED --personalized_alpha=0.5 | --personalized_alpha needs --personalized_form=formula
 --algorithms=median,laplace --normalization=sum | --normalization has no effect on
 --algorithms=median --max_update_norm=1e6 | --max_update_norm has no effect on
---algorithms=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
-TUNED --client_rate_decay=0.5 | does not go with --personalized_form=text
+--algorithms=q_fedavg --client_rate_decay=0.5 | set --q_fedavg_lipschitz
+TUNED --client_rate_decay=0.5 | cannot be combined with --personalized_form=text
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
 --server_momentum=0.5 | --server_momentum does not apply to --server_optimizer=sgd
 ADAM --server_momentum=0.5 | does not apply to --server_optimizer=adam
@@ -156,29 +156,29 @@ ADAM --server_epsilon=0 | --server_epsilon must be from 1e-15 to 1e15, got 0
 --algorithms=median --adjustment=backtracking | adjustment has no effect on
 --algorithms=median --criteria=LD | --algorithms=median:
 --personalized_alpha=0.3 | --personalized_alpha has no effect
---algorithms=owa | --algorithms=owa: give --owa_weights or --owa_quant
+--algorithms=owa | --algorithms=owa: give either --owa_weights or --owa
 --algorithms=owa --owa_weights=0.5,0.5 | the OWA of 3 criteria needs 3 weights, got 2
 --algorithms=weighted_average --average_weights=1,x | average_weights=1
 --owa_quantifier=most | --owa_quantifier has no effect on the alg
 --algorithms=choquet --choquet_capacity=DS:x | 'DS:x' is not CODE+CODE
---algorithms=choquet --choquet_capacity=XX:0.1 | must name the criteria
+--algorithms=choquet --choquet_capacity=XX:0.1 | must name these criteria
 CHOQUET+LD:0.35,DS+MD:0.5,LD+MD:0.4 | the capacity is not monotone: DS+LD has 0.35
-CHOQUET+LD:0.8 --priority=DS,LD | capacity must name the criteria DS, LD
-MOST --adjustment=backtracking | searches orderings, which the algorithm owa does
+CHOQUET+LD:0.8 --priority=DS,LD | must name these criteria and no others: DS, LD
+MOST --adjustment=backtracking | searches over orderings, and the algorithm owa has
 MOST --priority=LD | --algorithms=owa has nothing to combine
 --criteria=DS,LD^x | the exponent of LD^x must be a number from -100 to 100
 --criteria=DS,LD^nan | the exponent of LD^nan must be a number
 --criteria=DS,XX^2 | --criteria=DS,XX^2: unknown criterion 'XX'
 --priority=DS^0.5 | unknown criterion 'DS^0.5' in the ordering; the declared
---algorithms=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | no ra
---algorithms=fednova --normalization=max | whose step follows from the totals
---algorithms=fednova --client_optimizer=adam | counts steps of sgd
+--algorithms=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | its step length comes from
+--algorithms=fednova --normalization=max | its step length comes from the totals
+--algorithms=fednova --client_optimizer=adam | which counts SGD steps
 --algorithms=fedporx | unknown algorithm 'fedporx' (did you mean fedprox?)
 --fedprox_mu=0.1 | the algorithm prioritized: it is a setting of the algorithm fedprox
 --algorithms=qffl,fedavg --fedprox_mu=0.1 | fedavg: it is a setting of the algorithm f
 --algorithms=fedavg,fedprox --prox_mu=0.1 | algorithm fedprox, whose mu is --fedprox
 --algorithms=fedprox --fedprox_mu=-1 | --fedprox_mu must be 0 or more, finite, got -1
---algorithms=afl --keep_own_model | which remembers weights of clients
+--algorithms=afl --keep_own_model | its client weights follow the losses
 --algorithms=term --term_t=101 | --term_t must be from -100 to 100
 --algorithms=fednova --q_fedavg_q=2 | --q_fedavg_q has no effect
 ADAFED_1 --momentum_beta=0.3 | --momentum_beta has no effect
@@ -232,12 +232,12 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(case):
     ("flag", "says"),
     [
         ("--clients_per_round=101", "--clients_per_round=101"),
-        ("--criteria=DS,IS", "IS needs the attribute sharp of each example"),
+        ("--criteria=DS,IS", "IS needs the example attribute sharp"),
         (
             "--selection=power_of_choice --choice_candidates=9",
             "--choice_candidates=9 must be from 10, the clients in a round, to 100",
         ),
-        ("--model=celeba_cnn", "--model=celeba_cnn takes inputs of (64, 64, 3)"),
+        ("--model=celeba_cnn", "--model=celeba_cnn expects inputs of (64, 64, 3)"),
         ("--output_dir=/dev/null/below", "/dev/null/below: Not a directory"),
     ],
 )

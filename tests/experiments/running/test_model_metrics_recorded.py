@@ -252,11 +252,11 @@ def of_two_numbers():
             lambda: keras_metrics(
                 lambda: tf.keras.metrics.SparseCategoricalAccuracy(name="accuracy")
             ),
-            "metric 'accuracy' has the name of a column of rounds.csv",
+            "rounds.csv already has a column 'accuracy'",
         ),
         (
             lambda: functional(lambda state: {"both": tf.stack(state)}),
-            "metric 'both' is no single number",
+            "metric 'both' returns an array",
         ),
         (lambda: functional(lambda state: state[0] / state[1]), "have no names"),
         (
@@ -264,14 +264,14 @@ def of_two_numbers():
             "metric 'auc@1000' must have a name of",
         ),
         (lambda: functional(lambda state: {"mean": state[0]}), "cannot be aggregated"),
-        (of_two_numbers, "metric 'both' is no single number"),
+        (of_two_numbers, "metric 'both' returns an array"),
         (lambda: named("recall (macro)"), "name it 'recall_macro'"),
         *((lambda name=name: named(name), "must have a name of") for name in WRONG),
         (lambda: named("top", "Top"), "'top' and 'Top' differ only in case"),
         (lambda: named("top", "top"), "two metrics named 'top'"),
         (lambda: named("loss"), "two metrics named 'loss', and TFF adds one"),
         *(
-            (lambda name=name: named(name), f"metric {name!r} has the name of a column")
+            (lambda name=name: named(name), f"already has a column {name!r}")
             for name in TAKEN
         ),
     ],

@@ -97,7 +97,7 @@ class BestModel(Callback):
         if not os.path.exists(self._path):
             return 0, []
         with np.load(self._path, allow_pickle=False) as archive:
-            number, *arrays = (archive[one] for one in archive.files)
+            number, *arrays = (archive[name] for name in archive.files)
         return int(number), arrays
 
 

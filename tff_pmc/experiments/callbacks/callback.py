@@ -100,15 +100,15 @@ class FinishedRound:
         """The numbers of `row`, and the largest and smallest weight in the cohort."""
         from tff_pmc.record.tables import WEIGHT_BOUNDS
 
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             name: value
             for name, value in self.row.items()
             if name != "round" and isinstance(value, numbers.Real)
         }
         weights = [row["weight"] for row in self.cohort if not row["excluded"]]
         if weights:
-            found.update(zip(WEIGHT_BOUNDS, (max(weights), min(weights))))
-        return found
+            result.update(zip(WEIGHT_BOUNDS, (max(weights), min(weights))))
+        return result
 
     @functools.cached_property
     def cohort(self) -> list[dict[str, Any]]:

@@ -50,8 +50,8 @@ class EarlyStopping(Callback):
             return None
         best, name = best_round(self._folder)
         # A round without a test, as with --evaluate_every, decides nothing.
-        known = round.record.tested or not name.startswith("test")
-        if not known or round.round_num - best < self.patience:
+        decides = round.record.tested or not name.startswith("test")
+        if not decides or round.round_num - best < self.patience:
             return None
         return f"no better {name} since round {best} (--patience={self.patience})"
 
@@ -96,9 +96,9 @@ class Until(Callback):
         self._most = dict.fromkeys(self._targets, 0)  # Devices in a round, at most.
         if self.until and run.rounds_before:
             results = read_results(run.folder)
-            found = rounds_to_target(results, self._targets).dropna()
+            reached = rounds_to_target(results, self._targets).dropna()
             number = run.test_examples.num_clients
-            for target, share in zip(found["target"], found["devices"]):
+            for target, share in zip(reached["target"], reached["devices"]):
                 needed = -(-int(share) * number // 100)
                 self._most[target] = max(self._most[target], needed)
 

@@ -44,8 +44,8 @@ class TensorBoard(Callback):
 
     def after_round(self, round: FinishedRound) -> None:
         """Releases the round, whose events are on disk when this returns."""
-        found = scalars_and_arrays(round)
-        released = self._manager.release(found, round.round_num)
+        values = scalars_and_arrays(round)
+        released = self._manager.release(values, round.round_num)
         # A new thread, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             try:
@@ -113,7 +113,9 @@ def _client_values(record: RoundRecord) -> dict[str, Any]:
     if not record.metric.is_count:
         return {"clients": {"loss": local}}
     return {
-        "fairness": {name: float(one.compute(local)) for name, one in SPREAD.items()},
+        "fairness": {
+            name: float(statistic.compute(local)) for name, statistic in SPREAD.items()
+        },
         "clients": {"accuracy": local},
     }
 

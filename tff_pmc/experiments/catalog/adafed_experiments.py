@@ -30,14 +30,14 @@ def _simulation(
     figures: Sequence[int],
     algorithms: Sequence[str],
     words: str,
-    **more: Any,
+    **changes: Any,
 ) -> None:
     """Registers a simulation: algorithms with FedAvg, and the others on demand."""
     EXPERIMENTS.register(
         f"adafed_{number}",
         Experiment(
             f"AdaFed's simulation {number}{words}.",
-            {**_SETTINGS, "simulation": number, **more},
+            {**_SETTINGS, "simulation": number, **changes},
             rows=list(map(Variant, ("fedavg", *algorithms))),
             on_demand=[Variant(name) for name in _ALGORITHMS if name not in algorithms],
             reports=(

@@ -35,9 +35,9 @@ _OF_FACES = {
 }
 
 
-def _reports(*own: str) -> tuple[str, ...]:
+def _reports(*paper_reports: str) -> tuple[str, ...]:
     """Returns the reports of a table of rounds, one of classes, and a figure."""
-    return ("rounds_to_target", *own, "pmc_variance", "ordering_effect")
+    return ("rounds_to_target", *paper_reports, "pmc_variance", "ordering_effect")
 
 
 EXPERIMENTS.register(

@@ -49,9 +49,9 @@ def _experiment(name: str) -> str:
             f"--experiment={name} is a flag file, not an experiment: use "
             f"--flagfile={file}"
         )
-    known = [*EXPERIMENTS, LR_SEARCH]
+    names = [*EXPERIMENTS, LR_SEARCH]
     raise SettingError(
-        f"--experiment={name}: {unknown_name_message('experiment', name, known)}"
+        f"--experiment={name}: {unknown_name_message('experiment', name, names)}"
     )
 
 

@@ -36,52 +36,54 @@ Values = Mapping[str, Any]
 """Values by flag."""
 
 
-def _reject(flags: str, given: Iterable[str], why: str) -> None:
-    """Raises a `SettingError` that names the first of some flags that is given."""
+def _reject(flags: str, given_flags: Iterable[str], why: str) -> None:
+    """Raises a `SettingError` for the first of some flags that is given."""
     for flag in flags.split():
-        if flag in given:
+        if flag in given_flags:
             raise SettingError(f"--{flag} {why}")
 
 
-def parse_command(given: Values) -> Command:
-    """Returns the command that the flags give."""
-    command = Command.from_flag_values(given)
+def parse_command(values_by_flag: Values) -> Command:
+    """Parses and checks the flags of the command."""
+    command = Command.from_flag_values(values_by_flag)
     if command.data_dir and not os.path.isdir(command.data_dir):
         raise SettingError(f"--data_dir={command.data_dir} is not a folder")
     on = [flag for flag in COMMAND_FLAGS if getattr(command, flag, False)]
     actions = ("inspect", "compare", "tables", "export", "export_model")
     for action in (action for action in actions if action in on):
-        others = " ".join(one for one in actions if one != action)
-        why = f"cannot be combined with --{action}, which starts no run"
-        _reject(f"{others} callbacks tensorboard resume", on, why)
+        others = " ".join(other for other in actions if other != action)
+        reason = f"cannot be combined with --{action}, which starts no run"
+        _reject(f"{others} callbacks tensorboard resume", on, reason)
     if command.inspect:
-        why = "--inspect describes one seed: use --seed instead"
-        _reject("seeds", on, f"cannot be combined with --inspect: {why}")
-        why = "cannot be combined with --inspect, which writes nothing"
-        _reject("output_dir", on, why)
+        reason = "--inspect describes one seed: use --seed instead"
+        _reject("seeds", on, f"cannot be combined with --inspect: {reason}")
+        reason = "cannot be combined with --inspect, which writes nothing"
+        _reject("output_dir", on, reason)
     if command.resume and not command.output_dir:
         raise SettingError("--resume needs the --output_dir of the run")
     if not command.tables:
-        _reject("format", given, "only applies to --tables")
+        _reject("format", values_by_flag, "only applies to --tables")
     if command.experiment != LR_SEARCH:
         searches = "search_for held_out learning_rates"
-        _reject(searches, given, f"only applies to --experiment={LR_SEARCH}")
+        _reject(searches, values_by_flag, f"only applies to --experiment={LR_SEARCH}")
     return command
 
 
-def cluster_options(command: Command, given: Values) -> Any:
-    """Returns the `ClusterOptions` of the call; None if another engine runs it."""
+def cluster_options(command: Command, values_by_flag: Values) -> Any:
+    """Returns the `ClusterOptions` of the command, or None for another engine."""
     if "cluster" not in ENGINE_OPTIONS:
         return None
     kind = pkgutil.resolve_name(ENGINE_OPTIONS["cluster"])
-    asked = " ".join(flag for flag in kind.flags() if flag in given)
+    given_flags = " ".join(flag for flag in kind.flags() if flag in values_by_flag)
     if command.engine != "cluster":
-        if not asked:
+        if not given_flags:
             return None
-        if "engine" in given or "cluster" not in given:
-            why = f"only applies to --engine=cluster, not to --engine={command.engine}"
-            _reject(asked, given, why)
-    options: Any = kind.from_flag_values(given)
+        if "engine" in values_by_flag or "cluster" not in values_by_flag:
+            reason = (
+                f"only applies to --engine=cluster, not to --engine={command.engine}"
+            )
+            _reject(given_flags, values_by_flag, reason)
+    options: Any = kind.from_flag_values(values_by_flag)
     if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
             f"--spread=runs cannot be combined with --experiment={command.experiment}, "
@@ -91,45 +93,52 @@ def cluster_options(command: Command, given: Values) -> Any:
     return options
 
 
-def build_callbacks(command: Command, given: Values) -> list[Callback]:
-    """Returns the callbacks that a call names, or gives a flag of."""
+def build_callbacks(command: Command, values_by_flag: Values) -> list[Callback]:
+    """Builds the callbacks that are named, or of which a flag is given."""
     names = [*command.callbacks, *["tensorboard"] * command.tensorboard]
     kinds = {name: CALLBACKS[name] for name in names}
     for name, kind in CALLBACKS.items():
-        named = {flag for one in kinds.values() for flag in one.flags()}
-        if ({*kind.flags()} - named) & {*given}:
+        named = {flag for callback in kinds.values() for flag in callback.flags()}
+        if ({*kind.flags()} - named) & {*values_by_flag}:
             kinds.setdefault(name, kind)
-    return [kind.from_flag_values(given) for kind in kinds.values()]
+    return [kind.from_flag_values(values_by_flag) for kind in kinds.values()]
 
 
 def build_run_settings(
-    command: Command, given: Values, attributes: Sequence[str] = ()
+    command: Command, values_by_flag: Values, attributes: Sequence[str] = ()
 ) -> list[RunSettings]:
-    """Returns the settings of each run, with the attributes of the client table."""
-    runs = _runs(command, given, attributes)
+    """Builds the settings of each run, with the attributes of the client table."""
+    runs = _runs(command, values_by_flag, attributes)
     if command.seeds:
         seeds = " ".join(flag for settings in runs for flag in settings.seed_flags)
-        why = "cannot be combined with --seeds, which sets every seed"
-        _reject(f"seed {seeds}", given, why)
-        found = get_experiment(command.experiment)
+        reason = "cannot be combined with --seeds, which sets every seed"
+        _reject(f"seed {seeds}", values_by_flag, reason)
+        experiment = get_experiment(command.experiment)
         names = [
-            r.algorithm.name if found.compares_algorithms else r.label for r in runs
+            r.algorithm.name if experiment.compares_algorithms else r.label
+            for r in runs
         ]
         check_baseline(names, command.baseline)
     elif command.baseline:
         raise SettingError("--baseline needs --seeds")
     if command.seed is None:
         return runs
-    return [settings.with_seed(command.seed, but_for=given) for settings in runs]
+    return [
+        settings.with_seed(command.seed, but_for=values_by_flag) for settings in runs
+    ]
 
 
 def _runs(
-    command: Command, given: Values, attributes: Sequence[str]
+    command: Command, values_by_flag: Values, attributes: Sequence[str]
 ) -> list[RunSettings]:
-    """Returns the settings of each run, before `--seed`."""
-    of_callbacks = {flag for kind in CALLBACKS.values() for flag in kind.flags()}
-    of_call = COMMAND_FLAGS | of_callbacks
-    values = {flag: given[flag] for flag in given if flag not in of_call}
+    """Builds the settings of each run, without `--seed`."""
+    callback_flags = {flag for kind in CALLBACKS.values() for flag in kind.flags()}
+    command_flags = COMMAND_FLAGS | callback_flags
+    values = {
+        flag: values_by_flag[flag]
+        for flag in values_by_flag
+        if flag not in command_flags
+    }
     if attributes:
         values["client_attributes"] = tuple(attributes)
     searching = command.experiment == LR_SEARCH
@@ -143,26 +152,32 @@ def _runs(
             raise SettingError(
                 f"--{flag} does not apply to {start['dataset']}: leave it out"
             )
-    found = get_experiment(name)
+    experiment = get_experiment(name)
     if searching:
-        return _rate_search_runs(found, command, start, values, given)
+        return _rate_search_runs(experiment, command, start, values, values_by_flag)
     if values.get("judge_on") != "local_validation":
-        why = f"only applies to --judge_on=local_validation or --experiment={LR_SEARCH}"
-        _reject("validation_fraction", values, why)
-    of_kind = _algorithm_runs if found.compares_algorithms else _ordering_runs
-    # To OWA, Choquet and the product all orderings of the same criteria are one; and a
-    # flag may replace what set two rows apart.
+        reason = (
+            f"only applies to --judge_on=local_validation or --experiment={LR_SEARCH}"
+        )
+        _reject("validation_fraction", values, reason)
+    build_runs = _algorithm_runs if experiment.compares_algorithms else _ordering_runs
+    # OWA, Choquet and the product do not depend on the order of the criteria, and a
+    # flag may remove the difference between two variants.
     by_label: dict[str, RunSettings] = {}
-    for settings in of_kind(found, command, start, values):
+    for settings in build_runs(experiment, command, start, values):
         by_label.setdefault(settings.label, settings)
     return list(by_label.values())
 
 
 def _rate_search_runs(
-    found: Experiment, command: Command, start: Values, values: Values, given: Values
+    experiment: Experiment,
+    command: Command,
+    start: Values,
+    values: Values,
+    values_by_flag: Values,
 ) -> list[RunSettings]:
-    """Returns the runs of the search of a learning rate: DS with each rate."""
-    if found.compares_algorithms:
+    """Builds the runs of the learning-rate search: DS with each rate."""
+    if experiment.compares_algorithms:
         raise SettingError(
             f"--search_for={command.search_for} compares algorithms, but the search "
             "trains DS only: name an experiment that compares orderings"
@@ -170,7 +185,7 @@ def _rate_search_runs(
     _reject(
         "priority algorithms adjustment learning_rate judge_on record_clients "
         "evaluate_clients seeds",
-        given,
+        values_by_flag,
         f"cannot be combined with --experiment={LR_SEARCH}, which trains DS once for "
         "each of --learning_rates",
     )
@@ -179,7 +194,7 @@ def _rate_search_runs(
         raise SettingError(
             f"--learning_rates: a rate is given twice: {', '.join(names)}"
         )
-    own = {
+    search_values = {
         **values,
         "priority": ("DS",),
         "adjustment": "fixed",
@@ -189,102 +204,116 @@ def _rate_search_runs(
         "reach": values.get("reach", "at_least"),
     }
     return [
-        RunSettings.from_flag_values({**own, "learning_rate": rate}, inherited=start)
+        RunSettings.from_flag_values(
+            {**search_values, "learning_rate": rate}, inherited=start
+        )
         for rate in command.learning_rates
     ]
 
 
 def _algorithm_runs(
-    found: Experiment, command: Command, start: Values, values: Values
+    experiment: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """Returns the runs of an experiment on algorithms: of those named, or of all."""
+    """Builds the runs of an experiment that compares algorithms."""
     _reject(
         "priority adjustment criteria normalization criteria_ranges inspect",
         [*values, *["inspect"] * command.inspect],
         f"cannot be used with the experiment {command.experiment}, which compares "
         "algorithms: choose with --algorithms",
     )
-    rows = list(found.rows)
+    variants = list(experiment.rows)
     if command.algorithms:
-        rows += found.on_demand
-        others = {*command.algorithms} - {row.algorithm for row in rows}
-        rows = [row for row in rows if row.algorithm in command.algorithms]
+        variants += experiment.on_demand
+        others = {*command.algorithms} - {variant.algorithm for variant in variants}
+        variants = [
+            variant for variant in variants if variant.algorithm in command.algorithms
+        ]
         for name in sorted(others):
-            rows.append(Variant(name, {"adjustment": _default_adjustment(name)}))
+            variants.append(Variant(name, {"adjustment": _default_adjustment(name)}))
     for flag in set(DATASETS[start["dataset"]].flags()) & set(values):
-        # Where the rows differ in their data, a flag of it chooses among them.
-        own = {row.changes[flag] for row in rows if flag in row.changes}
-        if own and values[flag] not in own:
+        # If the variants differ in their data, its flags select among them.
+        variant_values = {
+            variant.changes[flag] for variant in variants if flag in variant.changes
+        }
+        if variant_values and values[flag] not in variant_values:
             raise SettingError(
                 f"--{flag}={values[flag]}: {command.experiment} has no run with this "
-                f"value; it has {', '.join(map(str, sorted(own)))}"
+                f"value; it has {', '.join(map(str, sorted(variant_values)))}"
             )
-        rows = [r for r in rows if r.changes.get(flag) in (None, values[flag])]
-    settings = _build_settings([{**row.values, **values} for row in rows], start)
+        variants = [
+            variant
+            for variant in variants
+            if variant.changes.get(flag) in (None, values[flag])
+        ]
+    settings = _build_settings(
+        [{**variant.values, **values} for variant in variants], start
+    )
     if not any(run.adjustment.searches for run in settings):
-        why = f"has no effect: no requested run of {command.experiment} searches"
-        _reject("judge_on", values, why)
+        reason = f"has no effect: no requested run of {command.experiment} searches"
+        _reject("judge_on", values, reason)
     return settings
 
 
 def _ordering_runs(
-    found: Experiment, command: Command, start: Values, values: Values
+    experiment: Experiment, command: Command, start: Values, values: Values
 ) -> list[RunSettings]:
-    """Returns the runs of an experiment that compares orderings of criteria."""
-    wanted = list(command.algorithms) or [start["algorithm"]]
+    """Builds the runs of an experiment that compares orderings of criteria."""
+    algorithms = list(command.algorithms) or [start["algorithm"]]
     runs = [
         run
-        for name in wanted
-        for run in _variants_of_algorithm(found, name, start, values)
+        for name in algorithms
+        for run in _variants_of_algorithm(experiment, name, start, values)
     ]
-    why = f"has no effect on the algorithm {', '.join(wanted)}: remove it"
-    if not any(ALGORITHMS[name].takes_priority for name in wanted):
-        _reject("priority", values, why)
-    if not any(_searches(name) for name in wanted):
-        _reject("adjustment", values, why)
+    reason = f"has no effect on the algorithm {', '.join(algorithms)}: remove it"
+    if not any(ALGORITHMS[name].takes_priority for name in algorithms):
+        _reject("priority", values, reason)
+    if not any(_searches(name) for name in algorithms):
+        _reject("adjustment", values, reason)
     settings = _build_settings(runs, start)
     if not any(run.adjustment.searches for run in settings):
-        unused = [flag for name in wanted for flag in ALGORITHMS[name].search_flags]
-        # Counterfactuals are judged, too, and no run trains on what is held out.
+        unused = [flag for name in algorithms for flag in ALGORITHMS[name].search_flags]
+        # Counterfactuals are judged, too, and held-out examples are never trained on.
         judges = any(run.counterfactual.kinds for run in settings)
         if values.get("judge_on") != "local_validation" and not judges:
             unused.append("judge_on")
-        why = "needs an --adjustment that searches: backtracking or best_of_all"
-        _reject(" ".join(unused), values, why)
+        reason = "needs an --adjustment that searches: backtracking or best_of_all"
+        _reject(" ".join(unused), values, reason)
     return settings
 
 
 def _variants_of_algorithm(
-    found: Experiment, name: str, start: Values, values: Values
+    experiment: Experiment, name: str, start: Values, values: Values
 ) -> list[dict[str, Any]]:
-    """Returns the values of the runs of an algorithm: each ordering and adjustment."""
+    """Returns the values of an algorithm's runs: each ordering and adjustment."""
     criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
     common = {**values, "algorithm": name}
     priorities = common.pop("priority", None)
-    given = common.pop("adjustment", None)
+    policies_given = common.pop("adjustment", None)
     algorithm = ALGORITHMS[name]
     if not algorithm.takes_priority:
-        wanted = given or [start.get("adjustment", _default_adjustment(name))]
-        searches = [policy for policy in wanted if policy != "fixed"]
+        policies_tried = policies_given or [
+            start.get("adjustment", _default_adjustment(name))
+        ]
+        searches = [policy for policy in policies_tried if policy != "fixed"]
         policy = searches[0] if searches and _searches(name) else "fixed"
         return [{**common, "priority": criteria[:1], "adjustment": policy}]
-    policies = given or [start.get("adjustment", "fixed")]
+    policies = policies_given or [start.get("adjustment", "fixed")]
     adjusted = any(policy != "fixed" for policy in policies)
     if priorities is not None:
         orders = _orderings(priorities, criteria)
-    elif (given and adjusted) or algorithm.combines_criteria:
+    elif (policies_given and adjusted) or algorithm.combines_criteria:
         orders = [criteria]
     else:
         alone = criteria if adjusted else criteria[:1]
-        own = found.orderings or [start.get("priority", alone)]
-        orders = [alone] if "criteria" in values else list(own)
+        orderings = experiment.orderings or [start.get("priority", alone)]
+        orders = [alone] if "criteria" in values else list(orderings)
     if all(len(order) == 1 for order in orders):
-        why = "no --priority has two criteria"
-        if given and adjusted and "fixed" not in policies:
+        reason = "no --priority has two criteria"
+        if policies_given and adjusted and "fixed" not in policies:
             words = f"--adjustment={','.join(policies)} has nothing to search"
-            raise SettingError(f"{words}: {why}")
+            raise SettingError(f"{words}: {reason}")
         if algorithm.combines_criteria:
-            raise SettingError(f"--algorithms={name} has nothing to combine: {why}")
+            raise SettingError(f"--algorithms={name} has nothing to combine: {reason}")
     # An ordering of one criterion leaves nothing to adjust.
     pairs = [(o, p if len(o) > 1 else "fixed") for p in policies for o in orders]
     return [{**common, "priority": o, "adjustment": policy} for o, policy in pairs]
@@ -306,39 +335,43 @@ def _default_adjustment(name: str) -> str:
 
 
 def _orderings(
-    given: Sequence[tuple[str, ...]], criteria: Sequence[str]
+    orders_given: Sequence[tuple[str, ...]], criteria: Sequence[str]
 ) -> list[tuple[str, ...]]:
     """Parses the orderings of `--priority`, `all` spelled out; each is allowed once."""
-    found: list[tuple[str, ...]] = []
-    for order in given:
+    orders: list[tuple[str, ...]] = []
+    for order in orders_given:
         if order == ("all",):
-            found += call_naming_flag(
+            orders += call_naming_flag(
                 "--priority=all", flag_values.all_orderings, criteria
             )
         else:
-            found.append(order)
-    for order in found:
-        if found.count(order) > 1:
+            orders.append(order)
+    for order in orders:
+        if orders.count(order) > 1:
             raise SettingError(f"--priority names {','.join(order)} twice")
-    return found
+    return orders
 
 
 def _build_settings(runs: Sequence[Values], start: Values) -> list[RunSettings]:
-    """Returns the settings of runs, each with the flags of its algorithm."""
+    """Builds the settings of runs, each with the flags of its algorithm."""
     kinds = ALGORITHMS.values()
-    of_algorithms = {flag for kind in kinds for flag in kind.flags()}
+    algorithm_flags = {flag for kind in kinds for flag in kind.flags()}
     unused_by_some = {flag for kind in kinds for flag in kind.unused_flags}
     used: set[str] = set()
     settings = []
     for values in runs:
         kind = ALGORITHMS[values.get("algorithm", start["algorithm"])]
-        own = kind.flags()
-        used.update(own, unused_by_some - {*kind.unused_flags})
-        kept = {f: v for f, v in values.items() if f not in of_algorithms or f in own}
+        own_flags = kind.flags()
+        used.update(own_flags, unused_by_some - {*kind.unused_flags})
+        kept = {
+            f: v
+            for f, v in values.items()
+            if f not in algorithm_flags or f in own_flags
+        }
         settings.append(RunSettings.from_flag_values(kept, inherited=start))
     names = ", ".join(dict.fromkeys(run.algorithm_name for run in settings))
     first_run = (*runs, {})[0]
-    for flag in sorted((of_algorithms | unused_by_some) - used):
+    for flag in sorted((algorithm_flags | unused_by_some) - used):
         owners = owners_clause(flag)
         _reject(flag, first_run, f"has no effect on the algorithm {names}{owners}")
     measured = {

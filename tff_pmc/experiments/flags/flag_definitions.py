@@ -75,18 +75,18 @@ def sections() -> list[Section]:
     Raises:
         SettingError: two classes declare the same flag.
     """
-    found = [Section(EVERY_CALL, part.title, part.declared()) for part in PARTS]
-    found += [
+    result = [Section(EVERY_CALL, part.title, part.declared()) for part in PARTS]
+    result += [
         Section(EVERY_CALL, f"Callback {name} (--callbacks={name})", kind.declared())
         for name, kind in sorted(CALLBACKS.items())
     ]
     groups = GROUPS.values()
-    found += [Section(EVERY_RUN, group.title, group.declared()) for group in groups]
-    found += [
+    result += [Section(EVERY_RUN, group.title, group.declared()) for group in groups]
+    result += [
         section for flag in _COMPONENT_KINDS for section in _component_sections(flag)
     ]
     owners: dict[str, type] = {}
-    for declared in (one for section in found for one in section.settings):
+    for declared in (setting for section in result for setting in section.settings):
         owner = owners.setdefault(declared.flag, declared.owner)
         if owner is not declared.owner:
             raise SettingError(
@@ -94,10 +94,10 @@ def sections() -> list[Section]:
                 f"{declared.owner.__name__}"
             )
     order = [EVERY_CALL, EVERY_RUN, *PAPERS, NO_PAPER]
-    found.sort(key=lambda section: order.index(section.part))
+    result.sort(key=lambda section: order.index(section.part))
     return [
         section._replace(settings=tuple(s for s in section.settings if s.has_flag))
-        for section in found
+        for section in result
         if section.settings
     ]
 
@@ -125,9 +125,9 @@ def _component_sections(flag: str) -> Iterator[Section]:
         yield Section(part, heading, tuple(settings.values()))
 
 
-def _uses(found: Experiment, flag: str, names: Sequence[str]) -> bool:
-    rows = (row.values for row in (*found.rows, *found.on_demand))
-    values = (found.settings, *rows, *found.protocols.values())
+def _uses(experiment: Experiment, flag: str, names: Sequence[str]) -> bool:
+    rows = (row.values for row in (*experiment.rows, *experiment.on_demand))
+    values = (experiment.settings, *rows, *experiment.protocols.values())
     return any(value.get(flag) in names for value in values)
 
 
@@ -150,8 +150,8 @@ def parse(
     """
     known_only = settings is not None
     if settings is None:
-        settings = [one for section in sections() for one in section.settings]
-    by_flag = {one.flag: one for one in settings}
+        settings = [setting for section in sections() for setting in section.settings]
+    by_flag = {setting.flag: setting for setting in settings}
     words = _expand_flag_files(arguments, by_flag)
     values = flags.FlagValues()
     values.set_gnu_getopt(True)  # Flags may stand after what is none.
@@ -160,9 +160,10 @@ def parse(
     rest = values(["", *words], known_only=known_only)[1:]
     if rest and not known_only:
         raise SettingError(f"unexpected argument: {rest[0]}")
-    given = {name: values[name] for name in by_flag if values[name].present}
+    given_flags = {name: values[name] for name in by_flag if values[name].present}
     return {
-        name: _parse_value(by_flag[name], flag.value) for name, flag in given.items()
+        name: _parse_value(by_flag[name], flag.value)
+        for name, flag in given_flags.items()
     }
 
 
@@ -237,7 +238,7 @@ def _flags_in_file(path: str) -> list[str]:
         raise SettingError(
             f"--flagfile={path}: the file is not UTF-8 text: save it as UTF-8"
         ) from error
-    found = []
+    flag_words = []
     for number, line in enumerate(text.splitlines(), 1):
         words = _COMMENT.sub("", line).strip()
         if not words:
@@ -256,20 +257,20 @@ def _flags_in_file(path: str) -> list[str]:
                 f"--flagfile={path}: line {number} has {name} and {other[1]}: give "
                 "each flag a line"
             )
-        found.append(f"{name}={value}" if parts["mark"] else name)
-    return found
+        flag_words.append(f"{name}={value}" if parts["mark"] else name)
+    return flag_words
 
 
 def _find_flag_file(name: str) -> str:
     """Returns the path of a flag file: the user's first, then the project's."""
     path = call_naming_flag(f"--flagfile={name}", data_files.expand_path, name.strip())
-    known = project_files.folder(project_files.FLAG_FILES)
+    project_folder = project_files.folder(project_files.FLAG_FILES)
     if os.path.isfile(path):
         return path
     if os.path.dirname(path) in ("", project_files.FLAG_FILES):
-        if (known / os.path.basename(path)).is_file():
-            return str(known / os.path.basename(path))
-    names = ", ".join(sorted(file.name for file in known.glob("*.flags")))
+        if (project_folder / os.path.basename(path)).is_file():
+            return str(project_folder / os.path.basename(path))
+    names = ", ".join(sorted(file.name for file in project_folder.glob("*.flags")))
     raise SettingError(f"--flagfile={name}: no such file; the project has {names}")
 
 
@@ -282,8 +283,8 @@ def _parse_value(declared: Setting, value: Any) -> Any:
     if declared.parse is None:
         return value.split(",") if declared.repeated else value
     texts = value.split(";") if declared.repeated else [value]
-    found = [
+    values = [
         call_naming_flag(f"--{declared.flag}={text}", declared.parse, text)
         for text in texts
     ]
-    return found if declared.repeated else found[0]
+    return values if declared.repeated else values[0]

@@ -63,9 +63,9 @@ _FIRST_DAY_FLAGS = {
 def requested_help(arguments: Sequence[str], program: str) -> str:
     """Returns the help that a program's arguments request; empty if they do not."""
     for word in arguments:
-        if found := re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word):
+        if match := re.fullmatch(r"--?(?:h|help|(helpfull)|help=(.*))", word):
             command = f"python {program}" if program.endswith(".py") else program
-            text = help_text("full" if found[1] else found[2] or "")
+            text = help_text("full" if match[1] else match[2] or "")
             return text.replace(_SCRIPT, command)
     return ""
 
@@ -83,23 +83,27 @@ def help_text(part: str = "") -> str:
     if not part:
         return _first_page(sections)
     parts = ("criteria", "algorithms", *PAPERS)
-    name = {one.lower(): one for one in (*parts, "full")}.get(part.lower(), "")
+    name = {part_name.lower(): part_name for part_name in (*parts, "full")}.get(
+        part.lower(), ""
+    )
     if name == "full":
-        title, lists, wanted = textwrap.fill(RULE, _WIDTH), _lists(), sections
+        title, lists, shown_sections = textwrap.fill(RULE, _WIDTH), _lists(), sections
     elif name == "criteria":
-        title, lists = "Criteria", _lists(of=("criteria",))
-        wanted = [s for s in sections if s.heading == AggregationSettings.title]
+        title, lists = "Criteria", _lists(kinds=("criteria",))
+        shown_sections = [s for s in sections if s.heading == AggregationSettings.title]
     elif name == "algorithms":
-        title, lists = "Algorithms", _lists(of=("algorithm",))
-        wanted = [s for s in sections if issubclass(s.settings[0].owner, Algorithm)]
+        title, lists = "Algorithms", _lists(kinds=("algorithm",))
+        shown_sections = [
+            s for s in sections if issubclass(s.settings[0].owner, Algorithm)
+        ]
     elif name:
-        title, lists = _title(name), _lists(of=("files", "experiment"), paper=name)
-        wanted = [s for s in sections if s.part == name]
+        title, lists = _title(name), _lists(kinds=("files", "experiment"), paper=name)
+        shown_sections = [s for s in sections if s.part == name]
     else:
         raise SettingError(
             f"--help={part}: {unknown_name_message('part of the help', part, parts)}"
         )
-    return "\n\n".join([title, *lists, *_flags(wanted)])
+    return "\n\n".join([title, *lists, *_flags(shown_sections)])
 
 
 def markdown() -> str:
@@ -128,29 +132,33 @@ def markdown() -> str:
             lines += ["", f"### {section.heading}", ""]
             lines += ["| flag | default | what it is |", "|---|---|---|"]
             lines += [
-                f"| `--{one.flag}` | {_default(one)} | {_words(one)} |"
-                for one in section.settings
+                f"| `--{setting.flag}` | {_default(setting)} | {_words(setting)} |"
+                for setting in section.settings
             ]
     return "\n".join(lines) + "\n"
 
 
 def flag_file_summaries(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
     """Reads the first line of each flag file's first comment, by the file's stem."""
-    found = {}
+    summaries = {}
     folder = folder or project_files.folder(project_files.FLAG_FILES)
     for path in sorted(folder.glob("*.flags")):
         first = path.read_text(encoding="utf-8").partition("\n")[0]
-        found[path.stem] = first.lstrip("# ") if first.startswith("#") else ""
-    return found
+        summaries[path.stem] = first.lstrip("# ") if first.startswith("#") else ""
+    return summaries
 
 
 def _first_page(sections: Iterable[Section]) -> str:
     """Writes the examples, the flags of a first day, and where the rest is."""
-    by_flag = {one.flag: one for section in sections for one in section.settings}
+    by_flag = {
+        setting.flag: setting for section in sections for setting in section.settings
+    }
     parts = [_EXAMPLES, textwrap.fill(RULE, _WIDTH)]
     for title, names in _FIRST_DAY_FLAGS.items():
-        own = {name: by_flag[name].help.partition(". ")[0] for name in names.split()}
-        first = {f"--{name:17}": words.rstrip(".") for name, words in own.items()}
+        summaries = {
+            name: by_flag[name].help.partition(". ")[0] for name in names.split()
+        }
+        first = {f"--{name:17}": words.rstrip(".") for name, words in summaries.items()}
         parts.append(_format_list(title, first))
     rest = (
         "The rest: --help=criteria, --help=algorithms, and of one paper "
@@ -173,24 +181,29 @@ _LISTS = {
 }
 
 
-def _lists(of: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
+def _lists(kinds: Sequence[str] = tuple(_LISTS), paper: str = "") -> list[str]:
     """Lists what flags can name, or what one paper has of it."""
     order = ["", *PAPERS]  # The experiments beyond the papers first.
-    found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
+    experiments = sorted(
+        EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper)
+    )
     search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
-    files, titles = flag_file_summaries(), {name: e.title for name, e in found}
+    files, titles = flag_file_summaries(), {name: e.title for name, e in experiments}
     if paper:
         files = {f: words for f, words in files.items() if f"{paper}'s " in words}
-        titles = {name: e.title for name, e in found if e.paper == paper}
+        titles = {name: e.title for name, e in experiments if e.paper == paper}
         search = {}
-    codes = {c: f"{one.name} ({one.source})" for c, one in criteria.REGISTRY.items()}
+    codes = {
+        c: f"{criterion.name} ({criterion.source})"
+        for c, criterion in criteria.REGISTRY.items()
+    }
     aliases = {alias: f"the same as {c}" for alias, c in criteria.ALIASES.items()}
     names = {"files": files, "experiment": {**titles, **search}}
     names["criteria"] = {**codes, **aliases}
     for flag, registry in {**COMPONENTS, "callbacks": CALLBACKS}.items():
         docs = {name: kind.__doc__ or "" for name, kind in registry.items()}
         names[flag] = {n: doc.strip().partition("\n")[0] for n, doc in docs.items()}
-    return [_format_list(_LISTS[key], names[key]) for key in of if names[key]]
+    return [_format_list(_LISTS[key], names[key]) for key in kinds if names[key]]
 
 
 def _format_list(heading: str, names: Mapping[str, str]) -> str:
@@ -206,20 +219,20 @@ def _format_list(heading: str, names: Mapping[str, str]) -> str:
 
 def _flags(sections: Iterable[Section]) -> list[str]:
     """Formats the flags of sections as absl prints them, by the title of their part."""
-    found = []
+    blocks = []
     for part, group in itertools.groupby(sections, lambda section: section.part):
         title = f"Flags. {_title(part)}"
-        found.append(f"{title}\n{'=' * len(title)}")
+        blocks.append(f"{title}\n{'=' * len(title)}")
         for section in group:
             values = flags.FlagValues()
-            for one in section.settings:
-                default = f" Default: {_default(one)}." if _default(one) else ""
-                words = _words(one) + default
-                flag_definitions.define(one, words, values, section.heading)
+            for setting in section.settings:
+                default = f" Default: {_default(setting)}." if _default(setting) else ""
+                words = _words(setting) + default
+                flag_definitions.define(setting, words, values, section.heading)
             text = values.module_help(section.heading).strip().partition("\n")[2]
             heading = textwrap.fill(f"{section.heading}:", 80, subsequent_indent="  ")
-            found.append(f"{heading}\n{text}")
-    return found
+            blocks.append(f"{heading}\n{text}")
+    return blocks
 
 
 def _title(part: str) -> str:
@@ -234,22 +247,26 @@ def _words(declared: Setting) -> str:
 
 def _default(declared: Setting) -> str:
     """Returns the default as a user types it, or each with those that have it."""
-    found = _owners_of_defaults().get(declared.flag, {})
-    if len(found) < 2:
+    owners_by_default = _owners_of_defaults().get(declared.flag, {})
+    if len(owners_by_default) < 2:
         return _as_typed(declared.default)
-    return "; ".join(f"{value} ({', '.join(of)})" for value, of in found.items())
+    return "; ".join(
+        f"{value} ({', '.join(owners)})" for value, owners in owners_by_default.items()
+    )
 
 
 @functools.cache
 def _owners_of_defaults() -> dict[str, dict[str, list[str]]]:
     """Returns flag -> default -> the data sets, models and so on that have it."""
-    found: dict[str, dict[str, list[str]]] = {}
+    result: dict[str, dict[str, list[str]]] = {}
     for registry in COMPONENTS.values():
         for name, kind in sorted(registry.items()):
-            for own in kind.declared():
-                of = found.setdefault(own.flag, {})
-                of.setdefault(_as_typed(own.default), []).append(name)
-    return found
+            for setting in kind.declared():
+                owners_by_default = result.setdefault(setting.flag, {})
+                owners_by_default.setdefault(_as_typed(setting.default), []).append(
+                    name
+                )
+    return result
 
 
 def _as_typed(value: Any) -> str:

@@ -21,8 +21,10 @@ from tff_pmc.settings.run_settings import COMPONENTS
 
 def import_plugins(arguments: Sequence[str]) -> None:
     """Imports the modules that `--plugin` names, so that their flags exist."""
-    own = [declared for declared in Command.declared() if declared.flag == "plugin"]
-    names = flag_definitions.parse(arguments, own).get("plugin", ())
+    plugin_setting = [
+        declared for declared in Command.declared() if declared.flag == "plugin"
+    ]
+    names = flag_definitions.parse(arguments, plugin_setting).get("plugin", ())
     IMPORTED_PLUGINS.clear()
     if not names:
         return
@@ -41,12 +43,12 @@ def import_plugins(arguments: Sequence[str]) -> None:
 
 def _import(name: str) -> None:
     """Imports a module; a `ValueError` reports in words why it cannot be used."""
-    own = os.path.basename(name)
-    own = own[:-3] if own.endswith(".py") else own
-    if own != name:
+    module_name = os.path.basename(name)
+    module_name = module_name[:-3] if module_name.endswith(".py") else module_name
+    if module_name != name:
         raise ValueError(
-            f"give the module's name, not its file: --plugin={own}, from the folder "
-            "that contains it"
+            f"give the module's name, not its file: --plugin={module_name}, from the "
+            "folder that contains it"
         )
     try:
         module = importlib.import_module(name)
@@ -58,9 +60,9 @@ def _import(name: str) -> None:
         words = f"{type(error).__name__}: {error}{_place(error)}"
         raise ValueError(words) from error
     file = os.path.join(os.getcwd(), f"{name}.py")
-    found = getattr(module, "__file__", None) or "a part of Python"
-    if os.path.exists(file) and os.path.realpath(found) != os.path.realpath(file):
-        raise ValueError(f"another module has this name ({found}): rename yours")
+    module_file = getattr(module, "__file__", None) or "a part of Python"
+    if os.path.exists(file) and os.path.realpath(module_file) != os.path.realpath(file):
+        raise ValueError(f"another module has this name ({module_file}): rename yours")
 
 
 def _place(error: BaseException) -> str:

@@ -97,8 +97,10 @@ class TestEvaluator:
         if not tested:
             names = self._metrics.type_signature.result.member
             return dict.fromkeys(tff.structure.name_list(names))
-        found = self._metrics(weights, self._metric_packs)
-        return dict(zip(found, metric.float32_digits([*found.values()])))
+        metric_values = self._metrics(weights, self._metric_packs)
+        return dict(
+            zip(metric_values, metric.float32_digits([*metric_values.values()]))
+        )
 
     def evaluate_on_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
         """Judges a model on the examples of the server, where it has some.
@@ -115,7 +117,7 @@ class TestEvaluator:
         return f1, None if self._reported else int(np.trace(np.asarray(confusion)))
 
     def evaluate(
-        self, weights: Any, known: Optional[np.ndarray] = None
+        self, weights: Any, correct_counts: Optional[np.ndarray] = None
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
         """Judges a model, or takes the correct examples that are known already.
 
@@ -123,8 +125,8 @@ class TestEvaluator:
         of their losses, float64; and the predicted label of each example, [N], if
         single answers are recorded.
         """
-        if known is not None and not self._single:
-            return np.asarray(known, np.int64)[self.clients], None
+        if correct_counts is not None and not self._single:
+            return np.asarray(correct_counts, np.int64)[self.clients], None
         if self._predictor is not None:
             owner = np.repeat(np.arange(len(self._sizes)), self._sizes)
             tests = np.isin(owner, self.clients)

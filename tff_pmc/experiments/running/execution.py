@@ -101,11 +101,11 @@ def execute(
                 callbacks=callbacks,
             )
         else:
-            elsewhere, number = None, len(runs) * (len(command.seeds) or 1)
-            if cluster is not None and running.engine.spreads_runs(number):
+            remote_runner, num_runs = None, len(runs) * (len(command.seeds) or 1)
+            if cluster is not None and running.engine.spreads_runs(num_runs):
                 stored = data.train_examples.store_part
                 running.engine.check_folders(output_dir, load.data_dir, stored)
-                elsewhere = running.engine.remote_runner(sweep.run_job)
+                remote_runner = running.engine.remote_runner(sweep.run_job)
             text = sweep.run_all(
                 runs,
                 load,
@@ -113,7 +113,7 @@ def execute(
                 seeds=command.seeds,
                 baseline=command.baseline,
                 resume=command.resume,
-                run=elsewhere,
+                run=remote_runner,
                 callbacks=callbacks,
                 command=command.text,
             )

@@ -42,10 +42,13 @@ def inspect(
     train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
     settings = runs[0]
-    others = [one.algorithm.score(one).over(one.criterion_codes) for one in runs]
-    for one in runs:
-        if one.criterion_codes != settings.criterion_codes:
-            names = f"{settings.algorithm_name} and {one.algorithm_name}"
+    others = [
+        run_settings.algorithm.score(run_settings).over(run_settings.criterion_codes)
+        for run_settings in runs
+    ]
+    for run_settings in runs:
+        if run_settings.criterion_codes != settings.criterion_codes:
+            names = f"{settings.algorithm_name} and {run_settings.algorithm_name}"
             raise SettingError(
                 f"--inspect: the algorithms {names} measure different criteria: "
                 "inspect one alone, with which DS and the orderings are shown"
@@ -80,23 +83,25 @@ def inspect(
             in_force=in_force.label,
             shares=weight_shares(settings, in_force, raw),
             others={
-                one.label: participant_weights(raw, one, normalization)
-                for one in others
-                if one.label != in_force.label
+                run_settings.label: participant_weights(
+                    raw, run_settings, normalization
+                )
+                for run_settings in others
+                if run_settings.label != in_force.label
             },
         )
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
     first = [data.client_ids[client] for client in chosen[0][:MAX_CLIENTS_SHOWN]]
-    more = ", ..." if len(chosen[0]) > MAX_CLIENTS_SHOWN else ""
+    ellipsis = ", ..." if len(chosen[0]) > MAX_CLIENTS_SHOWN else ""
     lines = [data.describe(), ""]
-    lines += [f"First cohort: {', '.join(first)}{more}{of_model}", ""]
-    every = np.concatenate(measured)
-    raw = every[~np.isnan(every).any(axis=1)]
-    if len(raw) < len(every):
+    lines += [f"First cohort: {', '.join(first)}{ellipsis}{of_model}", ""]
+    all_rows = np.concatenate(measured)
+    raw = all_rows[~np.isnan(all_rows).any(axis=1)]
+    if len(raw) < len(all_rows):
         lines.append(
-            f"{len(every) - len(raw)} of {len(every)} clients of the first cohorts are "
-            "excluded, as not finite or above --max_update_norm."
+            f"{len(all_rows) - len(raw)} of {len(all_rows)} clients of the first "
+            "cohorts are excluded, as not finite or above --max_update_norm."
         )
     if not len(raw):
         return "\n".join(lines)
@@ -126,11 +131,11 @@ def _measure(
     context: RunContext, cohorts: Sequence[Sequence[int]], engine: Mapping[str, Any]
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
-    found, words = context.criteria, "measuring the criteria of cohorts"
-    if not any(criterion.needs_model for criterion in found):
+    criteria, words = context.criteria, "measuring the criteria of cohorts"
+    if not any(criterion.needs_model for criterion in criteria):
         weights, spec = initial_weights_and_spec(context.model)
         named = context.settings.aggregation.client_attributes
-        probe_criteria(found, context.model, weights, spec, named)
+        probe_criteria(criteria, context.model, weights, spec, named)
         with tqdm(cohorts, desc=words, unit="cohort") as shown:
             return [_measure_on_data(context, chosen) for chosen in shown]
     rounds = algorithm_of(context.settings).build_trainer(context)
@@ -148,7 +153,7 @@ def _measure(
 
 
 def _measure_on_data(context: RunContext, chosen: Sequence[int]) -> np.ndarray:
-    found, data, table = (
+    criteria, data, table = (
         context.criteria,
         context.data,
         context.data.client_table.values,
@@ -156,18 +161,18 @@ def _measure_on_data(context: RunContext, chosen: Sequence[int]) -> np.ndarray:
     values = []
     for k in chosen:
         part = data.train_examples.client(ClientNumber(k))
-        own = {name: column[k] for name, column in table.items()}
+        client_attributes = {name: column[k] for name, column in table.items()}
         sharing = {
             name: np.asarray(part[name], np.float32)
-            for name in criteria_lib.example_attributes(found)
+            for name in criteria_lib.example_attributes(criteria)
         }
         client = criteria_lib.LocalClient(
-            part["x"], part["y"], None, None, own, sharing
+            part["x"], part["y"], None, None, client_attributes, sharing
         )
         values.append(
             [
-                _evaluate_on_data(context, one, client, data.client_ids[k])
-                for one in found
+                _evaluate_on_data(context, criterion, client, data.client_ids[k])
+                for criterion in criteria
             ]
         )
     return np.array(values)

@@ -79,7 +79,7 @@ def search(
         )
         for number, (rate, settings) in enumerate(zip(rates, runs), 1)
     ]
-    rows, left_out = [], []
+    rows, excluded_notes = [], []
     lost: Optional[LostRunError] = None
     with claim_folder(output_dir, plan, resume=resume):
         # A rate that breaks every client loses its run, and the next is tried.
@@ -93,7 +93,7 @@ def search(
             correct = clients.pivot(index="round", columns="client", values="correct")
             by_round = correct.reindex(results.rounds["round"]).ffill()
             ordered = by_round[list(data.test_examples.client_ids)].to_numpy(int)
-            left_out.append(_excluded_note(os.path.basename(job.folder), results))
+            excluded_notes.append(_excluded_note(os.path.basename(job.folder), results))
             rows.append(
                 {
                     "learning_rate": job.settings.training.learning_rate,
@@ -110,16 +110,18 @@ def search(
         output.write(Report(tables={"rates": table}), output_dir)
     kept = [row for row in rows if not math.isnan(row["best_accuracy"])]
     best = min(kept, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
-    found = f"{best['learning_rate']:g}, in round {best['rounds']}"
+    first_rate = f"{best['learning_rate']:g}, in round {best['rounds']}"
     if best["rounds"] is None:
-        found = "none; the best accuracy is that of " + f"{best['learning_rate']:g}"
+        first_rate = (
+            "none; the best accuracy is that of " + f"{best['learning_rate']:g}"
+        )
     text = table.to_string(index=False, na_rep=MISSING)
     return (
         f"Rounds of DS until {_DEVICES_PERCENT} % of the devices {_REACH_WORDS[rule]} "
         f"{target} % on {adjustment.validation_fraction:.0%} of "
         f"{_WHOSE_EXAMPLES[held_out]} training examples\n{text}"
-        f"{''.join(left_out)}\n"
-        f"First: {found}"
+        f"{''.join(excluded_notes)}\n"
+        f"First: {first_rate}"
     )
 
 
@@ -151,10 +153,13 @@ def _first_round(correct: Any, sizes: Any, target: float, rule: str) -> Optional
 
 def _excluded_note(name: str, results: Results) -> str:
     """Returns a line on a run's excluded trainings, or "" if there are none."""
-    out, of = results.rounds["excluded"].sum(), results.rounds["clients"].sum()
-    if not out:
+    num_excluded, num_trainings = (
+        results.rounds["excluded"].sum(),
+        results.rounds["clients"].sum(),
+    )
+    if not num_excluded:
         return ""
     return (
-        f"\n{name}: {out} of {of} trainings were excluded, as not finite or above "
-        "--max_update_norm"
+        f"\n{name}: {num_excluded} of {num_trainings} trainings were excluded, as not "
+        "finite or above --max_update_norm"
     )

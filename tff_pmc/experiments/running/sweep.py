@@ -89,8 +89,8 @@ def sweep(
         error = None
         try:
             run_job(job, load(job.settings))
-        except LostRunError as found:
-            error = found
+        except LostRunError as lost_run_error:
+            error = lost_run_error
         yield job, error
 
 
@@ -133,30 +133,30 @@ def run_all(
         number = 0
         for seed, (folder, of_folder) in zip(seeds or [None], by_folder.items()):
             # Of several seeds some may not have been begun.
-            begun = resume and (seed is None or bool(files.read_run_json(folder)))
+            resumable = resume and (seed is None or bool(files.read_run_json(folder)))
             data = load(of_folder[0])
             plan = {**_plan(of_folder, data), "command": command}
-            held.enter_context(claim_folder(folder, plan, resume=begun))
+            stack.enter_context(claim_folder(folder, plan, resume=resumable))
             name = "" if seed is None else f", seed {seed}"
             for settings in list(of_folder):  # A run that is lost is taken out.
                 number += 1
-                known = settings.data == of_folder[0].data
+                same_data = settings.data == of_folder[0].data
                 yield RunJob(
                     settings,
                     os.path.join(folder, settings.folder_name),
                     title=f"run {number} of {total}{name}: {settings.label}",
-                    resume=begun,
-                    stored=data.train_examples.store_part if known else None,
-                    files=data.origin.files if known else None,
+                    resume=resumable,
+                    stored=data.train_examples.store_part if same_data else None,
+                    files=data.origin.files if same_data else None,
                 )
 
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         if seeds:
             plan = {**_plan(runs, data, seeds), "command": command}
             plan["settings"].update({"baseline": baseline} if baseline else {})
             if resume:
                 _check_has_seeds(output_dir)
-            held.enter_context(claim_folder(output_dir, plan, resume=resume))
+            stack.enter_context(claim_folder(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text, lost = "", []
         for job, error in sweep(jobs(), load=load, run=run, callbacks=callbacks):
@@ -166,31 +166,31 @@ def run_all(
                 where = f"{os.path.basename(folder)}, " if seeds else ""
                 lost.append(f"{where}{error}")
                 by_folder[folder].remove(job.settings)
-            made = by_folder[folder]
-            if finished[folder] == len(runs) and made:
-                text = write_reports(folder, made)
+            finished_settings = by_folder[folder]
+            if finished[folder] == len(runs) and finished_settings:
+                text = write_reports(folder, finished_settings)
         if lost:
             raise LostRunError("; ".join(lost))
         # Each seed has its reports already.
-        return write_reports(output_dir, runs, alone=()) if seeds else text
+        return write_reports(output_dir, runs, per_seed=()) if seeds else text
 
 
 def write_reports(
     output_dir: str,
     runs: Sequence[RunSettings],
-    alone: Optional[Sequence[int]] = None,
+    per_seed: Optional[Sequence[int]] = None,
 ) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text.
 
-    `runs` are those whose reports are written, where some were lost; `alone` is that
-    of `experiment_reports.write`.
+    `runs` are those that were not lost; `per_seed` is that of
+    `experiment_reports.write`.
     """
     folders = {settings.folder_name for settings in runs}
     results = read_results(output_dir)
-    made = [os.path.basename(path) in folders for path in results.runs["path"]]
+    is_finished = [os.path.basename(path) in folders for path in results.runs["path"]]
     experiment = EXPERIMENTS[runs[0].experiment]
     return experiment_reports.write(
-        experiment, results.only(made), output_dir, alone=alone
+        experiment, results.only(is_finished), output_dir, per_seed=per_seed
     )
 
 
@@ -227,7 +227,9 @@ def _plan(
                 flag: value
                 for flag, value in values.items()
                 if flag not in varying
-                and all((flag, value) in one.get(group, {}).items() for one in others)
+                and all(
+                    (flag, value) in record.get(group, {}).items() for record in others
+                )
             }
     shared["orderings"] = [settings.label for settings in runs]
     if seeds:
