@@ -57,7 +57,7 @@ def test_a_cohort_larger_than_the_federation_is_refused():
         ({"criteria": ("DS", "DS")}, "--criteria.*twice"),
         ({"validation_fraction": 1.0}, "--validation_fraction.*between"),
         ({"algorithm": "momentum", "momentum_beta": 1.0}, "--momentum_beta must be"),
-        ({"algorithm": "momentum", "adjustment": "backtracking"}, "does not have"),
+        ({"algorithm": "momentum", "adjustment": "backtracking"}, "has none: use"),
     ],
 )
 def test_values_out_of_range_are_refused_by_flag(change, message):
@@ -206,5 +206,5 @@ def test_ranges_belong_to_the_criteria_that_are_measured():
 def test_without_the_algorithms_the_error_says_what_to_import(monkeypatch):
     monkeypatch.setitem(run_settings.COMPONENTS, "algorithm", {})
     chosen = {"dataset": "mnist", "model": "mnist_cnn", "algorithm": "fedavg"}
-    with pytest.raises(SettingError, match="import tff_pmc.algorithms, which"):
+    with pytest.raises(SettingError, match="import tff_pmc.algorithms first"):
         RunSettings.from_flag_values({"experiment": "mnist_noniid", **chosen})
