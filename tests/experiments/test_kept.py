@@ -77,7 +77,7 @@ def test_two_commands_are_kept_as_one_and_the_same_run_twice_is_refused(
     assert kept.main(["keep", str(folder), str(folder), goal]) == 2
     assert "there are two runs of DS, seed 0" in capsys.readouterr().err
     assert kept.main(["keep", str(tmp_path / "nothing"), goal]) == 2
-    assert "nothing is no folder" in capsys.readouterr().err
+    assert "nothing is not a folder" in capsys.readouterr().err
     assert kept.main(["keep", str(folder), str(folder)]) == 2
     assert "already exists: choose a new folder" in capsys.readouterr().err
     about = json.loads((folder / EXPERIMENT_JSON).read_text())

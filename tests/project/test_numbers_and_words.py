@@ -123,7 +123,7 @@ def test_what_needs_accuracy_is_refused_by_name(page_run):
     for (text, code), words in zip(
         ends[2:8],
         [
-            "out_wells/DS: there is no accuracy, which this needs: labels are numbers",
+            "out_wells/DS: rounds to a target need accuracies, and these",
             "--criteria: LD needs classes, and wells is a regression",
             "--adjustment=backtracking compares accuracies, and wells",
             "--predictions records labels of classes, and wells",

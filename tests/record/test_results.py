@@ -121,8 +121,8 @@ def test_runs_in_memory_are_results_too():
         (np.zeros((0, 2), int), [5, 5], "with a round at least"),
         ([[1, 2]], [5], r"got \[1, 2\] and \[1\]"),
         ([[0.5, 0.2]], [5, 5], "must be integers"),
-        ([[6, 0]], [5, 5], "from 0 to all of its test examples"),
-        ([[0, 0]], [0, 0], "and a client must have some"),
+        ([[6, 0]], [5, 5], "correct must lie between 0 and examples"),
+        ([[0, 0]], [0, 0], "some client must have test examples"),
     ],
 )
 def test_counts_that_are_none_are_refused(correct, examples, says):
@@ -153,10 +153,10 @@ def damage_json(folder):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (damage_nothing, "holds no run: there is no run.json with rounds.csv"),
+        (damage_nothing, "contains no run: no folder has both run.json and rounds.csv"),
         (damage_seed, "are both runs of DS under seed 0"),
         (damage_json, "run.json lacks 'settings'"),
-        (lambda folder: folder / "missing", "missing is no folder"),
+        (lambda folder: folder / "missing", "missing is not a folder"),
     ],
 )
 def test_a_folder_that_holds_no_runs_is_named(seeds, damage, says, assert_one_line):
@@ -168,7 +168,7 @@ def test_a_folder_that_holds_no_runs_is_named(seeds, damage, says, assert_one_li
 def test_what_differs_or_is_missing_is_named(seeds):
     write_run(seeds / "seed_0" / "MD", "MD", [[1, 1]], learning_rate=0.5)
     results = tff_pmc.read_results(str(seeds))
-    with pytest.raises(RecordError, match="LD-DS has rounds 2 and .*MD has 1"):
+    with pytest.raises(RecordError, match="differ in rounds: .*LD-DS has 2, .*MD has 1"):
         results.check_settings()
     results.only(label=["DS", "LD,DS"]).check_settings()  # But for their seeds.
     with pytest.raises(RecordMissingError, match="was the run made with --predictions"):

@@ -48,7 +48,9 @@ def test_the_same_run_has_not_grown():
 )
 def test_more_of_the_same_is_no_other_run(before, now):
     assert check_resumable("here", before, now)
-    with pytest.raises(RecordError, match="here cannot be resumed: it is another run"):
+    with pytest.raises(
+        RecordError, match="here cannot be resumed, because its settings differ"
+    ):
         check_resumable("here", now, before)
 
 

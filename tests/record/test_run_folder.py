@@ -121,10 +121,10 @@ def damage_table(path):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda path: (path / "checkpoint.npz").unlink(), "has rows and no checkpoint"),
+        (lambda path: (path / "checkpoint.npz").unlink(), "has recorded rounds but no checkpoint"),
         (lambda path: (path / "checkpoint.npz").write_text(""), "cannot be read"),
-        (damage_table, "clients.csv lacks rows of round 2"),
-        (lambda path: (path / "cohort.csv").unlink(), "cohort.csv lacks rows of roun"),
+        (damage_table, "clients.csv is shorter than at the checkpoint of round 2"),
+        (lambda path: (path / "cohort.csv").unlink(), "cohort.csv is shorter than at the checkpoint of roun"),
     ],
 )
 def test_what_cannot_be_resumed_is_left_as_it_is(begun, damage, says, assert_one_line):
@@ -227,7 +227,7 @@ def test_metrics_that_the_rounds_before_lack_are_left_out(begun, record_of, capl
     lines = (begun / "rounds.csv").read_text().splitlines()
     assert lines[0] == head and lines[-1].startswith("4,")
     (words,) = [r.getMessage() for r in caplog.records if "auc" in r.getMessage()]
-    assert "without the metrics auc, top_2 of the model" in words
+    assert "no columns for the model's metrics auc, top_2" in words
 
 
 def test_another_versions_columns_are_refused(begun, record_of):

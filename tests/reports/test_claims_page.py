@@ -253,7 +253,7 @@ def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
     one = paper_runs.read_kept(kept["quickstart"].path)
     assert [*one] == ["quickstart"] and one["quickstart"].labels == ["DS", "LD,DS,MD"]
     for path, words in (
-        (tmp_path, "holds no run"),
+        (tmp_path, "contains no run"),
         (tmp_path / "x", "is not a folder"),
     ):
         with pytest.raises(RecordError, match=words):
@@ -285,7 +285,7 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["nowhere"], "nowhere is no folder\n"),
+        (["nowhere"], "nowhere is not a folder\n"),
         (["--plugin=none_such"], "--plugin=none_such: "),
         (["--paper=Mine"], "unknown paper 'Mine'; known: DA, PMC"),
     ],

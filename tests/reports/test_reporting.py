@@ -71,7 +71,7 @@ def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
     tables = {"rounds": whole.rounds, "cohort": whole.cohort}
     alone = Results(whole.runs, tables.get, about=whole.about)
     text = experiment_reports.write(found, alone, str(tmp_path / "alone"))
-    assert "each client's figures are needed, and not on record" in text
+    assert "results of each client are needed but were not recorded" in text
     experiment_reports.write(found, whole, str(tmp_path / "whole"))
     lost = {"fairness.png"} if seeds == 1 else set()
     assert files(tmp_path / "alone") == files(tmp_path / "whole") - lost

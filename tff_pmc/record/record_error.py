@@ -21,11 +21,11 @@ class FolderInUseError(RecordError):
 
 
 class ClientsNotRecordedError(RecordError):
-    """A record without the figures of each client, which a table needs."""
+    """A record without the results of each client, which a table needs."""
 
     def __init__(self) -> None:
         super().__init__(
-            "each client's figures are needed, and not on record "
+            "results of each client are needed but were not recorded "
             "(--record_clients=none)"
         )
 

@@ -1,4 +1,4 @@
-"""Several runs as data frames: what every report and every claim is made of.
+"""Several runs as data frames, from which all reports and claims are computed.
 
 >>> results = tff_pmc.read_results("runs/quickstart-20260101-120000")
 >>> wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
@@ -47,7 +47,7 @@ RUN_INFO_COLUMNS = (
     *("data_source", "data_options", "data_inputs", "data_classes"),
     *("versions", "path"),
 )
-"""The columns of `Results.runs` that are no settings."""
+"""The columns of `Results.runs` that are not settings."""
 
 EXPERIMENT_JSON = "experiment.json"
 """The file that describes the runs of a kept folder of results."""
@@ -59,10 +59,10 @@ class Results:
     """Several runs as tidy tables: `seed` and `label` identify the run in each.
 
     Attributes:
-        runs: a row a run: `seed`, `label` (its ordering, as `LD,DS,MD`, or algorithm),
-            `title` (its algorithm in words, as `FedAvg`), `note` (what sets its data
-            apart from that of other runs of the algorithm), `status` (`finished`,
-            `running` or `interrupted`), `ended_early` (why, if a callback ended the
+        runs: one row per run: `seed`, `label` (its ordering, as `LD,DS,MD`, or
+            algorithm), `title` (its algorithm in words, as `FedAvg`), `note` (what sets
+            its data apart from that of other runs of the algorithm), `status`
+            (`finished`, `running` or `interrupted`), `ended_early` (why, if a callback ended the
             run before its last round), `data_name`, `data_clients`, `data_source`,
             `data_options` (a dict), `versions` (a dict), `path` (its folder, empty
             where it has none), `data_inputs` and `data_classes` (the names of inputs
@@ -106,7 +106,7 @@ class Results:
 
     @functools.cached_property
     def rounds(self) -> pd.DataFrame:
-        """A row a run and round; see `tables.ROUNDS` for the columns.
+        """One row per run and round; see `tables.ROUNDS` for the columns.
 
         Rounds in which the model was not tested have the values of the last test.
         """
@@ -114,32 +114,32 @@ class Results:
 
     @functools.cached_property
     def clients(self) -> pd.DataFrame:
-        """A row a run, tested round and client; see `tables.CLIENTS`."""
+        """One row per run, tested round and client; see `tables.CLIENTS`."""
         return self._table("clients")
 
     @functools.cached_property
     def cohort(self) -> pd.DataFrame:
-        """A row a run, round and client of the cohort; see `tables.COHORT`."""
+        """One row per run, round and client of the cohort; see `tables.COHORT`."""
         return self._table("cohort")
 
     @functools.cached_property
     def candidates(self) -> pd.DataFrame:
-        """A row a run, round and judged model; see `tables.CANDIDATES`."""
+        """One row per run, round and judged model; see `tables.CANDIDATES`."""
         return self._table("candidates")
 
     @functools.cached_property
     def class_f1(self) -> pd.DataFrame:
-        """A row a run, round and class; see `tables.CLASS_F1`."""
+        """One row per run, round and class; see `tables.CLASS_F1`."""
         return self._table("class_f1")
 
     @functools.cached_property
     def timing(self) -> pd.DataFrame:
-        """A row a run and round, seconds; see `tables.TIMING`."""
+        """One row per run and round, in seconds; see `tables.TIMING`."""
         return self._table("timing")
 
     @functools.cached_property
     def has_clients(self) -> bool:
-        """Whether all runs recorded each client's figures (`--record_clients`)."""
+        """Whether all runs recorded the results of each client (`--record_clients`)."""
         recorded = pd.MultiIndex.from_frame(self.clients[RUN_KEY])
         return bool(pd.MultiIndex.from_frame(self.runs[RUN_KEY]).isin(recorded).all())
 
@@ -179,14 +179,15 @@ class Results:
         for run, value in zip(recorded.index, values):
             if value != values[0]:
                 raise RecordError(
-                    f"{_run_name(self.runs.loc[recorded.index[0]])} has {name} "
-                    f"{_as_text(values[0])} and {_run_name(self.runs.loc[run])} has "
+                    f"the runs differ in {name}: "
+                    f"{_run_name(self.runs.loc[recorded.index[0]])} has "
+                    f"{_as_text(values[0])}, {_run_name(self.runs.loc[run])} has "
                     f"{_as_text(value)}"
                 )
         return values[0] if values else default
 
     def check_settings(self) -> None:
-        """Refuses runs that differ in a setting that is no seed, by a `RecordError`."""
+        """Raises a `RecordError` if the runs differ in a setting other than a seed."""
         settings = {*self.runs} - {*RUN_INFO_COLUMNS}
         for name in sorted(name for name in settings if not name.endswith("_seed")):
             self.setting(name)
@@ -246,12 +247,12 @@ def read_results(path: Folder) -> Results:
         The runs in the order in which they were made, seed by seed.
 
     Raises:
-        RecordError: it holds no run, or a file of it is missing (then a
+        RecordError: it contains no run, or a file of it is missing (then a
             `RecordMissingError`) or broken; one line names it.
     """
     path = expand_path(path)
     if not os.path.isdir(path):
-        raise RecordError(f"{path} is no folder")
+        raise RecordError(f"{path} is not a folder")
     if os.path.exists(os.path.join(path, EXPERIMENT_JSON)):
         return _read_kept(path)
     if reference_code.holds_runs(path):
@@ -268,7 +269,9 @@ def read_results(path: Folder) -> Results:
             )
         rows.append(row)
     if not rows:
-        raise RecordError(f"{path} holds no run: there is no run.json with rounds.csv")
+        raise RecordError(
+            f"{path} contains no run: no folder has both run.json and rounds.csv"
+        )
 
     def read(name: str) -> Optional[pd.DataFrame]:
         tables = []
@@ -313,13 +316,13 @@ def results_of_counts(
             client after each round, int [rounds, clients], as
             `build_federated_evaluation(model, num_clients)` returns it.
         examples: the number of test examples of each client, int [clients].
-        candidates: label -> the models that a search judged, a row each, with the
+        candidates: label -> the models that a search judged, one row each, with the
             columns `round` (from 1), `ordering`, `correct`, `examples` and `kept`.
         settings: settings by flag, such as `{"targets": (70, 80)}`.
         seed: the seed of the runs.
 
     Raises:
-        RecordError: the arrays do not go together, or there is no test example.
+        RecordError: the shapes or counts do not match, or no client has test examples.
     """
     sizes = np.asarray(examples)
     rounds, clients = [], []
@@ -371,7 +374,7 @@ def results_of_counts(
 
 
 def _check_counts(label: str, correct: Any, sizes: Any) -> None:
-    """Refuses arrays that are no counts of correct examples, by a `RecordError`."""
+    """Raises a `RecordError` for arrays that cannot be counts of correct examples."""
     if correct.ndim != 2 or not len(correct) or sizes.shape != correct.shape[1:]:
         raise RecordError(
             f"{label}: correct must be [rounds, clients], with a round at least, and "
@@ -384,8 +387,8 @@ def _check_counts(label: str, correct: Any, sizes: Any) -> None:
         )
     if (correct < 0).any() or (correct > sizes).any() or not sizes.any():
         raise RecordError(
-            f"{label}: a client must have from 0 to all of its test examples right, "
-            "and a client must have some"
+            f"{label}: correct must lie between 0 and examples, and some client must "
+            "have test examples"
         )
 
 
@@ -420,7 +423,7 @@ def _run_row(folder: str) -> dict[str, Any]:
 
 
 def _lists_to_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings with tuples in the place of lists, which can be compared."""
+    """Returns settings with tuples instead of lists, so that they can be compared."""
 
     def plain(value: Any) -> Any:
         return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else value

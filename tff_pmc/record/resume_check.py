@@ -48,7 +48,7 @@ def software_versions() -> dict[str, Optional[str]]:
 def warn_if_versions_differ(
     path: str, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> None:
-    """Logs the versions that a folder was begun with and that are others now."""
+    """Logs a warning that lists the versions that changed since the run started."""
     differing = "; ".join(
         f"{name}: {before.get(name)} there, {now.get(name)} here"
         for name in sorted({*before, *now})
@@ -56,8 +56,8 @@ def warn_if_versions_differ(
     )
     if differing:
         logging.warning(
-            "%s was begun with other versions (%s): what is added may not be "
-            "comparable with what is there.",
+            "%s was started with other versions (%s): new rounds may not be "
+            "comparable with the recorded ones.",
             path,
             differing,
         )
@@ -66,7 +66,7 @@ def warn_if_versions_differ(
 def check_resumable(
     path: str, before: Mapping[str, Any], description: Mapping[str, Any]
 ) -> bool:
-    """Refuses to resume another run, by a `RecordError` that names what differs.
+    """Raises a `RecordError` that names what differs if the run cannot be resumed.
 
     More rounds, orderings, seeds or learning rates than before are no other run: what
     is there is the beginning of them. Returns whether there are more.
@@ -75,8 +75,8 @@ def check_resumable(
         raise RecordError(f"{path} cannot be resumed: there is no run in it")
     if before.get("format") != files.FORMAT:
         raise RecordError(
-            f"{path} cannot be resumed: it was begun by an earlier version, whose "
-            "settings and checkpoints have other names: name another folder"
+            f"{path} cannot be resumed: an earlier version with another format wrote "
+            "it: choose another folder"
         )
     now = json.loads(json.dumps(description))  # Tuples as the file has them.
     pairs = [
@@ -93,15 +93,14 @@ def check_resumable(
     examples = differing.pop(EXAMPLES, "")  # They follow from all else that differs.
     if differing:
         raise RecordError(
-            f"{path} cannot be resumed: it is another run "
-            f"({'; '.join(differing.values())}): give its settings, or name another "
-            "folder"
+            f"{path} cannot be resumed, because its settings differ "
+            f"({'; '.join(differing.values())}): use them, or choose another folder"
         )
     if examples:
         raise RecordError(
             f"{path} cannot be resumed: its settings load other examples now "
             f"({examples}): a file, a plug-in or a module that it imports has changed: "
-            "restore it, or name another folder"
+            "restore it, or choose another folder"
         )
     return any(old != new for old, new in pairs)
 
@@ -110,7 +109,7 @@ def check_resumable(
 def claim_folder(
     output_dir: str, plan: Mapping[str, Any], *, resume: bool
 ) -> Iterator[None]:
-    """Takes a folder for several runs for this process alone, and describes them."""
+    """Locks a folder of several runs for this process, and writes their `run.json`."""
     to_write, now = True, _plugin_versions()
     plan = {**plan, "versions": now} if now else plan
     if resume:

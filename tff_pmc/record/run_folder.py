@@ -5,12 +5,12 @@
     checkpoint.npz   the process's state after the last round: see `checkpoints`
     model/           the trained model, when the run is finished: see `model_folder`
     model_best/      that of the best round, with --keep=best
-    predictions/     a file a round: see `predictions`, with --predictions
+    predictions/     one file per round: see `predictions`, with --predictions
     tensorboard/     event files of the same rounds, with --tensorboard
 
 A checkpoint has the length of each table at its round: a run that was cut off resumes
 from it after the tables are cut to these lengths. `timing.csv`, the one file in which
-two equal runs differ, is not among them: it has a line a round.
+two equal runs differ, is not among them: it has one line per round.
 """
 
 from __future__ import annotations
@@ -151,16 +151,15 @@ class RunFolder:
         checkpoint = checkpoints.load(self.path, initial)
         if checkpoint is None and sizes:
             raise RecordError(
-                f"{self.path} cannot be resumed: it has rows and no "
-                f"{checkpoints.FILE_NAME}; nothing was changed: name another folder"
+                f"{self.path} cannot be resumed: it has recorded rounds but no "
+                f"{checkpoints.FILE_NAME}; nothing was changed: choose another folder"
             )
         state, round_num, lengths = checkpoint or (initial, 0, {})
         for name, length in lengths.items():
             if sizes.get(name, 0) < length:
                 raise RecordError(
-                    f"{self._path(name)} lacks rows of round {round_num}, whose "
-                    "checkpoint is there: the run cannot be resumed: name another "
-                    "folder"
+                    f"{self._path(name)} is shorter than at the checkpoint of round "
+                    f"{round_num}: the run cannot be resumed: choose another folder"
                 )
         self._write_start()
         ended = self._before.get("ended_after") == round_num and not self._reopened
@@ -210,7 +209,7 @@ class RunFolder:
         self._write_json(RUNNING)
 
     def _drop_new_metrics(self, record: RoundRecord) -> RoundRecord:
-        """Leaves out metrics of the model that the rounds before were written without.
+        """Removes metrics of the model for which the record has no columns.
 
         An earlier version did not record them, or the model did not have them.
         """
@@ -220,7 +219,8 @@ class RunFolder:
         new = sorted({*record.model_metrics} - {*columns})
         if new and not self._dropped_metrics:
             logging.warning(
-                "%s was begun without the metrics %s of the model: they are left out.",
+                "%s has no columns for the model's metrics %s, because the run started "
+                "without them: they are not recorded.",
                 *(self._path(_ROUNDS), ", ".join(new)),
             )
         self._dropped_metrics = self._dropped_metrics or bool(new)

@@ -208,7 +208,7 @@ class Table(NamedTuple):
 
 
 def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
-    """Refuses rounds, rows and counts that no run has, by a `ValueError`."""
+    """Raises a `ValueError` for rounds, rows and counts that no run can have."""
     twice = table.duplicated([*run, "round", *key])
     if twice.any():
         row = table[twice].iloc[0]
@@ -220,8 +220,9 @@ def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
         wrong = steps.fillna(rounds) != 1
         if wrong.any():
             raise ValueError(
-                f"row {int(wrong.to_numpy().argmax()) + 1} is of round "
-                f"{rounds[wrong].iloc[0]}: rounds run 1, 2, 3, ... once each"
+                f"row {int(wrong.to_numpy().argmax()) + 1} has round "
+                f"{rounds[wrong].iloc[0]}: rounds must be numbered 1, 2, 3, ... once "
+                "each"
             )
     if {"correct", "examples"} <= {*table.columns}:
         wrong = (table["correct"] < 0) | (table["correct"] > table["examples"])

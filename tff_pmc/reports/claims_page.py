@@ -385,17 +385,25 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         description="Judges the papers' claims by kept runs.",
     )
     parser.add_argument(
-        "folder", nargs="?", type=expand_path, default=RESULTS, help="of the runs"
+        "folder",
+        nargs="?",
+        type=expand_path,
+        default=RESULTS,
+        help="folder of kept results",
     )
-    parser.add_argument("--csv", action="store_true", help="the table, not the page")
-    parser.add_argument("--results", action="store_true", help="the page of results")
-    parser.add_argument("--paper", default="", help="the claims of this one alone")
-    words = "how devices reach a target, in all runs alike (default: %(default)s)"
+    parser.add_argument(
+        "--csv", action="store_true", help="print the table of claims as CSV"
+    )
+    parser.add_argument(
+        "--results", action="store_true", help="print the page of results"
+    )
+    parser.add_argument("--paper", default="", help="only the claims of this paper")
+    words = "whether devices reach a target at or above it (default: %(default)s)"
     parser.add_argument("--reach", choices=REACH_RULES, default="at_least", help=words)
-    parser.add_argument("--plugin", default="", help="the module that registers it")
+    parser.add_argument("--plugin", default="", help="module that registers the paper")
     options = parser.parse_args(arguments)
     if not os.path.isdir(options.folder):
-        parser.exit(2, f"{options.folder} is no folder\n")
+        parser.exit(2, f"{options.folder} is not a folder\n")
     try:
         if options.plugin:
             importlib.import_module(options.plugin)

@@ -257,12 +257,16 @@ def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
 @pytest.mark.parametrize(
     ("flag", "folder", "says"),
     [
-        ("export", "none", "none is no folder"),
-        ("export", "kept", "kept holds no run: there is no run.json with rounds.csv"),
-        ("tables", "none", "none is no folder"),
-        ("tables", "kept", "kept holds no run: there is no run.json with rounds.csv"),
-        ("compare", "kept", "kept holds no run: there is no run.json with rounds.csv"),
-        ("compare", "", " holds no run: there is no run.json with"),  # What holds it.
+        ("export", "none", "none is not a folder"),
+        ("export", "kept", "kept contains no run: no folder has both run.json and"),
+        ("tables", "none", "none is not a folder"),
+        ("tables", "kept", "kept contains no run: no folder has both run.json and"),
+        ("compare", "kept", "kept contains no run: no folder has both run.json and"),
+        (
+            "compare",
+            "",
+            " contains no run: no folder has both run.json",
+        ),  # What holds it.
     ],
 )
 def test_folders_that_are_no_runs_are_named_in_one_line(tmp_path, flag, folder, says):

@@ -75,7 +75,10 @@ def test_without_the_clients_on_record_tables_say_so(tmp_path):
         assert (tmp_path / "all" / "DS" / name).read_bytes() == (
             (tmp_path / "none" / "DS" / name).read_bytes()
         )
-    why = "each client's figures are needed, and not on record (--record_clients=none)"
+    why = (
+        "results of each client are needed but were not recorded "
+        "(--record_clients=none)"
+    )
     assert "There is no rounds_to_target, " in made["none"]
     assert made["none"].count(f": {why}.") == 1  # For all of them together.
     assert why not in made["all"] and "record_clients" not in (

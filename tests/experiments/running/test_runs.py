@@ -170,7 +170,7 @@ def seeded(tmp_path_factory):
 
 def test_several_seeds_end_in_a_page_of_effects(seeded):
     folder, done = seeded
-    assert "Under 5 seeds nothing is claimed" in done.stdout
+    assert "With fewer than 5 seeds there is no verdict" in done.stdout
     assert "run 4 of 4, seed 5: LD" in done.stderr
     assert "of 2 seeds" in done.stdout
     means = {row["quantity"]: row for row in table(folder / "seeds.csv")}

@@ -97,7 +97,7 @@ def test_runs_that_differ_are_refused_in_one_line(fails, of, settings, words):
 
 def test_runs_with_losses_are_refused(fails):
     results = with_losses({"DS": [[1]]}, [2])
-    fails(lambda: rounds_to_target(results, [70]), "there is no accuracy, which this")
+    fails(lambda: rounds_to_target(results, [70]), "rounds to a target need accuracies")
     assert targets_of(results) == ()
 
 

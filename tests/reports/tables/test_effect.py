@@ -67,7 +67,7 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 0, 1)
     assert "Censored: under some seed" in text and "nan" not in text
     assert "| LD | later in 0 and earlier in 1 of 5 seeds |  |  | censored |" in text
-    assert "2 of 2 comparisons lie outside" in text  # Both accuracies.
+    assert "In 2 of 2 comparisons the interval excludes 0" in text  # Both accuracies.
     assert "| DS | 0.7000 | 0.7000 | — |" in text  # The means over the seeds.
 
 
@@ -77,7 +77,7 @@ def test_of_four_seeds_nothing_is_claimed_and_another_may_be_the_baseline(tmp_pa
     few.about["baseline"] = "LD"
     text, rows = written(effect.orderings(few), tmp_path, "effect")
     assert "| DS | -0.1000 |" in text and "Each ordering minus LD" in text
-    assert "Under 5 seeds nothing is claimed" in text
+    assert "With fewer than 5 seeds there is no verdict" in text
     assert set(rows["verdict"]) == {"undecided"} and rows["interval"].isna().all()
 
 
@@ -116,7 +116,11 @@ def test_runs_that_a_callback_has_ended_are_paired(tmp_path):
 @pytest.mark.parametrize(
     ("results", "kind", "words"),
     [
-        (no_baseline(), effect.ORDERINGS, "no run has the label MD: there are DS, LD"),
+        (
+            no_baseline(),
+            effect.ORDERINGS,
+            "the baseline MD is not among the runs: DS, LD",
+        ),
         (no_baseline(), effect.ALGORITHMS, "DS: there is no run of MD on its data"),
         (other_length(DS3=4), effect.ORDERINGS, "4 rounds under seed 3 and 2 under"),
         (other_length(LD0=3, LD3=3), effect.ORDERINGS, "LD has 3 rounds, and DS has 2"),
@@ -131,7 +135,7 @@ def test_runs_that_a_callback_has_ended_are_paired(tmp_path):
                 for seed, rate in ((0, 0.1), (1, 0.2))
             ),
             effect.ALGORITHMS,
-            "seed 0, has learning_rate 0.1 and DS, seed 1, has 0.2",
+            "seed 0, has 0.1, DS, seed 1, has 0.2",
         ),
     ],
 )

@@ -21,7 +21,7 @@ def results():
 
 def test_the_table_has_both_rounds_or_that_they_are_one(results):
     title, head, *lines, note = summary.report(results).text.splitlines()
-    assert "chosen on the same examples" in note
+    assert "chosen on these test examples" in note
     assert title.endswith("(3 of 4, who have tests)")
     assert head.split()[0] == "round" and "mean of worst tenth" in head
     words = [line.split() for line in lines]

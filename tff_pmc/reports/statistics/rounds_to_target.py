@@ -54,7 +54,7 @@ def rounds_to_target(
     Raises:
         ClientsNotRecordedError: a run recorded no clients.
         RecordError: the runs have different rules, and `reach` names none; or they
-            have losses in the place of accuracy.
+            have losses instead of accuracies.
     """
     rule = reach or reach_rule(results)
     clients = results.clients
@@ -62,8 +62,8 @@ def rounds_to_target(
         raise ClientsNotRecordedError
     if "correct" not in clients:
         raise RecordError(
-            f"{results.path or 'the runs'}: there is no accuracy, which this needs: "
-            "labels are numbers, and the record has losses"
+            f"{results.path or 'the runs'}: rounds to a target need accuracies, and "
+            "these regression runs record losses"
         )
     runs = [tuple(row) for row in results.runs[RUN_KEY].itertuples(index=False)]
     by_run = clients.groupby(RUN_KEY, sort=False)
@@ -138,7 +138,10 @@ def reach_rule(results: Results) -> str:
 
 def reach_sentence(reach: str) -> str:
     """Returns a rule by which a target is reached, as a sentence for a reader."""
-    return f"A target is reached by an accuracy {REACH_RULES[reach]} (--reach={reach})."
+    return (
+        f"A device reaches a target with an accuracy {REACH_RULES[reach]} "
+        f"(--reach={reach})."
+    )
 
 
 def early_stop_notes(results: Results) -> list[str]:

@@ -31,11 +31,10 @@ from tff_pmc.reports.statistics.run_notes import condition_notes
 
 _MAX_SHOWN = 12  # Weightings in a terminal.
 _LIMITS = (
-    "Each row is one step: the model that a round's sums give with this weighting, "
-    "minus that of the baseline, in points; then the run went on with its own. The "
-    "weight moved is counted from the run's own weighting. A step is no trajectory: "
-    "what a weighting would do over many rounds, a run with it shows (`--seeds`, "
-    "`effect.md`).",
+    "Each row compares single rounds: the model that this weighting would have given, "
+    "minus the baseline's, in points; the run then continued with its own. The weight "
+    "moved is relative to the run's own weighting. Single steps do not predict whole "
+    "runs: train with the weighting for that (`--seeds`, `effect.md`).",
     "± is half of the 95 % interval of the mean over the judged rounds, by moving "
     "blocks; of few rounds that follow closely on one another it covers somewhat less. "
     "It is of this run's rounds and not of other seeds. A weighting differs where p, "
@@ -48,7 +47,7 @@ _LIMITS = (
 def report(results: Results) -> Report:
     """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any.
 
-    Nothing of several seeds.
+    An empty report for several seeds.
     """
     candidates = results.candidates
     labels = dict.fromkeys(candidates[candidates["kind"] == COUNTERFACTUAL]["label"])
@@ -116,18 +115,18 @@ def summary_sentence(table: pd.DataFrame) -> str:
     if differs.empty:
         reach = table["accuracy_mean"].abs() + table["accuracy_interval"]
         return (
-            f"Nothing here differs from {baseline} by more than {reach.max():.2f} "
-            "points of accuracy a step."
+            f"No weighting differs from {baseline} by more than {reach.max():.2f} "
+            "points of accuracy per step."
         )
     order = differs["accuracy_mean"].abs().sort_values(ascending=False).index
     words = [
         f"{row.weighting} ({row.accuracy_mean:+.2f} ± {row.accuracy_interval:.2f})"
         for row in differs.loc[order[:5]].itertuples()
     ]
-    more = f" and {len(differs) - 5} more" if len(differs) > 5 else ""
+    rest = f" and {len(differs) - 5} more" if len(differs) > 5 else ""
     return (
         f"{len(differs)} of {len(table)} differ from {baseline}, in points of accuracy "
-        f"a step: {', '.join(words)}{more}."
+        f"per step: {', '.join(words)}{rest}."
     )
 
 

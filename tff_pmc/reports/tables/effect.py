@@ -143,7 +143,7 @@ def _baselines(results: Results, kind: ComparisonKind) -> dict[str, str]:
     if kind is ORDERINGS:
         if baseline not in labels:
             raise RecordError(
-                f"no run has the label {baseline}: there are {', '.join(labels)}"
+                f"the baseline {baseline} is not among the runs: {', '.join(labels)}"
             )
         length = (
             paired_statistics.planned_length(results)
@@ -330,9 +330,9 @@ def _differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
     if rows["mean"].isna().any():
         blocks.append(
             f"Censored: under some seed the {what} or {baseline} did not reach the "
-            "target before the runs ended. How much later it would have is not known, "
-            "so there is no mean, only who came later, and where neither came, not "
-            f"even that; and no noise floor where a run of {baseline} did not come."
+            "target before the runs ended, so no mean is known. Only the seeds in "
+            "which one is known to be later are counted. There is no noise floor where "
+            f"a run of {baseline} did not reach it."
         )
     return blocks
 
@@ -344,11 +344,11 @@ def _closing(rows: pd.DataFrame) -> list[str]:
     decided = outside + int(counts.get("not shown", 0))
     if decided:
         lines.append(
-            f"{outside} of {decided} comparisons lie outside their interval; about "
-            f"{decided / 20:.1f} would by chance."
+            f"In {outside} of {decided} comparisons the interval excludes 0; about "
+            f"{decided / 20:.1f} would do so by chance."
         )
     if (rows["seeds"] < MIN_SEEDS).any():
-        lines.append(f"Under {MIN_SEEDS} seeds nothing is claimed.")
+        lines.append(f"With fewer than {MIN_SEEDS} seeds there is no verdict.")
     return lines
 
 

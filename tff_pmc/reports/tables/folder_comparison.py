@@ -105,9 +105,9 @@ def _shared_setting(sides: Sequence[Results], name: str, default: Any) -> Any:
     values = {side.path: side.setting(name) for side in sides}
     known = {path: value for path, value in values.items() if value is not None}
     if len(set(known.values())) > 1:
-        words = " and ".join(f"{path} has {name} {v}" for path, v in known.items())
+        words = "; ".join(f"{path} has {value}" for path, value in known.items())
         flag = "--reach" if name == "reach" else "--experiment"
-        raise RecordError(f"{words}: choose by {flag}")
+        raise RecordError(f"the folders differ in {name} ({words}): choose with {flag}")
     return next(iter(known.values()), default)
 
 

@@ -25,8 +25,8 @@ from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplet
 
 _TITLES = {
     "rounds": "Rounds until a share of the devices reaches the target accuracy",
-    "gain": "Rounds gained over DS (DS minus this; Avg. = sum / 9, not reached as the "
-    "last round)",
+    "gain": "Rounds saved over DS (rounds of DS minus those of the run; a target that "
+    "was not reached counts as reached in the last round; Avg. = sum / 9)",
 }
 
 
@@ -104,7 +104,7 @@ def _baselines(labels: Sequence[str]) -> dict[str, str]:
 def text_tables(tidy: pd.DataFrame) -> str:
     """Returns the tidy rows as a reader's tables: rounds first, then gains over DS.
 
-    Where no run reached any target, a sentence reports it in the place of dashes.
+    Where no run reached any target, a sentence reports it instead of dashes.
     """
     if tidy[tidy["quantity"] == "rounds"]["value"].isna().all():
         targets = ", ".join(map(str, dict.fromkeys(tidy["target_accuracy_pct"])))

@@ -33,10 +33,10 @@ _TITLES = {
     LOSS.mean: "Loss over all test examples",
 }
 _NOTES = {
-    ACCURACY.mean: "best: the round of the highest accuracy, which is chosen on the "
-    "same examples",
-    LOSS.mean: "best: the round of the lowest loss, which is chosen on the same "
-    "examples",
+    ACCURACY.mean: "best: the round with the highest accuracy, chosen on these test "
+    "examples, so optimistic",
+    LOSS.mean: "best: the round with the lowest loss, chosen on these test "
+    "examples, so optimistic",
 }
 _CELLS = (
     "Mean ± half of its 95 % interval (from "
