@@ -70,7 +70,7 @@ def test_more_of_the_same_is_no_other_run(before, now):
         # What the examples follow from is named alone.
         (of_data(options={"seed": 0}, examples_sha256="9f"),
          of_data(options={"seed": 1}, examples_sha256="2c"),
-         r"another run \(options: {'seed': 0} there, {'seed': 1} here\): give"),
+         r"settings differ \(options: {'seed': 0} there, {'seed': 1} here\): use"),
     ],
 )  # fmt: skip
 def test_what_else_differs_is_another_run(before, now, words):

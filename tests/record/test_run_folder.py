@@ -121,10 +121,16 @@ def damage_table(path):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda path: (path / "checkpoint.npz").unlink(), "has recorded rounds but no checkpoint"),
+        (
+            lambda path: (path / "checkpoint.npz").unlink(),
+            "has recorded rounds but no checkpoint",
+        ),
         (lambda path: (path / "checkpoint.npz").write_text(""), "cannot be read"),
         (damage_table, "clients.csv is shorter than at the checkpoint of round 2"),
-        (lambda path: (path / "cohort.csv").unlink(), "cohort.csv is shorter than at the checkpoint of roun"),
+        (
+            lambda path: (path / "cohort.csv").unlink(),
+            "cohort.csv is shorter than at the checkpoint of roun",
+        ),
     ],
 )
 def test_what_cannot_be_resumed_is_left_as_it_is(begun, damage, says, assert_one_line):

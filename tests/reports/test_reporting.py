@@ -84,7 +84,7 @@ def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
         assert [row for row in others if row in rows] == rows
         page = (tmp_path / "alone" / f"{product}.md").read_text()
         if product != "effect" or found is not OF_ALGORITHMS:  # It never has them.
-            assert "no rounds to target: each client's figures are needed" in page
+            assert "no rounds to target: results of each client are needed" in page
     if seeds == 2:
         effect = pd.read_csv(tmp_path / "alone" / "effect.csv")
         assert {*effect["measure"]} <= {

@@ -86,9 +86,9 @@ def test_the_rule_and_the_targets_are_those_of_the_runs(of, settings, found):
     ("of", "settings", "words"),
     [
         (reach_rule, [{"reach": "above"}, {"reach": "at_least"}],
-         "DS, seed 0, has reach above and DS, seed 1, has at_least"),
+         "DS, seed 0, has above, DS, seed 1, has at_least"),
         (targets_of, [{"targets": (70, 80)}, {"targets": (75,)}],
-         "DS, seed 0, has targets 70,80 and DS, seed 1, has 75"),
+         "DS, seed 0, has 70,80, DS, seed 1, has 75"),
     ],
 )  # fmt: skip
 def test_runs_that_differ_are_refused_in_one_line(fails, of, settings, words):
