@@ -64,10 +64,11 @@ class Results:
             its data apart from that of other runs of the algorithm), `status`
             (`finished`, `running` or `interrupted`), `ended_early` (why, if a callback
             ended the run before its last round), `data_name`, `data_clients`,
-            `data_source`, `data_options` (a dict), `versions` (a dict), `path` (its folder, empty
-            where it has none), `data_inputs` and `data_classes` (the names of inputs
-            and classes, where a run's data has such), and a column for each setting by
-            the name of its flag; lists are tuples. What a run did not record is NaN.
+            `data_source`, `data_options` (a dict), `versions` (a dict), `path` (its
+            folder, empty where it has none), `data_inputs` and `data_classes` (the
+            names of inputs and classes, where a run's data has such), and a
+            column for each setting by the name of its flag; lists are tuples. What a
+            run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
         about: what `run.json` or `experiment.json` of all the runs has, such as
             `baseline`, `command` and `remark`.
