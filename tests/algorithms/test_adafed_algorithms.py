@@ -98,7 +98,7 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
         (lambda data: {"server_examples": None}, "evaluates models on server examples"),
         (
             lambda data: {"server_examples": data.server_examples.take(0)},
-            "examples of the server",
+            "evaluates models on server examples",
         ),
         (lambda data: {"train_examples": data.train_examples.take(0)}, "train exampl"),
         (lambda data: {"num_classes": 11}, "has 10 classes, and .* has 11"),
@@ -118,7 +118,7 @@ def test_an_error_in_percent_needs_numbers(federation):
     (one,) = runs_of("adafed_3", "adafed", **metric)
     with pytest.raises(SettingError, match="--criteria: MAPE: the server's targets"):
         built(one, federation)
-    with pytest.raises(SettingError, match=r"ACC alone; write --criteria=MAPE\^2$"):
+    with pytest.raises(SettingError, match=r"ACC only: .*write --criteria=MAPE\^2$"):
         runs_of("adafed_3", "adafed", adafed_accuracy_power=2.0, **metric)
 
 

@@ -17,10 +17,10 @@ def train(federation, small, runtime):
             "quickstart", {**small, **SAMPLE, "algorithm": algorithm, **changes}
         )
         context = RunContext.from_settings(own, federation)
-        trainer = own.algorithm.build(context)
+        trainer = own.algorithm.build_trainer(context)
         states = [trainer.initialize()]
         for round_num in range(1, num_rounds + 1):
-            cohort = context.cohorts.draw(round_num, context.cohort_size)
+            cohort = context.cohort_sampler.draw(round_num, context.cohort_size)
             packs = context.pack(cohort.clients)
             states.append(trainer.next(states[-1], packs).state)
         return trainer, states

@@ -170,7 +170,7 @@ MOST --priority=LD | --algorithms=owa has nothing to combine
 --criteria=DS,LD^nan | the exponent of LD^nan must be a number
 --criteria=DS,XX^2 | --criteria=DS,XX^2: unknown criterion 'XX'
 --priority=DS^0.5 | unknown criterion 'DS^0.5' in the ordering; the declared
---algorithms=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | no decl
+--algorithms=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | no dec
 --algorithms=fednova --normalization=max | its step length comes from the totals
 --algorithms=fednova --client_optimizer=adam | which counts SGD steps
 --algorithms=fedporx | unknown algorithm 'fedporx' (did you mean fedprox?)
