@@ -1,7 +1,9 @@
 """The algorithms against client drift, as a command builds them."""
 
+import numpy as np
 import pytest
 
+from declared_settings import SettingError
 from tff_pmc.algorithms.run_context import RunContext
 from tff_pmc.experiments.experiment import settings
 
@@ -38,3 +40,57 @@ def test_fedprox_is_fedavg_with_prox_mu_bit_for_bit(train):
     assert fedprox == last_model(train("fedavg", prox_mu=0.5))
     assert fedprox != last_model(train("fedavg"))
     assert last_model(train("fedprox", fedprox_mu=0.0)) == last_model(train("fedavg"))
+
+
+def test_scaffold_keeps_control_variates_of_those_that_trained(train):
+    """c is the mean of all c_i, as in the paper; the weights on record are equal."""
+    trainer, states = train("scaffold", num_rounds=1)
+    memory = states[-1].client_work["memory"]
+    for control, rows in zip(memory["control"], memory["rows"]):
+        np.testing.assert_allclose(control, np.mean(rows, axis=0), atol=1e-6)
+        assert np.count_nonzero(np.abs(rows).reshape(4, -1).sum(axis=1)) == 3
+    plain, _ = train("fedavg", num_rounds=0)
+    more = trainer.traffic.per_client_training - plain.traffic.per_client_training
+    size = sum(w.nbytes for w in trainer.get_model_weights(states[0]).trainable)
+    assert 2 * size <= more < 2 * size + 20  # And a criterion, of equal weights.
+
+
+def test_feddyn_keeps_gradients_of_those_that_trained(train):
+    """h is the mean of all g_k, as in the paper."""
+    trainer, states = train("feddyn", feddyn_alpha=0.5)
+    rows, h = states[-1].client_work["memory"]["rows"], states[-1].aggregator["h"]
+    for part, gradients in zip(h, rows):
+        np.testing.assert_allclose(part, np.mean(gradients, axis=0), atol=1e-6)
+        assert np.abs(part).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "changes", "says"),
+    [
+        ("feddyn", {"prox_mu": 0.1}, "whose regularizer has --feddyn_alpha"),
+        ("feddyn", {"server_optimizer": "adam"}, "takes the step of its Algorithm 1"),
+        ("feddyn", {"server_learning_rate": 0.5}, "whose server has no learning rate"),
+        ("feddyn", {"clip_norm": 1.0}, "whose h is computed from whole updates"),
+        ("feddyn", {"keep_own_model": True}, "which remembers gradients of clients"),
+        ("feddyn", {"counterfactuals": ("orderings",)}, "give no other weighting's"),
+        ("scaffold", {"prox_mu": 0.1}, "--prox_mu=0.1 cannot be combined with the"),
+        ("scaffold", {"client_optimizer": "adam"}, "which counts steps of sgd"),
+        ("scaffold", {"keep_own_model": True}, "which remembers gradients of clients"),
+        ("scaffold", {"counterfactuals": ("orderings",)}, "give no other weighting's"),
+        ("scaffold", {"adjustment": "best_of_all"}, "searches orderings, which the"),
+        (
+            "scaffold",
+            {
+                "normalization": "range",
+                "criteria": ("DS",),
+                "priority": ("DS",),
+                "criteria_ranges": {"DS": (0, 9)},
+            },
+            "have no ranges",
+        ),
+    ],
+)
+def test_what_has_no_meaning_is_refused(algorithm, changes, says):
+    with pytest.raises(SettingError, match=says) as error:
+        settings("quickstart", {"algorithm": algorithm, **changes})
+    assert "\n" not in str(error.value)

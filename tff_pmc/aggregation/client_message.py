@@ -35,6 +35,8 @@ class ClientMessage(NamedTuple):
         measurements  `MEASUREMENTS`  counts of clients and examples, the sum of losses;
                                       with a `scalar_sum_factory` the count of clients
         metrics       of the model    its metrics, before they are finalized
+        control       like trainable  `c_k+ - c_k`, with SCAFFOLD alone: the change of
+                                      the client's control variate
 
     A pack of clients sends one message: the sum of its clients' messages, with the
     largest of their `maxima`. An excluded client sends zeros and counts in `excluded`.
@@ -55,6 +57,7 @@ class ClientMessage(NamedTuple):
     maxima: Any = ()
     measurements: Any = ()
     metrics: Any = ()
+    control: Any = ()
 
     @classmethod
     def of_sums(

@@ -1,23 +1,31 @@
 """Algorithms that keep the clients' local training from drifting apart.
 
 Clients with different data train towards different models; the more steps they take,
-the further. The server's mean stays a weighted mean; what changes is the clients' loss.
+the further. These algorithms correct the gradients of the clients' steps.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from declared_settings import Range, SettingError, setting
+from declared_settings import ABOVE_0, Range, SettingError, setting
+from tff_pmc import criteria as criteria_lib
+from tff_pmc import scores
 from tff_pmc.algorithms.algorithm import ALGORITHMS
+from tff_pmc.algorithms.loss_algorithms import OwnCriteriaAlgorithm
 from tff_pmc.algorithms.run_context import RunContext
-from tff_pmc.algorithms.scored_algorithms import FedAvg
+from tff_pmc.algorithms.scored_algorithms import FedAvg, ScoredAlgorithm
+from tff_pmc.criteria import Criterion
 from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
+    from tff_pmc.clients.control_variates import ControlVariates
     from tff_pmc.clients.training_options import Training
+
+EQUAL = "DS^0"
+"""The criterion of equal weights."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +57,126 @@ class FedProx(FedAvg):
         return dataclasses.replace(super().training(context), prox_mu=self.mu)
 
 
+@dataclasses.dataclass(frozen=True)
+class _PlainMeanAlgorithm(OwnCriteriaAlgorithm):
+    """An algorithm that remembers a vector of each client and weighs all alike."""
+
+    def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
+        """Returns DS to the power 0: 1 of each client, and 1 / |S| of the cohort."""
+        return criteria_lib.resolve([EQUAL])
+
+    def score(self, settings: RunSettings) -> scores.Score:
+        """Returns equal weights."""
+        return scores.single(EQUAL, settings.criterion_codes)
+
+    def check(self, settings: RunSettings) -> None:
+        """Raises a `SettingError` for another memory of clients, or another term."""
+        if settings.training.keep_own_model:
+            raise SettingError(
+                "--keep_own_model cannot be combined with the algorithm "
+                f"{settings.algorithm_name}, which remembers gradients of clients"
+            )
+        super().check(settings)
+
+    def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
+        """Raises a `SettingError`: what clients remember depends on the weights."""
+        return super(ScoredAlgorithm, self).counterfactuals(settings)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaffold(_PlainMeanAlgorithm):
+    """SCAFFOLD (Karimireddy et al. 2020, Algorithm 1, option II).
+
+    *SCAFFOLD: Stochastic Controlled Averaging for Federated Learning*, arXiv
+    1910.06378. Clients add `c - c_i` to their gradients: the server's control variate
+    minus their own. The global rate eta_g is `--server_learning_rate`. See
+    `clients.control_variates.ControlVariates`.
+    """
+
+    name = "SCAFFOLD"
+
+    def check(self, settings: RunSettings) -> None:
+        """Raises a `SettingError` if the clients' steps are not those of plain SGD."""
+        refuse_prox_mu(settings, "which counts plain steps")
+        optimizer = settings.training.client_optimizer
+        if optimizer != "sgd":
+            raise SettingError(
+                f"--client_optimizer={optimizer} cannot be combined with the algorithm "
+                f"{settings.algorithm_name}, which counts steps of sgd"
+            )
+        super().check(settings)
+
+    def build_client_memory(self, context: RunContext) -> ControlVariates:
+        """Builds each client's control variate, and the server's."""
+        from tff_pmc.clients.control_variates import ControlVariates
+
+        return ControlVariates(
+            len(context.data.client_ids),
+            context.settings.training.learning_rate,
+            num_trainable=len(context.cohort_sampler.trainable),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class FedDyn(_PlainMeanAlgorithm):
+    """FedDyn (Acar et al. 2021, Algorithm 1): a regularizer that changes by the round.
+
+    *Federated Learning Based on Dynamic Regularization*, arXiv 2111.04263. Client k
+    trains on its loss `- <g_k, w> + alpha/2 ||w - w_received||^2`, with the optimizer's
+    steps for the minimum. See `processes.fed_dyn.build_fed_dyn`.
+    """
+
+    name = "FedDyn"
+
+    alpha: float = setting(
+        0.01,
+        "FedDyn's alpha, the weight of its regularizer: how fast clients' gradients "
+        "are learned, and the inverse of the server's correction.",
+        flag="feddyn_alpha",
+        within=ABOVE_0,
+    )
+
+    def check(self, settings: RunSettings) -> None:
+        """Raises a `SettingError` for another term, or a step of the server's own."""
+        refuse_prox_mu(settings, "whose regularizer has --feddyn_alpha")
+        name = f"the algorithm {settings.algorithm_name}"
+        server = settings.server.optimizer
+        if server != "sgd":
+            raise SettingError(
+                f"--server_optimizer={server} cannot be combined with "
+                f"{name}, whose server takes the step of its Algorithm 1"
+            )
+        rate = settings.training.server_learning_rate
+        if rate != 1:
+            raise SettingError(
+                f"--server_learning_rate={rate:g} cannot be combined with "
+                f"{name}, whose server has no learning rate"
+            )
+        if settings.aggregation.clip_norm:
+            raise SettingError(
+                f"--clip_norm cannot be combined with {name}, whose h is computed from "
+                "whole updates"
+            )
+        super().check(settings)
+
+    def build_process(
+        self, context: RunContext, basis: scores.Basis | None = None
+    ) -> Any:
+        """Builds the process, with the correction at the server."""
+        from tff_pmc.processes.fed_dyn import build_fed_dyn
+
+        return build_fed_dyn(
+            context.model,
+            client_optimizer_fn=context.client_optimizer,
+            num_clients=len(context.data.client_ids),
+            training=context.training,
+            alpha=self.alpha,
+            num_trainable=len(context.cohort_sampler.trainable),
+            criteria=context.criteria,
+            sums=context.sums,
+        )
+
+
 def refuse_prox_mu(settings: RunSettings, reason: str) -> None:
     """Raises a `SettingError` if `--prox_mu` is not 0; the reason is a relative clause.
 
@@ -63,3 +191,5 @@ def refuse_prox_mu(settings: RunSettings, reason: str) -> None:
 
 
 ALGORITHMS.register("fedprox", FedProx)
+ALGORITHMS.register("scaffold", Scaffold)
+ALGORITHMS.register("feddyn", FedDyn)

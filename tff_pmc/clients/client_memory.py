@@ -37,6 +37,13 @@ class ClientMemory:
         """Returns the client's row as criteria see it: `LocalClient.memory`."""
         return ()
 
+    def correction(self, memory: Any, client: tf.Tensor) -> tuple[Any, ...]:
+        """Returns what is added to each gradient of the client's trainable weights.
+
+        By default nothing.
+        """
+        return ()
+
     def zero_updates(self, memory: Any) -> Any:
         """Returns a pack's row updates before its first client: zeros."""
         if not self.size:
@@ -50,10 +57,36 @@ class ClientMemory:
         )
 
     def record_client(
-        self, row_updates: Any, client: tf.Tensor, local_client: LocalClient
+        self,
+        row_updates: Any,
+        client: tf.Tensor,
+        local_client: LocalClient,
+        *,
+        included: tf.Tensor,
+        correction: Sequence[Any] = (),
+        rate: tf.Tensor | None = None,
     ) -> Any:
-        """Returns the row updates with this client's added."""
+        """Returns the row updates with this client's added.
+
+        Args:
+            row_updates: the row updates of the pack's clients before.
+            client: the client's number.
+            local_client: the client after its training.
+            included: whether its update counts.
+            correction: what was added to its gradients; see `correction`.
+            rate: its learning rate in the round; None for the optimizer's.
+        """
         return row_updates
+
+    def after_round(self, memory: Any, row_updates: Any) -> Any:
+        """Returns the memory with the rows of this round's clients replaced."""
+        present = row_updates["present"] > 0
+
+        def choose(new, old):
+            row_mask = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
+            return tf.where(row_mask, tf.cast(new, old.dtype), old)
+
+        return self.finalize(tf.nest.map_structure(choose, row_updates["rows"], memory))
 
     def finalize(self, rows: Any) -> Any:
         """Returns the rows to store, from the rows with this round's replaced."""
@@ -90,7 +123,7 @@ class AgnosticWeights(ClientMemory):
         return memory[number]
 
     def record_client(
-        self, row_updates: Any, client: tf.Tensor, local_client: LocalClient
+        self, row_updates: Any, client: tf.Tensor, local_client: LocalClient, **_: Any
     ) -> Any:
         """Adds the client's weight after the step, before the projection."""
         loss = received_loss(local_client)
@@ -137,7 +170,7 @@ class PersistentModels(ClientMemory):
         )
 
     def record_client(
-        self, row_updates: Any, client: tf.Tensor, local_client: LocalClient
+        self, row_updates: Any, client: tf.Tensor, local_client: LocalClient, **_: Any
     ) -> Any:
         """Adds the client's trained model, if the client has a row."""
         mask = self._client_mask(client)

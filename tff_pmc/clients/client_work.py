@@ -49,7 +49,7 @@ def build_client_work(
     *,
     seed: int,
     memory: Optional[Any] = None,
-    finalize_memory: Callable[[Any], Any] = lambda rows: rows,
+    after_round: Callable[[Any, Any], Any] = lambda memory, row_updates: memory,
     metrics: Optional[tff.Computation] = None,
     client_rate: Optional[Callable[[Any], Any]] = None,
     codes_by_client: Sequence[str] = (),
@@ -75,8 +75,8 @@ def build_client_work(
     For simulation, `memory` holds arrays `[A, ...]`, one row per client with a memory,
     which the state then contains, too. `train_pack` also returns `memory`,
     `<rows=like memory, present=float32[A]>`: the new rows of the clients in the pack,
-    zeros elsewhere. `finalize_memory` maps the rows after a round to the rows kept in
-    the state.
+    zeros elsewhere, or other numbers that are summed over the packs. `after_round`
+    computes the next state's memory from the memory before and these sums.
 
     With `codes_by_client`, the codes of the m criteria, the measurements also contain
     `criteria_by_client`, float32 [n, m], `excluded_by_client`, float32 [n], and
@@ -137,8 +137,8 @@ def build_client_work(
             measurements = tff.federated_map(with_totals, measurements)
         if memory is not None:
             update_memory = tff.tensorflow.computation(
-                lambda state, row_updates: _update_memory(
-                    state, row_updates, finalize_memory
+                lambda state, row_updates: collections.OrderedDict(
+                    state, memory=after_round(state["memory"], row_updates)
                 )
             )
             row_updates = tff.federated_sum(outputs["memory"])
@@ -230,20 +230,6 @@ def _with_totals(measurements: Any, codes: Sequence[str]) -> collections.Ordered
     return measurements
 
 
-def _update_memory(
-    state: Any, row_updates: Any, finalize_memory: Callable[[Any], Any]
-) -> collections.OrderedDict:
-    """Returns the state with the rows of this round's clients replaced."""
-    present = row_updates["present"] > 0
-
-    def choose(new, old):
-        row_mask = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
-        return tf.where(row_mask, tf.cast(new, old.dtype), old)
-
-    rows = tf.nest.map_structure(choose, row_updates["rows"], state["memory"])
-    return collections.OrderedDict(state, memory=finalize_memory(rows))
-
-
 @without_autograph
 def with_learning_rate(
     optimizer: tff.learning.optimizers.Optimizer, state: Any, rate: tf.Tensor | None
@@ -273,6 +259,23 @@ def with_proximal_term(
         for g, w, w_0 in zip(gradients, weights, start)
     ]
     return type(gradients)([*with_term, *gradients[len(with_term) :]])
+
+
+@without_autograph
+def with_correction(
+    gradients: Sequence[Any], correction: Sequence[Any]
+) -> Sequence[Any]:
+    """Adds a vector to the gradients of the trainable weights without local ones.
+
+    Nothing is added to weights that the loss does not depend on.
+    """
+    if not correction:
+        return gradients
+    corrected = [
+        g if g is None else tf.convert_to_tensor(g) + vector
+        for g, vector in zip(gradients, correction)
+    ]
+    return type(gradients)([*corrected, *gradients[len(corrected) :]])
 
 
 def measure_contribution(

@@ -34,6 +34,7 @@ from tff_pmc.clients.client_work import (
     cached_by_function,
     criteria_row,
     measure_contribution,
+    with_correction,
     with_learning_rate,
     with_proximal_term,
 )
@@ -108,6 +109,7 @@ def build_packed_client_work(
             x, y, number = element["x"], element["y"], element["client"]
             size = tf.shape(y)[0]
             start = client_memory.start(memory_rows, number, received)
+            correction = client_memory.correction(memory_rows, number)
             trained, loss, client_metrics = train_locally(
                 model,
                 optimizer,
@@ -119,6 +121,7 @@ def build_packed_client_work(
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
                 learning_rate=rate,
+                correction=correction,
             )
             client = LocalClient(
                 x=x,
@@ -137,8 +140,15 @@ def build_packed_client_work(
                     functools.partial(mean_of_batches, model, trained, x, y)
                 ),
             )
-            row_updates = client_memory.record_client(row_updates, number, client)
             contribution = measure_contribution(criteria, plan, client, size, number)
+            row_updates = client_memory.record_client(
+                row_updates,
+                number,
+                client,
+                included=contribution.included,
+                correction=correction,
+                rate=rate,
+            )
             sums = sums.add(contribution, size, loss)
             model_sums.add(contribution)
             if metrics is not None:
@@ -184,7 +194,7 @@ def build_packed_client_work(
         train_pack,
         seed=training.seed,
         memory=client_memory.initial(first) if client_memory.size else None,
-        finalize_memory=client_memory.finalize,
+        after_round=client_memory.after_round,
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,
         codes_by_client=training.codes_shown(criteria),
@@ -203,6 +213,7 @@ def train_locally(
     class_weights: tf.Tensor | None = None,
     with_metrics: bool = False,
     learning_rate: tf.Tensor | None = None,
+    correction: Sequence[tf.Tensor] = (),
 ) -> tuple[tff.learning.models.ModelWeights, tf.Tensor, Any]:
     """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
 
@@ -262,6 +273,7 @@ def train_locally(
                 received.trainable,
                 training.prox_mu,
             )
+            gradients = with_correction(gradients, correction)
             state, weights = next_step(state, weights, gradients)
             count = tf.shape(batch_y)[0]
             loss_sum += tf.cast(loss, tf.float32) * tf.cast(count, tf.float32)

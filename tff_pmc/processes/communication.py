@@ -67,6 +67,7 @@ def client_messages(
     beside = {
         "measurements": tff.to_type(measurements),
         "metrics": tff.types.tensorflow_to_type(model_metrics) if model_metrics else (),
+        "control": _control_type(state),
     }
     if not tff.structure.has_field(metrics.aggregator, "monomials"):
         size = tff.TensorType(np.float32)  # With an aggregator.
@@ -92,7 +93,7 @@ def traffic(train: tff.Computation, **options: Any) -> Traffic:
     model = _specs(state.global_model_weights)
     work_state = dict(_specs(state.client_work))
     work_state.pop("memory", None)
-    received = [model, work_state]
+    received = [model, work_state, _specs(_control_type(state))]
     if tff.structure.has_field(metrics, "distributor"):
         received.append(_specs(metrics.distributor))  # The class weights.
     messages = client_messages(train, **options)
@@ -110,6 +111,20 @@ def size(specs: Any) -> int:
     return sum(
         spec.shape.num_elements() * spec.dtype.size for spec in tf.nest.flatten(specs)
     )
+
+
+def _control_type(state: Any) -> Any:
+    """Returns the type of the server's control variate (SCAFFOLD); () for none.
+
+    It is sent with the model, and clients send an update of it: the one part of a
+    memory that a deployment sends.
+    """
+    if not tff.structure.has_field(state.client_work, "memory"):
+        return ()
+    memory = state.client_work.memory
+    if not isinstance(memory, tff.StructType):
+        return ()
+    return memory.control if tff.structure.has_field(memory, "control") else ()
 
 
 def _state_and_metrics(train: tff.Computation) -> tuple[Any, Any]:
