@@ -125,7 +125,7 @@ def test_named_experiments_have_valid_settings(name):
         row.values for row in (*experiment.rows, *experiment.on_demand)
     ] or [{}]
     runs = [settings(name, values) for values in values_by_run]
-    for what in ("label", "folder"):
+    for what in ("label", "folder_name"):
         values = [getattr(run, what) for run in runs]
         assert len(set(values)) == len(values)
     for protocol in experiment.protocols:
