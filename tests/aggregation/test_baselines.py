@@ -94,10 +94,10 @@ class Contract:
         assert_equal(first, second, 2e-6)
 
     def test_identical_updates_give_that_update(self, aggregator, assert_equal):
-        same = [np.repeat(u[:1], 5, axis=0) for u in UPDATES]
-        found, *_ = aggregator.next(same, SIZES)
+        identical = [np.repeat(u[:1], 5, axis=0) for u in UPDATES]
+        result, *_ = aggregator.next(identical, SIZES)
         scale = SCALE.get(aggregator.name, 1)
-        assert_equal(found, [scale * u[0] for u in same], aggregator.atol)
+        assert_equal(result, [scale * u[0] for u in identical], aggregator.atol)
 
     def test_the_state_can_be_saved_and_goes_on_the_same(
         self, aggregator, tmp_path, assert_equal
@@ -119,16 +119,16 @@ class Contract:
         broken = [u.copy() for u in UPDATES]
         broken[1][3, 0] = bad
         kept = [0, 1, 2, 4]
-        found, _, measured = aggregator.next(broken, SIZES)
+        result, _, measured = aggregator.next(broken, SIZES)
         expected, *_ = aggregator.next([u[kept] for u in UPDATES], SIZES[kept])
-        assert_equal(found, expected, 2e-6)
+        assert_equal(result, expected, 2e-6)
         assert (
             measured.get("excluded", 1) == measured.get("left_out", 1) == 1
         )  # Prioritized: by the client work.
 
     def test_without_any_weight_the_update_is_zero(self, aggregator, assert_equal):
-        found, *_ = aggregator.next(UPDATES, 0 * SIZES)
-        assert_equal(found, [0 * u[0] for u in UPDATES], 1e-6)
+        result, *_ = aggregator.next(UPDATES, 0 * SIZES)
+        assert_equal(result, [0 * u[0] for u in UPDATES], 1e-6)
 
 
 class TestBaselines(Contract):
@@ -191,10 +191,10 @@ class TestFormulas:
                 span / (levels - 1)
             )
 
-        found = one_round("quantized_updates", levels=levels)
+        result = one_round("quantized_updates", levels=levels)
         p = SIZES.astype(float) / SIZES.sum()
         sent = [np.stack([quantize(t) for t in u]) for u in UPDATES]
-        assert_equal(found, [np.tensordot(p, u, axes=1) for u in sent], 1e-5)
+        assert_equal(result, [np.tensordot(p, u, axes=1) for u in sent], 1e-5)
 
     @pytest.mark.parametrize(
         "name, options",

@@ -192,8 +192,8 @@ def refused_factories():
     )
     wrapped = tff.learning.dp_aggregator(0.1, 10)
     clipping = aggregators.clipping_factory(1.0, aggregators.SumFactory())
-    found = [private, wrapped, clipping, aggregators.UnweightedMeanFactory()]
-    return {type(factory).__name__: factory for factory in found}
+    factories = [private, wrapped, clipping, aggregators.UnweightedMeanFactory()]
+    return {type(factory).__name__: factory for factory in factories}
 
 
 @pytest.mark.parametrize("option", ["model_sum_factory", "scalar_sum_factory"])

@@ -22,7 +22,7 @@ def federation():
     data = leaf_data.load("digits5k", partition="noniid", seed=3)
     train, test = data.train_examples, data.test_examples
 
-    def of(examples, parts, names):
+    def examples_of(examples, parts, names):
         return leaf_data.Examples.from_parts(examples.x, examples.y, parts, names)
 
     names = ("a", "b", "c", "d")
@@ -34,8 +34,8 @@ def federation():
     return dataclasses.replace(
         data,
         name="four",
-        train_examples=of(train, parts, names),
-        test_examples=of(test, np.split(np.arange(80), 4), names),
-        server_examples=of(test, [np.arange(100, 160)], ("server",)),
+        train_examples=examples_of(train, parts, names),
+        test_examples=examples_of(test, np.split(np.arange(80), 4), names),
+        server_examples=examples_of(test, [np.arange(100, 160)], ("server",)),
         client_table=table,
     )

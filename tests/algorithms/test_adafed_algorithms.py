@@ -33,8 +33,8 @@ def test_adafed_records_reports_and_resumes(runtime, federation, small, tmp_path
     folder = tmp_path / "whole" / runs[1].folder_name
     rounds = pd.read_csv(folder / "rounds.csv")
     assert rounds["validation_correct"].between(0, 60).all()
-    for one in runs:  # FedAvg has F1 on record, too.
-        path = tmp_path / "whole" / one.folder_name
+    for config in runs:  # FedAvg has F1 on record, too.
+        path = tmp_path / "whole" / config.folder_name
         f1 = pd.read_csv(path / "class_f1.csv")
         assert [*f1["class"]] == 2 * [*range(10)] and f1["f1"].between(0, 1).all()
         macro = f1.groupby("round")["f1"].mean()
@@ -50,46 +50,48 @@ def test_adafed_records_reports_and_resumes(runtime, federation, small, tmp_path
         loop.run(runs[1], federation, str(cut), callbacks=[Interrupt()])
     loop.run(runs[1], federation, str(cut), resume=True)
     for name in ("rounds", "clients", "cohort", "class_f1"):
-        one, other = ((path / f"{name}.csv").read_text() for path in (folder, cut))
-        assert one == other
+        whole, other = ((path / f"{name}.csv").read_text() for path in (folder, cut))
+        assert whole == other
 
 
 def test_settings_reach_adafeds_process(federation, monkeypatch):
     from tff_pmc import processes
     from tff_pmc.algorithms import adafed, scored_algorithms
 
-    given = {}
+    arguments = {}
 
     def build(model, **options):
-        given.clear()
-        given.update(options)
+        arguments.clear()
+        arguments.update(options)
 
     monkeypatch.setattr(processes, "build_adafed", build)
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
     for module in (adafed, scored_algorithms):
         monkeypatch.setattr(module, "FixedTrainer", lambda *a: None, raising=False)
     (fedavg,) = runs_of("adafed_3", "fedavg")
-    own = {"adafed_accuracy_power": 2.5, "adafed_epsilon": 0.3}
-    (ours,) = runs_of("adafed_3", "adafed", **own)
+    changes = {"adafed_accuracy_power": 2.5, "adafed_epsilon": 0.3}
+    (ours,) = runs_of("adafed_3", "adafed", **changes)
     built(fedavg, federation)
-    assert given["keep_own_model"] == [3] and given["score"].label == "DS"
-    assert [c.code for c in given["criteria"]] == ["ACC", "DS"]
+    assert arguments["keep_own_model"] == [3] and arguments["score"].label == "DS"
+    assert [c.code for c in arguments["criteria"]] == ["ACC", "DS"]
     built(ours, federation)
-    assert given["adapt_loss"] and given["keep_own_model"] == [3]
-    assert given["power"] == 2.5 and given["score"].label == "ACC"
-    assert given["epsilon"] == 0.3
-    assert [c.code for c in given["criteria"]] == ["DS"]
+    assert arguments["adapt_loss"] and arguments["keep_own_model"] == [3]
+    assert arguments["power"] == 2.5 and arguments["score"].label == "ACC"
+    assert arguments["epsilon"] == 0.3
+    assert [c.code for c in arguments["criteria"]] == ["DS"]
     (weights,) = runs_of("adafed_2", "adafed_weights_only")
     built(weights, federation)
-    assert not given["adapt_loss"] and given["keep_own_model"] == []
-    assert "epsilon" not in given
+    assert not arguments["adapt_loss"] and arguments["keep_own_model"] == []
+    assert "epsilon" not in arguments
     (times,) = runs_of("adafed_2", "adafed_times_samples")
     built(times, federation)
-    assert given["score"]((0.5, 0.4)) == pytest.approx(0.2) and given["adapt_loss"]
+    assert (
+        arguments["score"]((0.5, 0.4)) == pytest.approx(0.2) and arguments["adapt_loss"]
+    )
     (printed,) = runs_of("adafed_1", "adafed_weights_only_times_samples")
     built(printed, federation)
-    assert given["score"]((0.5, 0.4)) == pytest.approx(0.2)
-    assert not given["adapt_loss"]  # Simulation 1 has the weights alone (4.0.1).
+    assert arguments["score"]((0.5, 0.4)) == pytest.approx(0.2)
+    assert not arguments["adapt_loss"]  # Simulation 1 has the weights alone (4.0.1).
 
 
 @pytest.mark.parametrize(
@@ -108,16 +110,16 @@ def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
     from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, **change(federation))
-    for one in runs_of("adafed_1"):
+    for config in runs_of("adafed_1"):
         with pytest.raises(SettingError, match=says):
-            RunContext.from_settings(one, other)
+            RunContext.from_settings(config, other)
 
 
 def test_an_error_in_percent_needs_numbers(federation):
     metric = {"criteria": ("MAPE", "DS"), "priority": ("MAPE",)}
-    (one,) = runs_of("adafed_3", "adafed", **metric)
+    (config,) = runs_of("adafed_3", "adafed", **metric)
     with pytest.raises(SettingError, match="--criteria: MAPE: the server's targets"):
-        built(one, federation)
+        built(config, federation)
     with pytest.raises(SettingError, match=r"ACC only: .*write --criteria=MAPE\^2$"):
         runs_of("adafed_3", "adafed", adafed_accuracy_power=2.0, **metric)
 
@@ -125,10 +127,10 @@ def test_an_error_in_percent_needs_numbers(federation):
 def test_a_client_that_no_pack_holds_is_refused_at_the_start(federation):
     from tff_pmc.algorithms.run_context import RunContext
 
-    one = runs_of("adafed_1", max_pack_bytes=5000)[0]
+    config = runs_of("adafed_1", max_pack_bytes=5000)[0]
     size = federation.train_examples.client(0)["x"].nbytes
     with pytest.raises(SettingError, match=f"has {size} bytes .* raise --max_pack_byt"):
-        RunContext.from_settings(one, federation)
+        RunContext.from_settings(config, federation)
 
 
 def test_who_keeps_its_own_model_has_to_be_named(federation):
@@ -144,40 +146,40 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, num_classes=11)
-    one = runs_of("adafed_1")[0]
-    kind = type(one.model)
+    config = runs_of("adafed_1")[0]
+    kind = type(config.model)
     silent = type(kind.__name__, (kind,), {"num_classes": 0})
-    model = silent(**dataclasses.asdict(one.model))
+    model = silent(**dataclasses.asdict(config.model))
     with pytest.raises(SettingError, match="has 10 classes, .* 11, 0 to 10"):
-        RunContext.from_settings(dataclasses.replace(one, model=model), other)
+        RunContext.from_settings(dataclasses.replace(config, model=model), other)
 
     def build(self):
         import tensorflow as tf
         import tensorflow_federated as tff
 
-        made = kind.build(self)
+        functional = kind.build(self)
 
         @tf.function
         def logit(weights, x, training):
-            return made.predict_on_batch(weights, x, training)[:, :1]
+            return functional.predict_on_batch(weights, x, training)[:, :1]
 
         return tff.learning.models.FunctionalModel(
-            initial_weights=made.initial_weights,
+            initial_weights=functional.initial_weights,
             predict_on_batch_fn=logit,
-            loss_fn=tf.function(made.loss),
-            input_spec=made.input_spec,
+            loss_fn=tf.function(functional.loss),
+            input_spec=functional.input_spec,
         )
 
     single = type(kind.__name__, (silent,), {"build": build})
-    model = single(**dataclasses.asdict(one.model))
+    model = single(**dataclasses.asdict(config.model))
     with pytest.raises(SettingError, match="--model=.* a score for each class: build"):
-        RunContext.from_settings(dataclasses.replace(one, model=model), other)
+        RunContext.from_settings(dataclasses.replace(config, model=model), other)
     wide = type(kind.__name__, (kind,), {"num_classes": 300})
-    model = wide(**dataclasses.asdict(one.model))
-    record = dataclasses.replace(one.record, predictions=True)
+    model = wide(**dataclasses.asdict(config.model))
+    record = dataclasses.replace(config.record, predictions=True)
     with pytest.raises(SettingError, match="at most 255 classes, .* has 300"):
         RunContext.from_settings(
-            dataclasses.replace(one, model=model, record=record), federation
+            dataclasses.replace(config, model=model, record=record), federation
         )
 
 

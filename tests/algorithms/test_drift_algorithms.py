@@ -15,11 +15,11 @@ def train(federation, small, runtime):
     """Trains some rounds of an algorithm; returns its trainer and its states."""
 
     def run(algorithm, num_rounds=2, **changes):
-        own = settings(
+        config = settings(
             "quickstart", {**small, **SAMPLE, "algorithm": algorithm, **changes}
         )
-        context = RunContext.from_settings(own, federation)
-        trainer = own.algorithm.build_trainer(context)
+        context = RunContext.from_settings(config, federation)
+        trainer = config.algorithm.build_trainer(context)
         states = [trainer.initialize()]
         for round_num in range(1, num_rounds + 1):
             cohort = context.cohort_sampler.draw(round_num, context.cohort_size)
@@ -50,9 +50,11 @@ def test_scaffold_keeps_control_variates_of_those_that_trained(train):
         np.testing.assert_allclose(control, np.mean(rows, axis=0), atol=1e-6)
         assert np.count_nonzero(np.abs(rows).reshape(4, -1).sum(axis=1)) == 3
     plain, _ = train("fedavg", num_rounds=0)
-    more = trainer.traffic.per_client_training - plain.traffic.per_client_training
+    extra_bytes = (
+        trainer.traffic.per_client_training - plain.traffic.per_client_training
+    )
     size = sum(w.nbytes for w in trainer.get_model_weights(states[0]).trainable)
-    assert 2 * size <= more < 2 * size + 20  # And a criterion, of equal weights.
+    assert 2 * size <= extra_bytes < 2 * size + 20  # And a criterion, of equal weights.
 
 
 def test_feddyn_keeps_gradients_of_those_that_trained(train):

@@ -23,41 +23,41 @@ FORMULA = {"alpha": 0.2, "form": "formula"}
 def test_settings_reach_the_baselines(monkeypatch, algorithm, changes, expected):
     from tff_pmc.aggregation import baselines
 
-    given = []
-    monkeypatch.setattr(baselines, algorithm, lambda **options: given.append(options))
-    one, _ = runs_of("dual_criterion", algorithm, **changes)
-    one.algorithm.factory(one)
-    assert given == [expected]
+    calls = []
+    monkeypatch.setattr(baselines, algorithm, lambda **options: calls.append(options))
+    config, _ = runs_of("dual_criterion", algorithm, **changes)
+    config.algorithm.factory(config)
+    assert calls == [expected]
 
 
 def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch):
     from tff_pmc.aggregation import baselines
 
-    given = []
-    monkeypatch.setattr(baselines, "quantize_parameters", given.append)
+    calls = []
+    monkeypatch.setattr(baselines, "quantize_parameters", calls.append)
     monkeypatch.setattr(baselines, "simple_average", lambda: "simple")
-    one, _ = runs_of("dual_criterion", "quantized", quantized_bits=5)
-    assert one.algorithm.factory(one) == "simple"
-    one.algorithm.client_step(one)
-    assert given == [5]
+    config, _ = runs_of("dual_criterion", "quantized", quantized_bits=5)
+    assert config.algorithm.factory(config) == "simple"
+    config.algorithm.client_step(config)
+    assert calls == [5]
 
 
 def test_the_client_step_of_a_algorithm_reaches_its_process(federation, monkeypatch):
     from tff_pmc import processes
     from tff_pmc.algorithms import baseline_algorithms
 
-    given = {}
+    arguments = {}
 
     def build(model, **options):
-        given.update(options)
+        arguments.update(options)
 
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
     monkeypatch.setattr(baseline_algorithms, "FixedTrainer", lambda *a: None)
     small = {"model": "keras_mnist_cnn", "num_clients": 4}
     for name, steps in (("quantized", True), ("simple_average", False)):
-        one, _ = runs_of("dual_criterion", name, **small)
-        built(one, federation)
-        assert (given["client_step"] is not None) == steps
+        config, _ = runs_of("dual_criterion", name, **small)
+        built(config, federation)
+        assert (arguments["client_step"] is not None) == steps
 
 
 def test_personalized_by_its_text_tests_the_clients_own_models(
@@ -70,15 +70,15 @@ def test_personalized_by_its_text_tests_the_clients_own_models(
         num_clients=4,
         **small,
     )[:1]
-    found = {}
+    tables = {}
     for form, alpha in (("formula", {"personalized_alpha": 0.0}), ("text", {})):
-        own = config.with_changes(personalized_form=form, **alpha)
-        loop.run(own, federation, str(tmp_path / form))
-        found[form] = pd.read_csv(tmp_path / form / "rounds.csv")
+        form_config = config.with_changes(personalized_form=form, **alpha)
+        loop.run(form_config, federation, str(tmp_path / form))
+        tables[form] = pd.read_csv(tmp_path / form / "rounds.csv")
     # With alpha 0 both train the same model; only what is tested differs.
-    same = ["train_loss", "validation_correct"]
-    pd.testing.assert_frame_equal(found["formula"][same], found["text"][same])
-    assert list(found["formula"]["correct"]) != list(found["text"]["correct"])
+    columns = ["train_loss", "validation_correct"]
+    pd.testing.assert_frame_equal(tables["formula"][columns], tables["text"][columns])
+    assert list(tables["formula"]["correct"]) != list(tables["text"]["correct"])
 
 
 def test_each_client_answers_its_own_part_with_its_own_model(
@@ -105,19 +105,19 @@ def test_each_client_answers_its_own_part_with_its_own_model(
     weights = tff.learning.models.ModelWeights(trainable, ())
     expected = []
     for client in federation.client_ids:
-        own = federation.train_examples.client(client)
+        examples = federation.train_examples.client(client)
         tuned, *_ = train_locally(
             model,
             context.client_optimizer,
             weights,
-            own["x"],
-            own["y"],
+            examples["x"],
+            examples["y"],
             training=config.training,
             seed=[0, 0],
         )
         x = federation.test_examples.client(client)["x"]
         output = model.predict_on_batch((tuned.trainable, ()), x, False)
         expected.append(np.argmax(output, axis=-1))
-    found = config.algorithm.build_predictor(context).predict(weights)
-    np.testing.assert_array_equal(found, np.concatenate(expected))
+    answers = config.algorithm.build_predictor(context).predict(weights)
+    np.testing.assert_array_equal(answers, np.concatenate(expected))
     assert len({part.tobytes() for part in expected}) > 1

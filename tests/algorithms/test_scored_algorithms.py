@@ -6,11 +6,11 @@ from declared_settings import SettingError
 from tff_pmc.experiments.experiment import settings
 
 
-def score(algorithm, *members, **own):
-    made = settings(
-        "mnist_noniid", {"algorithm": algorithm, "priority": members, **own}
+def score(algorithm, *members, **changes):
+    config = settings(
+        "mnist_noniid", {"algorithm": algorithm, "priority": members, **changes}
     )
-    return made.algorithm.score(made)
+    return config.algorithm.score(config)
 
 
 def test_settings_make_the_scores():
@@ -21,11 +21,11 @@ def test_settings_make_the_scores():
     assert score("owa", *members, owa_quantifier="all").terms == {(0, 1): 1.0}
     assert score("product", *members).terms == {(0, 1): 1.0}
     powers = ("DS^0.5", "LD^-2")
-    found = score("product", *powers, criteria=("MD", *powers))
-    assert (found.label, found.terms) == ("product:DS^0.5,LD^-2", {(1, 2): 1.0})
+    product = score("product", *powers, criteria=("MD", *powers))
+    assert (product.label, product.terms) == ("product:DS^0.5,LD^-2", {(1, 2): 1.0})
     capacity = (("DS", 0.25), ("LD", 0.5))
-    found = score("choquet", *members, choquet_capacity=capacity)
-    assert found.terms == {(0,): 0.25, (1,): 0.5, (0, 1): 0.25}
+    choquet = score("choquet", *members, choquet_capacity=capacity)
+    assert choquet.terms == {(0,): 0.25, (1,): 0.5, (0, 1): 0.25}
     # The single-criterion baseline, beside any of them.
     alone = score("choquet", "DS", choquet_capacity=capacity)
     assert (alone.label, alone.terms) == ("DS", {(0,): 1.0})
@@ -37,32 +37,32 @@ def test_fedavg_and_the_baselines_weigh_by_size():
 
 
 def test_a_search_has_all_orderings_of_the_ordering_in_force():
-    made = settings("mnist_noniid", {"priority": ("MD", "DS")})
-    found = made.algorithm.candidates(made)
-    assert [candidate.label for candidate in found] == ["DS,MD", "MD,DS"]
+    config = settings("mnist_noniid", {"priority": ("MD", "DS")})
+    candidates = config.algorithm.candidates(config)
+    assert [candidate.label for candidate in candidates] == ["DS,MD", "MD,DS"]
 
 
 def test_dual_searches_lambda_from_the_quantity_alone():
-    made = settings("dual_criterion", {"algorithm": "dual", "dual_lambda_steps": 3})
-    found = made.algorithm.candidates(made)
-    assert [s.label for s in found] == ["lambda=0.00", "lambda=0.50", "lambda=1.00"]
-    assert made.algorithm.score(made) == found[0]
+    config = settings("dual_criterion", {"algorithm": "dual", "dual_lambda_steps": 3})
+    grid = config.algorithm.candidates(config)
+    assert [s.label for s in grid] == ["lambda=0.00", "lambda=0.50", "lambda=1.00"]
+    assert config.algorithm.score(config) == grid[0]
 
 
 def test_powers_have_folders_of_their_own():
     powers = ("DS^0.5", "DS^-0.5")
-    made = (
+    configs = (
         settings("mnist_noniid", {"criteria": powers, "priority": (code,)})
         for code in powers
     )
-    assert [one.folder_name for one in made] == ["DS_0.5", "DS_-0.5"]
+    assert [config.folder_name for config in configs] == ["DS_0.5", "DS_-0.5"]
 
 
 TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "members", "own", "message"),
+    ("algorithm", "members", "changes", "message"),
     [
         (
             "owa",
@@ -80,6 +80,6 @@ TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}
         ("adafed", ("DS",), {}, "the first of --criteria must be ACC, or MAPE for"),
     ],
 )
-def test_what_makes_no_score_is_refused(algorithm, members, own, message):
+def test_what_makes_no_score_is_refused(algorithm, members, changes, message):
     with pytest.raises(SettingError, match=message):
-        score(algorithm, *members, **own)
+        score(algorithm, *members, **changes)

@@ -18,9 +18,9 @@ def train(federation, small, runtime):
     """Trains one round, to the trainer and the round's result."""
 
     def run(**changes):
-        own = settings("quickstart", {**small, **ORDERING, "rounds": 1, **changes})
-        context = RunContext.from_settings(own, federation)
-        trainer = own.algorithm.build_trainer(context)
+        config = settings("quickstart", {**small, **ORDERING, "rounds": 1, **changes})
+        context = RunContext.from_settings(config, federation)
+        trainer = config.algorithm.build_trainer(context)
         cohort = context.cohort_sampler.draw(1, context.cohort_size)
         state = trainer.initialize()
         return trainer, trainer.next(state, context.pack(cohort.clients))
@@ -56,7 +56,9 @@ def test_a_round_reports_what_was_judged(
     if judged is not None:
         assert result.judged.num_examples == judged
     if "counterfactuals" in changes:
-        labels = [one.score.label for one in result.counterfactuals]
+        labels = [
+            counterfactual.score.label for counterfactual in result.counterfactuals
+        ]
         assert labels[0] == result.in_force.label and {"DS,LD", "DS"} <= {*labels}
     else:
         assert not result.counterfactuals

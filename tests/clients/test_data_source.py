@@ -50,7 +50,10 @@ def test_a_copy_and_what_was_saved_go_on(client_data, toy_examples):
     batched = client_data.preprocess(lambda dataset: dataset.batch(9))
     for data, read in (
         (client_data, sizes_of),
-        (batched, lambda found: [d.get_single_element()["x"].shape[0] for d in found]),
+        (
+            batched,
+            lambda datasets: [d.get_single_element()["x"].shape[0] for d in datasets],
+        ),
         (toy_examples, numbers_of),
     ):
         first = tff_pmc.data_source(data, seed=1).iterator()
@@ -58,7 +61,9 @@ def test_a_copy_and_what_was_saved_go_on(client_data, toy_examples):
         again = tff_pmc.data_source(data, seed=1).iterator()
         saved = type(again).from_bytes(first.to_bytes())
         copied = copy.deepcopy(first)
-        following = [[read(one.select(2)) for _ in range(3)] for one in (saved, copied)]
+        following = [
+            [read(iterator.select(2)) for _ in range(3)] for iterator in (saved, copied)
+        ]
         assert following[0] == following[1] == [read(first.select(2)) for _ in range(3)]
         assert [read(again.select(2)) for _ in range(4)] == begun
         assert len({*map(tuple, begun)}) > 1 and len(first.to_bytes()) < 200
@@ -76,9 +81,9 @@ def test_the_type_is_that_of_the_clients(client_data, toy_examples, toy_model):
     process = tff_pmc.build_prioritized_fed_avg(
         toy_model, client_optimizer_fn=sgd, local_epochs=1
     )
-    wanted = process.next.type_signature.parameter[1]
+    packs_type = process.next.type_signature.parameter[1]
     source = tff_pmc.data_source(toy_examples)
-    assert wanted.is_assignable_from(source.federated_type)
+    assert packs_type.is_assignable_from(source.federated_type)
     assert source.iterator().federated_type == source.federated_type
 
 
@@ -93,10 +98,14 @@ def test_what_cannot_be_drawn_from_is_refused(client_data, toy_examples):
         "its clients was 1, and is 5": tff_pmc.data_source(fewer, seed=1),
     }
     cases = [
-        (ValueError, "0 or more, got -1", lambda: of(client_data, seed=-1)),
-        (ValueError, "no client has examples", lambda: of(nobody)),
-        (TypeError, "got a list", lambda: of([tf.data.Dataset.range(3)])),
-        (TypeError, "num_packs: .* not packed", lambda: of(client_data, num_packs=2)),
+        (ValueError, "0 or more, got -1", lambda: data_source(client_data, seed=-1)),
+        (ValueError, "no client has examples", lambda: data_source(nobody)),
+        (TypeError, "got a list", lambda: data_source([tf.data.Dataset.range(3)])),
+        (
+            TypeError,
+            "num_packs: .* not packed",
+            lambda: data_source(client_data, num_packs=2),
+        ),
         (ValueError, "1 to 5 clients.*got 6", lambda: source.select(6)),
         (ValueError, "1 to 5 clients.*got 0", lambda: source.select(0)),
         *(
@@ -110,7 +119,7 @@ def test_what_cannot_be_drawn_from_is_refused(client_data, toy_examples):
             for says, other in others.items()
         ),
     ]
-    of = tff_pmc.data_source
+    data_source = tff_pmc.data_source
     for error, says, call in cases:
         with pytest.raises(error, match=says):
             call()

@@ -29,9 +29,9 @@ def numbers_of(packs):
 def test_clients_are_named_or_numbered(toy_examples):
     named = tff_pmc.pack(toy_examples, ["toy_4", "toy_1"], num_packs=1)
     for pack, other in zip(named, tff_pmc.pack(toy_examples, [4, 1], num_packs=1)):
-        for element, same in zip(pack, other):
-            assert int(element["client"]) == int(same["client"]) in (4, 1)
-            assert (element["x"].numpy() == same["x"].numpy()).all()
+        for element, counterpart in zip(pack, other):
+            assert int(element["client"]) == int(counterpart["client"]) in (4, 1)
+            assert (element["x"].numpy() == counterpart["x"].numpy()).all()
     mixed = np.array([3], np.int64).tolist() + ["toy_0"] + list(np.arange(5, 6))
     assert numbers_of(tff_pmc.pack(toy_examples, mixed)) == [0, 3, 5]
     assert numbers_of(tff_pmc.pack(toy_examples, toy_examples.client_ids)) == [
@@ -182,8 +182,8 @@ def test_a_number_that_is_also_a_name_is_refused(toy_examples):
         with pytest.raises(ValueError, match=says):
             tff_pmc.pack_client_data(data, clients)
     drawn = tff_pmc.data_source(examples, seed=5).iterator().select(3)
-    same = tff_pmc.data_source(toy_examples, seed=5).iterator().select(3)
-    assert numbers_of(drawn) == numbers_of(same)
+    expected = tff_pmc.data_source(toy_examples, seed=5).iterator().select(3)
+    assert numbers_of(drawn) == numbers_of(expected)
 
 
 def test_any_client_data_can_be_packed(toy_examples):
@@ -196,7 +196,7 @@ def test_any_client_data_can_be_packed(toy_examples):
         }
     )
     packs = tff_pmc.pack_client_data(client_data, ["user_4", "user_1"], num_packs=2)
-    packed = {int(e["client"]): e for one in packs for e in one}
+    packed = {int(e["client"]): e for pack in packs for e in pack}
     assert sorted(packed) == [1, 4]
     np.testing.assert_array_equal(packed[4]["x"], toy_examples.client(4)["x"])
     np.testing.assert_array_equal(packed[4]["y"], toy_examples.client(4)["y"])
@@ -260,13 +260,13 @@ def read():
 
 def test_every_client_is_read_as_it_was_packed(toy_examples, read):
     (pack,) = tff_pmc.pack(toy_examples, range(6), num_packs=1)
-    found = read(pack)
-    assert [int(element["client"]) for element in found] == list(range(6))
-    for k, element in enumerate(found):
-        own = toy_examples.client(k)
-        np.testing.assert_array_equal(element["x"], own["x"])
-        np.testing.assert_array_equal(element["y"], own["y"])
-        assert element["x"].dtype == own["x"].dtype
+    elements = read(pack)
+    assert [int(element["client"]) for element in elements] == list(range(6))
+    for k, element in enumerate(elements):
+        client = toy_examples.client(k)
+        np.testing.assert_array_equal(element["x"], client["x"])
+        np.testing.assert_array_equal(element["y"], client["y"])
+        assert element["x"].dtype == client["x"].dtype
 
 
 def test_a_pack_of_nobody_has_no_client(toy_examples, read):

@@ -34,8 +34,8 @@ def test_seven_steps_equal_keras(adadelta, rate, rho, epsilon):
         )
         keras.apply_gradients(zip(gradients, variables))
         state, weights = next_step(state, weights, gradients)
-        for found, expected in zip(weights, variables):
-            np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-7)
+        for weight, expected in zip(weights, variables):
+            np.testing.assert_allclose(weight, expected, rtol=2e-6, atol=1e-7)
     assert np.abs(np.asarray(weights[0]) - first[0]).max() > 1e-4
 
 

@@ -39,19 +39,19 @@ def class_weights_of(weights, x, y, epsilon=0.1):
     return np.where(np.bincount(y, minlength=3) > 0, 1 / (np.array(f1) + epsilon), 1)
 
 
-def oracle_round(train, weights, own, examples, server, weigh, factors):
+def oracle_round(train, weights, own_models, examples, server, weigh, factors):
     """New weights, and the new models of clients that keep their own."""
     x, y = server
     models, raw = [], []
     for k in range(examples.num_clients):
         part = examples.client(k)
-        start = own.get(k, weights)
-        found = train(start, part, RATE, epochs=2, class_weights=factors)
-        models.append(found)
-        raw.append(weigh(accuracy(found, x, y), len(part["y"])))
+        start = own_models.get(k, weights)
+        trained = train(start, part, RATE, epochs=2, class_weights=factors)
+        models.append(trained)
+        raw.append(weigh(accuracy(trained, x, y), len(part["y"])))
     p = np.array(raw) / np.sum(raw)
     mean = tuple(sum(p[k] * m[i] for k, m in enumerate(models)) for i in range(2))
-    return mean, {k: models[k] for k in own}
+    return mean, {k: models[k] for k in own_models}
 
 
 def build(model, server, **options):
@@ -90,22 +90,22 @@ def test_three_rounds_equal_numpy(
     process = build(toy_packed_model, server, **options)
     state = process.initialize()
     weights = [np.asarray(w, float) for w in toy_packed_model.initial_weights[0]]
-    own = dict.fromkeys(options.get("keep_own_model", ()), weights)
+    own_models = dict.fromkeys(options.get("keep_own_model", ()), weights)
     packs = tff_pmc.pack(toy_examples, range(6), num_packs=2)
     factors = np.ones(3)  # Algorithm 1 adapts the loss after a round, line 11.
     for _ in range(3):
         state, metrics = process.next(state, packs)
         if options.get("adapt_loss", True):  # They travel with the model.
-            found = metrics["distributor"]["class_weights"]
-            np.testing.assert_allclose(found, factors, rtol=1e-3)
-        weights, own = oracle_round(
-            numpy_sgd, weights, own, toy_examples, server, weigh, factors
+            class_weights = metrics["distributor"]["class_weights"]
+            np.testing.assert_allclose(class_weights, factors, rtol=1e-3)
+        weights, own_models = oracle_round(
+            numpy_sgd, weights, own_models, toy_examples, server, weigh, factors
         )
         if options.get("adapt_loss", True):
             epsilon = options.get("epsilon", 0.1)
             factors = class_weights_of(weights, *server, epsilon)
-    found = process.get_model_weights(state).trainable
-    for a, b in zip(found, weights):
+    trainable = process.get_model_weights(state).trainable
+    for a, b in zip(trainable, weights):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
@@ -131,11 +131,11 @@ def test_a_class_without_examples_at_the_server_weighs_one(
     packs = tff_pmc.pack(toy_examples, range(6), num_packs=1)
     state = process.next(process.initialize(), packs).state
     metrics = process.next(state, packs).metrics
-    found = metrics["distributor"]["class_weights"]
-    assert float(found[2]) == 1
+    class_weights = metrics["distributor"]["class_weights"]
+    assert float(class_weights[2]) == 1
     weights = state.global_model_weights.trainable
     expected = class_weights_of(weights, x, y % 2, 0.25)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(class_weights, expected, rtol=1e-5)
     assert (expected[:2] != 1).all()
 
 
@@ -157,10 +157,10 @@ def test_macro_f1_is_scikit_learns(confusion):
         np.repeat(i.ravel(), counts.ravel()) for i in np.indices(counts.shape)
     )
     f1 = np.asarray(f1_by_class(counts))
-    known = np.unique([label, answer])
-    expected = f1_score(label, answer, average=None, labels=known, zero_division=0)
-    np.testing.assert_allclose(f1[known], expected, rtol=1e-6)
-    assert np.isnan(np.delete(f1, known)).all()
+    classes = np.unique([label, answer])
+    expected = f1_score(label, answer, average=None, labels=classes, zero_division=0)
+    np.testing.assert_allclose(f1[classes], expected, rtol=1e-6)
+    assert np.isnan(np.delete(f1, classes)).all()
     macro = f1_score(label, answer, average="macro", zero_division=0)
     np.testing.assert_allclose(np.nanmean(f1), macro, rtol=1e-6)
 

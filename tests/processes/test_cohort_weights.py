@@ -67,7 +67,7 @@ def test_weights_are_those_of_the_formula(
 
 
 @pytest.mark.parametrize(
-    ("options", "given", "says"),
+    ("options", "arguments", "says"),
     [
         ({}, {"criteria": CODES}, "build the process with report_cohort"),
         (
@@ -91,12 +91,19 @@ def test_weights_are_those_of_the_formula(
     ],
 )
 def test_what_metrics_do_not_show_is_refused(
-    runtime, toy_examples, toy_model, build_prioritized, datasets, options, given, says
+    runtime,
+    toy_examples,
+    toy_model,
+    build_prioritized,
+    datasets,
+    options,
+    arguments,
+    says,
 ):
     process = build_prioritized(toy_model, packed=False, criteria=CODES, **options)
     metrics = round_of(process, toy_examples, datasets, False).metrics
     with pytest.raises(ValueError, match=says):
-        tff_pmc.cohort_weights(metrics, **given)
+        tff_pmc.cohort_weights(metrics, **arguments)
 
 
 def test_a_cohort_larger_than_report_cohort_is_reported_by_name(
@@ -114,8 +121,8 @@ def test_local_models_against_the_federated_one(
 ):  # fmt: skip
     """Each client's training in NumPy; one batch of all its examples."""
     codes = ("DS", "FEDERATED", "LOCAL")
-    own = {"criteria": codes, "priority": ("DS",), "report_cohort": len(COHORT)}
-    process = build_prioritized(toy_model, packed=packed, **own)
+    options = {"criteria": codes, "priority": ("DS",), "report_cohort": len(COHORT)}
+    process = build_prioritized(toy_model, packed=packed, **options)
     output = round_of(process, toy_examples, datasets, packed)
     score = scores.prioritized(("DS",), codes)
     table = tff_pmc.cohort_weights(output.metrics, codes, score=score)

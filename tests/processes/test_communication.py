@@ -135,7 +135,7 @@ def test_metrics_are_sent_before_they_are_finalized(metric_model, build_prioriti
     specs = ModelMetrics.from_model(metric_model).specs
     (message,) = client_messages(process.next, model_metrics=specs)
     assert len(tff.structure.flatten(message.metrics)) == 4
-    found = traffic(process.next, model_metrics=specs)
+    sent = traffic(process.next, model_metrics=specs)
     scalars = 2 * np.dtype(np.float32).itemsize
-    assert found.per_client_training == (2 * MODEL + MEASURED + ROUND + scalars + 4 * 4)
-    assert found.per_client_testing == MODEL + 4
+    assert sent.per_client_training == (2 * MODEL + MEASURED + ROUND + scalars + 4 * 4)
+    assert sent.per_client_testing == MODEL + 4

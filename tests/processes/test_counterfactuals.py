@@ -14,7 +14,7 @@ COHORT = [0, 2, 3, 5]
 ORDERS = [(code,) for code in CODES] + list(itertools.permutations(CODES))
 
 
-def build(model, **more):
+def build(model, **options):
     return tff_pmc.build_online_adjusted_fed_avg(
         model,
         policy="fixed",
@@ -23,7 +23,7 @@ def build(model, **more):
         others=[scores.prioritized(order, CODES) for order in ORDERS],
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.3),
         local_epochs=2,
-        **more,
+        **options,
     )
 
 
@@ -53,8 +53,8 @@ def test_effects_are_those_of_models_made_of_the_sums(runtime, toy_examples, toy
     packs = tff_pmc.pack(toy_examples, COHORT)
     tests = tff_pmc.evaluation_packs(toy_examples)
     state = online.initialize()
-    asked = [scores.prioritized(order, CODES) for order in ORDERS]
-    table = tff_pmc.counterfactuals(online, state, packs, tests, asked, (0.5, 2.0))
+    orderings = [scores.prioritized(order, CODES) for order in ORDERS]
+    table = tff_pmc.counterfactuals(online, state, packs, tests, orderings, (0.5, 2.0))
     sums = online.parts.train(state.learning, packs)["sums"]
     subsets = list(online.parts.basis.products)
     initial = [np.asarray(w) for w in online.get_model_weights(state).trainable]
@@ -71,11 +71,11 @@ def test_effects_are_those_of_models_made_of_the_sums(runtime, toy_examples, toy
     assert table["score"].tolist()[::2] == [",".join(order) for order in ORDERS]
     # Asking changes nothing.
     plain = build(toy_model)
-    wanted = plain.next(plain.initialize(), packs, tests)
-    found = online.next(state, packs, tests)
+    plain_output = plain.next(plain.initialize(), packs, tests)
+    output = online.next(state, packs, tests)
     for ours, theirs in zip(
-        online.get_model_weights(found.state).trainable,
-        plain.get_model_weights(wanted.state).trainable,
+        online.get_model_weights(output.state).trainable,
+        plain.get_model_weights(plain_output.state).trainable,
     ):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -99,8 +99,8 @@ def test_what_cannot_be_asked_is_named(runtime, toy_examples, toy_model):
 
     process = build(toy_model, server_optimizer_fn=Fixed())
     with pytest.raises(ValueError, match="has no learning rate"):
-        given = process.initialize(), packs, tests
-        tff_pmc.counterfactuals(process, *given, rates=(0.5,))
+        arguments = process.initialize(), packs, tests
+        tff_pmc.counterfactuals(process, *arguments, rates=(0.5,))
 
 
 def test_training_and_a_secure_judge_compile_for_deployment(
@@ -126,8 +126,8 @@ def as_form(computation):
 
     @tff.federated_computation(server, clients)
     def whole(state, data):
-        found = computation(state, data)
+        result = computation(state, data)
         is_zipped = isinstance(computation.type_signature.result, tff.FederatedType)
-        return state, found if is_zipped else tff.federated_zip(found)
+        return state, result if is_zipped else tff.federated_zip(result)
 
     return tff.backends.mapreduce.get_map_reduce_form_for_computation(whole)

@@ -68,14 +68,16 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
         tf.data.Dataset.from_tensor_slices(pair).batch(100) for pair in zip(x, y)
     ]
     state = process.next(process.initialize(), clients).state
-    found = process.get_model_weights(state).non_trainable
+    statistics = process.get_model_weights(state).non_trainable
     sizes = np.array([4, 7])
     means = np.array([0.5 * part.mean(axis=0) for part in x])
     variances = np.array([0.5 + 0.5 * part.var(axis=0) for part in x])
     weights = (sizes / sizes.sum())[:, None]
     # Whole, whatever the server's rate: they are averages and not directions.
-    np.testing.assert_allclose(found[0], (weights * means).sum(axis=0), rtol=1e-4)
-    np.testing.assert_allclose(found[1], (weights * variances).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(statistics[0], (weights * means).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(
+        statistics[1], (weights * variances).sum(axis=0), rtol=1e-4
+    )
 
 
 def random_layers(seed):
@@ -105,10 +107,10 @@ def test_what_random_layers_draw_follows_from_the_seed(layers_seed, sgd, monkeyp
     client = tf.data.Dataset.from_tensor_slices((x, np.zeros(4, np.int32))).batch(2)
 
     def model_fn():
-        made = [*random_layers(layers_seed), tf.keras.layers.Flatten()]
+        layers = [*random_layers(layers_seed), tf.keras.layers.Flatten()]
         dense = tf.keras.layers.Dense(2, kernel_initializer="zeros")
         return tff.learning.models.from_keras_model(
-            tf.keras.Sequential([tf.keras.Input((8, 8, 1)), *made, dense]),
+            tf.keras.Sequential([tf.keras.Input((8, 8, 1)), *layers, dense]),
             tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             input_spec=client.element_spec,
         )
@@ -124,17 +126,17 @@ def test_what_random_layers_draw_follows_from_the_seed(layers_seed, sgd, monkeyp
 
     def rounds(process, at_once, clients=6):
         monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
-        state, found = process.initialize(), []
+        state, kernels = process.initialize(), []
         for _ in range(2):
             state = process.next(state, [client] * clients).state
-            found.append(process.get_model_weights(state).trainable[0])
-        return found
+            kernels.append(process.get_model_weights(state).trainable[0])
+        return kernels
 
     with Runtime("local"):
         process, again, other = build(0), build(0), build(1)
         first = rounds(process, 1)
-        for found in (rounds(process, 4), rounds(again, 4)):
-            np.testing.assert_array_equal(first, found)
+        for kernels in (rounds(process, 4), rounds(again, 4)):
+            np.testing.assert_array_equal(first, kernels)
         assert not np.array_equal(first, rounds(other, 4))
         # One drawing for all clients would make their mean each one's.
         assert not np.allclose(first, rounds(process, 1, clients=1))

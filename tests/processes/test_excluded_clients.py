@@ -61,8 +61,8 @@ def test_a_client_without_examples_is_in_no_sum(
         outputs.append(process.next(process.initialize(), data))
     with_it, without = (output.metrics for output in outputs)
     for name in ("totals", "monomials"):
-        found, expected = (m["aggregator"][name] for m in (with_it, without))
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        sums, expected = (m["aggregator"][name] for m in (with_it, without))
+        np.testing.assert_allclose(sums, expected, rtol=1e-6)
     assert with_it["client_work"]["train"]["excluded"] == 1
 
 
@@ -100,21 +100,21 @@ def test_a_label_without_a_class_is_refused_by_client(
     """TensorFlow names the label alone; of three classes, label 7 of client 2."""
     labels = toy_examples.y.copy()
     labels[toy_examples.row_splits[2]] = 7
-    found = dataclasses.replace(toy_examples, y=labels)
+    examples = dataclasses.replace(toy_examples, y=labels)
     process = build_prioritized(toy_model, priority=("DS",), criteria=("DS",))
     says = pytest.raises(ValueError, match="^client 2 has label 7, but there are 3 cl")
     with says:
-        process.next(process.initialize(), tff_pmc.pack(found, [1, 2, 3]))
+        process.next(process.initialize(), tff_pmc.pack(examples, [1, 2, 3]))
 
 
 @pytest.fixture
 def warnings_of(monkeypatch):
     """The warnings that are logged during a test."""
-    found = []
+    messages = []
     monkeypatch.setattr(
-        logging, "warning", lambda words, *args: found.append(words % args)
+        logging, "warning", lambda words, *args: messages.append(words % args)
     )
-    return found
+    return messages
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_a_lost_round_is_warned_of_once_a_process_and_has_no_loss(
         process = build(metric_model, **options)
         state = process.initialize()
         for _ in range(2):
-            given = (tests,) if form == "online" else ()
-            state, metrics = process.next(state, clients, *given)[:2]
+            judge_data = (tests,) if form == "online" else ()
+            state, metrics = process.next(state, clients, *judge_data)[:2]
         assert len(warnings_of) == processes
     assert re.search(f"did not change the model: .*{says}", warnings_of[-1])
     train = metrics["client_work"]["train"]

@@ -41,11 +41,11 @@ def test_a_client_that_is_left_out_takes_no_step(
         client_step=lambda received, update: received,
         criteria=("DS", nan_for(3)),
     )
-    found, metrics = run_rounds(process, toy_examples, [[0, 1]])
+    weights, metrics = run_rounds(process, toy_examples, [[0, 1]])
     assert metrics["client_work"]["train"]["excluded"] == 1
     # The other's update became the whole model, and half of it is taken off.
     first = [np.asarray(w, float) for w in toy_model.initial_weights[0]]
-    assert_equal(found, [w / 2 for w in first], 1e-6)
+    assert_equal(weights, [w / 2 for w in first], 1e-6)
 
 
 def test_an_update_is_clipped_before_the_factory_sees_it(
@@ -53,9 +53,9 @@ def test_an_update_is_clipped_before_the_factory_sees_it(
 ):
     sums = tff_pmc.SumOptions(clip_norm=0.01)
     process = build_factory(toy_model, tff_pmc.aggregation.weighted_mean(), sums=sums)
-    found, _ = run_rounds(process, toy_examples, [[2]])
+    weights, _ = run_rounds(process, toy_examples, [[2]])
     first = [np.asarray(w, float) for w in toy_model.initial_weights[0]]
-    moved = np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(found, first)))
+    moved = np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(weights, first)))
     assert moved == pytest.approx(0.01, rel=1e-4)
     with pytest.raises(Exception, match="exactly one client"):
         run_rounds(process, toy_examples, [COHORT], num_packs=3)

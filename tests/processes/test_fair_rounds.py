@@ -57,14 +57,14 @@ CASES = {
 def build(sgd, toy_model, toy_examples):
     """The settings of an algorithm, and its process with the toy model."""
 
-    def made(algorithm, own, **options):
+    def build_algorithm(algorithm, changes, **options):
         from tff_pmc.clients.training_options import Training
 
-        one = settings("quickstart", {**WHAT, "algorithm": algorithm, **own})
+        config = settings("quickstart", {**WHAT, "algorithm": algorithm, **changes})
         context = types.SimpleNamespace(
-            settings=one,
+            settings=config,
             model=toy_model,
-            criteria=one.measured_criteria,
+            criteria=config.measured_criteria,
             data=toy_examples,
             client_optimizer=sgd(RATE),
             server_optimizer=sgd(1.0),
@@ -72,21 +72,21 @@ def build(sgd, toy_model, toy_examples):
         )
         context.training = Training(
             local_epochs=EPOCHS,
-            memory=one.algorithm.build_client_memory(context),
+            memory=config.algorithm.build_client_memory(context),
             **options,
         )
-        return one, one.algorithm.build_process(context)
+        return config, config.algorithm.build_process(context)
 
-    return made
+    return build_algorithm
 
 
 @pytest.fixture(scope="module")
 def numpy_round(toy_examples, numpy_sgd):
     """What is known of each client of a cohort, and its update."""
 
-    def known(weights, batches_of, cohort=COHORT):
+    def measure(weights, batches_of, cohort=COHORT):
         first = [np.asarray(w, float) for w in weights]
-        found, updates = [], []
+        measured, updates = [], []
         for k in cohort:
             part = toy_examples.client(k)
             n = len(part["y"])
@@ -98,10 +98,10 @@ def numpy_round(toy_examples, numpy_sgd):
             trained = numpy_sgd(first, part, RATE, EPOCHS, batches.__getitem__)
             updates.append([a - b for a, b in zip(first, trained)])
             moved = np.sqrt(sum(np.square(d).sum() for d in updates[-1]))
-            found.append((n, loss, accuracy, sum(map(len, batches)), moved))
-        return first, [np.array(one, float) for one in zip(*found)], updates
+            measured.append((n, loss, accuracy, sum(map(len, batches)), moved))
+        return first, [np.array(column, float) for column in zip(*measured)], updates
 
-    return known
+    return measure
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_a_round_equals_numpy(
     weights_of, assert_close, algorithm, packed,
 ):  # fmt: skip
     """Clients of different sizes take different numbers of steps."""
-    own, factors_of = CASES[algorithm]
+    changes, factors_of = CASES[algorithm]
     options = {"batch_size": 2, "report_cohort": len(COHORT)} if packed else {}
-    one, process = build(algorithm, own, packed=packed, **options)
+    config, process = build(algorithm, changes, packed=packed, **options)
 
     def batches_of(client, epoch, n):
         if packed:
@@ -127,8 +127,8 @@ def test_a_round_equals_numpy(
         return [np.arange(i, min(i + 2, n)) for i in range(0, n, 2)]
 
     weights = toy_model.initial_weights[0]
-    first, known, updates = numpy_round(weights, batches_of)
-    factors = factors_of(*known)
+    first, measured, updates = numpy_round(weights, batches_of)
+    factors = factors_of(*measured)
     data = datasets(toy_examples, COHORT, 2)
     if packed:
         data = tff_pmc.pack(toy_examples, COHORT)
@@ -136,17 +136,17 @@ def test_a_round_equals_numpy(
     expected = [
         w - np.tensordot(factors, np.stack(d), 1) for w, d in zip(first, zip(*updates))
     ]
-    found = weights_of(process, output.state)
-    assert_close(found, expected, 1e-5)
+    new_weights = weights_of(process, output.state)
+    assert_close(new_weights, expected, 1e-5)
     # And what it is away from the plain mean is not lost in the tolerance.
     mean = [
-        w - np.tensordot(shares(known[0]), np.stack(d), 1)
+        w - np.tensordot(shares(measured[0]), np.stack(d), 1)
         for w, d in zip(first, zip(*updates))
     ]
-    assert max(np.abs(a - b).max() for a, b in zip(found, mean)) > 1e-3
+    assert max(np.abs(a - b).max() for a, b in zip(new_weights, mean)) > 1e-3
     if packed:  # The record has the same factors.
         train = output.metrics["client_work"]["train"]
-        recorded = weights_on_record(one, train["criteria_by_client"])
+        recorded = weights_on_record(config, train["criteria_by_client"])
         np.testing.assert_allclose(recorded, factors, rtol=1e-5)
 
 
@@ -219,18 +219,21 @@ def test_a_step_of_its_own_and_a_mean_are_candidates_of_one_process(
     runtime, toy_examples, toy_model, build, build_prioritized, weights_of, assert_equal
 ):
     """Each of two is the other's counterfactual: no other process is needed."""
-    one, alone = build("fednova", {}, batch_size=2)
-    nova, size = one.algorithm.score(one), scores.single("DS", one.criterion_codes)
-    basis = scores.Basis.of(one.criterion_codes, [nova, size])
-    options = dict(criteria=one.measured_criteria, local_epochs=EPOCHS, batch_size=2)
-    both = build_prioritized(toy_model, score=nova, basis=basis, **options)
+    config, alone = build("fednova", {}, batch_size=2)
+    nova, size = (
+        config.algorithm.score(config),
+        scores.single("DS", config.criterion_codes),
+    )
+    basis = scores.Basis.of(config.criterion_codes, [nova, size])
+    options = dict(criteria=config.measured_criteria, local_epochs=EPOCHS, batch_size=2)
+    joint = build_prioritized(toy_model, score=nova, basis=basis, **options)
     mean = build_prioritized(toy_model, score=size, **options)
     packs = tff_pmc.pack(toy_examples, COHORT)
     for score, process in ((nova, alone), (size, mean)):
-        state = tff_pmc.with_score(both.initialize(), basis, score)
-        found = weights_of(both, both.next(state, packs).state)
+        state = tff_pmc.with_score(joint.initialize(), basis, score)
+        weights = weights_of(joint, joint.next(state, packs).state)
         expected = weights_of(process, process.next(process.initialize(), packs).state)
-        assert_equal(found, expected, 1e-6)
+        assert_equal(weights, expected, 1e-6)
     with pytest.raises(ValueError, match="'FedNova' sets the length of its step"):
         tff_pmc.with_score(mean.initialize(), scores.Basis.singles(5), nova)
     with pytest.raises(ValueError, match="the normalization 'sum', not 'max'"):
@@ -272,24 +275,24 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
         for code in ("A", "B")
     ]
     model = keras_model_fn() if form == "model_fn" else metric_model
-    asked, plain = (
-        build_prioritized(model, criteria=found, packed=form == "packed")
-        for found in (("DS", *twice), ("DS",))
+    asking, plain = (
+        build_prioritized(model, criteria=declared, packed=form == "packed")
+        for declared in (("DS", *twice), ("DS",))
     )
     # Of a made-up client twice, and in a graph, for each of the two; and in training.
     assert len(calls) == 6 + 1
     data = (float_datasets if form == "model_fn" else datasets)(toy_examples, COHORT, 3)
     if form == "packed":
         data = tff_pmc.pack(toy_examples, COHORT)
-    found, expected = (
+    train_metrics, expected = (
         process.next(process.initialize(), data).metrics["client_work"]["train"]
-        for process in (asked, plain)
+        for process in (asking, plain)
     )
-    assert dict(found) == dict(expected)
+    assert dict(train_metrics) == dict(expected)
 
 
 @pytest.mark.parametrize("algorithm", ["q_fedavg", "fednova"])
 def test_a_round_in_which_nobody_counts_has_no_weights(build, algorithm):
-    one, _ = build(algorithm, {})
-    raw = np.full((2, len(one.criterion_codes)), np.nan)
-    assert weights_on_record(one, raw, left_out=True).tolist() == [0, 0]
+    config, _ = build(algorithm, {})
+    raw = np.full((2, len(config.criterion_codes)), np.nan)
+    assert weights_on_record(config, raw, left_out=True).tolist() == [0, 0]

@@ -29,7 +29,7 @@ COHORTS = ((0, 1), (4,), (1, 2, 4, 5), (0, 5), (4, 1))
 def build(tf, sgd):
     """The process on the least-squares model."""
 
-    def made(**options):
+    def build_process(**options):
         training = options_of_training.Training(
             **{"local_epochs": STEPS, **options.pop("training", {})}
         )
@@ -45,7 +45,7 @@ def build(tf, sgd):
             },
         )
 
-    return made
+    return build_process
 
 
 class Oracle:
@@ -82,8 +82,8 @@ def test_rounds_of_sampled_clients_equal_the_paper(runtime, build, num_packs):
         oracle.round(cohort)
         packs = tff_pmc.pack(examples, cohort, num_packs=num_packs)
         state = process.next(state, packs).state
-        found = flat(process.get_model_weights(state).trainable)
-        np.testing.assert_allclose(found, oracle.theta, rtol=2e-4, atol=2e-5)
+        theta = flat(process.get_model_weights(state).trainable)
+        np.testing.assert_allclose(theta, oracle.theta, rtol=2e-4, atol=2e-5)
         np.testing.assert_allclose(flat(state.aggregator["h"]), oracle.h, atol=2e-5)
         for k in range(len(SIZES)):
             rows = state.client_work["memory"]["rows"]
@@ -106,8 +106,8 @@ def test_it_reaches_the_optimum_where_fedavg_does_not(runtime, build):
         state = process.initialize()
         for cohort in cohorts:
             state = process.next(state, tff_pmc.pack(examples, cohort)).state
-        found = flat(process.get_model_weights(state).trainable)
-        np.testing.assert_allclose(found, best, atol=1e-4)
+        reached = flat(process.get_model_weights(state).trainable)
+        np.testing.assert_allclose(reached, best, atol=1e-4)
 
 
 def test_excluded_clients_change_nothing(runtime, build):

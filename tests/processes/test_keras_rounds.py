@@ -132,9 +132,9 @@ def test_a_client_trains_as_keras_does(runtime, sgd, make, packed, tolerance):
     state, metrics = process.next(process.initialize(), clients)
     weights = process.get_model_weights(state)
     variables = keras_model.trainable_variables
-    for found, variable in zip(weights.trainable, variables, strict=True):
-        assert np.asarray(found).dtype == variable.dtype.as_numpy_dtype
-        np.testing.assert_allclose(found, variable.numpy(), atol=tolerance)
+    for weight, variable in zip(weights.trainable, variables, strict=True):
+        assert np.asarray(weight).dtype == variable.dtype.as_numpy_dtype
+        np.testing.assert_allclose(weight, variable.numpy(), atol=tolerance)
     measured = metrics["client_work"]["train"]
     assert (measured["excluded"], measured["examples"]) == (0, EXAMPLES)
     loss = measured["loss_sum"] / EXAMPLES

@@ -25,8 +25,8 @@ def tffs_evaluation():
     def run(model, clients):
         process = tff.learning.algorithms.build_fed_eval(model)
         state = process.initialize()
-        found = process.next(state, clients).metrics["client_work"]["eval"]
-        return state.global_model_weights, found["current_round_metrics"]
+        metrics = process.next(state, clients).metrics["client_work"]["eval"]
+        return state.global_model_weights, metrics["current_round_metrics"]
 
     return run
 
@@ -45,14 +45,14 @@ def test_a_model_fn_is_evaluated_as_tff_does(
     runtime, model_fn, clients, toy_examples, tffs_evaluation
 ):
     weights, expected = tffs_evaluation(model_fn, clients)
-    found = tff_pmc.build_federated_evaluation(model_fn)(weights, clients)
-    assert set(found["metrics"]) == set(expected)
+    figures = tff_pmc.build_federated_evaluation(model_fn)(weights, clients)
+    assert set(figures["metrics"]) == set(expected)
     assert {"loss", "sparse_categorical_accuracy", "num_examples"} <= set(expected)
     for name in expected:
-        np.testing.assert_allclose(found["metrics"][name], expected[name], rtol=1e-5)
+        np.testing.assert_allclose(figures["metrics"][name], expected[name], rtol=1e-5)
     losses, hits = losses_of(weights, toy_examples)
-    assert (found["examples"], found["correct"]) == (len(hits), hits.sum())
-    assert found["loss_sum"] == pytest.approx(losses.sum(), rel=1e-5)
+    assert (figures["examples"], figures["correct"]) == (len(hits), hits.sum())
+    assert figures["loss_sum"] == pytest.approx(losses.sum(), rel=1e-5)
 
 
 def test_each_clients_figures_are_told_apart_by_its_number(
@@ -62,15 +62,15 @@ def test_each_clients_figures_are_told_apart_by_its_number(
     weights, expected = tffs_evaluation(model_fn, [clients[k] for k in (4, 1)])
     numbered = [tff_pmc.with_client_number(clients[k], k) for k in (4, 1)]
     evaluate = tff_pmc.build_federated_evaluation(model_fn, 6)
-    found = evaluate(weights, numbered)
+    figures = evaluate(weights, numbered)
     losses, hits = losses_of(weights, toy_examples)
     splits = toy_examples.row_splits
     for k in range(6):
-        own = slice(splits[k], splits[k + 1]) if k in (1, 4) else slice(0)
-        assert found["examples"][k] == len(hits[own])
-        assert found["correct"][k] == hits[own].sum()
-        assert found["loss_sum"][k] == pytest.approx(losses[own].sum(), rel=1e-5)
-    assert found["metrics"]["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+        rows = slice(splits[k], splits[k + 1]) if k in (1, 4) else slice(0)
+        assert figures["examples"][k] == len(hits[rows])
+        assert figures["correct"][k] == hits[rows].sum()
+        assert figures["loss_sum"][k] == pytest.approx(losses[rows].sum(), rel=1e-5)
+    assert figures["metrics"]["loss"] == pytest.approx(expected["loss"], rel=1e-5)
     with pytest.raises(ValueError, match="0 or more, got -1"):
         tff_pmc.with_client_number(clients[0], -1)
 
@@ -94,10 +94,10 @@ def test_of_a_regression_nothing_is_correct(runtime):
     weights = tff.learning.models.ModelWeights(
         [np.ones((2, 1), np.float32), np.zeros(1, np.float32)], []
     )
-    found = tff_pmc.build_federated_evaluation(model_fn)(weights, data)
-    assert list(found) == ["examples", "loss_sum", "metrics"]
-    assert found["loss_sum"] == pytest.approx(4 + 0 + 1)
-    assert found["metrics"]["mean_absolute_error"] == pytest.approx(1)
+    figures = tff_pmc.build_federated_evaluation(model_fn)(weights, data)
+    assert list(figures) == ["examples", "loss_sum", "metrics"]
+    assert figures["loss_sum"] == pytest.approx(4 + 0 + 1)
+    assert figures["metrics"]["mean_absolute_error"] == pytest.approx(1)
 
 
 def test_packed_examples_give_the_models_metrics_too(
@@ -108,11 +108,11 @@ def test_packed_examples_give_the_models_metrics_too(
     weights, expected = tffs_evaluation(metric_model, batches)
     packs = tff_pmc.evaluation_packs(toy_examples)
     evaluate = tff_pmc.build_federated_evaluation(metric_model, 6, batch_size=4)
-    found = evaluate(weights, packs)
+    figures = evaluate(weights, packs)
     _, hits = losses_of(weights, toy_examples)
-    assert found["correct"].sum() == hits.sum()
-    assert found["metrics"][name] == pytest.approx(hits.mean())
-    assert found["metrics"][name] == pytest.approx(expected[name])
+    assert figures["correct"].sum() == hits.sum()
+    assert figures["metrics"][name] == pytest.approx(hits.mean())
+    assert figures["metrics"][name] == pytest.approx(expected[name])
     as_batches = tff_pmc.build_federated_evaluation(metric_model, packed=False)
     assert as_batches(weights, batches)["metrics"][name] == expected[name]
 

@@ -26,11 +26,11 @@ def tffs_metrics(sgd):
     return run
 
 
-def check(found, expected):
+def check(metrics, expected):
     """Ours are there, and all of TFF's with the same values under the same names."""
-    assert list(found) == [*OURS, *expected] and expected
+    assert list(metrics) == [*OURS, *expected] and expected
     for name in expected:
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
+        np.testing.assert_allclose(metrics[name], expected[name], rtol=1e-5)
 
 
 def test_a_model_fns_metrics_are_tffs(
@@ -44,17 +44,17 @@ def test_a_model_fns_metrics_are_tffs(
     """Two epochs of several batches, which TFF is given as a repeated dataset."""
     clients = float_datasets(toy_examples, [0, 2, 3, 5], 3)
     ours = build_prioritized(keras_model_fn(), priority=("DS",), local_epochs=2)
-    found = ours.next(ours.initialize(), clients).metrics["client_work"]["train"]
+    metrics = ours.next(ours.initialize(), clients).metrics["client_work"]["train"]
     expected = tffs_metrics(keras_model_fn(), [d.repeat(2) for d in clients])
     assert {"loss", "top_2", "sparse_categorical_accuracy"} <= set(expected)
-    assert expected["num_examples"] == 2 * found["examples"] == 52
-    check(found, expected)
+    assert expected["num_examples"] == 2 * metrics["examples"] == 52
+    check(metrics, expected)
     bad = clients[0].map(lambda x, y: (x * np.float32("nan"), y))
-    both = [bad, clients[1]]  # One that is left out counts in no metric.
-    found = ours.next(ours.initialize(), both).metrics["client_work"]["train"]
-    expected = tffs_metrics(keras_model_fn(), [d.repeat(2) for d in both])
-    assert found["excluded"] == 1 and expected["num_examples"] == 10
-    check(found, expected)
+    with_bad = [bad, clients[1]]  # One that is left out counts in no metric.
+    metrics = ours.next(ours.initialize(), with_bad).metrics["client_work"]["train"]
+    expected = tffs_metrics(keras_model_fn(), [d.repeat(2) for d in with_bad])
+    assert metrics["excluded"] == 1 and expected["num_examples"] == 10
+    check(metrics, expected)
 
 
 @pytest.mark.parametrize("num_packs", [1, 3, None])
@@ -73,9 +73,9 @@ def test_a_functional_models_metrics_are_tffs(
     packed = num_packs is not None
     ours = build_prioritized(metric_model, priority=("DS",), packed=packed)
     data = tff_pmc.pack(toy_examples, cohort, num_packs=num_packs or 1)
-    given = data if packed else batches
-    found = ours.next(ours.initialize(), given).metrics["client_work"]["train"]
-    check(found, tffs_metrics(metric_model, batches))
+    clients = data if packed else batches
+    metrics = ours.next(ours.initialize(), clients).metrics["client_work"]["train"]
+    check(metrics, tffs_metrics(metric_model, batches))
 
 
 def test_a_packed_client_left_out_counts_in_no_metric(
@@ -85,10 +85,10 @@ def test_a_packed_client_left_out_counts_in_no_metric(
     sums = tff_pmc.SumOptions(max_update_norm=1e-9)
     ours = build_prioritized(metric_model, priority=("DS",), sums=sums)
     packs = tff_pmc.pack(toy_examples, [0, 2])
-    found = ours.next(ours.initialize(), packs).metrics["client_work"]["train"]
-    assert found["excluded"] == 2
-    assert found["examples"] == 0
-    assert all(np.isnan(found[name]) for name in ("top_2", "loss_sum"))
+    metrics = ours.next(ours.initialize(), packs).metrics["client_work"]["train"]
+    assert metrics["excluded"] == 2
+    assert metrics["examples"] == 0
+    assert all(np.isnan(metrics[name]) for name in ("top_2", "loss_sum"))
 
 
 def test_the_form_has_their_sums(metric_model, build_prioritized, sent_shapes):
@@ -147,10 +147,10 @@ class TestSecureSums:
             outputs = [p.next(p.initialize(), clients) for p in (hidden, plain)]
         models = [output.state.global_model_weights.trainable for output in outputs]
         assert_close(*models, 1e-3)
-        found, expected = (o.metrics["client_work"]["train"] for o in outputs)
-        assert found["num_examples"] == expected["num_examples"] > 0
+        metrics, expected = (o.metrics["client_work"]["train"] for o in outputs)
+        assert metrics["num_examples"] == expected["num_examples"] > 0
         for name in ("loss", "top_2", "sparse_categorical_accuracy"):
-            np.testing.assert_allclose(found[name], expected[name], rtol=1e-3)
+            np.testing.assert_allclose(metrics[name], expected[name], rtol=1e-3)
 
 
 def tff_elements(type_):

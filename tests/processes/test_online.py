@@ -15,13 +15,15 @@ COHORT = [0, 2, 3, 5]
 ORDERINGS = search.orderings(("DS", "LD", "MD"))
 
 
-def options(rate=0.3, **more):
+def options(rate=0.3, **arguments):
     sgd = tff.learning.optimizers.build_sgdm(rate)
-    return dict(client_optimizer_fn=sgd, local_epochs=2, batch_size=3, seed=4, **more)
+    return dict(
+        client_optimizer_fn=sgd, local_epochs=2, batch_size=3, seed=4, **arguments
+    )
 
 
-def online(model, **more):
-    return tff_pmc.build_online_adjusted_fed_avg(model, **options(**more))
+def online(model, **arguments):
+    return tff_pmc.build_online_adjusted_fed_avg(model, **options(**arguments))
 
 
 def arrays(weights):
@@ -65,8 +67,8 @@ def test_every_candidate_is_the_model_its_ordering_alone_gives(
             toy_model, priority=order, **options()
         )
         state, _ = alone.next(alone.initialize(), packs)
-        for found, expected in zip(model, arrays(alone.get_model_weights(state))):
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+        for weight, expected in zip(model, arrays(alone.get_model_weights(state))):
+            np.testing.assert_allclose(weight, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_rounds_follow_the_judge_and_keep_its_model(runtime, toy_examples, toy_model):
@@ -88,10 +90,10 @@ def test_rounds_follow_the_judge_and_keep_its_model(runtime, toy_examples, toy_m
         state = output.state
         tested.append([trial.index for trial in output.trials])
         assert len(trainings) == round_num + 1  # However many were tested.
-        for found, expected in zip(
+        for weight, expected in zip(
             arrays(counted.get_model_weights(state)), judge.seen[shown + kept_place]
         ):
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(weight, expected)
         shown += len(output.trials)
     # In force first, then in the list's order. Round 2 needs 5: the third has 6.
     # Round 3 needs 6, and none has it: the first of the two with 5 is kept.
@@ -170,8 +172,8 @@ def test_both_forms_choose_the_same_over_many_rounds(runtime, digits, policy):
         output = driven.next(state, packs, tests)
         pairs = tff_pmc.pair_packs(packs, tests)
         pure_state, metrics = pure.next(pure_state, pairs)
-        found = [metrics["search"]["correct"][trial.index] for trial in output.trials]
-        assert found == [trial.correct for trial in output.trials]
+        correct = [metrics["search"]["correct"][trial.index] for trial in output.trials]
+        assert correct == [trial.correct for trial in output.trials]
         state = output.state
         chosen = int(pure_state.index), int(pure_state.correct)
         assert chosen == (int(state.index), int(state.correct))
@@ -273,8 +275,8 @@ def test_the_best_lambda_of_the_grid_without_retraining(
         assert trial.correct == pytest.approx(expected, rel=0.01)
     assert process.candidates[output.state.index].label == "lambda=0.70"
     assert len(output.metrics["aggregator"]["monomials"]) == 2
-    found = process.get_model_weights(output.state).trainable
-    assert_equal(found, candidates[7], 1e-6)
+    trainable = process.get_model_weights(output.state).trainable
+    assert_equal(trainable, candidates[7], 1e-6)
 
 
 IN_LISTS = {
@@ -299,13 +301,13 @@ def test_a_state_takes_another_model_as_tffs_processes_do(
         local_epochs=1,
     )
     model = [np.full((16, 3), 0.5, np.float32), np.arange(3, dtype=np.float32)]
-    given = tff.learning.models.ModelWeights(model, [])
-    state = IN_LISTS[how](process, process.initialize(), given)
+    weights = tff.learning.models.ModelWeights(model, [])
+    state = IN_LISTS[how](process, process.initialize(), weights)
     output = process.next(state, tff_pmc.pack(toy_examples, [2]), [])
-    found = process.get_model_weights(output.state).trainable
-    assert_equal(found, trained_alone(toy_model, toy_examples, 2, model), 1e-6)
+    trainable = process.get_model_weights(output.state).trainable
+    assert_equal(trainable, trained_alone(toy_model, toy_examples, 2, model), 1e-6)
     with pytest.raises(
         TypeError, match=r"trainable.1 is not of type float32\[3\]: its shape"
     ):
-        given = tff.learning.models.ModelWeights([model[0], model[1][:2]], [])
-        process.set_model_weights(state, given)
+        weights = tff.learning.models.ModelWeights([model[0], model[1][:2]], [])
+        process.set_model_weights(state, weights)

@@ -18,11 +18,11 @@ def sums_of(normalization="range"):
     return tff_pmc.SumOptions(normalization, ranges)
 
 
-def options(**more):
+def options(**arguments):
     return dict(
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
         local_epochs=2,
-        **more,
+        **arguments,
     )
 
 
@@ -137,13 +137,15 @@ def test_a_search_over_operators_keeps_the_best(
 def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
     score = scores.owa("most")
     ranged = {"sums": sums_of()}
-    one = tff_pmc.build_prioritized_fed_avg(toy_model, score=score, **options(**ranged))
+    one_stage = tff_pmc.build_prioritized_fed_avg(
+        toy_model, score=score, **options(**ranged)
+    )
     two = tff_pmc.build_prioritized_fed_avg(toy_model, score=score, **options())
     for to_form in (
         tff.backends.mapreduce.get_map_reduce_form_for_computation,
         tff.backends.mapreduce.get_distribute_aggregate_form_for_computation,
     ):
-        to_form(one.next)
+        to_form(one_stage.next)
         with pytest.raises(ValueError, match="broadcast dependent on aggregate"):
             to_form(two.next)
     deployable = {"score": score, "deployable": True}

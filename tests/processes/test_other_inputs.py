@@ -73,7 +73,7 @@ def both_forms(build_prioritized, datasets):
     """The weights after two rounds, of packed clients and of datasets."""
 
     def run(model, examples, **options):
-        found = []
+        weights = []
         for packed in (True, False):
             process = build_prioritized(model, packed=packed, **options)
             clients = datasets(examples, range(3), 100)
@@ -82,8 +82,8 @@ def both_forms(build_prioritized, datasets):
             state = process.initialize()
             for _ in range(2):
                 state, _ = process.next(state, clients)
-            found.append(process.get_model_weights(state))
-        return found
+            weights.append(process.get_model_weights(state))
+        return weights
 
     return run
 
@@ -96,11 +96,11 @@ def test_a_regression_is_that_of_numpy(runtime, numbers, linear, both_forms):
     for _ in range(2):
         total = np.zeros((2, 2))
         for k, size in enumerate(SIZES):
-            client, own = numbers.client(k), kernel.copy()
+            client, trained = numbers.client(k), kernel.copy()
             for _ in range(3):
-                error = client["x"] @ own - client["y"]
-                own -= 0.1 * 2 * client["x"].T @ error / error.size
-            total += size * own
+                error = client["x"] @ trained - client["y"]
+                trained -= 0.1 * 2 * client["x"].T @ error / error.size
+            total += size * trained
         kernel = total / sum(SIZES)
     np.testing.assert_allclose(packed.trainable[0], kernel, rtol=1e-5)
     np.testing.assert_allclose(batches.trainable[0], kernel, rtol=1e-5)
@@ -134,8 +134,8 @@ def test_both_forms_of_next_words_give_one_model(
     hits = (scores.argmax(axis=1) == words.y).astype(int)
     np.testing.assert_array_equal(counts, np.add.reduceat(hits, SPLITS[:-1]))
     whole = tff_pmc.build_federated_evaluation(model, packed=False)
-    found = whole(packed, datasets(words, range(3), 4))
-    assert (found["correct"], found["examples"]) == (hits.sum(), 16)
+    figures = whole(packed, datasets(words, range(3), 4))
+    assert (figures["correct"], figures["examples"]) == (hits.sum(), 16)
 
 
 KINDS = {
@@ -156,18 +156,20 @@ def test_two_outputs_weigh_by_examples(
         x = generator.normal(size=(size, 3)).astype(np.float32)
         y = KINDS[kind](x[:, :1] + size, x[:, 1:2] - size)
         clients.append(tf.data.Dataset.from_tensor_slices((x, y)).batch(100))
-    found = clients[0].element_spec
+    input_spec = clients[0].element_spec
 
     def model_fn():
-        given = tf.keras.Input((3,))
+        inputs = tf.keras.Input((3,))
         outputs = [
             tf.keras.layers.Dense(spec.shape[1:].num_elements(), "linear", False)
-            for spec in found[1]
+            for spec in input_spec[1]
         ]
-        made = tf.keras.Model(given, [layer(given) for layer in outputs])
-        made.set_weights([np.ones(w.shape) for w in made.get_weights()])
+        keras_model = tf.keras.Model(inputs, [layer(inputs) for layer in outputs])
+        keras_model.set_weights([np.ones(w.shape) for w in keras_model.get_weights()])
         losses = [tf.keras.losses.MeanSquaredError()] * 2
-        return tff.learning.models.from_keras_model(made, losses, input_spec=found)
+        return tff.learning.models.from_keras_model(
+            keras_model, losses, input_spec=input_spec
+        )
 
     criteria = {"criteria": ("DS", "MD"), "priority": ("DS",)}
     process = build_prioritized(model_fn, **criteria)
@@ -190,7 +192,7 @@ def test_labels_of_sequences_are_those_of_all_steps(
     """Of three steps each: LD counts distinct words, DS the sequences."""
     generator = np.random.default_rng(6)
     x = generator.integers(0, WORDS, (SPLITS[-1], 3)).astype(np.int32)
-    found = leaf_data.Examples(x, x[:, 0], SPLITS, NAMES)
+    examples = leaf_data.Examples(x, x[:, 0], SPLITS, NAMES)
     model = tff.learning.models.FunctionalModel(
         initial_weights=((np.ones((WORDS, WORDS), np.float32),), ()),
         predict_on_batch_fn=tf.function(
@@ -208,12 +210,12 @@ def test_labels_of_sequences_are_those_of_all_steps(
     )
     if packed:
         clients = [
-            pack.map(lambda one: {**one, "y": one["x"]})
-            for pack in tff_pmc.pack(found, range(3))
+            pack.map(lambda element: {**element, "y": element["x"]})
+            for pack in tff_pmc.pack(examples, range(3))
         ]
     else:
-        clients = [d.map(lambda x, _: (x, x)) for d in datasets(found, range(3), 2)]
+        clients = [d.map(lambda x, _: (x, x)) for d in datasets(examples, range(3), 2)]
     _, metrics = process.next(process.initialize(), clients)
-    distinct = [len(np.unique(found.client(k)["x"])) for k in range(3)]
+    distinct = [len(np.unique(examples.client(k)["x"])) for k in range(3)]
     expected = [SPLITS[-1], sum(distinct)]
     np.testing.assert_array_equal(metrics["aggregator"]["totals"], expected)

@@ -69,8 +69,8 @@ def test_a_criterion_and_a_score_from_a_notebook_cell(
     models = [trained_alone(toy_model, toy_examples, k) for k in cohort]
     p = (raw / raw.sum(axis=0)) @ [0.75, 0.25]
     expected = [np.tensordot(p, np.stack(part), 1) for part in zip(*models)]
-    found = process.get_model_weights(output.state).trainable
-    assert_close(found, expected, 1e-5)
+    weights = process.get_model_weights(output.state).trainable
+    assert_close(weights, expected, 1e-5)
 
 
 @pytest.mark.parametrize("packed", [True, False])

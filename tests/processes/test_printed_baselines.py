@@ -61,7 +61,7 @@ def test_two_rounds_are_those_of_the_printed_formula(
         step = tff_pmc.aggregation.quantize_parameters(BITS)
     cohorts = [COHORT, [1, 2, 5]]
     process = build_factory(toy_model, factory(**options), client_step=step)
-    found, _ = run_rounds(process, toy_examples, cohorts)
+    weights, _ = run_rounds(process, toy_examples, cohorts)
     theta = [np.asarray(w, float) for w in toy_model.initial_weights[0]]
     memory = [np.zeros_like(w) for w in theta]
     for cohort in cohorts:
@@ -70,4 +70,4 @@ def test_two_rounds_are_those_of_the_printed_formula(
         n = SIZES[cohort]
         steps = [formula(w, old, n, m) for w, old, m in zip(models, theta, memory)]
         theta, memory = zip(*steps)
-    assert_equal(found, theta, 2e-6)
+    assert_equal(weights, theta, 2e-6)

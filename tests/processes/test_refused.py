@@ -15,7 +15,7 @@ X = np.zeros((40, 4, 4), np.uint8)
 SERVER = dict(server_examples=(X, np.zeros(40, np.int32)), num_classes=3)
 
 
-def own(value, code="OWN"):
+def with_criterion(value, code="OWN"):
     """Options with a criterion of one's own beside DS."""
     return {"criteria": ("DS", criteria.Criterion(code, "mine", "this test", value))}
 
@@ -53,34 +53,51 @@ def six_criteria():
 # The builder; its options; the words. A criterion fails on a made-up client.
 PRIORITIZED = [
     (
-        lambda: own(lambda client: tf.constant(-0.5)),
+        lambda: with_criterion(lambda client: tf.constant(-0.5)),
         "OWN gave a negative value, -0.5, for a made-up",
     ),
-    (lambda: own(lambda client: {}["boom"]), "OWN fails for .*: KeyError: boom$"),
-    (lambda: own(lambda client: client.y), "criterion OWN must return one number"),
     (
-        lambda: own(lambda c: c.attributes["battery"]),
+        lambda: with_criterion(lambda client: {}["boom"]),
+        "OWN fails for .*: KeyError: boom$",
+    ),
+    (
+        lambda: with_criterion(lambda client: client.y),
+        "criterion OWN must return one number",
+    ),
+    (
+        lambda: with_criterion(lambda c: c.attributes["battery"]),
         "OWN fails.*unknown attribute 'battery'",
     ),
     # `==` between tensors compares Python objects where TFF traces; also of labels
     # that the made-up client lacks.
     *(
-        (lambda same=same: own(lambda c: tf.cast(same(c), tf.float32), "EQ"), says)
-        for same, says in (
+        (
+            lambda compare=compare: with_criterion(
+                lambda c: tf.cast(compare(c), tf.float32), "EQ"
+            ),
+            says,
+        )
+        for compare, says in (
             (lambda c: c.y[0] == 0, "criterion EQ .*by tf.equal: in"),
             (lambda c: c.y[0] == 9, "criterion EQ .*by tf.equal: in"),
             (lambda c: c.y[0] != 9, "criterion EQ .*by tf.not_equal: in"),
         )
     ),
     (
-        lambda: own(lambda c: 1.0 / c.y.shape[0]),
+        lambda: with_criterion(lambda c: 1.0 / c.y.shape[0]),
         r"OWN fails in a graph, .*: unsupported operand .* \(use tf.shape: the static",
     ),
     # Other failures have nothing to do with sizes.
-    (lambda: own(lambda c: float(c.y.numpy()[0])), r"OWN fails in a graph.*numpy'$"),
+    (
+        lambda: with_criterion(lambda c: float(c.y.numpy()[0])),
+        r"OWN fails in a graph.*numpy'$",
+    ),
     # Numbers that wrap: given as they are, or cast too late.
     *(
-        (lambda value=value: own(value), f"OWN .* {kind}.*, which cannot hold large nu")
+        (
+            lambda value=value: with_criterion(value),
+            f"OWN .* {kind}.*, which cannot hold large nu",
+        )
         for value, kind in (
             (lambda c: tf.reduce_sum(c.x), "a number of type uint8"),
             (lambda c: tf.cast(tf.size(c.y), tf.int16), "a number of type int16"),
@@ -110,7 +127,10 @@ PRIORITIZED = [
         )
     ),
     *(
-        (lambda draw=draw: own(draw), "OWN differs between two calls: if it is random")
+        (
+            lambda draw=draw: with_criterion(draw),
+            "OWN differs between two calls: if it is random",
+        )
         for draw in (
             lambda c: tf.random.uniform([]),
             lambda c: tf.random.uniform([], seed=1),
@@ -291,10 +311,13 @@ CASES = [
     *(
         (
             "build_prioritized_fed_avg",
-            lambda of=of: {"aggregator": tff_pmc.aggregation.median(), **of()},
+            lambda options_of=options_of: {
+                "aggregator": tff_pmc.aggregation.median(),
+                **options_of(),
+            },
             says,
         )
-        for of, says in FACTORY
+        for options_of, says in FACTORY
     ),
     *(("build_adafed", *case) for case in ADAFED),
     *(("build_online_adjusted_fed_avg", *case) for case in [*ONLINE, HIDDEN[0]]),
@@ -332,9 +355,9 @@ def test_what_cannot_be_built_is_named(build, name, options, message):
 def keras_model(labels):
     """A Keras model of labels of these specs; the loss is never computed of most."""
     size = 1 if isinstance(labels, tf.TensorSpec) and labels.dtype.is_floating else 3
-    made = tf.keras.layers.Dense(size, input_shape=(4,))
+    dense = tf.keras.layers.Dense(size, input_shape=(4,))
     return tff.learning.models.from_keras_model(
-        tf.keras.Sequential([made]),
+        tf.keras.Sequential([dense]),
         tf.keras.losses.MeanSquaredError(),
         input_spec=(tf.TensorSpec([None, 4]), labels),
     )
@@ -366,19 +389,19 @@ def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, messag
     with_packs = ("maker", "keras", "keras_fn", "variable", "number", None)
     by_packs = "prioritized" in name and model in with_packs
     options = {"packed": True} if by_packs else {}
-    made = functools.partial(tff.learning.models.model_from_functional, toy_model)
+    model_fn = functools.partial(tff.learning.models.model_from_functional, toy_model)
     keras = tf.keras.Sequential([tf.keras.layers.Dense(2)])
     models = {"toy": toy_model, "maker": lambda: toy_model, "number": 5}
     models |= {"keras": keras, "keras_fn": lambda: keras}
     classes = tf.TensorSpec([None, 3], tf.int32)
     two = [tf.TensorSpec([None], tf.int32)] * 2
-    for of, labels in {
+    for kind, labels in {
         "regression": tf.TensorSpec([None, 1]),
         "one_hot": classes,
         "pair": tuple(two),
         "mapping": dict(zip("ab", two)),
     }.items():
-        models[of] = functools.partial(keras_model, labels)
+        models[kind] = functools.partial(keras_model, labels)
     if model == "several":
         models[model] = tff.learning.models.FunctionalModel(
             initial_weights=toy_model.initial_weights,
@@ -388,9 +411,9 @@ def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, messag
         )
         options = {"criteria": ("DS",)}
     if model == "variable":
-        models[model] = made()
+        models[model] = model_fn()
     with pytest.raises(ValueError, match=message):
-        build(name, models.get(model, made), **options)
+        build(name, models.get(model, model_fn), **options)
 
 
 def test_what_is_of_another_type_is_named(build):

@@ -124,7 +124,7 @@ BY_ROUND = {
 @pytest.fixture(scope="module")
 def tffs_rounds(runtime, toy_examples, toy_model, sgd, datasets):
     """The rates and models of three rounds of TFF's own builder, and the cohort."""
-    cohort, found = [0, 2, 5], []
+    cohort, rounds = [0, 2, 5], []
     process = tff.learning.algorithms.build_weighted_fed_avg_with_optimizer_schedule(
         toy_model, client_learning_rate_fn=halved, client_optimizer_fn=sgd
     )
@@ -132,8 +132,8 @@ def tffs_rounds(runtime, toy_examples, toy_model, sgd, datasets):
     for _ in range(3):
         state, metrics = process.next(state, datasets(toy_examples, cohort, 8))
         rate = metrics["client_work"]["client_learning_rate"]
-        found.append((rate, process.get_model_weights(state).trainable))
-    return cohort, found
+        rounds.append((rate, process.get_model_weights(state).trainable))
+    return cohort, rounds
 
 
 @pytest.mark.parametrize("name", BY_ROUND)

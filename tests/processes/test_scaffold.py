@@ -28,7 +28,7 @@ COHORTS = ((0, 1), (4,), (1, 2, 4, 5), (0, 5), (4, 1))
 def build(tf, sgd):
     """The process on the least-squares model; without a memory it is FedAvg."""
 
-    def made(with_memory=True, server_rate=1.0, **options):
+    def build_process(with_memory=True, server_rate=1.0, **options):
         memory = memories.ControlVariates(
             len(SIZES), RATE, num_trainable=len(TRAINABLE)
         )
@@ -42,7 +42,7 @@ def build(tf, sgd):
             **{"local_epochs": EPOCHS, **options},
         )
 
-    return made
+    return build_process
 
 
 class Oracle:
@@ -95,8 +95,8 @@ def test_rounds_of_sampled_clients_equal_the_paper(
         packs = tff_pmc.pack(examples, cohort, num_packs=num_packs)
         state = process.next(state, packs).state
         memory = state.client_work["memory"]
-        found = flat(process.get_model_weights(state).trainable)
-        np.testing.assert_allclose(found, oracle.x, rtol=2e-4, atol=2e-5)
+        x = flat(process.get_model_weights(state).trainable)
+        np.testing.assert_allclose(x, oracle.x, rtol=2e-4, atol=2e-5)
         np.testing.assert_allclose(flat(memory["control"]), oracle.c, atol=2e-4)
         for i in range(len(SIZES)):
             row = flat(part[i] for part in memory["rows"])
@@ -122,8 +122,8 @@ def test_it_reaches_the_optimum_and_fedavg_another_point(runtime, build):
         state = process.initialize()
         for cohort in cohorts:
             state = process.next(state, tff_pmc.pack(examples, cohort)).state
-        found = flat(process.get_model_weights(state).trainable)
-        np.testing.assert_allclose(found, expected, atol=1e-4)
+        reached = flat(process.get_model_weights(state).trainable)
+        np.testing.assert_allclose(reached, expected, atol=1e-4)
 
 
 def test_an_excluded_client_changes_neither_c_nor_its_own(runtime, build):
@@ -162,11 +162,11 @@ def test_the_rate_of_the_round_counts(runtime, build, tf):
 def test_control_variates_travel_in_both_directions(build):
     """Three floats, of kernel and bias, with the model and with the update."""
     plain, scaffold = (build(with_memory).next for with_memory in (False, True))
-    more = (
+    extra_bytes = (
         communication.traffic(scaffold).per_client_training
         - communication.traffic(plain).per_client_training
     )
-    assert more == 2 * 3 * 4
+    assert extra_bytes == 2 * 3 * 4
     assert (
         communication.traffic(scaffold).per_client_testing
         == communication.traffic(plain).per_client_testing

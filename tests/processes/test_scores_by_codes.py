@@ -40,9 +40,9 @@ MINIMA = {
 def raw(toy_examples):
     """LD and DS of the cohort, float [clients] each."""
     labels = [toy_examples.client(k)["y"] for k in COHORT]
-    found = [len({*y.tolist()}) for y in labels], [len(y) for y in labels]
-    assert len({*found[0]}) > 1 < len({*found[1]})
-    return np.array(found, float)
+    counts = [len({*y.tolist()}) for y in labels], [len(y) for y in labels]
+    assert len({*counts[0]}) > 1 < len({*counts[1]})
+    return np.array(counts, float)
 
 
 @pytest.fixture
@@ -144,9 +144,9 @@ def test_searches_and_counterfactuals_weigh_by_codes(
     check_model(online, output.state, raw[0])
     table = tff_pmc.cohort_weights(output.metrics)
     np.testing.assert_allclose(table["weight"], shares(raw[0]), rtol=1e-6)
-    asked = [scores.single("DS", ("MD", "DS")), scores.product(("DS", "LD"))]
-    found = tff_pmc.counterfactuals(online, start, packs, [0], iter(asked))
-    assert found["score"].tolist() == ["DS", "product:DS,LD"]
+    asked_scores = [scores.single("DS", ("MD", "DS")), scores.product(("DS", "LD"))]
+    effects = tff_pmc.counterfactuals(online, start, packs, [0], iter(asked_scores))
+    assert effects["score"].tolist() == ["DS", "product:DS,LD"]
     for model, weights in zip(seen[-2:], (raw[1], raw[0] * raw[1])):
         state = online.set_model_weights(start, tff_model(model))
         check_model(online, state, weights)
@@ -167,13 +167,13 @@ def test_adafed_takes_a_score_by_codes(
     server = tf.zeros([40, 4, 4], tf.uint8).numpy(), np.zeros(40, np.int32)
     how = dict(client_optimizer_fn=sgd(), server_examples=server, num_classes=3)
     how |= dict(adapt_loss=False, local_epochs=1, criteria=("DS", "LD"))
-    found = []
+    models = []
     for score in (LD, scores.single(2)):
         process = tff_pmc.build_adafed(toy_packed_model, score=score, **how)
         packs = tff_pmc.pack(toy_examples, COHORT)
         state = process.next(process.initialize(), packs).state
-        found.append(weights_of(process, state))
-    assert_close(*found, 0)
+        models.append(weights_of(process, state))
+    assert_close(*models, 0)
 
 
 def test_a_basis_without_codes_takes_columns_alone(toy_model, build_prioritized):
@@ -224,12 +224,14 @@ def test_names_of_clients_have_an_order(
 
 def test_a_power_has_a_name_in_the_metrics(runtime, toy_examples, toy_model, sgd, raw):
     """In the pure form metrics are parameters, whose names TensorFlow restricts."""
-    own = Criterion("größe", "", "", lambda client: tf.size(tf.unique(client.y).y))
+    criterion = Criterion(
+        "größe", "", "", lambda client: tf.size(tf.unique(client.y).y)
+    )
     process = tff_pmc.build_online_adjusted_iterative_process(
         toy_model,
         client_optimizer_fn=sgd(),
         local_epochs=1,
-        criteria=("DS^0.5", own),
+        criteria=("DS^0.5", criterion),
         candidates=[scores.prioritized(("DS^0.5", "größe"), ("größe", "DS^0.5"))],
         report_cohort=4,
     )

@@ -27,8 +27,8 @@ CASES = {
 
 
 def flags(name):
-    given = {"server_optimizer": name.split(",")[0], "server_learning_rate": RATE}
-    return {**given, **CASES[name][0]}
+    values = {"server_optimizer": name.split(",")[0], "server_learning_rate": RATE}
+    return {**values, **CASES[name][0]}
 
 
 def optimizer(name):
@@ -41,30 +41,32 @@ class ByHand:
     """An optimizer of one array, as Hsu et al. and Reddi et al. print it."""
 
     def __init__(self, name, w):
-        self.kind, self.own = flags(name)["server_optimizer"], CASES[name][1]
+        self.kind, self.constants = flags(name)["server_optimizer"], CASES[name][1]
         self.w, self.m, self.v, self.t = np.array(w, float), 0.0, 0.0, 0
         if self.kind == "yogi":
-            self.v = self.own["eps"] ** 2
+            self.v = self.constants["eps"] ** 2
 
     def step(self, d, rate=RATE):
-        own, self.t = self.own, self.t + 1
+        constants, self.t = self.constants, self.t + 1
         if self.kind == "sgd":
             self.w = self.w - rate * d
         elif self.kind == "momentum":
-            self.m = own["momentum"] * self.m + d
+            self.m = constants["momentum"] * self.m + d
             self.w = self.w - rate * self.m
         elif self.kind == "adagrad":
             self.v = self.v + d**2
-            self.w = self.w - rate * d / np.sqrt(self.v + own["eps"] ** 2)
+            self.w = self.w - rate * d / np.sqrt(self.v + constants["eps"] ** 2)
         else:
-            b1, b2 = own["b1"], own["b2"]
+            b1, b2 = constants["b1"], constants["b2"]
             self.m = b1 * self.m + (1 - b1) * d
             if self.kind == "adam":
                 self.v = b2 * self.v + (1 - b2) * d**2
             else:
                 self.v = self.v - (1 - b2) * d**2 * np.sign(self.v - d**2)
             factor = np.sqrt(1 - b2**self.t) / (1 - b1**self.t)
-            self.w = self.w - rate * factor * self.m / (np.sqrt(self.v) + own["eps"])
+            self.w = self.w - rate * factor * self.m / (
+                np.sqrt(self.v) + constants["eps"]
+            )
         return self.w
 
 
@@ -97,8 +99,8 @@ def test_rounds_of_given_updates_equal_numpy(runtime, name):
             for a, b in zip(leaves(before), leaves(state)):
                 np.testing.assert_array_equal(a, b)
             continue
-        for w, one, d in zip(weights.trainable, by_hand, update):
-            np.testing.assert_allclose(w, one.step(d), rtol=2e-5, atol=1e-6)
+        for w, oracle, d in zip(weights.trainable, by_hand, update):
+            np.testing.assert_allclose(w, oracle.step(d), rtol=2e-5, atol=1e-6)
 
 
 def test_a_step_to_no_model_is_not_taken(runtime):
@@ -115,8 +117,8 @@ def test_a_step_to_no_model_is_not_taken(runtime):
 
 
 def leaves(state):
-    found = tff.structure.from_container(state, recursive=True)
-    return [np.asarray(leaf) for leaf in tff.structure.flatten(found)]
+    structure = tff.structure.from_container(state, recursive=True)
+    return [np.asarray(leaf) for leaf in tff.structure.flatten(structure)]
 
 
 @pytest.mark.parametrize("name", ["momentum", "adam"])
@@ -138,8 +140,8 @@ def test_each_candidate_steps_from_the_same_state_and_one_goes_on(
             local_epochs=1,
         )
 
-    def near(found, expected):
-        for w, v in zip(found, expected):
+    def near(weights, expected):
+        for w, v in zip(weights, expected):
             np.testing.assert_allclose(w, v, rtol=1e-4, atol=1e-5)
 
     online, plain = build(optimizer(name)), build(sgd(1.0))
@@ -157,9 +159,9 @@ def test_each_candidate_steps_from_the_same_state_and_one_goes_on(
             )["weights"].trainable
             updates = [w - np.asarray(v) for w, v in zip(model.trainable, moved)]
             for rate in (None, 0.5):
-                found = online.step(state, trained, score, rate)["weights"].trainable
-                each = [copy.copy(one) for one in by_hand]
-                near(found, [o.step(d, rate or RATE) for o, d in zip(each, updates)])
+                stepped = online.step(state, trained, score, rate)["weights"].trainable
+                each = [copy.copy(oracle) for oracle in by_hand]
+                near(stepped, [o.step(d, rate or RATE) for o, d in zip(each, updates)])
             if candidate == want:
                 chosen = updates
         order = [int(state.index), *range(6)]
@@ -168,7 +170,7 @@ def test_each_candidate_steps_from_the_same_state_and_one_goes_on(
         judged = dataclasses.replace(online, judge=lambda *_, a=answers: next(a))
         state = judged.next(state, packs, []).state
         assert int(state.index) == want
-        expected = [one.step(d) for one, d in zip(by_hand, chosen)]
+        expected = [oracle.step(d) for oracle, d in zip(by_hand, chosen)]
         near(online.get_model_weights(state).trainable, expected)
 
 

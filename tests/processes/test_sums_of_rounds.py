@@ -55,16 +55,18 @@ def test_a_state_of_another_score_goes_on_with_the_score_of_the_process(
     cohort = [0, 1, 2, 3]
     codes = ("DS", "LD")
     basis = scores.Basis.all_subsets(codes)
-    of = {code: scores.single(code, codes) for code in codes}
+    score_of = {code: scores.single(code, codes) for code in codes}
     parts = [toy_examples.client(k)["y"] for k in cohort]
     counted = {"DS": [len(y) for y in parts], "LD": [len(set(y)) for y in parts]}
 
     def build(code):
         how = dict(criteria=codes, client_optimizer_fn=sgd(), local_epochs=1)
         if form == "online":
-            how |= dict(candidates=[*of.values()], first=of[code], policy="fixed")
+            how |= dict(
+                candidates=[*score_of.values()], first=score_of[code], policy="fixed"
+            )
             return tff_pmc.build_online_adjusted_fed_avg(toy_model, **how)
-        how |= dict(score=of[code], basis=basis)
+        how |= dict(score=score_of[code], basis=basis)
         return tff_pmc.build_prioritized_fed_avg(toy_model, **how)
 
     def check(process, state, code):
@@ -80,5 +82,5 @@ def test_a_state_of_another_score_goes_on_with_the_score_of_the_process(
     state = check(by_size, by_size.initialize(), "DS")
     state = check(by_labels, state, "LD")
     if form != "online":
-        state = check(by_labels, tff_pmc.with_score(state, basis, of["DS"]), "DS")
+        state = check(by_labels, tff_pmc.with_score(state, basis, score_of["DS"]), "DS")
         check(by_labels, state, "DS")

@@ -98,7 +98,7 @@ def test_they_stay_to_the_bit_while_the_others_train(
     runtime, toy_examples, toy_packed_model, sgd, datasets, assert_close, build
 ):
     """Prioritized, the model is that in which they are constants, judged alike."""
-    cohort, found = [0, 2, 3], []
+    cohort, outcomes = [0, 2, 3], []
     tests = tff_pmc.evaluation_packs(toy_examples)
     clients = tff_pmc.pack(toy_examples, cohort, num_packs=3)
     if build is datasets_of:
@@ -106,21 +106,23 @@ def test_they_stay_to_the_bit_while_the_others_train(
     for fixed in (True, False) if build is prioritized else (True,):
         model = model_of(toy_packed_model, fixed)
         process = build(model, sgd)
-        given = (tests,) if build is online else ()
-        state = process.next(process.initialize(), clients, *given)[0]
+        judge_data = (tests,) if build is online else ()
+        state = process.next(process.initialize(), clients, *judge_data)[0]
         weights = process.get_model_weights(state)
         counts = ()
         if build is prioritized:
             counts = tff_pmc.build_federated_evaluation(model, 6)(weights, tests)
-        found.append((list(weights.trainable), counts))
+        outcomes.append((list(weights.trainable), counts))
         for value, before in zip(weights.non_trainable, FIXED):
             assert np.asarray(value).dtype == before.dtype
             # The quantization rounds all floats, as the paper has it.
             far = 1e-6 if build is quantized else 0
             np.testing.assert_allclose(value, before, rtol=far, atol=0)
-    assert np.abs(found[0][0][0] - toy_packed_model.initial_weights[0][0]).max() > 1e-4
-    assert_close(found[0][0], found[-1][0], 1e-6)
-    np.testing.assert_array_equal(found[0][1], found[-1][1])
+    assert (
+        np.abs(outcomes[0][0][0] - toy_packed_model.initial_weights[0][0]).max() > 1e-4
+    )
+    assert_close(outcomes[0][0], outcomes[-1][0], 1e-6)
+    np.testing.assert_array_equal(outcomes[0][1], outcomes[-1][1])
 
 
 def test_keras_layers_with_a_counter_train(runtime, build_prioritized):
@@ -144,7 +146,7 @@ def test_keras_layers_with_a_counter_train(runtime, build_prioritized):
             input_spec=clients[0].element_spec,
         )
 
-    found = []
+    weights = []
     for process in (
         build_prioritized(model_fn, priority=("DS",)),
         tff.learning.algorithms.build_weighted_fed_avg(
@@ -152,8 +154,8 @@ def test_keras_layers_with_a_counter_train(runtime, build_prioritized):
         ),
     ):
         state, _ = process.next(process.initialize(), clients)
-        found.append(process.get_model_weights(state))
-    ours, tffs = found
+        weights.append(process.get_model_weights(state))
+    ours, tffs = weights
     for a, b in zip(ours.trainable, tffs.trainable):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     assert len(ours.non_trainable) == 3

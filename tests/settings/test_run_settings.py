@@ -89,24 +89,24 @@ def test_labels_and_folders_of_algorithms_say_what_their_data_differs_in():
 
 def test_a_rate_that_decays_is_in_label_folder_and_record():
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 10}
-    found = mnist(priority=("DS",), prox_mu=0.1, **decay)
-    assert found.label == "DS, prox 0.1, rate times 0.5 every 10 rounds"
-    assert found.folder_name == "DS_prox_0_1_rate_times_0_5_every_10_rounds"
-    record = found.to_record()["training"]
+    config = mnist(priority=("DS",), prox_mu=0.1, **decay)
+    assert config.label == "DS, prox 0.1, rate times 0.5 every 10 rounds"
+    assert config.folder_name == "DS_prox_0_1_rate_times_0_5_every_10_rounds"
+    record = config.to_record()["training"]
     assert {flag: record[flag] for flag in decay} == decay
-    found = mnist(priority=("DS",), client_rate_decay=0.9)
-    assert found.label == "DS, rate times 0.9 a round"
-    assert "client_rate_decay_every" not in found.to_record()["training"]
+    config = mnist(priority=("DS",), client_rate_decay=0.9)
+    assert config.label == "DS, rate times 0.9 a round"
+    assert "client_rate_decay_every" not in config.to_record()["training"]
 
 
 def test_the_file_that_a_model_begins_with_is_in_label_and_record():
     file = ("/somewhere/start.npz", "9f")
-    found = mnist(priority=("DS",), initial_weights=file)
-    assert (found.label, found.folder_name) == (
+    config = mnist(priority=("DS",), initial_weights=file)
+    assert (config.label, config.folder_name) == (
         "DS, from start.npz",
         "DS_from_start_npz",
     )
-    assert found.to_record()["training"]["initial_weights"] == file
+    assert config.to_record()["training"]["initial_weights"] == file
 
 
 def test_femnist_is_as_the_device_aware_paper_prints_it():
@@ -148,16 +148,16 @@ def test_a_hint_is_a_flag_of_the_same_kind(data, flag, meant):
 def test_a_number_of_clients_is_in_the_label_and_in_the_record(data):
     """And none is as it was before there was the flag."""
     before = settings("mnist_iid", {"dataset": data})
-    found = settings("mnist_iid", {"dataset": data, "num_clients": 20})
+    config = settings("mnist_iid", {"dataset": data, "num_clients": 20})
     assert "num_clients" not in before.to_record()["data"]
-    assert found.to_record()["data"]["num_clients"] == 20
-    assert found.label == f"{before.label}, 20 clients"
-    assert found.folder_name != before.folder_name
+    assert config.to_record()["data"]["num_clients"] == 20
+    assert config.label == f"{before.label}, 20 clients"
+    assert config.folder_name != before.folder_name
 
 
 def test_the_record_has_every_setting_once_by_its_flag():
-    found = settings("dual_criterion", {"algorithm": "momentum", "momentum_beta": 0.5})
-    record = found.to_record()
+    config = settings("dual_criterion", {"algorithm": "momentum", "momentum_beta": 0.5})
+    record = config.to_record()
     assert record["algorithm"] == {
         "algorithm": "momentum", "momentum_beta": 0.5, "momentum_eta": 1.0,
     }  # fmt: skip
@@ -165,8 +165,8 @@ def test_the_record_has_every_setting_once_by_its_flag():
              for flag in group]  # fmt: skip
     assert len(flags) == len(set(flags))
     assert record["data"]["dataset"] == "cifar10"
-    again = RunSettings.from_flag_values({}, inherited=found.by_flag())
-    assert again == found
+    again = RunSettings.from_flag_values({}, inherited=config.by_flag())
+    assert again == config
 
 
 def test_what_is_later_than_records_is_recorded_where_it_differs():
@@ -183,8 +183,8 @@ def test_what_is_later_than_records_is_recorded_where_it_differs():
 
 def test_a_seed_takes_the_place_of_all_but_of_some():
     names = {"partition_seed", "model_seed", "cohort_seed", "batch_seed"}
-    found = mnist().with_seed(7, but_for=["batch_seed"]).by_flag()
-    seeds = {flag: found[flag] for flag in found if flag.endswith("_seed")}
+    values = mnist().with_seed(7, but_for=["batch_seed"]).by_flag()
+    seeds = {flag: values[flag] for flag in values if flag.endswith("_seed")}
     assert seeds == {**dict.fromkeys(names, 7), "batch_seed": 0}
 
 
@@ -194,8 +194,8 @@ def test_the_papers_name_of_the_model_divergence_is_accepted():
 
 def test_ranges_belong_to_the_criteria_that_are_measured():
     ranges = flag_values.parse_ranges("DS=0:600,LD=0:10,MD=0:1")
-    made = mnist(normalization="range", criteria_ranges=ranges)
-    normalization = made.aggregation.scores_normalization
+    config = mnist(normalization="range", criteria_ranges=ranges)
+    normalization = config.aggregation.scores_normalization
     assert normalization.ranges == ((0, 600), (0, 10), (0, 1))
     with pytest.raises(SettingError, match="--criteria_ranges.*needs a range for MD"):
         mnist(normalization="range", criteria_ranges=ranges[:2])
