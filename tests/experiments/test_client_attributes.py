@@ -32,9 +32,9 @@ def test_from_the_command_line(table_of_all, tmp_path):
         assert float(row["vip"]) == odd
         assert (float(row["weight"]) > 0) == bool(odd)
     attributes = leaf_data.read_client_table(table_of_all)
-    found = groups(read_results(str(folder / "vip-DS")), attributes)
-    assert found["attribute"].tolist() == ["vip", "vip", "battery", "battery"]
-    assert found["clients"].tolist() == [50] * 4
+    group_rows = groups(read_results(str(folder / "vip-DS")), attributes)
+    assert group_rows["attribute"].tolist() == ["vip", "vip", "battery", "battery"]
+    assert group_rows["clients"].tolist() == [50] * 4
 
 
 def test_inspect_shows_every_orderings_weights_and_trains_nothing(table_of_all):

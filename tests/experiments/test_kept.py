@@ -39,12 +39,12 @@ def test_every_kept_table_is_made_again_to_the_byte(folder, copy):
     as_made = about.get("as_made", {})
     assert about["command"], "the command that made the runs is missing"
     assert as_made.keys() <= {str(p.relative_to(folder)) for p in folder.rglob("*.*")}
-    before, own = products(folder), copy(folder.name)
+    before, copied = products(folder), copy(folder.name)
     for name in before.keys() - as_made.keys():
-        (own / name).write_text("")
+        (copied / name).write_text("")
     with output.using(TABLES_ALONE):
-        kept.remake(str(own))
-    assert products(own) == before, f"run: {kept.__doc__.splitlines()[3].strip()}"
+        kept.remake(str(copied))
+    assert products(copied) == before, f"run: {kept.__doc__.splitlines()[3].strip()}"
 
 
 def test_the_kept_results_are_small():

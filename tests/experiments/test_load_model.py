@@ -39,7 +39,7 @@ for folder in ("model", "model_best"):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def early_run(tmp_path_factory):
     """A run that ends early, and keeps its best model; its folder."""
     place = tmp_path_factory.mktemp("trained") / "runs"
     options = ["--rounds=9", "--patience=1", "--keep=best", "--predictions"]
@@ -58,13 +58,13 @@ def examples():
 
 
 def test_the_model_scores_as_the_record_says_without_this_package(
-    made, examples, tmp_path
+    early_run, examples, tmp_path
 ):
     images, labels = examples
     np.save(tmp_path / "images.npy", images)
-    script = [sys.executable, "-c", SCORES, str(made / "LD-DS")]
+    script = [sys.executable, "-c", SCORES, str(early_run / "LD-DS")]
     subprocess.run(script, check=True, cwd=tmp_path)
-    results = read_results(str(made))
+    results = read_results(str(early_run))
     for folder, row in (
         ("model", results.rounds.iloc[-1]),
         ("model_best", results.rounds.loc[results.rounds["accuracy"].idxmax()]),
@@ -73,24 +73,24 @@ def test_the_model_scores_as_the_record_says_without_this_package(
         assert right.sum() == row["correct"]
 
 
-def test_it_is_loaded_with_its_weights_and_written_again(made, examples, tmp_path):
+def test_it_is_loaded_with_its_weights_and_written_again(early_run, examples, tmp_path):
     images, labels = examples
-    run = str(made / "LD-DS")
+    run = str(early_run / "LD-DS")
     rounds = read_results(run).rounds
     best = int(rounds["accuracy"].idxmax()) + 1
     for number in (None, best):
         model = load_model(run, number)
         scores = model.predict_on_batch(model.initial_weights, images, training=False)
         right = np.argmax(scores, axis=1) == labels
-        wanted = rounds.iloc[-1] if number is None else rounds.iloc[best - 1]
-        assert right.sum() == wanted["correct"]
+        expected = rounds.iloc[-1] if number is None else rounds.iloc[best - 1]
+        assert right.sum() == expected["correct"]
     goal = tmp_path / "out"
     command = ["run_experiments.py", f"--export_model={run}", f"--output_dir={goal}"]
     assert run_experiments.main(command) == 0
     assert run_experiments.main(command) == 2  # Nothing is overwritten.
     with (
         np.load(goal / "weights.npz") as again,
-        np.load(made / "LD-DS" / "model" / "weights.npz") as first,
+        np.load(early_run / "LD-DS" / "model" / "weights.npz") as first,
     ):
         assert again.files == first.files
         assert again.files[:2] == ["conv_1/kernel", "conv_1/bias"]
@@ -99,9 +99,9 @@ def test_it_is_loaded_with_its_weights_and_written_again(made, examples, tmp_pat
     assert tff_pmc.load_model is load_model
 
 
-def test_a_run_that_is_cut_off_at_its_early_end_is_resumed_to_it(made, tmp_path):
+def test_a_run_that_is_cut_off_at_its_early_end_is_resumed_to_it(early_run, tmp_path):
     place = tmp_path / "runs"
-    subprocess.run(["cp", "-r", str(made), str(place)], check=True)
+    subprocess.run(["cp", "-r", str(early_run), str(place)], check=True)
     path = place / "LD-DS" / "run.json"
     before = json.loads(path.read_text())
     path.write_text(json.dumps({**before, "status": "running"}))
@@ -112,20 +112,20 @@ def test_a_run_that_is_cut_off_at_its_early_end_is_resumed_to_it(made, tmp_path)
     for name in ("status", "ended_early", "ended_after"):
         assert after[name] == before[name]
     for name in ("rounds.csv", "model/weights.npz"):
-        first, again = (one / "LD-DS" / name for one in (made, place))
+        first, again = (folder / "LD-DS" / name for folder in (early_run, place))
         assert first.read_bytes() == again.read_bytes()
 
 
 def test_the_model_of_a_run_that_has_more_rounds_is_not_that_of_its_first_end(
-    made, tmp_path
+    early_run, tmp_path
 ):
     run = tmp_path / "run"
-    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    subprocess.run(["cp", "-r", str(early_run / "LD-DS"), str(run)], check=True)
     info = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**info, "status": "interrupted"}))
-    with np.load(made / "LD-DS" / "model" / "weights.npz") as right:
-        wanted = [right[name] for name in right.files]
-        np.savez(run / "model" / "weights.npz", *(0 * one for one in wanted))
+    with np.load(early_run / "LD-DS" / "model" / "weights.npz") as right:
+        arrays = [right[name] for name in right.files]
+        np.savez(run / "model" / "weights.npz", *(0 * array for array in arrays))
     # It may have been killed between the row of a round and its checkpoint.
     rounds = run / "rounds.csv"
     last = rounds.read_text().splitlines()[-1]
@@ -134,9 +134,9 @@ def test_the_model_of_a_run_that_has_more_rounds_is_not_that_of_its_first_end(
         rounds.read_text() + last.replace(f"{number},", f"{number + 1},", 1) + "\n"
     )
     for which in (None, number):
-        found = load_model(str(run), which).initial_weights
-        for one, like in zip([*found[0], *found[1]], wanted):
-            np.testing.assert_array_equal(one, like)
+        weights = load_model(str(run), which).initial_weights
+        for array, like in zip([*weights[0], *weights[1]], arrays):
+            np.testing.assert_array_equal(array, like)
     with pytest.raises(RecordError, match=f"no model of round {number + 1}"):
         load_model(str(run), number + 1)
 
@@ -166,13 +166,15 @@ def test_a_round_without_a_test_ends_no_run(tmp_path, patience, rounds, ends):
 def test_the_best_loss_is_that_of_more_digits_than_the_mean_has(tmp_path):
     sums = ["0.1100512", "0.1100487", "0.1100474", "0.1100480"]
     lines = ["round,test_loss,loss_sum,examples"]
-    lines += [f"{place},0.004585,{one},24" for place, one in enumerate(sums, 1)]
+    lines += [
+        f"{place},0.004585,{loss_sum},24" for place, loss_sum in enumerate(sums, 1)
+    ]
     (tmp_path / "rounds.csv").write_text("\n".join(lines) + "\n")
     assert best_round(str(tmp_path)) == (3, "test loss")
 
 
-def test_it_ended_early_and_says_why(made, capsys):
-    results = read_results(str(made))
+def test_it_ended_early_and_says_why(early_run, capsys):
+    results = read_results(str(early_run))
     accuracy = results.rounds["accuracy"]
     best = int(accuracy.idxmax()) + 1
     assert len(accuracy) == best + 1 < 9
@@ -183,27 +185,31 @@ def test_it_ended_early_and_says_why(made, capsys):
     )
     _, _, reason = words.partition(": ")
     note = f"LD,DS: ended after {best + 1} rounds: {reason}."
-    assert note in (made / "results.md").read_text()
-    page = (made / "report.html").read_text()
+    assert note in (early_run / "results.md").read_text()
+    page = (early_run / "report.html").read_text()
     assert "--patience=1" in page and "data:image/png" in page
     # It is finished, and stays so.
     command = [*RUN, "--rounds=9", "--patience=1", "--keep=best", "--predictions"]
-    assert run_experiments.main([*command, f"--output_dir={made}", "--resume"]) == 0
-    assert len(read_results(str(made)).rounds) == len(accuracy)
+    assert (
+        run_experiments.main([*command, f"--output_dir={early_run}", "--resume"]) == 0
+    )
+    assert len(read_results(str(early_run)).rounds) == len(accuracy)
 
 
-def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(made, tmp_path):
+def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(
+    early_run, tmp_path
+):
     """What `--patience=1` has ended goes on under `--patience=2`, to its last round."""
     flags, whole = ["--rounds=9", "--patience=2", "--keep=best"], tmp_path / "whole"
     assert run_experiments.main([*RUN, *flags, f"--output_dir={whole}"]) == 0
     place = tmp_path / "runs"
-    subprocess.run(["cp", "-r", str(made), str(place)], check=True)
+    subprocess.run(["cp", "-r", str(early_run), str(place)], check=True)
     again = [*RUN, *flags, "--predictions", f"--output_dir={place}", "--resume"]
     assert run_experiments.main(again) == 0
-    found, expected = (one / "LD-DS" for one in (place, whole))
+    resumed, expected = (parent / "LD-DS" for parent in (place, whole))
     for name in ("rounds.csv", "model_best/weights.npz", "model_best/round.txt"):
-        assert (found / name).read_bytes() == (expected / name).read_bytes()
-    for folder in (found, expected):
+        assert (resumed / name).read_bytes() == (expected / name).read_bytes()
+    for folder in (resumed, expected):
         assert "ended_early" not in json.loads((folder / "run.json").read_text())
 
 
@@ -276,9 +282,9 @@ def test_no_other_rounds_model_is_saved_as_the_best(tmp_path, keep):
         ),
     ],
 )
-def test_a_run_without_its_model_is_one_line(made, tmp_path, change, words):
+def test_a_run_without_its_model_is_one_line(early_run, tmp_path, change, words):
     run = tmp_path / "run"
-    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    subprocess.run(["cp", "-r", str(early_run / "LD-DS"), str(run)], check=True)
     change(run)
     with pytest.raises(RecordError, match=words) as caught:
         # Round 1 is neither the best nor the last.
@@ -287,7 +293,7 @@ def test_a_run_without_its_model_is_one_line(made, tmp_path, change, words):
 
 
 def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
-    made, tmp_path
+    early_run, tmp_path
 ):
     from tff_pmc.experiments.running import loop  # It imports TensorFlow.
 
@@ -295,13 +301,13 @@ def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
     data = quick.data.load()
     names = ["zero", *"123456789"]
     named = dataclasses.replace(data, class_names=names)
-    before, now = (loop.describe(quick, one) for one in (data, named))
+    before, now = (loop.describe(quick, dataset) for dataset in (data, named))
     assert now["classes"] == names and "classes" not in before
     assert now["pixels"] == "white_on_black (0 = background, 255 = ink)"
     # What a resume compares, so that runs from before the names can be resumed.
     assert now["data"] == before["data"] and now["settings"] == before["settings"]
     run = tmp_path / "run"
-    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    subprocess.run(["cp", "-r", str(early_run / "LD-DS"), str(run)], check=True)
     info = json.loads((run / "run.json").read_text())
     assert (run / "model" / "model.json").exists()
     columns = read_results(str(run)).runs.columns
@@ -330,8 +336,8 @@ def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
     assert older["round"] == about["round"]
 
 
-def test_each_model_has_its_round_beside_it(made):
-    run = made / "LD-DS"
+def test_each_model_has_its_round_beside_it(early_run):
+    run = early_run / "LD-DS"
     rounds = read_results(str(run)).rounds
     best = int(rounds["accuracy"].idxmax()) + 1
     for folder, number in (("model", len(rounds)), ("model_best", best)):
@@ -361,9 +367,9 @@ def test_a_run_ends_when_all_targets_are_reached(tmp_path):
     assert "all targets are reached" in results.runs["ended_early"][0]
 
 
-def test_tables_of_an_unknown_experiment_are_refused(made, tmp_path, capsys):
+def test_tables_of_an_unknown_experiment_are_refused(early_run, tmp_path, capsys):
     run = tmp_path / "run"
-    subprocess.run(["cp", "-r", str(made / "LD-DS"), str(run)], check=True)
+    subprocess.run(["cp", "-r", str(early_run / "LD-DS"), str(run)], check=True)
     info = json.loads((run / "run.json").read_text())
     info["settings"]["experiment"] = "mine"
     (run / "run.json").write_text(json.dumps(info))

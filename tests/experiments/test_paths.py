@@ -70,7 +70,7 @@ def test_all_paths_may_begin_with_the_home(home, runtime):
     leaf_data.write_store(federation("toy", examples, 1), "~/store")
     assert leaf_data.open_store("~/store").client_ids[0] == "a"
     assert leaf_data.load("store", path="~/store").client_ids[0] == "a"
-    made = {path.name for path in home.iterdir()} - {".keras"}
-    assert made == {
+    written = {path.name for path in home.iterdir()} - {".keras"}
+    assert written == {
         *("out", "one", "exported", "kept", "reports", "tables", "table.csv", "store")
     }

@@ -123,7 +123,7 @@ def test_all_nine_rows_are_the_published_codes(
     from tff_pmc.algorithms.run_context import RunContext
 
     examples = request.getfixturevalue(data)
-    made = settings(
+    run_settings = settings(
         experiment,
         {
             "learning_rate": RATE,
@@ -133,11 +133,11 @@ def test_all_nine_rows_are_the_published_codes(
         protocol="reference_code",
     )
     # Not its model's.
-    context = RunContext(made, federation(experiment, examples, 3), examples)
+    context = RunContext(run_settings, federation(experiment, examples, 3), examples)
     vars(context)["model"] = two_layers
     codes = CRITERIA[experiment]
     basis = scores.Basis.all_subsets(codes)
-    process = made.algorithm.build_process(context, basis)
+    process = run_settings.algorithm.build_process(context, basis)
     initial = [np.asarray(w) for w in two_layers.initial_weights[0]]
     c, trained = expected(examples, initial, criteria_of)
     packs = tff_pmc.pack(
@@ -156,9 +156,9 @@ def test_all_nine_rows_are_the_published_codes(
         np.testing.assert_allclose(
             scores.participant_weights(raw, score), p, rtol=0, atol=1e-6
         )
-        found = [np.asarray(w) for w in process.get_model_weights(state).trainable]
-        models.append(np.concatenate([w.ravel() for w in found]))
-        for place, tensor in enumerate(found):
+        tensors = [np.asarray(w) for w in process.get_model_weights(state).trainable]
+        models.append(np.concatenate([w.ravel() for w in tensors]))
+        for place, tensor in enumerate(tensors):
             mean = sum(share * t[place] for share, t in zip(p, trained))
             error = np.linalg.norm(tensor - mean)
             assert error <= 1e-5 * np.linalg.norm(mean)
@@ -193,18 +193,18 @@ def test_the_protocol_changes_what_the_published_code_differs_in(
 ):
     paper = settings(experiment).by_flag()
     theirs = settings(experiment, {}, "reference_code").by_flag()
-    both = {k: v for k, v in theirs.items() if v != paper.get(k, v)}
-    assert both == changed
+    differing = {k: v for k, v in theirs.items() if v != paper.get(k, v)}
+    assert differing == changed
     # What both have: one in ten clients, five epochs, full batch.
     assert (theirs["clients_per_round"], theirs["local_epochs"]) == (0.1, 5)
     assert (theirs["batch_size"], theirs["learning_rate"]) == (0, rate)
     # Of the published CelebA model alone.
-    own = {k: theirs[k] for k in theirs if k not in paper}
+    added = {k: theirs[k] for k in theirs if k not in paper}
     is_celeba = experiment == "celeba"
-    assert own == ({"batch_norm": "frozen", "dropout": 0.3} if is_celeba else {})
+    assert added == ({"batch_norm": "frozen", "dropout": 0.3} if is_celeba else {})
 
 
 def test_an_override_wins_over_the_protocol():
-    made = settings("celeba", {"reach": "at_least"}, "reference_code")
-    assert made.record.reach == "at_least"
-    assert made.model_name == "celeba_reference_cnn"
+    run_settings = settings("celeba", {"reach": "at_least"}, "reference_code")
+    assert run_settings.record.reach == "at_least"
+    assert run_settings.model_name == "celeba_reference_cnn"

@@ -27,7 +27,7 @@ def record_of():
         train=None,
         **values,
     ):
-        made = base.with_changes(**(changes or {}))
+        run_settings = base.with_changes(**(changes or {}))
         reported = {
             "criteria_by_client": np.array(raw, float),
             "excluded_by_client": np.array(excluded),
@@ -42,13 +42,13 @@ def record_of():
                 "client_work": {"train": reported},
                 "finalizer": {"update_rejected": 0},
             },
-            "in_force": made.algorithm.score(made),
+            "in_force": run_settings.algorithm.score(run_settings),
             "tested": (),
             "counterfactuals": (),
             "judged": None,
             **(outcome or {}),
         }
-        given = {
+        fields = {
             "cohort": NAMES,
             "clients": NAMES,
             "sizes": np.array([10, 30, 0]),
@@ -59,9 +59,9 @@ def record_of():
         }
         return RoundRecord(
             round_num=round_num,
-            settings=made,
+            settings=run_settings,
             outcome=types.SimpleNamespace(**result),
-            **given,
+            **fields,
         )
 
     return make

@@ -28,15 +28,15 @@ def state():
     @attrs.define
     class Inner:
         weights: object
-        own: object
+        extra: object
 
-    def of(number):
+    def make(number):
         weights = collections.OrderedDict(
             b=np.full((2, 3), number, np.float32), a=np.int32(number)
         )
         return Pair(Inner(weights, (np.zeros(0),)), [number, {"flag": number > 1}])
 
-    return of
+    return make
 
 
 def test_the_last_one_comes_back_to_the_bit(tmp_path, state):
@@ -44,17 +44,17 @@ def test_the_last_one_comes_back_to_the_bit(tmp_path, state):
     assert checkpoints.load(folder, state(0)) is None
     saved = state(3)
     saved.model.weights["b"] = np.asfortranarray(np.repeat(SPECIAL, 2, axis=0))
-    for number, one in ((2, state(2)), (3, saved)):
-        checkpoints.save(folder, Checkpoint(one, number, LENGTHS))
+    for number, pair in ((2, state(2)), (3, saved)):
+        checkpoints.save(folder, Checkpoint(pair, number, LENGTHS))
     assert os.listdir(folder) == ["checkpoint.npz"]
-    found = checkpoints.load(folder, state(0))
-    assert found.round_num == 3 and found.lengths == LENGTHS
-    assert isinstance(found.state, Pair)
-    assert list(found.state.model.weights) == ["b", "a"]
-    read = found.state.model.weights["b"]
+    checkpoint = checkpoints.load(folder, state(0))
+    assert checkpoint.round_num == 3 and checkpoint.lengths == LENGTHS
+    assert isinstance(checkpoint.state, Pair)
+    assert list(checkpoint.state.model.weights) == ["b", "a"]
+    read = checkpoint.state.model.weights["b"]
     assert read.tobytes() == np.repeat(SPECIAL, 2, axis=0).tobytes()
     assert read.dtype == np.float32
-    assert found.state.count[0] == 3 and found.state.count[1]["flag"]
+    assert checkpoint.state.count[0] == 3 and checkpoint.state.count[1]["flag"]
     # Equal states, equal files.
     first = (tmp_path / checkpoints.FILE_NAME).read_bytes()
     checkpoints.save(folder, Checkpoint(saved, 3, LENGTHS))
@@ -68,8 +68,8 @@ class Evil:
 
 def archive(path, **changes):
     """Replaces or removes arrays of a checkpoint."""
-    with np.load(path) as found:
-        arrays = {**found, **changes}
+    with np.load(path) as stored:
+        arrays = {**stored, **changes}
     np.savez(path, **{name: a for name, a in arrays.items() if a is not None})
 
 

@@ -22,10 +22,10 @@ def test_folders_made_at_once_are_different(tmp_path):
         return files.make_new_folder(path)
 
     with concurrent.futures.ThreadPoolExecutor(number) as pool:
-        made = {*pool.map(make, [False, True] * (number // 2))} - {""}
+        folders = {*pool.map(make, [False, True] * (number // 2))} - {""}
     names = {path, *(f"{path}-{k}" for k in range(2, number // 2 + 1))}
-    assert made <= names and len(made) == number // 2
-    assert {str(folder) for folder in (tmp_path / "runs").iterdir()} == made
+    assert folders <= names and len(folders) == number // 2
+    assert {str(folder) for folder in (tmp_path / "runs").iterdir()} == folders
 
 
 def test_a_folder_without_content_is_removed(tmp_path, assert_one_line):

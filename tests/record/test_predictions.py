@@ -24,11 +24,11 @@ def folder(tmp_path):
 
 
 def test_predictions_are_read_by_client(folder):
-    found = read_predictions(str(folder), 1)
-    assert found.client_ids == ("a", "b", "c") and found.y.tolist() == Y
-    assert found.right.tolist() == [True, True, False, True, True, False]
-    assert found.correct.tolist() == [2, 1, 1]
-    other = found.reordered([2, 0])
+    predictions = read_predictions(str(folder), 1)
+    assert predictions.client_ids == ("a", "b", "c") and predictions.y.tolist() == Y
+    assert predictions.right.tolist() == [True, True, False, True, True, False]
+    assert predictions.correct.tolist() == [2, 1, 1]
+    other = predictions.reordered([2, 0])
     assert other.client_ids == ("c", "a") and other.y.tolist() == [1, 0, 0, 1]
     assert other.predicted.tolist() == [1, 255, 0, 1]
     assert other.correct.tolist() == [1, 2]

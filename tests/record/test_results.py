@@ -42,8 +42,8 @@ def seeds(tmp_path):
     """Two runs under two seeds, in the order of the plan of each seed."""
     for seed in (0, 10):
         folder = tmp_path / f"seed_{seed}"
-        for label, more in (("DS", 0), ("LD,DS", 1)):
-            correct = [[1, 2 + more], [3, 4 + more + seed // 10]]
+        for label, extra in (("DS", 0), ("LD,DS", 1)):
+            correct = [[1, 2 + extra], [3, 4 + extra + seed // 10]]
             write_run(folder / label.replace(",", "-"), label, correct, seed)
         plan = {"settings": {"orderings": ["LD,DS", "DS"]}}
         (folder / "run.json").write_text(json.dumps(plan))
@@ -67,9 +67,9 @@ def test_a_folder_of_seeds_is_read(seeds):
     assert results.baseline == "LD,DS" and results.setting("rounds") == 2
     first = results.runs.iloc[0]
     assert (first["title"], first["data_source"]) == ("Prioritized", "idx files")
-    found = results.only(seed=10, label="LD,DS")
-    assert found.rounds["correct"].tolist() == [4, 9]
-    assert found.clients["correct"].tolist() == [1, 3, 3, 6]
+    selected = results.only(seed=10, label="LD,DS")
+    assert selected.rounds["correct"].tolist() == [4, 9]
+    assert selected.clients["correct"].tolist() == [1, 3, 3, 6]
     assert results.length.to_dict() == {
         (seed, label): 2 for seed in (0, 10) for label in ("LD,DS", "DS")
     }
@@ -89,7 +89,7 @@ def test_what_is_kept_is_read_back_and_equal_results_are_equal_files(seeds, agai
     assert kept.about["command"] == "make it"
     for name in TABLES:
         pd.testing.assert_frame_equal(getattr(kept, name), getattr(results, name))
-    plain = [one.runs.drop(columns="path") for one in (kept, results)]
+    plain = [source.runs.drop(columns="path") for source in (kept, results)]
     assert plain[0].to_dict("records") == plain[1].to_dict("records")
     names = sorted(os.listdir(folders[0]))
     assert names == ["clients.csv.gz", "experiment.json", "rounds.csv.gz"]
@@ -100,18 +100,18 @@ def test_what_is_kept_is_read_back_and_equal_results_are_equal_files(seeds, agai
 
 def test_runs_in_memory_are_results_too():
     counts = {"DS": [[3, 1], [4, 2]], "LD": [[0, 0], [5, 5]]}
-    found = tff_pmc.results_of_counts(
+    results = tff_pmc.results_of_counts(
         counts, examples=[5, 5], settings={"targets": [70]}
     )
-    assert found.rounds["accuracy"].tolist() == [0.4, 0.6, 0.0, 1.0]
-    assert found.rounds["p50"].tolist() == pytest.approx([0.4, 0.6, 0, 1])
-    assert found.clients["correct"].tolist() == [3, 1, 4, 2, 0, 0, 5, 5]
-    assert found.setting("targets") == (70,) and found.labels == ["DS", "LD"]
+    assert results.rounds["accuracy"].tolist() == [0.4, 0.6, 0.0, 1.0]
+    assert results.rounds["p50"].tolist() == pytest.approx([0.4, 0.6, 0, 1])
+    assert results.clients["correct"].tolist() == [3, 1, 4, 2, 0, 0, 5, 5]
+    assert results.setting("targets") == (70,) and results.labels == ["DS", "LD"]
     other = tff_pmc.results_of_counts({"DS": [[1, 1]]}, examples=[5, 5], seed=1)
-    both = join_results([found, other])
-    assert both.seeds == [0, 1] and len(both.rounds) == 5
+    joined = join_results([results, other])
+    assert joined.seeds == [0, 1] and len(joined.rounds) == 5
     with pytest.raises(RecordError, match="there are two runs of DS, seed 0"):
-        join_results([found, found])
+        join_results([results, results])
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,11 @@ def test_predictions_give_the_recorded_counts(seeds):
         name = folder / "predictions" / f"round_000{number}.npz"
         np.savez(name, predicted=np.where(right, y, 255))
     results = tff_pmc.read_results(str(seeds))
-    found = results.predictions(0, "DS", 1)
-    assert found.correct.tolist() == [1, 2] and found.client_ids == ("a", "b")
-    assert found.reordered([1, 0]).correct.tolist() == [2, 1]
+    predictions = results.predictions(0, "DS", 1)
+    assert predictions.correct.tolist() == [1, 2] and predictions.client_ids == (
+        "a",
+        "b",
+    )
+    assert predictions.reordered([1, 0]).correct.tolist() == [2, 1]
     with pytest.raises(RecordError, match="round 2 do not give the count of correct"):
         results.predictions(0, "DS", 2)

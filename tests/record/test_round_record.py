@@ -31,8 +31,8 @@ def test_accuracy_is_weighted_by_local_test_size(record_of):
 
 def test_where_nothing_is_right_or_wrong_the_loss_is_recorded(record_of):
     """A client without test examples counts in no percentile; 12 over 4 is 3."""
-    given = {"metric": LOSS, "measured": np.array([10.0, 2.0, 0.0])}
-    record = record_of(sizes=np.array([2, 2, 0]), **given)
+    losses = {"metric": LOSS, "measured": np.array([10.0, 2.0, 0.0])}
+    record = record_of(sizes=np.array([2, 2, 0]), **losses)
     (row,) = ROUNDS.rows(record)
     assert (row["test_loss"], row["loss_sum"], row["examples"]) == (3, 12, 4)
     assert (row["loss_p10"], row["loss_p50"], row["loss_p90"]) == (1.4, 3, 4.6)
@@ -59,7 +59,7 @@ def test_what_only_some_rounds_have(record_of):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "own", "excluded", "weights"),
+    ("algorithm", "algorithm_criteria", "excluded", "weights"),
     [
         ("prioritized", [], [0, 0, 0], [1 / 3] * 3),
         # Who is left out keeps its criteria and has no weight.
@@ -71,14 +71,18 @@ def test_what_only_some_rounds_have(record_of):
         ("q_fedavg", [[2, 3], [4, 3], [6, 4]], [0, 1, 0], [2 / 7, 0, 6 / 7]),
     ],
 )
-def test_the_weights_of_the_cohort(record_of, algorithm, own, excluded, weights):
+def test_the_weights_of_the_cohort(
+    record_of, algorithm, algorithm_criteria, excluded, weights
+):
     sizes = [1, 9, 5] if algorithm == "median" else [40, 40, 40]
-    raw = np.column_stack([sizes, [1, 3, 2], [0.7, 0.6, 0.8], *np.transpose(own)])
+    raw = np.column_stack(
+        [sizes, [1, 3, 2], [0.7, 0.6, 0.8], *np.transpose(algorithm_criteria)]
+    )
     record = record_of(changes={"algorithm": algorithm}, raw=raw, excluded=excluded)
-    found = COHORT.rows(record)
-    assert [*found[0]] == ["round", "client", *record.codes, "excluded", "weight"]
-    assert [row["excluded"] for row in found] == excluded and found[1]["LD"] == 3
-    assert [row["weight"] for row in found] == pytest.approx(weights)
+    rows = COHORT.rows(record)
+    assert [*rows[0]] == ["round", "client", *record.codes, "excluded", "weight"]
+    assert [row["excluded"] for row in rows] == excluded and rows[1]["LD"] == 3
+    assert [row["weight"] for row in rows] == pytest.approx(weights)
 
 
 def test_candidates_are_in_the_order_of_their_tests(record_of):
@@ -97,13 +101,13 @@ def test_candidates_are_in_the_order_of_their_tests(record_of):
         }
     )
     names = ("kind", "trial", "ordering", "rate", "correct", "examples", "kept")
-    found = CANDIDATES.rows(record)
-    assert [tuple(row[name] for name in names) for row in found] == [
+    rows = CANDIDATES.rows(record)
+    assert [tuple(row[name] for name in names) for row in rows] == [
         ("trial", 1, "LD,DS", 1.0, 3, 8, 0),
         ("trial", 2, "DS", 1.0, 6, 8, 1),
         ("counterfactual", 1, "DS", 1.0, 6, 8, 1),
         ("counterfactual", 2, "LD", 0.5, 5, 8, 0),
     ]
     # 1 and 0 of two clients; where nobody is counted by itself there is none.
-    spread = [(row["worst_tenth"], row["jain_index"]) for row in found]
+    spread = [(row["worst_tenth"], row["jain_index"]) for row in rows]
     assert spread == [(None, None), (None, None), (0.0, 0.5), (None, None)]

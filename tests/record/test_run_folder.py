@@ -57,7 +57,7 @@ def test_rows_are_on_disk_as_soon_as_they_are_written(tmp_path, record_of, mask)
                 b"round,client,correct,examples\n"
                 b'1,"a\nb",5,10\n1,"7,8\n9,x",30,30\n1,"say ""1,""",0,0\n'
             )
-            assert {one.name for one in path.glob("*.csv")} == {*TABLES}
+            assert {file.name for file in path.glob("*.csv")} == {*TABLES}
             assert b"\r" not in b"".join(contents(path).values())
             folder.save(state(1), 1)
     finally:
@@ -65,7 +65,7 @@ def test_rows_are_on_disk_as_soon_as_they_are_written(tmp_path, record_of, mask)
     info = json.loads((path / "run.json").read_text())
     assert info["status"] == "finished" and info["format"] == files.FORMAT
     assert "tensorflow-federated" in info["versions"] and info["resumed"] == []
-    modes = {one.stat().st_mode & 0o777 for one in contents(path)}
+    modes = {file.stat().st_mode & 0o777 for file in contents(path)}
     assert modes == {0o666 & ~mask}
 
 
@@ -86,9 +86,9 @@ def test_results_are_never_overwritten_and_belong_to_one_process(tmp_path):
 
 
 @pytest.mark.parametrize("round_num", [0, 1, 2])
-@pytest.mark.parametrize("more", [b"", b"3,", b'3,"a\n4,b\n'])
+@pytest.mark.parametrize("tail", [b"", b"3,", b'3,"a\n4,b\n'])
 def test_a_record_is_cut_to_its_checkpoint_and_resumes_as_if_it_had_not_been(
-    tmp_path, begun, record_of, round_num, more
+    tmp_path, begun, record_of, round_num, tail
 ):
     whole = contents(begun)
     path = tmp_path / "cut"
@@ -100,7 +100,7 @@ def test_a_record_is_cut_to_its_checkpoint_and_resumes_as_if_it_had_not_been(
         raise KeyboardInterrupt
     if round_num:
         for name in TABLES:
-            (path / name).write_bytes((path / name).read_bytes() + more)
+            (path / name).write_bytes((path / name).read_bytes() + tail)
     (path / "class_f1.csv").write_bytes(b"round,class\n2,x\n")  # Of no checkpoint.
     with pytest.raises(KeyboardInterrupt), take(path) as folder:
         assert folder.load(state(9)) == (state(round_num or 9), round_num)

@@ -86,10 +86,10 @@ def test_a_loss_that_is_no_number_is_not_replaced_by_that_of_another_round(tmp_p
         *("1,0.5,5.0,10,0.25,1.0", "2,nan,nan,10,nan,", "3,,,,,2.0"),
     ]
     put(tmp_path, "rounds", lines)
-    found = TABLES["rounds"].read(str(tmp_path))
+    rounds = TABLES["rounds"].read(str(tmp_path))
     for name in ("test_loss", "loss_sum", "loss_p10"):
-        np.testing.assert_array_equal(found[name][1:], [np.nan, np.nan])
-    assert found["examples"].tolist() == [10, 10, 10]
+        np.testing.assert_array_equal(rounds[name][1:], [np.nan, np.nan])
+    assert rounds["examples"].tolist() == [10, 10, 10]
 
 
 def test_metrics_of_the_model_are_those_of_the_last_test(record_of, tmp_path):
@@ -97,12 +97,12 @@ def test_metrics_of_the_model_are_those_of_the_last_test(record_of, tmp_path):
     head = "round,accuracy,correct,examples,auc,top_2,mine,train_loss"
     lines = ["1,0.5,5,10,0.75,nan,3,1.0", "2,,,,,,,1.0", "3,0.5,5,10,,0.5,4,1.0"]
     put(tmp_path, "rounds", [head, *lines])
-    found = TABLES["rounds"].read(str(tmp_path))
-    np.testing.assert_array_equal(found["auc"], [0.75, 0.75, np.nan])
-    np.testing.assert_array_equal(found["top_2"], [np.nan, np.nan, 0.5])
+    rounds = TABLES["rounds"].read(str(tmp_path))
+    np.testing.assert_array_equal(rounds["auc"], [0.75, 0.75, np.nan])
+    np.testing.assert_array_equal(rounds["top_2"], [np.nan, np.nan, 0.5])
     put(tmp_path, "rounds", [head, lines[0], "2,,,,,,7,1.0", lines[2]])
-    found = TABLES["rounds"].read(str(tmp_path))
-    assert found["mine"].tolist() == [3, 7, 4]
+    rounds = TABLES["rounds"].read(str(tmp_path))
+    assert rounds["mine"].tolist() == [3, 7, 4]
     for measured, value in ((np.array([5, 30, 0]), 0.75), (None, "")):
         metrics = {"auc": value or None}
         record = record_of(model_metrics=metrics, measured=measured)
@@ -113,8 +113,8 @@ def test_metrics_of_the_model_are_those_of_the_last_test(record_of, tmp_path):
 def test_names_are_text_whatever_they_look_like(tmp_path):
     """Not a missing value, a number or two rows."""
     put(tmp_path, "clients", 'round,client,correct,examples\n1,NA,1,4\n1,"1\n2",2,4\n')
-    found = TABLES["clients"].read(str(tmp_path))
-    assert found["client"].tolist() == ["NA", "1\n2"]
+    clients = TABLES["clients"].read(str(tmp_path))
+    assert clients["client"].tolist() == ["NA", "1\n2"]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_adding_a_column_touches_one_file(record_of, tmp_path):
         (row,) = TABLES["rounds"].rows(record_of(excluded=[0, 1, 0]))
         assert row["largest_weight"] == 0.5
         put(tmp_path, "rounds", ["round,largest_weight,word", "1,0.5,a", "2,,b"])
-        found = TABLES["rounds"].read(str(tmp_path))
+        rounds = TABLES["rounds"].read(str(tmp_path))
         with pytest.raises(ValueError, match="has a column largest_weight already"):
             TABLES["rounds"].add(TABLES["rounds"].columns[-1])
         for name in ("seed", "label", "weight_smallest"):  # As readers add them.
@@ -180,7 +180,7 @@ def test_adding_a_column_touches_one_file(record_of, tmp_path):
                 TABLES["rounds"].add(Column(name, NUMBER, lambda record: 0.0))
     finally:
         TABLES["rounds"].columns[:] = before
-    for table in (found, TABLES["rounds"].read(str(tmp_path))):
+    for table in (rounds, TABLES["rounds"].read(str(tmp_path))):
         assert table["largest_weight"].iloc[0] == 0.5
         assert table["largest_weight"].isna().tolist() == [False, True]
         assert table["word"].tolist() == ["a", "b"]
@@ -220,21 +220,23 @@ def results(tmp_path):
 
 def test_weight_figures_follow_from_the_cohort(results):
     """By hand: DS gives 3/4 and 1/4, LD 1/4 and 3/4; so half of the weight moves."""
-    found = derived.weight_figures(results).set_index(["round", "ordering"])
-    assert found.loc[1, "in_force"].to_dict() == {
+    figures = derived.weight_figures(results).set_index(["round", "ordering"])
+    assert figures.loc[1, "in_force"].to_dict() == {
         **{"DS": 0, "LD": 1, "DS,LD": 0, "LD,DS": 0}
     }
-    ds, ld = found.loc[1, "DS"], found.loc[1, "LD"]
+    ds, ld = figures.loc[1, "DS"], figures.loc[1, "LD"]
     assert (ds["total_variation"], ld["total_variation"]) == (0.5, 0)
     assert ds["effective_clients"] == ld["effective_clients"] == 1.6
     assert ds["coefficient_of_variation"] == 0.5
     p = scores.participant_weights([[30, 1], [10, 3]], scores.prioritized((1, 0)))
     moved = 0.5 * np.abs(p - [0.25, 0.75]).sum()
-    assert found.loc[(1, "LD,DS"), "total_variation"] == pytest.approx(moved, rel=1e-6)
+    assert figures.loc[(1, "LD,DS"), "total_variation"] == pytest.approx(
+        moved, rel=1e-6
+    )
     # A score in force that is no ordering is there, too.
-    last = found.loc[(2, "w=0.5")]
+    last = figures.loc[(2, "w=0.5")]
     assert (last["in_force"], last["effective_clients"]) == (1, 2)
-    assert len(found) == 4 + 5
+    assert len(figures) == 4 + 5
     assert len(derived.recorded_orderings(("DS", "LD", "MD", "CB"))) == 4 + 24
     assert len(derived.recorded_orderings(("DS", "LD", "MD", "a", "b"))) == 5
 
@@ -247,13 +249,13 @@ def test_accuracy_by_group_by_hand(results):
             for k, client in enumerate("abcd")
         }
     )
-    found = derived.groups(results, table).set_index(["attribute", "group"])
-    assert found["accuracy"].to_dict() == {
+    by_group = derived.groups(results, table).set_index(["attribute", "group"])
+    assert by_group["accuracy"].to_dict() == {
         ("vip", "0"): 0.8,  # 12 of 15
         ("vip", "1"): 0.3,  # 6 of 20
         ("battery", "below median"): 0.5,  # 5 of 10
         ("battery", "median or above"): 0.52,  # 13 of 25
     }
-    assert found["clients"].tolist() == [2, 2, 1, 3]
+    assert by_group["clients"].tolist() == [2, 2, 1, 3]
     with pytest.raises(leaf_data.DataError, match="has no row for"):
         derived.groups(results, leaf_data.ClientTable())

@@ -33,8 +33,8 @@ def differences(runs):
     """DS, which is 4 under each seed, minus 1."""
     used = runs.select_comparable(["DS"])
     used = used[used["label"] == "DS"]
-    own, base = [4.0] * len(used), [1.0] * len(used)
-    return Differences([Difference("a", own, base, runs=used)])
+    values, base = [4.0] * len(used), [1.0] * len(used)
+    return Differences([Difference("a", values, base, runs=used)])
 
 
 def lacks(runs):
@@ -56,7 +56,7 @@ BELOW = "2 seeds; below five nothing is decided"
 
 
 @pytest.mark.parametrize(
-    ("of", "seeds", "row"),
+    ("differences_of", "seeds", "row"),
     [
         (
             differences,
@@ -80,8 +80,10 @@ BELOW = "2 seeds; below five nothing is decided"
         (differences, (), ("", "", SHORT, "no run is kept", HOW)),
     ],
 )
-def test_a_claim_has_its_number_runs_verdict_why_and_what_decides_it(of, seeds, row):
-    assert judged(of, seeds)[:5] == row
+def test_a_claim_has_its_number_runs_verdict_why_and_what_decides_it(
+    differences_of, seeds, row
+):
+    assert judged(differences_of, seeds)[:5] == row
 
 
 @pytest.mark.parametrize(
@@ -98,8 +100,8 @@ def test_what_nobody_can_get_is_not_tested_though_there_are_runs(seeds, runs):
 )
 def test_a_run_of_another_method_is_no_run_of_the_papers(other):
     assert judged(differences, FIVE, **other)[:3] == ("", "", SHORT)
-    for same in ({"dataset": "mnist"}, {}):
-        assert judged(differences, FIVE, **same)[2] == "reproduced"
+    for options in ({"dataset": "mnist"}, {}):
+        assert judged(differences, FIVE, **options)[2] == "reproduced"
 
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
@@ -111,7 +113,7 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
 def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
     read_once(monkeypatch, claims_page)
     table = claims_page.claims_table(claims(), reproduced()[1])
-    monkeypatch.setattr(claims_page, "claims_table", lambda found, kept: table)
+    monkeypatch.setattr(claims_page, "claims_table", lambda chosen, kept: table)
     for path, options in [
         ("docs/claims.md", []),
         ("results/reproduced/claims.csv", ["--csv"]),
@@ -120,8 +122,8 @@ def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
         claims_page.main(options)
         command = " ".join(["python -m tff_pmc.reports.claims_page", *options])
         committed = (ROOT / path).read_text(encoding="utf-8")
-        made = capsys.readouterr().out
-        assert committed == made, f"run: {command} > {path}"
+        printed = capsys.readouterr().out
+        assert committed == printed, f"run: {command} > {path}"
 
 
 @pytest.mark.parametrize(
@@ -138,16 +140,18 @@ def test_the_pages_of_the_papers_have_the_verdicts_and_numbers(paper, name, rows
     table = table[table["paper"] == paper].fillna("").reset_index(drop=True)
     text = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
     line = rf"^\| ({paper}-\d.*?) \| .* \| (.*?) \| (.*?) \|$"
-    found = re.findall(line, text, re.M)
-    assert len(found) == rows
+    lines = re.findall(line, text, re.M)
+    assert len(lines) == rows
     size = r"(\d*\.\d+ ± \d*\.\d+)(?: (?:rounds )?(ahead|behind|sooner|later))?"
-    for first, ours, verdict in found:
-        of = table.iloc[[int(n) - 1 for n in re.findall(rf"{paper}-(\d+)", first)]]
-        assert {*of["verdict"]} == {verdict.partition(":")[0]}, first
-        known = " ".join(of["ours"])
+    for first, ours, verdict in lines:
+        judged_rows = table.iloc[
+            [int(n) - 1 for n in re.findall(rf"{paper}-(\d+)", first)]
+        ]
+        assert {*judged_rows["verdict"]} == {verdict.partition(":")[0]}, first
+        numbers = " ".join(judged_rows["ours"])
         for words, direction in re.findall(size, ours):
             sign = {"": "", "ahead": "+", "sooner": "+"}.get(direction, "-")
-            assert f"{sign}{words}" in known, (first, words, direction)
+            assert f"{sign}{words}" in numbers, (first, words, direction)
 
 
 def test_the_table_of_claims_names_the_folders_that_decided():
@@ -163,18 +167,18 @@ def test_the_table_of_claims_names_the_folders_that_decided():
 
 
 def test_a_claim_that_is_added_moves_no_other(monkeypatch):
-    before = {one.id: one.differences for one in claims()}
+    before = {claim.id: claim.differences for claim in claims()}
     monkeypatch.setattr(
         claim_registry.CLAIMS, "_things", {**claim_registry.CLAIMS._things}
     )
     ids = ["PMC-word", "PMC-44", "PMC-0"]
     for id in ids:
         claim_registry.claim(id, "2", "mnist_iid")(differences)
-    assert {one.id: one.differences for one in claims()} == {
+    assert {claim.id: claim.differences for claim in claims()} == {
         **before,
         **dict.fromkeys(ids, differences),
     }
-    order = [one.id for one in claims("PMC")]
+    order = [claim.id for claim in claims("PMC")]
     assert order[:2] == ["PMC-0", "PMC-1"] and order[-2:] == ["PMC-44", "PMC-word"]
     with pytest.raises(ValueError, match="'PMC-7' already"):
         claim_registry.claim("PMC-7", "2", "mnist_iid")(differences)
@@ -187,16 +191,18 @@ def test_the_page_of_pmc_has_the_orderings_under_both_networks():
     lines = re.findall(r"^\| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", part, re.M)[-4:]
     assert [line[0] for line in lines] == ["LD", "MD", "LD,DS,MD", "LD,MD,DS"]
     for label, *cells in lines:
-        made = []
+        means = []
         for name in ("mnist_table4", "mnist_table4_relu"):
             runs = paper_runs.kept_runs([reproduced()[0][name]])
             runs = paper_runs.Runs.from_kept("mnist_noniid", runs)
-            (one,) = rounds_saved(runs, label, AT_70_AND_80)
-            stat = paired_statistics.difference(one.values, one.baseline_values)
-            made.append(f"{stat['mean']:+.1f} ± {stat['interval']:.1f}")
+            (difference,) = rounds_saved(runs, label, AT_70_AND_80)
+            stat = paired_statistics.difference(
+                difference.values, difference.baseline_values
+            )
+            means.append(f"{stat['mean']:+.1f} ± {stat['interval']:.1f}")
         saved = published.rounds_saved("pmc_table4", label)
         printed = sum(saved[cell] for cell in AT_70_AND_80.cells) / 18
-        assert cells[label == "LD" :] == [*made, f"{printed:+.1f}"][label == "LD" :]
+        assert cells[label == "LD" :] == [*means, f"{printed:+.1f}"][label == "LD" :]
 
 
 def test_the_page_of_pmc_says_which_verdicts_the_published_codes_rule_changes(capsys):
@@ -210,9 +216,15 @@ def test_the_page_of_pmc_says_which_verdicts_the_published_codes_rule_changes(ca
     text = (ROOT / "docs" / "pmc.md").read_text("utf-8")
     part = text.split("### At least the target, or above it?")[1].split("\n### ")[0]
     lines = re.findall(r"^\| (PMC.*?) \| (.*?) \| (.*?) \|$", part, re.M)
-    shown = {one: rest for names, *rest in lines for one in names.split(", ")}
-    rows = {one: [*of[["own", "verdict"]]] for one, of in changed.iterrows()}
-    assert shown == {one: of for one, of in rows.items() if one.startswith("PMC")}
+    shown = {claim_id: rest for names, *rest in lines for claim_id in names.split(", ")}
+    rows = {
+        claim_id: [*cells[["own", "verdict"]]] for claim_id, cells in changed.iterrows()
+    }
+    assert shown == {
+        claim_id: cells
+        for claim_id, cells in rows.items()
+        if claim_id.startswith("PMC")
+    }
     assert {*rows} - {*shown} == {"DA-16"}
     assert rows["DA-16"] == ["not reproduced", "not run far enough"]
     pmc = verdicts[verdicts.index.str.startswith("PMC")]
@@ -238,11 +250,11 @@ def test_claims_are_judged_by_one_rule_whatever_that_of_the_runs(capsys):
     folder = f"{claims_page.RESULTS}/mnist_table4_ld"
     tables = []
     for rule, words in (("at_least", "of at least the target"), ("above", "above the")):
-        given = [folder, "--paper=PMC", f"--reach={rule}"]
-        claims_page.main(given)
+        flags = [folder, "--paper=PMC", f"--reach={rule}"]
+        claims_page.main(flags)
         text = " ".join(capsys.readouterr().out.split())
         assert f"with an accuracy {words}" in text
-        claims_page.main([*given, "--csv"])
+        claims_page.main([*flags, "--csv"])
         tables.append(capsys.readouterr().out)
     assert tables[0] != tables[1]
 
@@ -250,8 +262,10 @@ def test_claims_are_judged_by_one_rule_whatever_that_of_the_runs(capsys):
 def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
     kept, _ = reproduced()
     assert {"quickstart", "adafed_2", "when_it_helps"} <= {*kept}
-    one = paper_runs.read_kept(kept["quickstart"].path)
-    assert [*one] == ["quickstart"] and one["quickstart"].labels == ["DS", "LD,DS,MD"]
+    by_experiment = paper_runs.read_kept(kept["quickstart"].path)
+    assert [*by_experiment] == ["quickstart"] and by_experiment[
+        "quickstart"
+    ].labels == ["DS", "LD,DS,MD"]
     for path, words in (
         (tmp_path, "contains no run"),
         (tmp_path / "x", "is not a folder"),
@@ -261,13 +275,20 @@ def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
 
 
 def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
-    own = ["PMC-1", "PMC", "1", "x (Here: y.)", "a +1 (noise floor 2); b +2", "runs"]
-    own += ["open", "why", "", "b", "7", "b +2; 1 more"]
+    claim_row = [
+        "PMC-1",
+        "PMC",
+        "1",
+        "x (Here: y.)",
+        "a +1 (noise floor 2); b +2",
+        "runs",
+    ]
+    claim_row += ["open", "why", "", "b", "7", "b +2; 1 more"]
 
     def last_line(**changes):
         columns = ["claim", "paper", "place", "says", "ours", "kept", "verdict", "why"]
         columns += ["to_run", "decided_by", "seeds", "shown"]
-        table = pd.DataFrame([own], columns=columns).assign(**changes)
+        table = pd.DataFrame([claim_row], columns=columns).assign(**changes)
         return claims_page.claims_markdown(table).rstrip().split("\n\n")[-3:]
 
     cells = last_line()[-1].split("\n")[-1].split(" | ")
@@ -311,11 +332,11 @@ def last(results):
     return results.rounds.groupby(["seed", "label"])["accuracy"].last()
 
 
-def here(*folders, own="A", measure=last, **known):
+def here(*folders, label="A", measure=last, **options):
     """The number of A, or of another, and the runs that it is of."""
-    of = "PMC", "Table 9", "an accuracy", ".5", "quickstart", own, measure
-    known = {"form": "{:.2f}", **known}
-    return claims_page.our_value(Headline(*of, **known), kept(*folders))
+    arguments = "PMC", "Table 9", "an accuracy", ".5", "quickstart", label, measure
+    options = {"form": "{:.2f}", **options}
+    return claims_page.our_value(Headline(*arguments, **options), kept(*folders))
 
 
 def runs(label, *lasts):
@@ -330,7 +351,7 @@ SEVERAL = f"0.20 (0.10 to 0.90, 3 seeds) ({WHAT})"
 
 
 @pytest.mark.parametrize(
-    ("folders", "known", "text"),
+    ("folders", "options", "text"),
     [
         ([runs("A", 0.75)], {}, f"0.75 ({WHAT})"),
         ([runs("A", 0.1, 0.9, 0.2)], {}, SEVERAL),
@@ -352,13 +373,16 @@ SEVERAL = f"0.20 (0.10 to 0.90, 3 seeds) ({WHAT})"
         ([runs("A", 0.1)], {"measure": round_of_half(70)}, "not run"),
     ],
 )
-def test_of_several_seeds_it_is_the_median(folders, known, text):
-    assert here(*folders, **known) == text
+def test_of_several_seeds_it_is_the_median(folders, options, text):
+    assert here(*folders, **options) == text
 
 
 def test_a_lead_is_over_the_last_rounds_that_both_have():
     """FedAvg has two rounds more, in which it is far ahead."""
     lines = {"A": [0.1, 0.5, 0.6], "FedAvg": [0.1, 0.2, 0.3, 0.9, 0.9]}
-    made = [run(label, 0, of, experiment="quickstart") for label, of in lines.items()]
-    known = {"measure": lead_at_the_end, "needs": ["FedAvg"], "form": "{:+.2f}"}
-    assert here(made, **known) == "+0.20 (3 to 5 rounds, 7 clients)"
+    lead_runs = [
+        run(label, 0, accuracies, experiment="quickstart")
+        for label, accuracies in lines.items()
+    ]
+    options = {"measure": lead_at_the_end, "needs": ["FedAvg"], "form": "{:+.2f}"}
+    assert here(lead_runs, **options) == "+0.20 (3 to 5 rounds, 7 clients)"

@@ -39,8 +39,8 @@ def test_a_page_keeps_its_lines_and_its_cells(tmp_path):
     grid = [["name", "n"], ["=1|cmd _x_", "2"], [RED + "\nx", "3"]]
     lines = page_model.markdown_table(grid).splitlines()
     assert lines[2:] == [r"| =1\|cmd _x_ | 2 |", r"| \x1b[31mred x | 3 |"]
-    made = Report.from_grids("page", RED, [RED], {"part": grid}, pd.DataFrame())
-    output.write(made, str(tmp_path))
+    report = Report.from_grids("page", RED, [RED], {"part": grid}, pd.DataFrame())
+    output.write(report, str(tmp_path))
     assert "\x1b" not in (tmp_path / "page.md").read_text()
 
 

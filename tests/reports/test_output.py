@@ -100,5 +100,5 @@ def test_forms_end_with_their_context_and_others_are_refused():
     [("savefig(", {"figure_layout.py"}), ("matplotlib.use", set())],
 )
 def test_reports_have_one_writer(call, modules):
-    found = {path.name for path in SOURCES.rglob("*.py") if call in path.read_text()}
-    assert found == modules
+    writers = {path.name for path in SOURCES.rglob("*.py") if call in path.read_text()}
+    assert writers == modules

@@ -23,7 +23,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize(
-    ("found", "seeds", "names"),
+    ("experiment", "seeds", "names"),
     [
         (OF_ORDERINGS, 1, {"results.csv", "results.md", "fairness.png"}),
         (OF_ALGORITHMS, 1, {"results.csv", "results.md", "fairness.png"}),
@@ -31,20 +31,22 @@ def files(folder):
         (OF_ALGORITHMS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
     ],
 )
-def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names):
-    text = experiment_reports.write(found, runs(seeds, targets=(40,)), str(tmp_path))
-    own = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
-    assert files(tmp_path) == {*names, "accuracy.png", "report.html", *own}
-    for name in own:
+def test_each_report_is_of_one_seed_or_of_several(tmp_path, experiment, seeds, names):
+    text = experiment_reports.write(
+        experiment, runs(seeds, targets=(40,)), str(tmp_path)
+    )
+    seed_folders = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
+    assert files(tmp_path) == {*names, "accuracy.png", "report.html", *seed_folders}
+    for name in seed_folders:
         assert {"results.csv", "fairness.png"} < files(tmp_path / name)
         assert "effect.csv" not in files(tmp_path / name)
-    shown = "rounds_to_target" in found.reports and seeds == 1
+    shown = "rounds_to_target" in experiment.reports and seeds == 1
     assert ("Rounds until a share" in text) == shown
     assert "Accuracy over all test" in text or "# Over 2 seeds" in text
 
 
 @pytest.mark.parametrize(
-    ("labels", "asked", "compared"),
+    ("labels", "baseline", "compared"),
     [
         (("DS", "LD", "MD"), "", "DS"),
         (("LD", "MD"), "", "LD"),
@@ -53,26 +55,26 @@ def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names)
     ],
 )
 def test_without_ds_or_another_baseline_the_first_is_it(
-    tmp_path, labels, asked, compared
+    tmp_path, labels, baseline, compared
 ):
-    results = runs(2, labels, baseline=asked)
+    results = runs(2, labels, baseline=baseline)
     experiment_reports.write(OF_ORDERINGS, results, str(tmp_path), per_seed=[1])
     assert (tmp_path / "seed_1").exists() and not (tmp_path / "seed_0").exists()
     assert f"| ordering | minus {compared} |" in (tmp_path / "effect.md").read_text()
 
 
-@pytest.mark.parametrize("found", [OF_ORDERINGS, OF_ALGORITHMS, OF_SPREAD])
+@pytest.mark.parametrize("experiment", [OF_ORDERINGS, OF_ALGORITHMS, OF_SPREAD])
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
-    tmp_path, found, seeds
+    tmp_path, experiment, seeds
 ):
     """With the numbers that it has with them."""
     whole = runs(seeds, targets=(40,))
     tables = {"rounds": whole.rounds, "cohort": whole.cohort}
     alone = Results(whole.runs, tables.get, about=whole.about)
-    text = experiment_reports.write(found, alone, str(tmp_path / "alone"))
+    text = experiment_reports.write(experiment, alone, str(tmp_path / "alone"))
     assert "results of each client are needed but were not recorded" in text
-    experiment_reports.write(found, whole, str(tmp_path / "whole"))
+    experiment_reports.write(experiment, whole, str(tmp_path / "whole"))
     lost = {"fairness.png"} if seeds == 1 else set()
     assert files(tmp_path / "alone") == files(tmp_path / "whole") - lost
     name = "results" if seeds == 1 else "seeds"
@@ -80,19 +82,19 @@ def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
     for product in products:
         paths = [tmp_path / side / f"{product}.csv" for side in ("alone", "whole")]
         rows, others = (path.read_text().splitlines() for path in paths)
-        assert 1 < len(rows) < len(others) or found is OF_ALGORITHMS
+        assert 1 < len(rows) < len(others) or experiment is OF_ALGORITHMS
         assert [row for row in others if row in rows] == rows
         page = (tmp_path / "alone" / f"{product}.md").read_text()
-        if product != "effect" or found is not OF_ALGORITHMS:  # It never has them.
+        if product != "effect" or experiment is not OF_ALGORITHMS:  # It never has them.
             assert "no rounds to target: results of each client are needed" in page
     if seeds == 2:
         effect = pd.read_csv(tmp_path / "alone" / "effect.csv")
         assert {*effect["measure"]} <= {
             *("accuracy", "best accuracy", "all rounds", "best round", "last round")
         }
-        last = {label: (4 + more) / 18 for label, more in (("DS", 1), ("LD", 2))}
+        last = {label: (4 + extra) / 18 for label, extra in (("DS", 1), ("LD", 2))}
         of_measure = effect.set_index("measure")["mean"]
-        measure = "last round" if found is OF_ALGORITHMS else "accuracy"
+        measure = "last round" if experiment is OF_ALGORITHMS else "accuracy"
         difference = of_measure[measure]
         assert difference == pytest.approx(last["LD"] - last["DS"])
 
@@ -103,8 +105,8 @@ def test_a_regression_has_no_report_that_needs_accuracy(tmp_path, seeds):
         with_losses({"DS": [[4, 4], [2, 2]], "LD": [[4, 4], [3, 3]]}, [2, 2], seed=seed)
         for seed in range(seeds)
     )
-    found = Experiment("t", {}, reports=("pmc_table4", "ordering_effect"))
-    text = experiment_reports.write(found, results, str(tmp_path))
+    experiment = Experiment("t", {}, reports=("pmc_table4", "ordering_effect"))
+    text = experiment_reports.write(experiment, results, str(tmp_path))
     assert "Not made: pmc_table4 (these are regression runs" in text
     products = {"results.csv"} if seeds == 1 else {"effect.csv", "seeds.csv"}
     assert {*products, "loss.png"} <= files(tmp_path)

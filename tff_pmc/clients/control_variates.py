@@ -127,8 +127,8 @@ class ControlVariates(GradientRows):
 
     def correction(self, memory: Any, client: tf.Tensor) -> tuple[Any, ...]:
         """Returns `c - c_i`."""
-        own = self.read_row(memory, client)
-        return tuple(c - c_i for c, c_i in zip(memory["control"], own))
+        client_control = self.read_row(memory, client)
+        return tuple(c - c_i for c, c_i in zip(memory["control"], client_control))
 
     def record_client(
         self,

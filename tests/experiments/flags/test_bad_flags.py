@@ -242,14 +242,14 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(case):
     ],
 )
 @pytest.mark.parametrize(
-    "made", ["--experiment=quickstart", SEARCH, "--seeds=0,1 --priority=DS"]
+    "base_flags", ["--experiment=quickstart", SEARCH, "--seeds=0,1 --priority=DS"]
 )
 def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
-    flag, made, says, tmp_path
+    flag, base_flags, says, tmp_path
 ):
     """One line, and exit code 2: of runs, a search of the rate, and several seeds."""
     assert says in refusal(
-        f"--output_dir={tmp_path / 'out'}", *made.split(), *flag.split()
+        f"--output_dir={tmp_path / 'out'}", *base_flags.split(), *flag.split()
     )
     assert not (tmp_path / "out").exists()
 

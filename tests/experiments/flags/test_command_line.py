@@ -41,23 +41,23 @@ BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
 
 @pytest.mark.parametrize("case", [line for line in ASKED.splitlines() if "=>" in line])
 def test_the_runs_that_are_asked_for(case):
-    flags, found = case.split(" => ")
+    flags, expected = case.split(" => ")
     flags = flags.replace("QUICKSTART", QUICKSTART)
     flags = flags.replace("BOTH", "--adjustment=fixed,backtracking")
-    assert labels(*filter(None, flags.split("|"))) == found.split(" / ")
+    assert labels(*filter(None, flags.split("|"))) == expected.split(" / ")
 
 
 def test_dual_has_eight_algorithms_with_three_and_four_clients():
-    found = labels("--experiment=dual_criterion")
-    assert len(set(found)) == 16
-    assert found[:2] == ["Dual-criterion, 3 clients", "Simple average, 3 clients"]
-    assert found[-1] == "Quantized, 4 clients"
+    run_labels = labels("--experiment=dual_criterion")
+    assert len(set(run_labels)) == 16
+    assert run_labels[:2] == ["Dual-criterion, 3 clients", "Simple average, 3 clients"]
+    assert run_labels[-1] == "Quantized, 4 clients"
     four = labels("--experiment=dual_criterion", "--num_clients=4")
-    assert four == found[8:]
+    assert four == run_labels[8:]
 
 
 @pytest.mark.parametrize(
-    ("flag", "found"),
+    ("flag", "policies"),
     [
         ([], ["fixed", "best_of_all", "fixed"]),
         (["--adjustment=fixed"], ["fixed"] * 3),
@@ -66,11 +66,11 @@ def test_dual_has_eight_algorithms_with_three_and_four_clients():
          ["fixed", "best_of_all", "best_of_all", "fixed"]),
     ],
 )  # fmt: skip
-def test_dual_searches_its_lambda(flag, found):
+def test_dual_searches_its_lambda(flag, policies):
     """Without the search it would be FedAvg under another name."""
     flags = ["--criteria=ACC,DS", "--algorithms=prioritized,dual,median", *flag]
     runs = parse_settings("--experiment=quickstart", *flags)
-    assert [run.adjustment.policy for run in runs] == found
+    assert [run.adjustment.policy for run in runs] == policies
     assert "Dual-criterion" in [run.label for run in runs]
     (run,) = parse_settings("--experiment=adafed_2", "--algorithms=dual")
     assert run.adjustment.policy == "best_of_all"
@@ -80,14 +80,14 @@ def test_an_experiment_may_set_an_adjustment_or_a_priority(monkeypatch):
     quickstart, name = EXPERIMENTS["quickstart"], "--experiment=toy"
     searched = {**quickstart.settings, "adjustment": "backtracking"}
     first = {**quickstart.settings, "priority": ("LD", "MD")}
-    for settings, orderings, found in [
+    for settings, orderings, expected in [
         (searched, quickstart.orderings, ["DS", "LD,DS,MD (backtracking)"]),
         (searched, (), ["DS,LD,MD (backtracking)"]),
         (first, (), ["LD,MD"]),
     ]:
         toy = dataclasses.replace(quickstart, settings=settings, orderings=orderings)
         monkeypatch.setitem(EXPERIMENTS._things, "toy", toy)
-        assert labels(name) == found
+        assert labels(name) == expected
         assert labels(name, "--priority=DS") == ["DS"]
     assert labels(name, "--priority=MD") == ["MD"]
     assert labels(name, "--criteria=DS,LD") == ["DS"]
@@ -97,16 +97,16 @@ def test_a_cluster_is_asked_for_by_engine_or_by_address():
     from tff_pmc.experiments.flags.command import Command
     from tff_pmc.experiments.flags.command_line import cluster_options
 
-    def asked(**given):
-        return cluster_options(Command.from_flag_values(given), given)
+    def options_from(**flag_values):
+        return cluster_options(Command.from_flag_values(flag_values), flag_values)
 
-    assert asked() is None and asked(engine="worker") is None
-    assert asked(engine="cluster").address == "local"
-    assert asked(cluster="local").address == "local"
+    assert options_from() is None and options_from(engine="worker") is None
+    assert options_from(engine="cluster").address == "local"
+    assert options_from(cluster="local").address == "local"
     tcp = dict(cluster="tcp://127.0.0.1:1", insecure_cluster=True)
-    found = asked(**tcp, spread="runs", cluster_threads=3)
-    given = (found.address, found.spread, found.threads)
-    assert given == ("tcp://127.0.0.1:1", "runs", 3)
+    options = options_from(**tcp, spread="runs", cluster_threads=3)
+    values = (options.address, options.spread, options.threads)
+    assert values == ("tcp://127.0.0.1:1", "runs", 3)
 
 
 def test_a_place_may_begin_with_the_home(monkeypatch):
@@ -114,13 +114,13 @@ def test_a_place_may_begin_with_the_home(monkeypatch):
     from tff_pmc.experiments.flags.flag_definitions import parse
 
     monkeypatch.setenv("HOME", "/h")
-    given = parse(["--output_dir=~/a", "--compare=~/b,c", "--tls_key=~/d"])
-    found = [given[flag] for flag in ("output_dir", "compare", "tls_key")]
-    assert found == ["/h/a", ("/h/b", "c"), "/h/d"]
+    values = parse(["--output_dir=~/a", "--compare=~/b,c", "--tls_key=~/d"])
+    paths = [values[flag] for flag in ("output_dir", "compare", "tls_key")]
+    assert paths == ["/h/a", ("/h/b", "c"), "/h/d"]
 
 
 @pytest.mark.parametrize(
-    ("spread", "runs", "workers", "found"),
+    ("spread", "runs", "workers", "unit"),
     [
         ("auto", 1, 1, "clients"),
         ("auto", 2, 2, "runs"),
@@ -130,8 +130,8 @@ def test_a_place_may_begin_with_the_home(monkeypatch):
         ("runs", 1, 4, "runs"),
     ],
 )
-def test_what_is_spread(spread, runs, workers, found):
+def test_what_is_spread(spread, runs, workers, unit):
     from tff_pmc.cluster.options import ClusterOptions
 
     options = ClusterOptions(spread=spread)
-    assert options.spreads_runs(runs, workers) == (found == "runs")
+    assert options.spreads_runs(runs, workers) == (unit == "runs")

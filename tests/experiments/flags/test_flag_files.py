@@ -54,7 +54,7 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "found"),
+    ("arguments", "expected"),
     [
         ([], {}),
         (["--flagfile=three.flags"],
@@ -92,9 +92,9 @@ def files(tmp_path, monkeypatch):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
-def test_which_flags_count(files, arguments, found):
+def test_which_flags_count(files, arguments, expected):
     values = flag_definitions.parse(arguments)
-    assert {flag: values.get(flag) for flag in found} == found
+    assert {flag: values.get(flag) for flag in expected} == expected
     assert values or not arguments
 
 
@@ -144,16 +144,16 @@ def test_a_published_table_is_narrowed_to_one_row(name):
     path = f"--flagfile={ROOT / 'experiments' / name}"
     rows = labels(path)
     if "DS" in rows:
-        own = [next(row for row in rows if "," in row).split(" ")[0], "DS"]
-        flag = f"--priority={';'.join(own)}"
-        assert labels(path, "--adjustment=fixed", flag) == own
+        chosen = [next(row for row in rows if "," in row).split(" ")[0], "DS"]
+        flag = f"--priority={';'.join(chosen)}"
+        assert labels(path, "--adjustment=fixed", flag) == chosen
         if "backtracking" not in rows[0]:
             assert labels(path, "--priority=DS") == ["DS"]
     else:
         word = "median" if name.startswith("dual") else "fedavg"
-        found = labels(path, f"--algorithms={word}")
-        assert len(found) < len(rows)
-        assert {row.split(",")[0].lower() for row in found} == {word}
+        run_labels = labels(path, f"--algorithms={word}")
+        assert len(run_labels) < len(rows)
+        assert {row.split(",")[0].lower() for row in run_labels} == {word}
 
 
 def test_a_flag_of_no_use_is_refused_wherever_it_stands(tmp_path):

@@ -113,25 +113,29 @@ def test_the_default_of_a_flag_is_that_of_whatever_has_it(text):
     """Each model's own, where they differ: a run of `mnist_cnn` has no ReLU."""
     words = " ".join(text.split())
     for page in (words, flag_help.markdown()):
-        own = re.split(r"--conv_activation\b", page)[1].split("--initializer")[0]
-        linear = re.search(r"none \(([^)]*)\)", own)[1].split(", ")
-        others = re.search(r"relu \(([^)]*)\)", own)[1].split(", ")
+        entry = re.split(r"--conv_activation\b", page)[1].split("--initializer")[0]
+        linear = re.search(r"none \(([^)]*)\)", entry)[1].split(", ")
+        others = re.search(r"relu \(([^)]*)\)", entry)[1].split(", ")
         assert {n for n, m in MODELS.items() if m().conv_activation == "none"} == {
             *linear
         }
         assert {*linear, *others} == {*MODELS} and "mnist_cnn" in linear
     for kinds in COMPONENTS.values():
         for kind in kinds.values():
-            for one in kind.declared():
-                mark = f"--[no]{one.flag}: " if one.kind is bool else f"--{one.flag}: "
-                assert one.has_flag <= (mark in words)
+            for setting in kind.declared():
+                mark = (
+                    f"--[no]{setting.flag}: "
+                    if setting.kind is bool
+                    else f"--{setting.flag}: "
+                )
+                assert setting.has_flag <= (mark in words)
                 if (
-                    one.default not in (None, "", ())
-                    and one.kind is str
-                    and one.has_flag
+                    setting.default not in (None, "", ())
+                    and setting.kind is str
+                    and setting.has_flag
                 ):
-                    own = words.split(mark)[1].split(" Default: ")[1]
-                    assert one.default in own.split(". ")[0], one
+                    entry = words.split(mark)[1].split(" Default: ")[1]
+                    assert setting.default in entry.split(". ")[0], setting
 
 
 def test_an_experiment_is_of_a_paper_that_there_is():

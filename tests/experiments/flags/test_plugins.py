@@ -76,8 +76,8 @@ def test_one_that_fails_is_one_line_with_the_place(here, text, says, assert_one_
 
 def test_a_name_that_is_no_module_of_ones_own_is_refused(here, assert_one_line):
     file = "give the module's name, not its file: --plugin=own_a, from"
-    for own in ("own_a", "json"):
-        (here / f"{own}.py").write_text("")
+    for module in ("own_a", "json"):
+        (here / f"{module}.py").write_text("")
     for name, says in (
         *(("own_a.py", file), ("folder/own_a.py", file), ("./own_a", file)),
         ("own_none", "No module named 'own_none'"),
@@ -140,18 +140,18 @@ def test_a_resume_with_other_examples_is_refused(here, monkeypatch):
 @pytest.mark.parametrize("file", ["own_a", "own_help"])
 def test_a_plugin_that_changed_is_told_where_a_folder_goes_on(here, file):
     """Or a module that it imports; each run's record says with which it was made."""
-    found = {}
+    messages = {}
     (here / "own_a.py").write_text("def later():\n    import own_help")
     (here / "own_help.py").write_text("")
-    for content, more in (("A = 1", ["DS"]), ("A = 2", ["DS;LD", "--resume"])):
+    for content, arguments in (("A = 1", ["DS"]), ("A = 2", ["DS;LD", "--resume"])):
         (here / f"{file}.py").write_text(content)
-        priority, *resume = more
+        priority, *resume = arguments
         words = ["--plugin=own_a", f"--priority={priority}", *resume]
-        found[content] = run(*SMALL, *words, f"--output_dir={here / 'out'}").stderr
-    assert "other versions" not in found["A = 1"]
-    (said,) = [line for line in found["A = 2"].splitlines() if "other vers" in line]
-    made = {}
+        messages[content] = run(*SMALL, *words, f"--output_dir={here / 'out'}").stderr
+    assert "other versions" not in messages["A = 1"]
+    (said,) = [line for line in messages["A = 2"].splitlines() if "other vers" in line]
+    versions = {}
     for name in ("DS", "LD"):
         info = json.loads((here / "out" / name / "run.json").read_text())
-        made[name] = info["versions"]["--plugin=own_a"]
-    assert f"(--plugin=own_a: {made['DS']} there, {made['LD']} here)" in said
+        versions[name] = info["versions"]["--plugin=own_a"]
+    assert f"(--plugin=own_a: {versions['DS']} there, {versions['LD']} here)" in said

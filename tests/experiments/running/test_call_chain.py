@@ -11,16 +11,16 @@ MOST = 12
 
 def calls_of(frame):
     """Returns our functions on the stack, the first caller first, with their files."""
-    found = []
+    calls = []
     while frame:
         path = pathlib.Path(frame.f_code.co_filename)
         if path.is_relative_to(ROOT):
             name = path.relative_to(ROOT).as_posix()
             if name.startswith(("run_experiments.py", "tff_pmc/")):
                 file = name.removeprefix("tff_pmc/")
-                found.append((frame.f_code.co_name, file))
+                calls.append((frame.f_code.co_name, file))
         frame = frame.f_back
-    return found[::-1]
+    return calls[::-1]
 
 
 def test_each_function_of_the_page_calls_the_next(tmp_path, monkeypatch):

@@ -91,9 +91,11 @@ def test_a_callback_that_a_resume_adds_is_told_that_it_lacks_rounds(tmp_path):
     words = [*QUICK, "--priority=DS", "--clients_per_round=2", folder]
     said = "and was begun without TensorBoard: the rounds up to now are missing there"
     assert "begun without" not in run(*words, "--rounds=1", "--patience=9").stderr
-    more = [*words, "--resume", "--tensorboard"]
-    assert f"is finished, {said}" in run(*more, "--rounds=1").stderr
-    assert f"is resumed after round 1, {said}" in run(*more, "--rounds=2").stderr
+    resume_flags = [*words, "--resume", "--tensorboard"]
+    assert f"is finished, {said}" in run(*resume_flags, "--rounds=1").stderr
+    assert (
+        f"is resumed after round 1, {said}" in run(*resume_flags, "--rounds=2").stderr
+    )
     for flags in (["--tensorboard"], ["--tensorboard", "--until=targets"]):
         done = run(*words, "--resume", *flags, "--rounds=3")
         assert "begun without" not in done.stderr  # `until` reads the rounds before.
@@ -157,10 +159,12 @@ def whole(runtime, tmp_path_factory):
     from tff_pmc.experiments.running import loop
 
     adjusted = {"adjustment": "backtracking", "priority": ("LD", "DS")}
-    one = settings("quickstart", {**SHORT, **adjusted, "clients_per_round": 5.0})
+    run_settings = settings(
+        "quickstart", {**SHORT, **adjusted, "clients_per_round": 5.0}
+    )
     data, folder = leaf_data.load("digits5k"), str(tmp_path_factory.mktemp("whole"))
-    loop.run(one, data, f"{folder}/run", title=None)
-    return one, data, f"{folder}/run"
+    loop.run(run_settings, data, f"{folder}/run", title=None)
+    return run_settings, data, f"{folder}/run"
 
 
 @pytest.mark.parametrize(
@@ -174,18 +178,18 @@ def test_an_error_interrupts_the_run_and_reaches_all_callbacks(
     from tff_pmc.experiments.running import loop
 
     CALLS.clear()
-    one, data, without = whole
+    run_settings, data, without = whole
     folder = str(tmp_path / "cut")
     with pytest.raises(KeyboardInterrupt):
         failing = [Fails("never"), Fails(at)]
-        loop.run(one, data, folder, title=None, callbacks=failing)
+        loop.run(run_settings, data, folder, title=None, callbacks=failing)
     assert CALLS[-2:] == statuses and len(CALLS) == 2 + (2 if at == "round" else 6)
     assert '"status": "interrupted"' in (tmp_path / "cut" / "run.json").read_text()
-    loop.run(one, data, folder, title=None, resume=True)
-    found, expected = (records(f, states=True) for f in (folder, without))
-    assert found.pop("run.json").pop("callbacks", None) is None
+    loop.run(run_settings, data, folder, title=None, resume=True)
+    resumed, expected = (records(f, states=True) for f in (folder, without))
+    assert resumed.pop("run.json").pop("callbacks", None) is None
     expected.pop("run.json")
-    assert found == expected
+    assert resumed == expected
 
 
 @pytest.mark.parametrize(("most", "rounds"), [(2, 2), (0, 4)])
@@ -201,9 +205,9 @@ def test_a_rate_that_breaks_every_client(tmp_path, most, rounds):
         f"--output_dir={out}",
         code=1 if most else 0,
     )
-    found = table(out / "DS" / "rounds.csv")
-    assert len(found) == rounds
-    assert {row["train_loss"] for row in found} == {""}
+    rows = table(out / "DS" / "rounds.csv")
+    assert len(rows) == rounds
+    assert {row["train_loss"] for row in rows} == {""}
     assert "round 1: all 2 clients were excluded" in done.stderr
     assert re.search(r"--learning_rate may help \(client \S+ has DS \d+", done.stderr)
     assert "did not change the model" not in done.stderr  # That warning is for Python.
@@ -246,8 +250,10 @@ def test_which_runs_are_lost(monkeypatch, most, before, then, says):
     )
     with pytest.raises(LostRunError, match=says) if says else contextlib.nullcontext():
         lost.on_start(started)
-        for one in then:
-            ends.append(lost.after_round(types.SimpleNamespace(row=one, cohort=())))
+        for round_row in then:
+            ends.append(
+                lost.after_round(types.SimpleNamespace(row=round_row, cohort=()))
+            )
         lost.on_end("interrupted")
         lost.on_end("finished")
     assert not any(ends[:-1])
@@ -262,8 +268,8 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
         *("--algorithms=momentum,prioritized", "--momentum_eta=1e10"),
         *("--most_lost_rounds=2", f"--output_dir={out}"),
     ]
-    for rounds, more in ((3, []), (4, ["--resume"])):
-        done = run(*flags, f"--rounds={rounds}", *more, code=1)
+    for rounds, extra_flags in ((3, []), (4, ["--resume"])):
+        done = run(*flags, f"--rounds={rounds}", *extra_flags, code=1)
         last = done.stderr.strip().splitlines()[-1]
         assert "Momentum: in the rounds 2 to 3 all 2 clients were excluded" in last
         assert len(table(out / "momentum" / "rounds.csv")) == 3

@@ -40,25 +40,28 @@ def test_it_is_what_these_clients_get_right_together(runtime, tmp_path):
     """And without one a record is the same to the byte, but for the columns."""
     from tff_pmc.experiments.running import loop
 
-    given = {**SHORT, "evaluate_every": 3, "clients_per_round": 5.0}
-    one, data = settings("quickstart", given), leaf_data.load("digits5k")
+    changes = {**SHORT, "evaluate_every": 3, "clients_per_round": 5.0}
+    run_settings, data = settings("quickstart", changes), leaf_data.load("digits5k")
     central, size = with_central_test(data, CHOSEN)
     folders = str(tmp_path / "with"), str(tmp_path / "without")
     for folder, used in zip(folders, (central, data)):
-        loop.run(one, used, folder, title=None)
+        loop.run(run_settings, used, folder, title=None)
     lines = (tmp_path / "with" / "rounds.csv").read_text().splitlines()
     assert lines[0].endswith(",central_accuracy,central_correct,central_examples")
     assert [line.endswith(",,,") for line in lines[1:]] == [False, True, False]
     plain = (tmp_path / "without" / "rounds.csv").read_text().splitlines()
     assert [line.rsplit(",", 3)[0] for line in lines] == plain
-    same, other = records(tmp_path / "with"), records(tmp_path / "without")
+    with_central, other = records(tmp_path / "with"), records(tmp_path / "without")
     # The checksum of a run's examples is that of these, too.
-    assert {n for n in same if same[n] != other[n]} == {"rounds.csv", "run.json"}
-    found = read_results(folders[0])
+    assert {n for n in with_central if with_central[n] != other[n]} == {
+        "rounds.csv",
+        "run.json",
+    }
+    results = read_results(folders[0])
     names = [data.client_ids[k] for k in CHOSEN]
-    tested = found.clients[found.clients["client"].isin(names)]
+    tested = results.clients[results.clients["client"].isin(names)]
     right = tested.groupby("round")["correct"].sum()
-    rows = found.rounds.set_index("round").loc[right.index]
+    rows = results.rounds.set_index("round").loc[right.index]
     assert len(rows) and list(rows["central_correct"]) == list(right)
     assert set(rows["central_examples"]) == {size}
     np.testing.assert_allclose(rows["central_accuracy"], right / size, atol=1e-6)
@@ -69,20 +72,20 @@ def test_of_a_regression_it_is_the_loss_and_the_plot_has_a_line(
 ):
     from tff_pmc.experiments.running import loop
 
-    one, data = wells
+    run_settings, data = wells
     central, size = with_central_test(data, (1, 4))
-    loop.run(one, central, str(tmp_path / "out"), title=None)
-    found = read_results(str(tmp_path / "out"))
-    assert [name for name in found.rounds if "central" in name] == [
+    loop.run(run_settings, central, str(tmp_path / "out"), title=None)
+    results = read_results(str(tmp_path / "out"))
+    assert [name for name in results.rounds if "central" in name] == [
         "central_loss",
         "central_examples",
     ]
-    tested = found.clients[found.clients["client"].isin(["b", "e"])]
+    tested = results.clients[results.clients["client"].isin(["b", "e"])]
     mean = tested.groupby("round")["loss_sum"].sum() / size
-    np.testing.assert_allclose(found.rounds["central_loss"], mean, rtol=1e-5)
-    (axes,) = plots.report(found).figures["loss"].axes
+    np.testing.assert_allclose(results.rounds["central_loss"], mean, rtol=1e-5)
+    (axes,) = plots.report(results).figures["loss"].axes
     lines = {line.get_label(): line for line in axes.get_lines()}
     assert [*lines] == ["DS", "DS, central test"]
     drawn = lines["DS, central test"]
-    np.testing.assert_allclose(drawn.get_ydata(), found.rounds["central_loss"])
+    np.testing.assert_allclose(drawn.get_ydata(), results.rounds["central_loss"])
     assert drawn.get_linestyle() == ":"

@@ -66,10 +66,10 @@ def whole(tmp_path_factory, run):
 
 def cohorts(folder):
     """The clients of each round."""
-    found = {}
+    clients_by_round = {}
     for row in table(folder / "cohort.csv"):
-        found.setdefault(row["round"], []).append(row["client"])
-    return list(found.values())
+        clients_by_round.setdefault(row["round"], []).append(row["client"])
+    return list(clients_by_round.values())
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
     from tff_pmc.algorithms.run_context import RunContext
 
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 2}
-    made = RunContext.from_settings(settings(learning_rate=0.4, **decay), data)
-    rate = made.training.client_learning_rate_fn
-    found = [float(rate(tf.constant(n))) for n in range(5)]
-    np.testing.assert_allclose(found, [0.4, 0.4, 0.2, 0.2, 0.1])
-    made = RunContext.from_settings(settings(learning_rate=0.4), data)
-    assert made.training.client_learning_rate_fn is None
+    context = RunContext.from_settings(settings(learning_rate=0.4, **decay), data)
+    rate = context.training.client_learning_rate_fn
+    rates = [float(rate(tf.constant(n))) for n in range(5)]
+    np.testing.assert_allclose(rates, [0.4, 0.4, 0.2, 0.2, 0.1])
+    context = RunContext.from_settings(settings(learning_rate=0.4), data)
+    assert context.training.client_learning_rate_fn is None
 
 
 def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
@@ -104,15 +104,15 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
     file, out = tmp_path / "start.npz", tmp_path / "out"
     np.savez(file, *arrays)
     words = [*QUICK, "--rounds=1", "--priority=DS", f"--output_dir={out}"]
-    found = []
+    weights = []
 
     class Begun(Callback):
         def on_start(self, run):
-            found.extend(run.weights.trainable)
+            weights.extend(run.weights.trainable)
 
     monkeypatch.setitem(CALLBACKS._things, "begun", Begun)
     command_line(*words, f"--initial_weights={file}", "--callbacks=begun")
-    assert all(map(np.array_equal, found, arrays)) and len(found) == len(arrays)
+    assert all(map(np.array_equal, weights, arrays)) and len(weights) == len(arrays)
     folder = out / "DS_from_start_npz"
     recorded = json.loads((folder / "run.json").read_text())["settings"]["training"]
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -132,9 +132,9 @@ def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
     """The first cohort, from the initial model's losses by NumPy; and what is sent."""
     from tff_pmc.models import MODELS
 
-    made = settings(**CASES["adam"])
-    model = MODELS[MODEL].from_flag_values(made.by_flag()).build()
-    generator = np.random.default_rng([made.training.cohort_seed, 1])
+    run_settings = settings(**CASES["adam"])
+    model = MODELS[MODEL].from_flag_values(run_settings.by_flag()).build()
+    generator = np.random.default_rng([run_settings.training.cohort_seed, 1])
     drawn = generator.choice(100, 25, replace=False, p=np.full(100, 0.01))
     losses = {}
     for k in drawn:

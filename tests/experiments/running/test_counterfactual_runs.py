@@ -57,34 +57,34 @@ def folders(tmp_path_factory):
 )
 def test_the_record_is_that_of_the_run_without(folders, name, other):
     names = {path.name for path in folders[other].glob("*.csv")} - {"timing.csv"}
-    found = {path.name for path in folders[name].glob("*.csv")}
-    assert found == {*names, "timing.csv", "candidates.csv"}
+    written = {path.name for path in folders[name].glob("*.csv")}
+    assert written == {*names, "timing.csv", "candidates.csv"}
     for file in names:
-        one, whole = (table(folders[n] / file) for n in (name, other))
-        assert whole == [row for row in one if row.get("kind") != "counterfactual"]
+        rows, whole = (table(folders[n] / file) for n in (name, other))
+        assert whole == [row for row in rows if row.get("kind") != "counterfactual"]
 
 
 def test_who_is_judged_when_and_on_what(folders):
     def judged(name, kind="counterfactual"):
-        every = results(name).candidates
-        return every[every["kind"] == kind]
+        rows = results(name).candidates
+        return rows[rows["kind"] == kind]
 
     def results(name):
         return read_results(str(folders[name]))
 
-    found, correct = judged("asked"), results("asked").rounds["correct"]
+    candidates, correct = judged("asked"), results("asked").rounds["correct"]
     # Nine orderings, three averages that are none of them, and two rates.
-    assert found["round"].tolist() == [1] * 24 + [2] * 24
-    assert found["trial"].tolist() == 2 * [*range(1, 25)]
-    labels = [*found["ordering"].unique()]
+    assert candidates["round"].tolist() == [1] * 24 + [2] * 24
+    assert candidates["trial"].tolist() == 2 * [*range(1, 25)]
+    labels = [*candidates["ordering"].unique()]
     assert len(labels) == 12 and "average[0.5,0.5,0]:DS,LD,MD" in labels
-    assert found["rate"].tolist()[:4] == [1.0, 0.5] * 2
-    in_force = found[found["kept"] == 1]
+    assert candidates["rate"].tolist()[:4] == [1.0, 0.5] * 2
+    in_force = candidates[candidates["kept"] == 1]
     assert in_force["ordering"].tolist() == ["DS"] * 2
     assert in_force["rate"].tolist() == [1.0] * 2
     assert in_force["correct"].tolist() == correct.tolist()[:2]
     assert {*judged("two stages")["examples"]} == {70}  # Seven clients judge.
-    assert {*found["examples"]} == {1000}
+    assert {*candidates["examples"]} == {1000}
     searched = judged("searched, asked")
     tested = judged("searched, asked", "trial").set_index(["round", "ordering"])
     for _, row in searched.iterrows():
@@ -99,8 +99,10 @@ def test_who_is_judged_when_and_on_what(folders):
 
 
 def test_the_report_is_of_all_runs_that_asked(folders):
-    plain, asked = (read_results(str(folders[name])) for name in ("plain", "asked"))
-    report = REPORTS["counterfactuals"](asked)
+    plain, counterfactual = (
+        read_results(str(folders[name])) for name in ("plain", "asked")
+    )
+    report = REPORTS["counterfactuals"](counterfactual)
     assert len(report.tables["counterfactuals"]) == 23
     assert "too few" in report.text and list(report.figures) == ["counterfactuals"]
     assert not REPORTS["counterfactuals"](plain).tables

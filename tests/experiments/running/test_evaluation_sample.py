@@ -16,7 +16,7 @@ def runs(tmp_path_factory):
     from tff_pmc.experiments.running import loop
     from tff_pmc.runtime import Runtime
 
-    made = {}
+    results_and_data = {}
     for name, changes in {
         "all": {},
         "few": {"evaluate_clients": 7, "evaluate_every": 3},
@@ -26,8 +26,8 @@ def runs(tmp_path_factory):
         data = settings.data.load()
         with Runtime():
             loop.run(settings, data, folder, title=None)
-        made[name] = read_results(folder), data
-    return made
+        results_and_data[name] = read_results(folder), data
+    return results_and_data
 
 
 def sample(data):
@@ -49,8 +49,8 @@ def test_who_tests_and_when_changes_nothing_of_the_training(runs):
     assert few.clients["client"].tolist() == 3 * names
     by_round = correct_by_client(full)[names]
     # Between tests a reader has the last one's figures.
-    of = {1: 1, 2: 1, 3: 3, 4: 3, 5: 3, 6: 6, 7: 6}
-    want = [by_round.loc[tested].sum() for tested in of.values()]
+    last_tested = {1: 1, 2: 1, 3: 3, 4: 3, 5: 3, 6: 6, 7: 6}
+    want = [by_round.loc[tested].sum() for tested in last_tested.values()]
     assert few.rounds["correct"].tolist() == want
     np.testing.assert_array_equal(
         correct_by_client(few)[names], by_round.loc[[1, 3, 6]]
@@ -63,11 +63,11 @@ def test_without_the_clients_on_record_tables_say_so(tmp_path):
     """All else is as with them; also `--tables`, `--compare` and TensorBoard."""
     flags = [*QUICK, "--rounds=3", "--priority=DS", "--tensorboard"]
     flags += ["--evaluate_every=2", "--clients_per_round=5"]
-    made = {}
+    outputs = {}
     for name in ("all", "none"):
         folder = tmp_path / name
-        more = [] if name == "all" else ["--record_clients=none"]
-        made[name] = run(*flags, *more, f"--output_dir={folder}").stdout
+        extra_flags = [] if name == "all" else ["--record_clients=none"]
+        outputs[name] = run(*flags, *extra_flags, f"--output_dir={folder}").stdout
         of_run = folder / "DS"
         assert (of_run / "clients.csv").exists() == (name == "all")
         assert (folder / "accuracy.png").exists()
@@ -79,14 +79,14 @@ def test_without_the_clients_on_record_tables_say_so(tmp_path):
         "results of each client are needed but were not recorded "
         "(--record_clients=none)"
     )
-    assert "There is no rounds_to_target, " in made["none"]
-    assert made["none"].count(f": {why}.") == 1  # For all of them together.
-    assert why not in made["all"] and "record_clients" not in (
+    assert "There is no rounds_to_target, " in outputs["none"]
+    assert outputs["none"].count(f": {why}.") == 1  # For all of them together.
+    assert why not in outputs["all"] and "record_clients" not in (
         (tmp_path / "all" / "DS" / "run.json").read_text()
     )
     full, bare = (read_results(str(tmp_path / n / "DS")) for n in ("all", "none"))
     np.testing.assert_array_equal(full.rounds["accuracy"], bare.rounds["accuracy"])
     flags = [f"--tables={tmp_path / 'none'}", f"--output_dir={tmp_path / 'tables'}"]
     assert f": {why}." in run(*flags).stdout
-    both = f"--compare={tmp_path / 'all'},{tmp_path / 'none'}"
-    assert why in run(both, code=2).stderr
+    compare = f"--compare={tmp_path / 'all'},{tmp_path / 'none'}"
+    assert why in run(compare, code=2).stderr

@@ -41,7 +41,7 @@ class Weights:
     """A callback that keeps the weights after each round."""
 
     def __init__(self):
-        self.of = {}
+        self.by_round = {}
 
     def check(self, settings, data):
         pass
@@ -52,7 +52,9 @@ class Weights:
         return {}
 
     def after_round(self, round):
-        self.of[round.round_num] = [np.asarray(w) for w in round.weights.trainable]
+        self.by_round[round.round_num] = [
+            np.asarray(w) for w in round.weights.trainable
+        ]
         self.numbers = round.numbers
 
 
@@ -120,25 +122,27 @@ def test_they_are_scikit_learns_over_all_test_examples(runtime, tmp_path):
     """
     from tff_pmc.experiments.running import loop
 
-    given = {**SHORT, "model": NAME, "evaluate_every": 2, "clients_per_round": 5.0}
-    given.update(adjustment="backtracking", priority=("LD", "DS"), rounds=4)
-    one, data = settings("quickstart", given), leaf_data.load("digits5k")
+    changes = {**SHORT, "model": NAME, "evaluate_every": 2, "clients_per_round": 5.0}
+    changes.update(adjustment="backtracking", priority=("LD", "DS"), rounds=4)
+    run_settings, data = settings("quickstart", changes), leaf_data.load("digits5k")
     weights, folder = Weights(), tmp_path / "whole"
-    loop.run(one, data, str(folder), title=None, callbacks=[weights])
+    loop.run(run_settings, data, str(folder), title=None, callbacks=[weights])
     rows = read_results(str(folder)).rounds.set_index("round")
     x, y = np.asarray(data.test_examples.x), data.test_examples.y
     for number in (1, 2, 4):
-        kernel, bias = weights.of[number]
+        kernel, bias = weights.by_round[number]
         scores = x.reshape(len(x), -1) / 255 @ kernel + bias
         auc = roc_auc_score(np.eye(10)[y], scores, average="micro")
         np.testing.assert_allclose(rows["auc"][number], auc, atol=2e-3)
     assert rows["auc"][3] == rows["auc"][2] != rows["auc"][4]
     assert weights.numbers["auc"] == rows["auc"][4]
     again = tmp_path / "cut"
-    two = one.with_changes(rounds=2)
+    two = run_settings.with_changes(rounds=2)
     loop.run(two, data, str(again), title=None, callbacks=[Weights()])
     mark_as_running(again)
-    loop.run(one, data, str(again), title=None, resume=True, callbacks=[Weights()])
+    loop.run(
+        run_settings, data, str(again), title=None, resume=True, callbacks=[Weights()]
+    )
     assert records(again) == records(folder)
 
 
@@ -165,18 +169,20 @@ def test_those_of_keras_are_named_alike_in_every_model(runtime, monkeypatch):
     data = leaf_data.load("digits5k")
     x, y = np.asarray(data.test_examples.x), data.test_examples.y
     for seed in (0, 1):
-        one = settings("quickstart", {**SHORT, "model": "mine", "model_seed": seed})
-        context = RunContext.from_settings(one, data)
+        run_settings = settings(
+            "quickstart", {**SHORT, "model": "mine", "model_seed": seed}
+        )
+        context = RunContext.from_settings(run_settings, data)
         weights = tff.learning.models.ModelWeights(*context.model.initial_weights)
         evaluator = TestEvaluator(context)
-        found = evaluator.model_metrics(weights, True)
+        metric_values = evaluator.model_metrics(weights, True)
         kernel, bias = weights.trainable
         scores = x.reshape(len(x), -1) / 255 @ kernel + bias
         expected = top_k_accuracy_score(y, scores, k=3, labels=range(10))
-        np.testing.assert_allclose(found["top_3"], expected, atol=2e-3)
-        assert found["nameless"] == y.sum()
-        assert {*found} == {*evaluator.model_metrics(weights, False)}
-        assert len(found) == 2
+        np.testing.assert_allclose(metric_values["top_3"], expected, atol=2e-3)
+        assert metric_values["nameless"] == y.sum()
+        assert {*metric_values} == {*evaluator.model_metrics(weights, False)}
+        assert len(metric_values) == 2
 
 
 def test_a_regressions_are_numpys(runtime, tmp_path, monkeypatch):
@@ -187,26 +193,28 @@ def test_a_regressions_are_numpys(runtime, tmp_path, monkeypatch):
     @dataclasses.dataclass(frozen=True)
     class WithError(plane):
         def build(self):
-            made, metric = plane.build(self), tf.keras.metrics.MeanAbsoluteError
+            packed, metric = plane.build(self), tf.keras.metrics.MeanAbsoluteError
             return models.PackedModel(
-                initial_weights=made.initial_weights,
-                predict_on_batch_fn=made._predict_on_batch_fn,
-                loss_fn=made._loss_fn,
-                input_spec=made.input_spec,
+                initial_weights=packed.initial_weights,
+                predict_on_batch_fn=packed._predict_on_batch_fn,
+                loss_fn=packed._loss_fn,
+                input_spec=packed.input_spec,
                 metrics_fns=tff.learning.metrics.create_functional_metric_fns(
                     collections.OrderedDict(mae=metric)
                 ),
             )
 
     monkeypatch.setitem(MODELS._things, "mine", WithError)
-    one = settings("wells", {"rounds": 2, "model": "mine"})
+    run_settings = settings("wells", {"rounds": 2, "model": "mine"})
     data, weights = leaf_data.load("wells"), Weights()
-    loop.run(one, data, str(tmp_path), title=None, callbacks=[weights])
+    loop.run(run_settings, data, str(tmp_path), title=None, callbacks=[weights])
     x, y = data.test_examples.x, data.test_examples.y
     rows = read_results(str(tmp_path)).rounds
-    for number, found in zip(rows["round"], rows["mae"]):
-        slope, offset = weights.of[number]
-        np.testing.assert_allclose(found, np.abs(x @ slope + offset - y).mean(), 1e-5)
+    for number, measured in zip(rows["round"], rows["mae"]):
+        slope, offset = weights.by_round[number]
+        np.testing.assert_allclose(
+            measured, np.abs(x @ slope + offset - y).mean(), 1e-5
+        )
 
 
 def without_config():
@@ -282,8 +290,8 @@ def test_what_no_column_can_have_is_one_line_before_the_first_round(
     from tff_pmc.experiments.running import loop
 
     monkeypatch.setitem(MODELS._things, "mine", model())
-    one = settings("quickstart", {**SHORT, "model": "mine"})
+    run_settings = settings("quickstart", {**SHORT, "model": "mine"})
     data, folder = leaf_data.load("digits5k"), tmp_path / "out"
-    start = lambda: loop.run(one, data, str(folder), title=None)  # noqa: E731
+    start = lambda: loop.run(run_settings, data, str(folder), title=None)  # noqa: E731
     assert_one_line(SettingError, start, "--model=mine: ", "metric", says)
     assert not folder.exists()

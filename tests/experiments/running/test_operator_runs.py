@@ -48,16 +48,16 @@ def test_a_run_records_the_scores_weights(
 
 
 def test_settings_decide_form_label_and_folder():
-    def made(algorithm="owa", **more):
-        own = {"owa_quantifier": "most"} if algorithm == "owa" else {}
-        changes = {"algorithm": algorithm, "priority": CODES, **own, **more}
+    def settings_of(algorithm="owa", **overrides):
+        quantifier = {"owa_quantifier": "most"} if algorithm == "owa" else {}
+        changes = {"algorithm": algorithm, "priority": CODES, **quantifier, **overrides}
         return settings("quickstart", changes)
 
-    assert made().two_stage
+    assert settings_of().two_stage
     ranges = (("DS", 0.0, 50.0), ("LD", 0.0, 10.0), ("MD", 0.0, 1.0))
-    assert not made(normalization="range", criteria_ranges=ranges).two_stage
-    assert not made(priority=("LD",)).two_stage
-    average = made("weighted_average", average_weights=(0.5, 0.3, 0.2))
+    assert not settings_of(normalization="range", criteria_ranges=ranges).two_stage
+    assert not settings_of(priority=("LD",)).two_stage
+    average = settings_of("weighted_average", average_weights=(0.5, 0.3, 0.2))
     assert not average.two_stage
     assert average.folder_name == "average-0.5-0.3-0.2-DS-LD-MD"
-    assert made().folder_name == "OWA-most-DS-LD-MD"
+    assert settings_of().folder_name == "OWA-most-DS-LD-MD"

@@ -95,8 +95,8 @@ def test_the_target_is_reached_by_the_rule_that_is_recorded(
             types.SimpleNamespace(record=tested)
         )
         assert ends == (rule == "at_least")
-    one = runs(RATES[2], targets=(50,), reach="above")
-    text = rate_search.search(one, data, str(tmp_path / "out"))
+    run_settings = runs(RATES[2], targets=(50,), reach="above")
+    text = rate_search.search(run_settings, data, str(tmp_path / "out"))
     folder = tmp_path / "out" / f"rate_{RATES[2]:g}"
     above = first_round_by_hand(folder, 50, operator.gt)
     assert "devices are above 50 % on" in text and f"in round {above}" in text
@@ -107,7 +107,10 @@ def test_the_target_is_reached_by_the_rule_that_is_recorded(
         # The published scripts that search differ from those that evaluate.
         (["--protocol=reference_code"], "at_least"),
     ):
-        assert {one.record.reach for one in parse_settings(*search, *flags)} == {rule}
+        assert {
+            run_settings.record.reach
+            for run_settings in parse_settings(*search, *flags)
+        } == {rule}
 
 
 @pytest.mark.slow

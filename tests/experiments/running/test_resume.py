@@ -17,9 +17,9 @@ FLAGS = [
 ]
 
 
-def resume(folder, *more, code=0):
+def resume(folder, *flags, code=0):
     """Runs, or goes on, into a folder, in this process."""
-    return run(*FLAGS, f"--output_dir={folder}", *more, code=code)
+    return run(*FLAGS, f"--output_dir={folder}", *flags, code=code)
 
 
 def run_of(folder):
@@ -70,8 +70,8 @@ def test_what_was_killed_before_its_first_row_is_made_again(whole, copy):
         path.unlink()
     resume(copy.with_name("other"), "--rounds=1", "--model_seed=5")
     other = run_of(copy.with_name("other")) / "checkpoint.npz"
-    with np.load(other) as found:
-        first = {**found, "round": 0, "tables": np.array([], "U"), "lengths": []}
+    with np.load(other) as arrays:
+        first = {**arrays, "round": 0, "tables": np.array([], "U"), "lengths": []}
     np.savez(run / "checkpoint.npz", **first)
     resume(copy, "--resume")
     assert_same_run(copy, whole)
@@ -143,9 +143,9 @@ def test_algorithms_resume_with_their_whole_state(tmp_path, algorithm):
     """The weights that AFL learns are in the state; in the last round they differ."""
     flags = [*FLAGS[:-1], f"--algorithms={algorithm}"]
     for folder, rounds in (("whole", 3), ("out", 1), ("out", 3)):
-        more = ["--resume"] if (folder, rounds) == ("out", 3) else []
+        extra_flags = ["--resume"] if (folder, rounds) == ("out", 3) else []
         into = f"--output_dir={tmp_path / folder}"
-        run(*flags, f"--rounds={rounds}", into, *more)
+        run(*flags, f"--rounds={rounds}", into, *extra_flags)
     whole = records(tmp_path / "whole", states=True)
     assert records(tmp_path / "out", states=True) == whole
     (name,) = (name for name in whole if name.endswith("cohort.csv"))

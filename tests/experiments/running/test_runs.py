@@ -41,9 +41,11 @@ def test_a_run_leaves_a_record_and_shows_its_table(finished):
     assert {row["experiment"] for row in rows} == {"DS", "LD,MD,DS"}
     assert {row["quantity"] for row in rows} >= {"rounds", "gain", "last_accuracy"}
     last = [row for row in table(folder / "DS" / "rounds.csv")][-1]
-    found = {row["quantity"]: row["value"] for row in rows if row["experiment"] == "DS"}
-    assert float(found["last_accuracy"]) == float(last["accuracy"])
-    assert round(float(found["last_p10"]), 4) == float(last["p10"])
+    values = {
+        row["quantity"]: row["value"] for row in rows if row["experiment"] == "DS"
+    }
+    assert float(values["last_accuracy"]) == float(last["accuracy"])
+    assert round(float(values["last_p10"]), 4) == float(last["p10"])
     shown = [line.split() for line in done.stdout.splitlines()]
     assert any(line[:1] == ["DS"] and "last" in line[1:2] for line in shown)
 
@@ -97,12 +99,14 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
     rounds, tried = table(adjusted / "rounds.csv"), table(adjusted / "candidates.csv")
     assert len(tried) == 4 * 6
     for row in rounds:
-        own = [t for t in tried if t["round"] == row["round"]]
-        assert [t["trial"] for t in own] == list("123456")
-        (kept,) = [t for t in own if t["kept"] == "1"]
+        round_trials = [t for t in tried if t["round"] == row["round"]]
+        assert [t["trial"] for t in round_trials] == list("123456")
+        (kept,) = [t for t in round_trials if t["kept"] == "1"]
         assert kept["ordering"] == row["ordering"]
-        assert int(kept["correct"]) == max(int(t["correct"]) for t in own)
-        assert {t["examples"] for t in own} == {"800"}  # 100 clients, 8 of 40 each.
+        assert int(kept["correct"]) == max(int(t["correct"]) for t in round_trials)
+        assert {t["examples"] for t in round_trials} == {
+            "800"
+        }  # 100 clients, 8 of 40 each.
         assert row["testing_rounds"] == "6" and row["examples"] == "1000"
         model = 7_850 * 4
         assert int(row["test_bytes"]) == 6 * 100 * (model + 4)
@@ -151,8 +155,8 @@ def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, sa
     def value(client):
         return tf.where(tf.shape(client.y)[0] > 3, -1.0, values[3])
 
-    own = criteria.Criterion("OWN", "mine", "this test", value)
-    monkeypatch.setitem(criteria.REGISTRY._things, "OWN", own)
+    criterion = criteria.Criterion("OWN", "mine", "this test", value)
+    monkeypatch.setitem(criteria.REGISTRY._things, "OWN", criterion)
     assert says in refusal(*SMALL, "--criteria=DS,OWN", f"--output_dir={tmp_path}/out")
     inspected = run(*SMALL, "--criteria=DS,OWN", "--inspect", code=2).stderr
     assert says in inspected.splitlines()[-1] and "Traceback" not in inspected
@@ -186,7 +190,9 @@ def test_several_seeds_end_in_a_page_of_effects(seeded):
     for seed in (3, 5):
         info = json.loads((folder / f"seed_{seed}" / "LD" / "run.json").read_text())
         groups = [info["settings"][name] for name in ("training", "data", "model")]
-        seeds = {k: v for own in groups for k, v in own.items() if k.endswith("_seed")}
+        seeds = {
+            k: v for group in groups for k, v in group.items() if k.endswith("_seed")
+        }
         names = ("cohort_seed", "batch_seed", "partition_seed", "model_seed")
         assert seeds == dict.fromkeys(names, seed)
     before = (folder / "effect.md").read_bytes()

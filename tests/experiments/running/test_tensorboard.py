@@ -25,20 +25,20 @@ def events(folder):
     """Reads the events of a run: lists of values by tag and step, in their order."""
     import tensorflow as tf
 
-    found = collections.defaultdict(list)
+    values = collections.defaultdict(list)
     for path in sorted((folder / "tensorboard").iterdir()):
         for event in tf.compat.v1.train.summary_iterator(str(path)):
             for value in event.summary.value:
-                found[value.tag, event.step].append(tf.make_ndarray(value.tensor))
-    return found
+                values[value.tag, event.step].append(tf.make_ndarray(value.tensor))
+    return values
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def resumed_run(tmp_path_factory):
     """A run that was resumed as if it had been killed before its last checkpoint."""
     folder = tmp_path_factory.mktemp("tensorboard") / "out"
     done = run(*FLAGS, "--rounds=1", f"--output_dir={folder}")
-    (line,) = [one for one in done.stdout.splitlines() if "TensorBoard" in one]
+    (line,) = [line for line in done.stdout.splitlines() if "TensorBoard" in line]
     assert line.endswith(f"-m tensorboard.main --logdir={folder}")
     checkpoint = folder / "LD-DS-MD" / "checkpoint.npz"
     after_one = checkpoint.read_bytes()
@@ -49,35 +49,35 @@ def made(tmp_path_factory):
     return folder
 
 
-def test_the_scalars_are_the_records_numbers(made):
-    folder = made / "LD-DS-MD"
-    found = events(folder)
+def test_the_scalars_are_the_records_numbers(resumed_run):
+    folder = resumed_run / "LD-DS-MD"
+    logged = events(folder)
     for row in table(folder / "rounds.csv"):
         step = int(row["round"])
         for name in ("accuracy", "train_loss", "p10", "clients", "excluded"):
-            value, *_ = found[f"rounds/{name}", step]
+            value, *_ = logged[f"rounds/{name}", step]
             assert value == np.float32(row[name]), name
         weights = [
             float(client["weight"])
             for client in table(folder / "cohort.csv")
             if client["round"] == row["round"]
         ]
-        for name, of in (("largest", max), ("smallest", min)):
-            value, *_ = found[f"rounds/weight_{name}", step]
-            assert value == np.float32(of(weights)), name
+        for name, extreme in (("largest", max), ("smallest", min)):
+            value, *_ = logged[f"rounds/weight_{name}", step]
+            assert value == np.float32(extreme(weights)), name
     for _, row in weight_figures(read_results(str(folder))).iterrows():
-        value, *_ = found[f"weights_effective_clients/{row['ordering']}", row["round"]]
+        value, *_ = logged[f"weights_effective_clients/{row['ordering']}", row["round"]]
         assert value == pytest.approx(row["effective_clients"], rel=1e-6)
-    rows = table(made / "results.csv")
+    rows = table(resumed_run / "results.csv")
     results = {row["quantity"]: row["value"] for row in rows}
     for name in ("p10", "worst_tenth", "standard_deviation", "jain_index"):
-        value, *_ = found[f"fairness/{name}", 2]
+        value, *_ = logged[f"fairness/{name}", 2]
         assert float(value) == pytest.approx(float(results[f"last_{name}"]), abs=2e-6)
 
 
-def test_the_histograms_are_of_clients_and_weights(made):
-    folder = made / "LD-DS-MD"
-    found = events(folder)
+def test_the_histograms_are_of_clients_and_weights(resumed_run):
+    folder = resumed_run / "LD-DS-MD"
+    logged = events(folder)
     cohort = [row for row in table(folder / "cohort.csv") if row["round"] == "2"]
     for tag, count in (
         ("clients/accuracy", 100),
@@ -85,16 +85,16 @@ def test_the_histograms_are_of_clients_and_weights(made):
         ("cohort/LD", len(cohort)),
         ("model/00", 784 * 10),
     ):
-        buckets, *_ = found[tag, 2]
+        buckets, *_ = logged[tag, 2]
         assert buckets[:, 2].sum() == count, tag
-    weights, *_ = found["cohort/weight", 2]
+    weights, *_ = logged["cohort/weight", 2]
     recorded = [float(row["weight"]) for row in cohort]
     assert weights[0, 0] == pytest.approx(min(recorded))
     assert weights[-1, 1] == pytest.approx(max(recorded))
 
 
-def test_a_round_that_is_made_again_has_the_same_values(made):
-    for (tag, step), values in events(made / "LD-DS-MD").items():
+def test_a_round_that_is_made_again_has_the_same_values(resumed_run):
+    for (tag, step), values in events(resumed_run / "LD-DS-MD").items():
         assert len(values) == step, tag
         for value in values:
             np.testing.assert_array_equal(value, values[0])
@@ -143,11 +143,11 @@ def test_a_rounds_events_are_on_disk_when_it_is_released(tmp_path, of_a_round):
 
     asyncio.run(cell())
     assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
-    found = tensorboard_events.scalars_and_arrays(FinishedRound(record, None, weights))
-    assert found["cohort"]["weight"].tolist() == [1.0, 0.0]
-    assert found["cohort"]["DS"].tolist() == [4.0, 5.0]
-    assert found["clients"]["accuracy"].tolist() == [0.5]
-    assert found["rounds"]["train_loss"] == 0.5 and "ordering" not in found["rounds"]
+    logged = tensorboard_events.scalars_and_arrays(FinishedRound(record, None, weights))
+    assert logged["cohort"]["weight"].tolist() == [1.0, 0.0]
+    assert logged["cohort"]["DS"].tolist() == [4.0, 5.0]
+    assert logged["clients"]["accuracy"].tolist() == [0.5]
+    assert logged["rounds"]["train_loss"] == 0.5 and "ordering" not in logged["rounds"]
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "tensorboard").write_text("no folder")
     with pytest.raises(OSError, match=f"{tmp_path}/b/tensorboard"):

@@ -57,8 +57,8 @@ class Wandb(Tracker):
         assert (project, resume) == ("tff_pmc", "allow")
         self._begun(id, name, config)
 
-    def log(self, found, step=None):
-        named = [(step, found)] if step else list(found.items())
+    def log(self, data, step=None):
+        named = [(step, data)] if step else list(data.items())
         self.calls.extend(named)
 
     def finish(self, *, exit_code):
@@ -90,9 +90,9 @@ def test_a_tracker_has_a_runs_settings_numbers_and_plots(kind, tmp_path, monkeyp
     for row, (step, numbers) in zip(rows, first[2:4]):
         assert step == int(row["round"])
         assert numbers["accuracy"] == float(row["accuracy"]) and "round" not in numbers
-        of = [float(c["weight"]) for c in cohort if c["round"] == row["round"]]
-        assert numbers["weight_largest"] == max(of)
-        assert numbers["weight_smallest"] == min(of)
+        weights = [float(c["weight"]) for c in cohort if c["round"] == row["round"]]
+        assert numbers["weight_largest"] == max(weights)
+        assert numbers["weight_smallest"] == min(weights)
     assert first[4:] == [("accuracy", "Figure"), ("end", True)]
     del tracker.calls[len(first) :]
     mark_as_running(out / "DS")

@@ -20,7 +20,10 @@ TRAINED = dict(experiment="mine", local_epochs=5, batch_size=0, learning_rate=0.
 
 def runs(seed=0, **curves):
     """Runs of two devices from their accuracies, percent."""
-    counts = {n.replace("_", ","): [[p] * 2 for p in one] for n, one in curves.items()}
+    counts = {
+        n.replace("_", ","): [[p] * 2 for p in percents]
+        for n, percents in curves.items()
+    }
     return results_of_counts(counts, [100, 100], settings=TRAINED, seed=seed)
 
 
@@ -35,7 +38,7 @@ def corners(band):
 
 def test_of_several_seeds_it_is_the_mean_in_a_band_from_lowest_to_highest():
     accuracies = [[40, 44], [42, 50], [47, 47, 90]]  # Two ended early.
-    seeds = [runs(seed=n, DS=one) for n, one in enumerate(accuracies)]
+    seeds = [runs(seed=n, DS=curve) for n, curve in enumerate(accuracies)]
     figure = accuracy_plot(join_results(seeds))
     (axes,) = figure.axes
     ((points, _),) = lines_of(axes).values()
@@ -46,8 +49,8 @@ def test_of_several_seeds_it_is_the_mean_in_a_band_from_lowest_to_highest():
 
 
 def test_of_one_seed_the_band_is_of_the_clients_that_have_examples():
-    made = results_of_counts({"LD,DS": [[3, 1, 0], [4, 2, 0]]}, [5, 10, 0])
-    (axes,) = accuracy_plot(made).axes
+    results = results_of_counts({"LD,DS": [[3, 1, 0], [4, 2, 0]]}, [5, 10, 0])
+    (axes,) = accuracy_plot(results).axes
     ((points, _),) = lines_of(axes).values()
     assert points == [[1, 4 / 15], [2, 6 / 15]]
     # Between 0.1 and 0.6, then 0.2 and 0.8, a tenth from either end.
@@ -57,12 +60,12 @@ def test_of_one_seed_the_band_is_of_the_clients_that_have_examples():
 
 @pytest.mark.parametrize("labels", [("DS", "LD"), ("DS", "LD", "MD", "DS,LD")])
 def test_a_central_test_set_has_a_dotted_line(labels):
-    made = runs(**{name.replace(",", "_"): [40, 50] for name in labels})
-    made.rounds["central_accuracy"] = np.arange(len(made.rounds)) / 10
-    figure = accuracy_plot(made)
-    found = lines_of(figure.axes[0])
-    assert "DS, central test" in found
-    points, _ = found["LD, central test"]
+    results = runs(**{name.replace(",", "_"): [40, 50] for name in labels})
+    results.rounds["central_accuracy"] = np.arange(len(results.rounds)) / 10
+    figure = accuracy_plot(results)
+    lines = lines_of(figure.axes[0])
+    assert "DS, central test" in lines
+    points, _ = lines["LD, central test"]
     assert points == [[1, 0.2], [2, pytest.approx(0.3)]]
     in_legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert any("central test" in text for text in in_legend)
@@ -126,8 +129,8 @@ def test_half_of_the_devices_is_marked_where_a_paper_prints_it():
         for mark in axes.collections[1:]
         for x, _ in mark.get_offsets()
     }
-    own = colors.to_rgb(run_styles.style_of("DS").color)
-    assert {(10.0, (1.0, 1.0, 1.0)), (2.0, own), (3.0, own)} <= marks
+    ds_color = colors.to_rgb(run_styles.style_of("DS").color)
+    assert {(10.0, (1.0, 1.0, 1.0)), (2.0, ds_color), (3.0, ds_color)} <= marks
 
 
 def test_no_mark_lies_beyond_the_line_of_runs_of_unequal_length():
@@ -143,7 +146,7 @@ def test_no_mark_lies_beyond_the_line_of_runs_of_unequal_length():
         for seed, length in enumerate([12, 20])
     ]
     (axes,) = accuracy_plot(join_results(parts)).axes
-    (line,) = [found for found in axes.get_lines() if len(found.get_xdata())]
+    (line,) = [line for line in axes.get_lines() if len(line.get_xdata())]
     offsets = [mark.get_offsets() for mark in axes.collections[1:]]
     marks = [x for places in offsets for x, _ in places]
     assert line.get_xdata().max() == 12 and marks and max(marks) <= 12
@@ -178,13 +181,13 @@ def hexes(colors_):
 
 
 def test_the_plot_shows_what_was_kept_and_what_was_rejected():
-    made = adjusted(judge_on="local_validation")
-    figure = adjustment_plot(made, title="a title", reference=adjusted(None))
+    results = adjusted(judge_on="local_validation")
+    figure = adjustment_plot(results, title="a title", reference=adjusted(None))
     curve, lanes = figure.axes
     assert curve.get_title(loc="left") == "a title"
     on_test, reference, line = curve.get_lines()[:3]
     points = [[1, 0.2], [2, 0.3], [3, 0.2]]
-    assert [one.get_xydata().tolist() for one in (on_test, reference, line)] == (
+    assert [artist.get_xydata().tolist() for artist in (on_test, reference, line)] == (
         [points] * 3
     )
     rejected, kept = curve.collections
@@ -218,10 +221,10 @@ def test_a_run_that_rejected_nothing_and_a_fixed_one():
 
 
 def test_a_report_has_the_curves_and_each_adjustment():
-    made = adjusted(**TRAINED)
-    assert [*plots.report(made).figures] == ["accuracy", "adjustment_MD-DS-LD"]
-    both = join_results([made, runs(seed=1, **{"MD_DS_LD": [1, 2, 3]})])
-    assert [*plots.report(both).figures] == ["accuracy"]
+    results = adjusted(**TRAINED)
+    assert [*plots.report(results).figures] == ["accuracy", "adjustment_MD-DS-LD"]
+    joined = join_results([results, runs(seed=1, **{"MD_DS_LD": [1, 2, 3]})])
+    assert [*plots.report(joined).figures] == ["accuracy"]
     lost = runs(DS=[40, 50])
     rounds = lost.rounds.drop(columns="accuracy").assign(test_loss=[2.0, 1.0])
     lost.__dict__["rounds"] = rounds
@@ -256,13 +259,13 @@ def test_a_file_is_named_by_its_run(label, name):
     ],
 )  # fmt: skip
 def test_a_plots_title_says_what_the_runs_are_of(columns, settings, title):
-    made = results_of_counts(
+    results = results_of_counts(
         {"DS": [[1, 2]], "LD": [[2, 3]]}, [5, 5], settings={**TRAINED, **settings}
     )
     defaults = {"data_name": "m", "data_source": "", "data_options": [{}, {}]}
     for name, value in {**defaults, **columns}.items():
-        made.runs[name] = value
-    assert plots.title_of(made) == title
+        results.runs[name] = value
+    assert plots.title_of(results) == title
 
 
 def test_runs_in_memory_have_no_settings_in_their_title():

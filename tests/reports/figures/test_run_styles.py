@@ -39,18 +39,22 @@ def lab(color, seen):
 def test_the_nine_orderings_can_be_told_apart(names, seen):
     colors = {name: run_styles.style_of(name).color for name in names}
     assert len(set(colors.values())) == 9
-    for one, other in itertools.combinations(names, 2):
+    for name, other in itertools.combinations(names, 2):
         apart = np.linalg.norm(
-            lab(colors[one], SEEN[seen]) - lab(colors[other], SEEN[seen])
+            lab(colors[name], SEEN[seen]) - lab(colors[other], SEEN[seen])
         )
-        assert apart > 10, (one, other, apart)
+        assert apart > 10, (name, other, apart)
 
 
-@pytest.mark.parametrize("name", [n for n, one in EXPERIMENTS.items() if one.paper])
+@pytest.mark.parametrize(
+    "name", [n for n, experiment in EXPERIMENTS.items() if experiment.paper]
+)
 def test_the_algorithms_of_an_experiment_have_styles_of_their_own(name):
-    found = EXPERIMENTS[name]
-    made = [settings(name, row.values) for row in (*found.rows, *found.on_demand)]
-    algorithms = {one.algorithm.name for one in made}
+    experiment = EXPERIMENTS[name]
+    row_settings = [
+        settings(name, row.values) for row in (*experiment.rows, *experiment.on_demand)
+    ]
+    algorithms = {run_settings.algorithm.name for run_settings in row_settings}
     assert len({run_styles.style_of(algorithm)[:2] for algorithm in algorithms}) == len(
         algorithms
     )

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from made import made
+from made import results_of_seed
 
 FOLDER = pathlib.Path(__file__).parents[3] / "results" / "paper"
 SHARES = [f"{share}%" for share in range(10, 100, 10)]
@@ -47,7 +47,7 @@ def arriving():
             label: number >= np.array([*line, np.nan]) for label, line in lines.items()
         }
         correct = {label: is_hit * target for label, is_hit in hits.items()}
-        return made(correct, [100] * 10, **options)
+        return results_of_seed(correct, [100] * 10, **options)
 
     return make
 

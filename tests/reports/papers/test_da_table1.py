@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from made import made
+from made import results_of_seed
 from reported import write
 
 from tff_pmc.record.record_error import RecordError
@@ -40,7 +40,7 @@ def make(runs, untested=0):
         label: counts(run, untested) if isinstance(run, int) else run
         for label, run in runs.items()
     }
-    return made(correct, [20] * 10 + [0] * untested)
+    return results_of_seed(correct, [20] * 10 + [0] * untested)
 
 
 def adjusted(label, policy="backtracking"):

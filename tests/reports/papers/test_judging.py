@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from claim_runs import folder, kept, run
-from made import made
+from made import results_of_seed
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging
@@ -279,7 +279,7 @@ def test_a_run_that_ended_with_all_targets_reached_shows_when_they_were():
 def test_a_run_that_reached_its_targets_may_not_be_above_them(
     recorded, requested, reached
 ):
-    runs = made(
+    runs = results_of_seed(
         {"DS": [[70] * 10]},
         [100] * 10,
         runs={"ended_early": "ended after round 1: all (--until=targets)"},

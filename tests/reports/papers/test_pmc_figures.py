@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made import made
+from made import results_of_seed
 from reported import write
 
 from tff_pmc.reports.papers import pmc_figures
@@ -13,7 +13,7 @@ def words_of(figure):
 
 
 def test_every_ordering_is_drawn_over_all_rounds_with_ds_behind():
-    runs = made({"DS": [[3], [6], [6]], "LD": [[4], [7], [7]]}, [10])
+    runs = results_of_seed({"DS": [[3], [6], [6]], "LD": [[4], [7], [7]]}, [10])
     figure = pmc_figures.draw(runs, "title")
     (panel,) = figure.axes
     behind, each, mean = panel.get_lines()
@@ -33,7 +33,9 @@ CORRECT = [[min(5 * number, 95)] for number in range(1, 31)]
 
 def test_the_printed_rounds_are_hollow_marks_with_ours(pmc_lines):
     """Table 4: half of the devices have 70 and 80 % in DS's round 10, LD gains 0."""
-    runs = made({"DS": CORRECT, "LD": CORRECT}, [100], experiment="mnist_noniid")
+    runs = results_of_seed(
+        {"DS": CORRECT, "LD": CORRECT}, [100], experiment="mnist_noniid"
+    )
     figure = pmc_figures.draw(runs, "title")
     marks = figure.axes[0].collections
     theirs, ours = marks[:3], marks[3:]  # 95 % is beyond the rounds.

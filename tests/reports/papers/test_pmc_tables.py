@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pandas as pd
 import pytest
-from made import made, of_seeds
+from made import of_seeds, results_of_seed
 from reported import write
 
 from tff_pmc.record.record_error import RecordError
@@ -73,7 +73,7 @@ def test_the_label_note_measures_both_readings(published_as_runs, labels, senten
 
 
 def test_the_table_marks_differences_bounds_and_misprints(tmp_path, celeba_runs):
-    extra = made(
+    extra = results_of_seed(
         {"DS,CB": [[0] * 9]}, [100] * 9
     )  # No row: of other clients and rounds.
     text = write("pmc_table6", join_results([celeba_runs, extra]), tmp_path)
@@ -107,7 +107,7 @@ NAMES = ("pmc_table6", "pmc_table7", "pmc_figure3")
 def test_runs_that_cannot_be_compared_are_refused(
     report, tmp_path, celeba_runs, correct, sizes, words
 ):
-    joined = join_results([celeba_runs, made({"IS": correct}, sizes)])
+    joined = join_results([celeba_runs, results_of_seed({"IS": correct}, sizes)])
     with pytest.raises(RecordError, match=words) as error:
         write(report, joined, tmp_path)
     assert "\n" not in str(error.value) and list(tmp_path.iterdir()) == []
@@ -115,8 +115,10 @@ def test_runs_that_cannot_be_compared_are_refused(
 
 def test_a_run_that_reached_all_targets_may_be_shorter(tmp_path):
     """DS is at 100 % in round 2 and ends; LD needs a third round for nine devices."""
-    short = made({"DS": [[0] * 10, [100] * 10]}, [100] * 10)
-    long = made({"LD": [[0] * 10, [100] * 8 + [0] * 2, [100] * 10]}, [100] * 10)
+    short = results_of_seed({"DS": [[0] * 10, [100] * 10]}, [100] * 10)
+    long = results_of_seed(
+        {"LD": [[0] * 10, [100] * 8 + [0] * 2, [100] * 10]}, [100] * 10
+    )
     joined = join_results([short, long])
     write("pmc_table4", joined, tmp_path)
     cells = pd.read_csv(tmp_path / "table4.csv").query("target_accuracy_pct == 95")

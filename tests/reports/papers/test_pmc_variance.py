@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made import made
+from made import results_of_seed
 from reported import write
 
 from tff_pmc.record.results import Results
@@ -21,7 +21,7 @@ def make(labels, cohort=True):
         for place, label in enumerate(labels, start=1)
     }
     settings = {"criteria": tuple(RAW), "targets": (70,)}
-    runs = made(correct, [1] * 10, **settings)
+    runs = results_of_seed(correct, [1] * 10, **settings)
     rows = [
         {
             "label": label,
@@ -82,6 +82,6 @@ def test_gains_are_of_the_targets_that_ds_reaches():
         "LD": [[8], [8], [8]],
         "MD": [[0], [0], [0]],
     }
-    runs = made(correct, [10], criteria=tuple(RAW), targets=(70, 90))
+    runs = results_of_seed(correct, [10], criteria=tuple(RAW), targets=(70, 90))
     gains = pmc_variance._gains(runs)
     assert gains.to_dict("list") == {"gain at 70 %": [0, 1, -1]}  # 90 % is not there.

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made import made
+from made import results_of_seed
 
 from tff_pmc import scores
 from tff_pmc.reports.statistics import counterfactual_statistics
@@ -14,15 +14,15 @@ def judged(differences, in_force="DS", cohort=None, **settings):
     """A run in which DS has 500 of 1,000 right, and others so many more."""
     rows = []
     for number, values in enumerate(zip(*differences.values()), 1):
-        for trial, (label, more) in enumerate(zip(differences, values), 1):
+        for trial, (label, extra) in enumerate(zip(differences, values), 1):
             row = {"round": number, "kind": "counterfactual", "trial": trial}
             row |= {"ordering": label, "rate": 1.0, "kept": int(label == in_force)}
-            row |= {"correct": 500 + more, "examples": 1000, "jain_index": 0.9}
-            rows.append({**row, "worst_tenth": 0.2 + more / 1000})
+            row |= {"correct": 500 + extra, "examples": 1000, "jain_index": 0.9}
+            rows.append({**row, "worst_tenth": 0.2 + extra / 1000})
     trial = {**rows[0], "kind": "trial", "correct": 0}  # Of a search: no part of it.
     tables = {"candidates": pd.DataFrame([trial, *rows])}
     tables.update({} if cohort is None else {"cohort": cohort})
-    return made({in_force: [[1]]}, [2], tables=tables, **settings)
+    return results_of_seed({in_force: [[1]]}, [2], tables=tables, **settings)
 
 
 def effects(differences):
@@ -59,8 +59,8 @@ def test_rounds_that_follow_on_one_another_widen_the_interval():
 
 def test_what_differs_is_said_and_what_is_alike_has_no_p_below_one():
     noise = np.random.default_rng(8).normal(0, 10, (2, 40)).round()
-    found = {"LD": noise[0], "MD": 60 + noise[1], "LD,DS": np.zeros(40)}
-    table = effects(found)
+    differences = {"LD": noise[0], "MD": 60 + noise[1], "LD,DS": np.zeros(40)}
+    table = effects(differences)
     p = table.set_index("weighting")["accuracy_p"]
     assert p["MD"] < 0.001 and p["LD"] > 0.05 and p["LD,DS"] == 1
     words = counterfactual_effects.summary_sentence(table)
@@ -75,8 +75,8 @@ def test_what_differs_is_said_and_what_is_alike_has_no_p_below_one():
 
 def test_holms_rule_by_hand():
     """The smallest of m times m, the next times m - 1, and never below one before."""
-    found = counterfactual_statistics.holm(np.array([0.04, 0.01, 0.5, 0.015]))
-    np.testing.assert_allclose(found, [0.08, 0.04, 0.5, 0.045])
+    p_values = counterfactual_statistics.holm(np.array([0.04, 0.01, 0.5, 0.015]))
+    np.testing.assert_allclose(p_values, [0.08, 0.04, 0.5, 0.045])
     assert counterfactual_statistics.holm(np.array([0.9, 0.8])).max() <= 1
 
 
@@ -118,10 +118,12 @@ def test_the_weight_moved_is_that_from_the_weights_in_force():
 )
 def test_a_score_is_found_by_its_label(score):
     criteria = np.random.default_rng(3).random((20, 3))
-    found = counterfactual_statistics.score_from_label(score.label, ("DS", "LD", "MD"))
-    np.testing.assert_allclose(found(criteria), score(criteria), rtol=1e-3)
+    rebuilt = counterfactual_statistics.score_from_label(
+        score.label, ("DS", "LD", "MD")
+    )
+    np.testing.assert_allclose(rebuilt(criteria), score(criteria), rtol=1e-3)
     assert counterfactual_statistics.score_from_label(score.label, ("DS", "CB")) is None
 
 
 def test_runs_that_judged_none_and_several_seeds_have_no_report():
-    assert not counterfactual_effects.report(made({"DS": [[1]]}, [2])).tables
+    assert not counterfactual_effects.report(results_of_seed({"DS": [[1]]}, [2])).tables

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made import made
+from made import results_of_seed
 
 from tff_pmc.reports.statistics.rounds_table import rounds_cells, seed_range
 
@@ -17,13 +17,13 @@ COLUMNS = {"low": (20,), "mean": (20, 60), "late": (60, 90)}
 
 
 def test_a_column_is_a_mean_of_shares_and_a_gain_over_who_never_arrives_a_bound():
-    runs = made({"DS": DS, "LD": LD}, [10] * 4)
+    runs = results_of_seed({"DS": DS, "LD": LD}, [10] * 4)
     cells = rounds_cells(runs, [90], COLUMNS, {"LD": "DS"}, averages={"sum": sum})
-    found = [tuple(cell) for cell in cells.drop(columns="target").to_numpy()]
-    assert [cell[:3] for cell in found[:3]] == [
+    rows = [tuple(cell) for cell in cells.drop(columns="target").to_numpy()]
+    assert [cell[:3] for cell in rows[:3]] == [
         ("DS", "rounds", column) for column in COLUMNS
     ]
-    assert found[3:] == [
+    assert rows[3:] == [
         *(("LD", "rounds", "low", 2, ""), ("LD", "rounds", "mean", 2.5, "")),
         *(("LD", "rounds", "late", 3, ""), ("LD", "gain", "low", -1, "")),
         *(("LD", "gain", "mean", -1, ""), ("LD", "gain", "late", 0, "at least")),
@@ -33,7 +33,7 @@ def test_a_column_is_a_mean_of_shares_and_a_gain_over_who_never_arrives_a_bound(
 
 
 def test_without_runs_or_targets_there_are_no_cells():
-    runs = made({"DS": DS}, [10] * 4)
+    runs = results_of_seed({"DS": DS}, [10] * 4)
     assert (
         rounds_cells(runs, []).empty and rounds_cells(runs.only(label=[]), [90]).empty
     )
@@ -56,5 +56,5 @@ def test_a_run_that_never_arrives_is_later_than_its_last_round(
 ):
     """Runs of four rounds, or more, under some seeds."""
     cells, lengths = pd.DataFrame([values]), pd.Series(4, range(len(values)))
-    found = seed_range(cells, lengths, pd.Series([is_rounds]))
-    np.testing.assert_array_equal(found.to_numpy()[0], expected)
+    ranges = seed_range(cells, lengths, pd.Series([is_rounds]))
+    np.testing.assert_array_equal(ranges.to_numpy()[0], expected)

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from made import join_results, made, with_losses
+from made import join_results, results_of_seed, with_losses
 
 from tff_pmc.reports import REPORTS
 from tff_pmc.reports.statistics.rounds_to_target import (
@@ -37,21 +37,17 @@ CORRECT, TEN, AT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]], [10] * 4, "at_lea
 def test_the_first_round_in_which_enough_devices_are_there(
     correct, examples, target, reach, reached
 ):
-    results = made({"DS": correct}, examples, reach="of the runs")
-    found = rounds_to_target(results, [target], list(reached), reach)
-    assert found["devices"].tolist() == list(reached)
-    assert found["rounds"].tolist() == pytest.approx(
-        list(reached.values()), nan_ok=True
-    )
+    results = results_of_seed({"DS": correct}, examples, reach="of the runs")
+    rows = rounds_to_target(results, [target], list(reached), reach)
+    assert rows["devices"].tolist() == list(reached)
+    assert rows["rounds"].tolist() == pytest.approx(list(reached.values()), nan_ok=True)
 
 
 def test_several_runs_and_targets_are_rows_and_a_dash_counts_as_none():
-    results = made({"DS": CORRECT, "LD": CORRECT[1:]}, TEN, targets=(70, 90))
-    found = rounds_to_target(results, [70, 90]).set_index(
-        ["label", "target", "devices"]
-    )
-    assert len(found) == 2 * 2 * 9
-    gains = found.loc["DS", "rounds"] - found.loc["LD", "rounds"]
+    results = results_of_seed({"DS": CORRECT, "LD": CORRECT[1:]}, TEN, targets=(70, 90))
+    rows = rounds_to_target(results, [70, 90]).set_index(["label", "target", "devices"])
+    assert len(rows) == 2 * 2 * 9
+    gains = rows.loc["DS", "rounds"] - rows.loc["LD", "rounds"]
     # LD is at 70 % one round sooner, but for the first two shares; at 90 % three
     # quarters of the devices are.
     assert gains[70].tolist() == [0, 0, 1, 1, 1, 1, 1, 1, 1]
@@ -61,13 +57,13 @@ def test_several_runs_and_targets_are_rows_and_a_dash_counts_as_none():
 def runs(*settings):
     """A run a seed; None for settings that a run did not record."""
     return join_results(
-        made({"DS": [[1]]}, [1], seed=seed, **(own or {}))
-        for seed, own in enumerate(settings)
+        results_of_seed({"DS": [[1]]}, [1], seed=seed, **(changes or {}))
+        for seed, changes in enumerate(settings)
     )
 
 
 @pytest.mark.parametrize(
-    ("of", "settings", "found"),
+    ("setting_of", "settings", "expected"),
     [
         (reach_rule, [{"reach": "above"}, {"reach": "above"}], "above"),
         (reach_rule, [{"reach": "at_least"}], "at_least"),
@@ -78,12 +74,12 @@ def runs(*settings):
         (targets_of, [None], ()),
     ],
 )
-def test_the_rule_and_the_targets_are_those_of_the_runs(of, settings, found):
-    assert of(runs(*settings)) == found
+def test_the_rule_and_the_targets_are_those_of_the_runs(setting_of, settings, expected):
+    assert setting_of(runs(*settings)) == expected
 
 
 @pytest.mark.parametrize(
-    ("of", "settings", "words"),
+    ("setting_of", "settings", "words"),
     [
         (reach_rule, [{"reach": "above"}, {"reach": "at_least"}],
          "DS, seed 0, has above, DS, seed 1, has at_least"),
@@ -91,8 +87,8 @@ def test_the_rule_and_the_targets_are_those_of_the_runs(of, settings, found):
          "DS, seed 0, has 70,80, DS, seed 1, has 75"),
     ],
 )  # fmt: skip
-def test_runs_that_differ_are_refused_in_one_line(fails, of, settings, words):
-    fails(lambda: of(runs(*settings)), words)
+def test_runs_that_differ_are_refused_in_one_line(fails, setting_of, settings, words):
+    fails(lambda: setting_of(runs(*settings)), words)
 
 
 def test_runs_with_losses_are_refused(fails):
@@ -131,7 +127,7 @@ def test_tables_that_count_devices_say_how_many_have_no_tests(
     )
     labels = dict.fromkeys(("DS", "LD", "MD"), counts)
     results = join_results(
-        made(
+        results_of_seed(
             labels,
             # Whose clients differ: of the first of two seeds all have tests.
             sizes if seed == seeds - 1 else [10] * 4,
@@ -159,5 +155,5 @@ def test_tables_that_count_devices_say_how_many_have_no_tests(
     ("sizes", "words"), [([10, 10], "(2)"), ([10, 0], "(1 of 2, who have tests)")]
 )
 def test_the_spread_over_clients_is_of_those_that_have_tests(sizes, words):
-    results = made({"DS": [[9, 0]]}, sizes)
+    results = results_of_seed({"DS": [[9, 0]]}, sizes)
     assert summary.text(results).splitlines()[0].endswith(f"over the clients {words}")

@@ -22,8 +22,8 @@ def federation(request):
 
 def test_the_figures_are_those_of_other_libraries(federation):
     correct, sizes = federation
-    found = run_summary.spread_statistics(correct, sizes)
-    assert set(found) == set(run_summary.SPREAD)
+    spread = run_summary.spread_statistics(correct, sizes)
+    assert set(spread) == set(run_summary.SPREAD)
     for number, counts in enumerate(correct):
         alone = [int(c) / int(n) for c, n in zip(counts, sizes) if n]
         worst = heapq.nsmallest(math.ceil(len(alone) / 10), alone)
@@ -35,9 +35,11 @@ def test_the_figures_are_those_of_other_libraries(federation):
             "jain_index": 1 / (1 + stats.variation(alone) ** 2) if any(alone) else 1.0,
         }
         for name, value in expected.items():
-            assert found[name][number] == pytest.approx(value, abs=1e-12), name
+            assert spread[name][number] == pytest.approx(value, abs=1e-12), name
 
 
 def test_where_nobody_has_anything_right_all_are_alike():
-    found = run_summary.spread_statistics(np.zeros((1, 4), int), np.array([5, 5, 5, 5]))
-    assert [float(values[0]) for values in found.values()] == [0, 0, 0, 1]
+    spread = run_summary.spread_statistics(
+        np.zeros((1, 4), int), np.array([5, 5, 5, 5])
+    )
+    assert [float(values[0]) for values in spread.values()] == [0, 0, 0, 1]

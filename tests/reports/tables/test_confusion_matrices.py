@@ -48,16 +48,16 @@ def test_the_numbers_are_scikit_learns(run, tmp_path):
             (confusion_matrices.ALL, owner >= 0),
             (confusion_matrices.WORST, worst),
         ):
-            found = table.loc[(words, clients)]
+            row = table.loc[(words, clients)]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 precision, recall, f1, count = metrics.precision_recall_fscore_support(
                     y[rows], answer[rows], labels=range(CLASSES), zero_division=np.nan
                 )
-            np.testing.assert_array_equal(found["examples"], count)
-            np.testing.assert_allclose(found["recall"], recall)
-            np.testing.assert_allclose(found["precision"], precision)
-            np.testing.assert_allclose(found["f1"], f1)
+            np.testing.assert_array_equal(row["examples"], count)
+            np.testing.assert_allclose(row["recall"], recall)
+            np.testing.assert_allclose(row["precision"], precision)
+            np.testing.assert_allclose(row["f1"], f1)
     output.write(report, str(tmp_path / "made"))
     assert {path.name for path in (tmp_path / "made").iterdir()} == {
         *("classes.csv", "classes.md", "confusion.png")

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pandas as pd
 import pytest
-from made import join_results, made, of_seeds, with_losses, written
+from made import join_results, of_seeds, results_of_seed, with_losses, written
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.tables import effect
@@ -26,13 +26,13 @@ def rounds_of(per_round):
 
 def five_seeds(end="", **options):
     """DS has 5, 6, 7, 8, 9 right in the second half; LD 1, 1, 1, 1, 0 more."""
-    ds, more = [5, 6, 7, 8, 9], [1, 1, 1, 1, 0]
+    ds, gains = [5, 6, 7, 8, 9], [1, 1, 1, 1, 0]
     by_seed = {
         seed: {
             f"{label}{end}": rounds_of([0, 0, right, right])
             for label, right in (("DS", a), ("LD", a + m))
         }
-        for seed, (a, m) in enumerate(zip(ds, more))
+        for seed, (a, m) in enumerate(zip(ds, gains))
     }
     return of_seeds(by_seed, TEN, **options)
 
@@ -131,7 +131,9 @@ def test_runs_that_a_callback_has_ended_are_paired(tmp_path):
         ),
         (
             join_results(
-                made({"DS": [[1]], "LD": [[1]]}, [2], seed=seed, learning_rate=rate)
+                results_of_seed(
+                    {"DS": [[1]], "LD": [[1]]}, [2], seed=seed, learning_rate=rate
+                )
                 for seed, rate in ((0, 0.1), (1, 0.2))
             ),
             effect.ALGORITHMS,
@@ -157,11 +159,11 @@ def algorithms(rounds):
     by_seed = {
         seed: {
             f"{algorithm}, {3 + place} clients": [
-                [of[place] + (algorithm == "Median" and number == 5)] * 2
+                [level[place] + (algorithm == "Median" and number == 5)] * 2
                 for number in range(1, rounds + 1)
             ]
             for place in (0, 1)
-            for algorithm, of in levels.items()
+            for algorithm, level in levels.items()
         }
         for seed in (0, 1)
     }
@@ -188,11 +190,11 @@ def test_algorithms_are_compared_on_their_data(rounds, early):
 
 def test_the_spread_is_that_of_the_second_half():
     """A of 4 and 8 of 10 in the last two rounds, and so on: worst .4, Jain .9."""
-    both = {
+    counts = {
         "DS": [[0, 0], [9, 9], [9, 9], [9, 9]],
         "LD": [[0, 9], [9, 9], [4, 8], [4, 8]],
     }
-    results = of_seeds({0: both, 1: both}, TEN, targets=(80, 90))
+    results = of_seeds({0: counts, 1: counts}, TEN, targets=(80, 90))
     rows = rows_of(results, effect.SPREAD).set_index("measure")
     assert rows.index.tolist() == [
         *("accuracy", "worst tenth", "Jain's index", "rounds to 80 %")
@@ -229,9 +231,9 @@ def test_weights_are_those_on_the_cohorts_of_the_baseline(tmp_path):
     results = of_seeds(by_seed, TEN, **options)
     text, rows = written(effect.orderings(results), tmp_path, "effect")
     # LD,DS: 1/2 + 1/2 * 1/4 and 1/2 + 1/2 * 3/4, over their sum 1.5: 5/12 and 7/12.
-    found = rows.groupby("ordering").first().loc["LD,DS", [*effect.WEIGHT_COLUMNS]]
+    figures = rows.groupby("ordering").first().loc["LD,DS", [*effect.WEIGHT_COLUMNS]]
     expected = [1 / 6, 144 / 74, 3 / 4 - 7 / 12, 1 / 2 - 5 / 12]
-    np.testing.assert_allclose(found.astype(float), expected, rtol=1e-5)
+    np.testing.assert_allclose(figures.astype(float), expected, rtol=1e-5)
     assert "nan" not in text and "| weights of my own | — | — | — | — |" in text
     assert "—: no ordering of the criteria of DS's runs." in text
 
@@ -241,6 +243,6 @@ def test_the_page_of_operators_has_the_kept_effects_of_the_baselines():
     kept = pd.read_csv(ROOT / "results" / "reproduced" / "baselines" / "effect.csv")
     kept = kept[kept["measure"] == "accuracy"]
     pairs = zip(100 * kept["mean"], 100 * kept["interval"])
-    own = collections.Counter(f"{mean:+.1f} ± {half:.1f}" for mean, half in pairs)
+    cells = collections.Counter(f"{mean:+.1f} ± {half:.1f}" for mean, half in pairs)
     text = (ROOT / "docs" / "operators.md").read_text()
-    assert sum(count for words, count in own.items() if words in text) >= 23
+    assert sum(count for words, count in cells.items() if words in text) >= 23

@@ -29,7 +29,7 @@ def test_two_folders_row_by_row(tmp_path):
     keys = ["experiment", "quantity", "target_accuracy_pct", "devices", "round"]
     assert list(table.columns) == [*keys, "a", "b", "difference", "reach"]
     cells = table.dropna(subset="devices").to_dict("records")
-    by_cell = {tuple(one[key] for key in keys[:1] + keys[2:4]): one for one in cells}
+    by_cell = {tuple(row[key] for key in keys[:1] + keys[2:4]): row for row in cells}
 
     def rounds(*cell):
         return [by_cell[cell][name] for name in ("a", "b", "difference")]
@@ -59,11 +59,11 @@ def test_two_single_runs_and_two_rules(tmp_path):
     counts = [[2, 2, 2], [3, 3, 3]]
     for name, order, reach in (("a", "DS", "at_least"), ("b", "LD", "above")):
         write_ours(tmp_path / name, CLIENTS, counts, priority=[order], reach=reach)
-    both = [str(tmp_path / name) for name in "ab"]
+    folders = [str(tmp_path / name) for name in "ab"]
     with pytest.raises(RecordError, match="a has at_least; .* has abov"):
-        folder_comparison.compare(*both, [50])
+        folder_comparison.compare(*folders, [50])
     for reach, first in (("at_least", 1), ("above", 2)):
-        table = folder_comparison.compare(*both, [50], reach=reach)
+        table = folder_comparison.compare(*folders, [50], reach=reach)
         rows = table[table["quantity"] == "rounds"]
         assert {*rows["experiment"]} == {"DS / LD"} and {*rows["reach"]} == {reach}
         assert {*rows["a"], *rows["b"]} == {first}

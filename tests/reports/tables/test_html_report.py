@@ -6,7 +6,7 @@ import subprocess
 
 import pandas as pd
 import pytest
-from made import made
+from made import results_of_seed
 
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
@@ -33,7 +33,7 @@ class _Read(html.parser.HTMLParser):
 
 def page_of(grid, label="DS", left=1):
     """Returns the page of a run with a table."""
-    results = made({label: [[1, 2], [2, 2]]}, [3, 3])
+    results = results_of_seed({label: [[1, 2], [2, 2]]}, [3, 3])
     page = page_model.Page(
         "A table", ["<b>words</b>", page_model.Table(grid, left=left)]
     )
@@ -83,7 +83,9 @@ def test_the_clients_of_the_largest_weights_are_named():
             "weight": [0.25, 0.75, 0.0, 0.5, 0.5],
         }
     )
-    results = made({"DS": [[1, 2], [2, 2]]}, [3, 3], tables={"cohort": cohort})
+    results = results_of_seed(
+        {"DS": [[1, 2], [2, 2]]}, [3, 3], tables={"cohort": cohort}
+    )
     columns = ["seed", "label", "round", "client", "weight", "relative"]
     assert [*derived.relative_weights(results)] == columns
     (page,) = client_weights.report(results).pages.values()
@@ -113,5 +115,5 @@ def test_it_does_not_overflow_a_screen(tmp_path, width):
     done = subprocess.run(
         [browser, *options, path.as_uri()], capture_output=True, text=True, timeout=60
     )
-    found = done.stdout.partition("<title>")[2].partition("</title>")[0]
-    assert 0 < int(found) <= width
+    shown_width = done.stdout.partition("<title>")[2].partition("</title>")[0]
+    assert 0 < int(shown_width) <= width

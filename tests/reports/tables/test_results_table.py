@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made import made, written
+from made import results_of_seed, written
 
 from tff_pmc.record.results import join_results
 from tff_pmc.reports.tables import results_table
@@ -18,7 +18,7 @@ def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
     tmp_path, reach, first
 ):
     """7 of 10 is not above 70 %: the first device is there in round 2, with 8."""
-    results = made({"DS": CORRECT}, TEN, targets=(70, 95), reach=reach)
+    results = results_of_seed({"DS": CORRECT}, TEN, targets=(70, 95), reach=reach)
     text, csv = written(results_table.report(results), tmp_path, "results")
     assert csv["target_accuracy_pct"].dropna().unique().tolist() == [70, 95]
     assert csv["value"][0] == first
@@ -28,7 +28,7 @@ def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
 
 
 def test_where_no_target_was_reached_a_sentence_says_so(tmp_path):
-    results = made({"DS": CORRECT, "LD": CORRECT}, TEN, targets=(95, 100))
+    results = results_of_seed({"DS": CORRECT, "LD": CORRECT}, TEN, targets=(95, 100))
     text, csv = written(results_table.report(results), tmp_path, "results")
     assert text == (
         "Rounds until a share of the devices reaches the target accuracy:\n"
@@ -41,12 +41,14 @@ def test_where_no_target_was_reached_a_sentence_says_so(tmp_path):
 
 def test_the_average_counts_a_run_that_did_not_arrive_with_the_last_round(tmp_path):
     """DS has all devices in round 1; LD three of four, which are 10 to 70 % of them."""
-    runs = made({"DS": 3 * [[9] * 4], "LD": 3 * [[9, 9, 9, 0]]}, TEN, targets=(90,))
+    runs = results_of_seed(
+        {"DS": 3 * [[9] * 4], "LD": 3 * [[9, 9, 9, 0]]}, TEN, targets=(90,)
+    )
     _, csv = written(results_table.report(runs), tmp_path, "results")
     gains = csv[csv["quantity"] == "gain"].set_index("devices")["value"]
     assert gains["70%"] == 0 and gains[["80%", "90%"]].isna().all()
     assert gains["Avg."] == round(2 * (1 - 3) / 9, 2)
-    shorter = made({"LD": 2 * [[9, 9, 9, 0]]}, TEN, targets=(90,))
+    shorter = results_of_seed({"LD": 2 * [[9, 9, 9, 0]]}, TEN, targets=(90,))
     runs = join_results([runs.only(label="DS"), shorter])
     _, csv = written(results_table.report(runs), tmp_path / "2", "results")
     gains = csv[csv["quantity"] == "gain"].set_index("devices")["value"]
@@ -62,7 +64,9 @@ def test_gains_are_over_the_run_of_ds_with_the_same_words(tmp_path):
         "LD (backtracking)": CORRECT,
     }
     _, csv = written(
-        results_table.report(made(counts, TEN, targets=(90,))), tmp_path, "results"
+        results_table.report(results_of_seed(counts, TEN, targets=(90,))),
+        tmp_path,
+        "results",
     )
     csv = csv[(csv["quantity"] == "gain") & (csv["devices"] == "10%")]
     # In rounds 1, 3, 2 and 3.
@@ -74,6 +78,6 @@ def test_gains_are_over_the_run_of_ds_with_the_same_words(tmp_path):
 
 
 def test_runs_without_targets_have_no_table_of_rounds(tmp_path):
-    results = made({"DS": CORRECT}, TEN)
+    results = results_of_seed({"DS": CORRECT}, TEN)
     text, csv = written(results_table.report(results), tmp_path, "results")
     assert text == "" and set(csv["devices"]) == {"all"}

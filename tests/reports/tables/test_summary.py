@@ -1,7 +1,7 @@
 """The last and the best round of runs: rows, table, file and plot, by hand."""
 
 import pytest
-from made import join_results, made, of_seeds, with_losses
+from made import join_results, of_seeds, results_of_seed, with_losses
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports.figures import fairness_plot
@@ -16,7 +16,7 @@ RISING = [[0, 0, 0, 0], [1, 1, 0, 2], [8, 8, 0, 16]]
 
 @pytest.fixture
 def results():
-    return made({"DS": FALLING, "LD,DS": RISING}, EXAMPLES)
+    return results_of_seed({"DS": FALLING, "LD,DS": RISING}, EXAMPLES)
 
 
 def test_the_table_has_both_rounds_or_that_they_are_one(results):
@@ -34,18 +34,20 @@ def test_the_table_has_both_rounds_or_that_they_are_one(results):
 
 def test_the_last_round_is_the_last_that_was_tested():
     """Every third of seven, and the first: the others have no clients."""
-    whole = made({"DS": [[k, k] for k in range(7)]}, [10, 10], evaluate_every=3)
+    whole = results_of_seed(
+        {"DS": [[k, k] for k in range(7)]}, [10, 10], evaluate_every=3
+    )
     tested = whole.clients["round"].isin([1, 3, 6])
-    found = {"rounds": whole.rounds, "clients": whole.clients[tested]}
-    found["rounds"].loc[6, "correct"] = 10  # As in the sixth.
-    results = Results(whole.runs, found.get)
+    tables = {"rounds": whole.rounds, "clients": whole.clients[tested]}
+    tables["rounds"].loc[6, "correct"] = 10  # As in the sixth.
+    results = Results(whole.runs, tables.get)
     assert run_summary.last_and_best(results)["round"].tolist() == [6, 6]
 
 
 def test_the_plot_has_each_figure_over_the_rounds(results):
     figure = fairness_plot.fairness_plot(results, title="title")
     titles = [axes.get_title() for axes in figure.axes]
-    assert titles == [one.title for one in run_summary.SPREAD.values()]
+    assert titles == [spread.title for spread in run_summary.SPREAD.values()]
     worst = figure.axes[1].get_lines()
     assert [line.get_label() for line in worst] == ["DS", "LD≻DS"]
     assert worst[0].get_xydata().tolist() == [[1, 0.1], [2, 0.5], [3, 0.6]]
@@ -56,7 +58,7 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
     """By hand: of one client with one right of ten each round, all figures are it."""
     labels = ("DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)")
     counts = {label: [[k], [2 * k + 1]] for k, label in enumerate(labels)}
-    results = made(counts, [10])
+    results = results_of_seed(counts, [10])
     figure = fairness_plot.fairness_plot(results, title="title")
     assert [axes.get_title() for axes in figure.axes] == [
         *("LD", "MD", "LD≻DS≻MD", "LD≻DS≻MD\nbacktracking")
@@ -73,7 +75,7 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["10th percentile", "mean of worst tenth", "DS"]
     without = {"LD,MD": [[1], [3]], **{k: v for k, v in counts.items() if k != "DS"}}
-    alone = fairness_plot.fairness_plot(made(without, [10]), title="title")
+    alone = fairness_plot.fairness_plot(results_of_seed(without, [10]), title="title")
     (first, _), *_ = (axes.get_lines() for axes in alone.axes)
     assert list(first.get_ydata()) == [0.1, 0.3]  # Without DS as they are.
     assert alone.get_supylabel() == "accuracy"
@@ -111,8 +113,8 @@ def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range():
     }
     report = summary.report(of_seeds(by_seed, [10, 10], targets=(60, 90)))
     rows = report.tables["seeds"].set_index("quantity")
-    found = rows.loc["last_accuracy", ["mean", "interval", "lowest", "highest"]]
-    assert found.tolist() == pytest.approx([0.7, 0.19632, 0.5, 0.9], abs=1e-5)
+    figures = rows.loc["last_accuracy", ["mean", "interval", "lowest", "highest"]]
+    assert figures.tolist() == pytest.approx([0.7, 0.19632, 0.5, 0.9], abs=1e-5)
     assert rows.loc["rounds_to_90", "seeds"] == 1
     assert rows.loc["rounds_to_90", ["mean", "interval"]].isna().all()
     _, _, accuracy, heading, rounds = report.pages["seeds"].blocks
@@ -129,17 +131,17 @@ def test_of_losses_the_lowest_is_the_best_and_the_highest_are_the_worst():
     """Sums of three rounds; the last client has no examples."""
     sums = {"DS": [[8, 3, 0], [2, 1, 0], [4, 2, 0]]}
     results = with_losses(sums, [4, 1, 0])
-    found = run_summary.last_and_best(results)
-    assert found["round"].tolist() == [3, 2]
-    assert found["test_loss"].tolist() == pytest.approx([6 / 5, 3 / 5])
+    last_and_best = run_summary.last_and_best(results)
+    assert last_and_best["round"].tolist() == [3, 2]
+    assert last_and_best["test_loss"].tolist() == pytest.approx([6 / 5, 3 / 5])
     # The clients' means are 1 and 2 in the end.
-    assert found["p90"].iloc[0] == pytest.approx(1.9)
-    assert found["worst_tenth"].iloc[0] == 2
+    assert last_and_best["p90"].iloc[0] == pytest.approx(1.9)
+    assert last_and_best["worst_tenth"].iloc[0] == 2
     rows = results_table.report(results).tables["results"]
     assert "last_test_loss" in set(rows["quantity"])
     assert "Loss over all test examples" in summary.report(results).text
-    both = join_results([results, with_losses(sums, [4, 1, 0], seed=1)])
-    seeds = summary.report(both).tables["seeds"].set_index("quantity")
+    joined = join_results([results, with_losses(sums, [4, 1, 0], seed=1)])
+    seeds = summary.report(joined).tables["seeds"].set_index("quantity")
     assert seeds.loc["best_test_loss", "mean"] == pytest.approx(0.6)
 
 
@@ -149,5 +151,7 @@ def test_a_loss_that_is_not_finite_is_no_best_one():
 
 
 def test_accuracies_and_losses_do_not_go_together(fails):
-    both = join_results([made({"LD": [[1]]}, [2]), with_losses({"DS": [[1]]}, [2])])
-    fails(lambda: summary.report(both), "some runs have accuracies and others losses")
+    mixed = join_results(
+        [results_of_seed({"LD": [[1]]}, [2]), with_losses({"DS": [[1]]}, [2])]
+    )
+    fails(lambda: summary.report(mixed), "some runs have accuracies and others losses")

@@ -57,7 +57,9 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     kinds = list(dict.fromkeys(["", *(run.words for run in runs)]))
     runs.sort(key=lambda run: (kinds.index(run.words), names.index(run.name)))
     word = "accuracy" if measure is ACCURACY else "loss"
-    titles = {name: one.title for name, one in run_summary.spread_of(measure).items()}
+    titles = {
+        name: spread.title for name, spread in run_summary.spread_of(measure).items()
+    }
     draw = _panel_per_measure if len(runs) <= MAX_RUNS_PER_PANEL else _panel_per_run
     figure, all_axes = draw(runs, titles, word)
     figure_layout.round_axis(all_axes[0], int(results.length.max()))  # All share it.

@@ -31,10 +31,10 @@ def report(results: Results, what: str = "priority") -> Report:
     reference = next((x for x in results.labels if ordering_of(x) == BASELINE), "")
     trials = results.candidates[results.candidates["kind"] == "trial"]
     for label in dict.fromkeys(trials["label"]):
-        one = results.only(label=label)
+        run = results.only(label=label)
         figure = adjustment_plot(
-            one,
-            title=f"{run_styles.label_of(one.runs.iloc[0])}. {title_of(one)}",
+            run,
+            title=f"{run_styles.label_of(run.runs.iloc[0])}. {title_of(run)}",
             reference=results.only(label=reference) if reference else None,
         )
         drawn[f"adjustment_{file_name(label)}"] = figure
@@ -48,14 +48,14 @@ def title_of(results: Results) -> str:
     is the data alone.
     """
     caveat, first = data_caveat(results), results.runs.iloc[0]
-    own = str(first["data_name"])
+    data_name = str(first["data_name"])
     if pd.isna(first.get("experiment")) or pd.isna(first.get("local_epochs")):
-        return ", ".join(filter(None, [own, caveat]))
+        return ", ".join(filter(None, [data_name, caveat]))
     options = first["data_options"]
     clients = " or ".join(dict.fromkeys(map(str, results.runs["data_clients"])))
     dealt = options.get("partition", "")
     partition = f"{dealt}, " if dealt else ""
-    name = "" if own == first["experiment"] else f"{own}, "
+    name = "" if data_name == first["experiment"] else f"{data_name}, "
     fraction = float(options.get("image_fraction", 1))
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
     normalization = first.get("normalization", "sum")

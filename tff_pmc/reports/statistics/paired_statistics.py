@@ -138,7 +138,7 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
         shown = "more" if mean > 0 else "less"
         verdict = "not shown" if abs(mean) <= interval else shown
         verdict = "censored" if censored else verdict
-    more, less = int((ours > theirs).sum()), int((ours < theirs).sum())
+    num_more, num_less = int((ours > theirs).sum()), int((ours < theirs).sum())
     floors = (floor, floor / math.sqrt(count))
-    found = (count, mean, deviation, interval, *floors, more, less, verdict)
-    return dict(zip(COLUMNS, found))
+    values = (count, mean, deviation, interval, *floors, num_more, num_less, verdict)
+    return dict(zip(COLUMNS, values))

@@ -80,7 +80,7 @@ def missing_row_notes(
     missing = [label for label in rows if label not in labels]
     others = [label for label in labels if label not in rows]
     named = {what: missing, "Runs that are no row of this table": others}
-    return [f"{words}: {'; '.join(of)}." for words, of in named.items() if of]
+    return [f"{words}: {'; '.join(names)}." for words, names in named.items() if names]
 
 
 def check_clients(results: Results) -> None:
@@ -88,8 +88,10 @@ def check_clients(results: Results) -> None:
     sizes = results.clients.drop_duplicates(["label", "client"]).set_index("client")
     for label in results.labels:
         first = results.labels[0]
-        own, other = (sizes[sizes["label"] == one] for one in (label, first))
-        if not own["examples"].equals(other["examples"]):
+        clients, other = (
+            sizes[sizes["label"] == run_label] for run_label in (label, first)
+        )
+        if not clients["examples"].equals(other["examples"]):
             raise RecordError(f"{first} and {label} were tested on other clients")
 
 
@@ -105,10 +107,10 @@ def stored_table(
     for place in [*of_seed, ""] if results.path else []:
         path = os.path.join(results.path, place, name)
         if os.path.exists(path):
-            found = pd.read_csv(path, dtype={"printed": str})
-            if {*needed} <= {*found}:
-                found = found.drop(columns="data", errors="ignore")
-                return found.fillna({"printed": ""})
+            stored = pd.read_csv(path, dtype={"printed": str})
+            if {*needed} <= {*stored}:
+                stored = stored.drop(columns="data", errors="ignore")
+                return stored.fillna({"printed": ""})
     return None
 
 
@@ -150,8 +152,11 @@ def rounds_saved(name: str, label: str) -> Rounds:
         return _cells(name, experiment=pmc_experiment(label))
     for study, rows in DA_STUDIES.items():
         if label in rows:
-            own, base = _cells(name, study=study, row=rows[label]), rounds_of_ds(name)
-            return {cell: base[cell] - rounds for cell, rounds in own.items()}
+            printed, base = (
+                _cells(name, study=study, row=rows[label]),
+                rounds_of_ds(name),
+            )
+            return {cell: base[cell] - rounds for cell, rounds in printed.items()}
     return {}
 
 
@@ -161,20 +166,26 @@ def rounds_of_half(experiment: str, label: str) -> dict[int, float]:
         return {}
     name = _ROUNDS_TABLES[experiment]
     base, saved = rounds_of_ds(name), rounds_saved(name, label)
-    found = {t: base[t, p] - gain for (t, p), gain in saved.items() if p == HALF}
-    return {target: rounds for target, rounds in found.items() if rounds == rounds}
+    rounds_by_target = {
+        t: base[t, p] - gain for (t, p), gain in saved.items() if p == HALF
+    }
+    return {
+        target: rounds
+        for target, rounds in rounds_by_target.items()
+        if rounds == rounds
+    }
 
 
 def _cells(name: str, **row: str) -> Rounds:
     """Returns the cells of one row; its averages are none."""
-    found = table(name)
+    rows = table(name)
     for column, value in row.items():
-        found = found[found[column] == value]
-    shares = found["devices" if "devices" in found else "column"].str.rstrip("%")
-    targets = found["target_accuracy_pct"]
+        rows = rows[rows[column] == value]
+    shares = rows["devices" if "devices" in rows else "column"].str.rstrip("%")
+    targets = rows["target_accuracy_pct"]
     return {
         (int(target), int(share)): float(rounds)
-        for target, share, rounds in zip(targets, shares, found["value"])
+        for target, share, rounds in zip(targets, shares, rows["value"])
         if share.isdigit()
     }
 

@@ -81,9 +81,9 @@ def rounds_cells(
     }
     length = results.length.droplevel("seed")
     for label, base_label in (baseline or {}).items():
-        own, base = of_label[label], of_label[base_label]
-        gains = gains_over(base, own, int(length[[label, base_label]].max()))
-        late = np.select([base.isna(), own.isna()], [AT_LEAST, AT_MOST], "")
+        ours, base = of_label[label], of_label[base_label]
+        gains = gains_over(base, ours, int(length[[label, base_label]].max()))
+        late = np.select([base.isna(), ours.isna()], [AT_LEAST, AT_MOST], "")
         bounds = pd.DataFrame(late, gains.index, gains.columns).where(gains.notna(), "")
         for name, average in (averages or {}).items():
             gains[name] = gains[[*columns]].apply(average, axis=1)

@@ -46,10 +46,10 @@ class Spread(NamedTuple):
     compute: Callable[[Floats], Floats]
 
 
-_DEVIATION = Spread("standard deviation", lambda found: found.std(axis=-1))
+_DEVIATION = Spread("standard deviation", lambda values: values.std(axis=-1))
 
 SPREAD: Mapping[str, Spread] = {
-    "p10": Spread("10th percentile", lambda found: percentile(found, 10)),
+    "p10": Spread("10th percentile", lambda values: percentile(values, 10)),
     "worst_tenth": Spread("mean of worst tenth", worst_tenth),
     # The clients are all, and no sample.
     "standard_deviation": _DEVIATION,
@@ -63,8 +63,8 @@ devices and the variance; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 
 """
 
 LOSS_SPREAD: Mapping[str, Spread] = {
-    "p90": Spread("90th percentile", lambda found: percentile(found, 90)),
-    "worst_tenth": Spread("mean of worst tenth", lambda found: -worst_tenth(-found)),
+    "p90": Spread("90th percentile", lambda values: percentile(values, 90)),
+    "worst_tenth": Spread("mean of worst tenth", lambda values: -worst_tenth(-values)),
     "standard_deviation": _DEVIATION,
 }
 """The same of losses, of which the highest are the worst."""

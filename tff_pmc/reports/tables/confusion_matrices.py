@@ -48,7 +48,7 @@ def report(results: Results) -> Report:
         ]
     if not tables:
         return Report()
-    every = pd.concat(tables).rename_axis("class").reset_index()
+    all_classes = pd.concat(tables).rename_axis("class").reset_index()
     first = ["label", "round", "clients", "class"]
     page = page_model.Page(
         "Classes",
@@ -69,7 +69,7 @@ def report(results: Results) -> Report:
         ],
     )
     return Report(
-        tables={"classes": every[[*first, *_COLUMNS]]},
+        tables={"classes": all_classes[[*first, *_COLUMNS]]},
         pages={"classes": page},
         figures={"confusion": confusion_plot(parts, plots.title_of(results))},
         digits=6,
@@ -83,25 +83,25 @@ _HEAD = ("examples", "recall", "precision", "F1")
 def _parts(results: Results, label: str) -> Iterator[ConfusionPart]:
     """Returns the matrices of a run; none where it has recorded no predictions."""
     (seed,) = results.seeds
-    own = results.rounds[results.rounds["label"] == label].set_index("round")
-    last, best = int(own.index[-1]), int(own["accuracy"].idxmax())
+    run_rounds = results.rounds[results.rounds["label"] == label].set_index("round")
+    last, best = int(run_rounds.index[-1]), int(run_rounds["accuracy"].idxmax())
     if not (tested := _last_predicted(results, seed, label)):
         return
     # The last round is without a test where --evaluate_every does not divide it.
-    which, of = ("last", "") if tested == last else ("last tested", f" of {last}")
-    both = " and best" if tested == best else ""
-    rounds = {tested: f"{which}{both} round, {tested}{of}"}
+    which, of_last = ("last", "") if tested == last else ("last tested", f" of {last}")
+    and_best = " and best" if tested == best else ""
+    rounds = {tested: f"{which}{and_best} round, {tested}{of_last}"}
     rounds.setdefault(best, f"best round, {best}")
     for round_num, words in rounds.items():
         try:
-            found = results.predictions(seed, label, round_num)
+            predictions = results.predictions(seed, label, round_num)
         except RecordMissingError:
             continue
-        recognized = found.predicted[found.predicted < NO_CLASS]
-        num_classes = int(max(found.y.max(), recognized.max(initial=0))) + 1
-        everyone = np.ones(len(found.y), bool)
-        for clients, chosen in ((ALL, everyone), (WORST, _in_worst_tenth(found))):
-            answers = found.y[chosen], found.predicted[chosen]
+        recognized = predictions.predicted[predictions.predicted < NO_CLASS]
+        num_classes = int(max(predictions.y.max(), recognized.max(initial=0))) + 1
+        everyone = np.ones(len(predictions.y), bool)
+        for clients, chosen in ((ALL, everyone), (WORST, _in_worst_tenth(predictions))):
+            answers = predictions.y[chosen], predictions.predicted[chosen]
             counts = confusion_matrix(*answers, num_classes)
             yield ConfusionPart(label, words, clients, counts)
 
@@ -116,11 +116,11 @@ def _last_predicted(results: Results, seed: int, label: str) -> int:
     return 0
 
 
-def _in_worst_tenth(found: Predictions) -> npt.NDArray[np.bool_]:
+def _in_worst_tenth(predictions: Predictions) -> npt.NDArray[np.bool_]:
     """Returns whether each example is of a client of the worst tenth, [N]."""
-    sizes = np.diff(found.row_splits)
+    sizes = np.diff(predictions.row_splits)
     tested = np.flatnonzero(sizes)
-    shares = client_means(found.correct, sizes)
+    shares = client_means(predictions.correct, sizes)
     worst = tested[np.argsort(shares, kind="stable")[: -(-len(tested) // 10)]]
     return np.isin(np.repeat(np.arange(len(sizes)), sizes), worst)
 

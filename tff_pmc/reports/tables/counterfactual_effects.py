@@ -73,8 +73,8 @@ def report(results: Results) -> Report:
         sentence, grid = summary_sentence(table), _grid(table)
         blocks += [Heading(f"The run {label}"), sentence, Table(grid)]
         short = len(grid) <= _MAX_SHOWN  # For a terminal.
-        more = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
-        texts.append(f"{label}: {sentence}{more}")
+        grid_note = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
+        texts.append(f"{label}: {sentence}{grid_note}")
         name = run_styles.label_of(run.runs.iloc[0])
         title = f"One step with another weighting, in the run {name}"
         drawn[f"counterfactuals{f'_{len(drawn) + 1}' if drawn else ''}"] = effects_plot(
@@ -93,12 +93,12 @@ def report(results: Results) -> Report:
 def _judge_note(results: Results) -> str:
     """Returns the sentence on the judges, their examples and rounds."""
     count = results.setting("counterfactual_clients", 0)
-    every = results.setting("counterfactual_every", 1)
+    interval = results.setting("counterfactual_every", 1)
     who = f"{count:.0f} clients" if count else "all clients"
     examples = {"test": "their test examples", "server": "the server's examples"}
     on = results.setting("judge_on", "test")
     what = examples.get(on, "training examples that were held out")
-    when = f"every {every:.0f} rounds" if every > 1 else "every round"
+    when = f"every {interval:.0f} rounds" if interval > 1 else "every round"
     return f"Judged by {who} on {what}, after {when}."
 
 

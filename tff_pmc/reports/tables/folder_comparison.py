@@ -103,12 +103,12 @@ def _is_published(results: Results) -> bool:
 def _shared_setting(sides: Sequence[Results], name: str, default: Any) -> Any:
     """Returns a setting of all runs of both sides; two values are a `RecordError`."""
     values = {side.path: side.setting(name) for side in sides}
-    known = {path: value for path, value in values.items() if value is not None}
-    if len(set(known.values())) > 1:
-        words = "; ".join(f"{path} has {value}" for path, value in known.items())
+    recorded = {path: value for path, value in values.items() if value is not None}
+    if len(set(recorded.values())) > 1:
+        words = "; ".join(f"{path} has {value}" for path, value in recorded.items())
         flag = "--reach" if name == "reach" else "--experiment"
         raise RecordError(f"the folders differ in {name} ({words}): choose with {flag}")
-    return next(iter(known.values()), default)
+    return next(iter(recorded.values()), default)
 
 
 def _published_targets(sides: Sequence[Results]) -> Sequence[int]:
@@ -119,15 +119,15 @@ def _published_targets(sides: Sequence[Results]) -> Sequence[int]:
 
 def _by_label(results: Results, published: bool) -> dict[str, Results]:
     """Returns the runs by their labels, or by the labels of the published code."""
-    found: dict[str, Results] = {}
+    runs_by_label: dict[str, Results] = {}
     for seed, label in results.runs[["seed", "label"]].itertuples(index=False):
         name = reference_code.published_label(label) if published else label
-        if name in found:
+        if name in runs_by_label:
             raise RecordError(
                 f"{results.path} has two runs of {name}: name the folder of one seed"
             )
-        found[name] = results.only(seed=seed, label=label)
-    return found
+        runs_by_label[name] = results.only(seed=seed, label=label)
+    return runs_by_label
 
 
 def _rows(
@@ -137,13 +137,13 @@ def _rows(
     cells = [(target, share) for target in targets for share in DEVICES]
     rounds = [
         [None] * len(cells)
-        if one is None
-        else rounds_to_target(one, targets, reach=reach)["rounds"]
-        for one in pair
+        if run is None
+        else rounds_to_target(run, targets, reach=reach)["rounds"]
+        for run in pair
     ]
-    for (target, share), *both in zip(cells, *rounds):
-        yield (label, "rounds", target, f"{share}%", None, *both)
-    lines = [[] if one is None else one.rounds["accuracy"].tolist() for one in pair]
+    for (target, share), *pair_rounds in zip(cells, *rounds):
+        yield (label, "rounds", target, f"{share}%", None, *pair_rounds)
+    lines = [[] if run is None else run.rounds["accuracy"].tolist() for run in pair]
     for place, values in enumerate(itertools.zip_longest(*lines), start=1):
         yield (label, "accuracy", None, None, place, *values)
 
