@@ -89,7 +89,7 @@ def test_what_cannot_be_asked_is_named(runtime, toy_examples, toy_model):
         tff_pmc.counterfactuals(online, state, packs, tests, [scores.owa("all")])
 
     class Fixed(tff.learning.optimizers.Optimizer):
-        """It has no learning rate."""
+        """It rates need a server optimizer with a learning rate."""
 
         def initialize(self, specs):
             return ()
@@ -98,7 +98,7 @@ def test_what_cannot_be_asked_is_named(runtime, toy_examples, toy_model):
             return state, weights
 
     process = build(toy_model, server_optimizer_fn=Fixed())
-    with pytest.raises(ValueError, match="has no learning rate"):
+    with pytest.raises(ValueError, match="rates need a server optimizer with a learning rate"):
         arguments = process.initialize(), packs, tests
         tff_pmc.counterfactuals(process, *arguments, rates=(0.5,))
 

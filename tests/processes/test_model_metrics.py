@@ -165,7 +165,7 @@ def test_privacy_excludes_an_aggregator_without_noise(metric_model, sgd):
     process = tff_pmc.build_prioritized_fed_avg(metric_model, **options)
     metrics = process.next.type_signature.result.metrics.member
     assert [n for n, _ in tff_elements(metrics.client_work.train)] == ["clients"]
-    with pytest.raises(ValueError, match="privacy excludes it"):
+    with pytest.raises(ValueError, match="cannot be combined with privacy"):
         tff_pmc.build_prioritized_fed_avg(
             metric_model,
             metrics_aggregator=tff.learning.metrics.secure_sum_then_finalize,

@@ -150,5 +150,5 @@ def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
             to_form(two.next)
     deployable = {"score": score, "deployable": True}
     tff_pmc.build_prioritized_fed_avg(toy_model, **deployable, **options(**ranged))
-    with pytest.raises(ValueError, match="OWA.* needs two stages .*not deployable"):
+    with pytest.raises(ValueError, match="OWA.* is not deployable .*two stages"):
         tff_pmc.build_prioritized_fed_avg(toy_model, **deployable, **options())

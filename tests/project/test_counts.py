@@ -105,5 +105,5 @@ def test_accuracy_is_refused_before_a_folder_is_made(runs_of_blobs):
     codes = [line for line in done.stdout.splitlines() if line in ("0", "2")]
     assert codes == ["0", "2"]
     line = done.stderr.splitlines()[-1]
-    assert "ACC needs classes, which blobs does not have" in line
+    assert "ACC needs classes, and blobs is a regression data set" in line
     assert not folder.with_name("out_no").exists()

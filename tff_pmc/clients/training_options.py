@@ -34,11 +34,11 @@ class TrainingOptions(TypedDict, total=False):
     Attributes:
         local_epochs: Local epochs, E. By default 5.
         batch_size: Local batch size, B; 0 is full batch. By default 0.
-        seed: Seed of the order of the examples in the local batches, and of what layers
-            of a model draw in training. By default 0.
+        seed: Seed of the order of the examples in the local batches, and of the random
+            draws of layers in training. By default 0.
         prox_mu: FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2
             (Li et al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model
-            that they received; 0 leaves it out. By default 0.0.
+            that they received; 0 is no such term. By default 0.0.
         packed: the form of the data; by default packed for a functional model
             and datasets of batches for a `model_fn`.
         client_learning_rate_fn: a function from the round number, an int32 tensor that

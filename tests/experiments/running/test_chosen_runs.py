@@ -163,7 +163,7 @@ def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
 
     monkeypatch.setattr(SELECTIONS, "_things", dict(SELECTIONS))
     SELECTIONS.register("charged", Charged)
-    says = "--selection=charged needs 'battery' of each client, which is not known"
+    says = "--selection=charged needs 'battery' of each client, which is unknown"
     with pytest.raises(SettingError, match=says):
         RunContext.from_settings(settings(selection="charged"), data)
 

@@ -114,7 +114,7 @@ REFUSED = {
     "no step": ({"counterfactuals": ("averages",)}, "must divide 1"),
     "many": ({"counterfactuals": ("averages:0.01",)}, "more than 200"),
     "more": ({"counterfactuals": ("averages:0.001",)}, "more than 200"),
-    "ranges": ({"counterfactuals": ("ranges",)}, "without --normalization=range"),
+    "ranges": ({"counterfactuals": ("ranges",)}, "needs --normalization=range"),
     "a rate": (
         {"counterfactuals": ("orderings",), "counterfactual_rates": (0.0,)},
         "above 0, and finite",
@@ -125,7 +125,7 @@ REFUSED = {
     "judges alone": ({"counterfactual_clients": 5}, "clients needs --counterfactuals"),
     "an algorithm": (
         {"counterfactuals": ("orderings",), "algorithm": "simple_average"},
-        "algorithm simple_average, whose sums",
+        "algorithm simple_average: its sums",
     ),
     "criteria": (
         {

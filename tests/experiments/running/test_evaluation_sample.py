@@ -79,14 +79,14 @@ def test_without_the_clients_on_record_tables_say_so(tmp_path):
         "results of each client are needed but were not recorded "
         "(--record_clients=none)"
     )
-    assert "There is no rounds_to_target, " in outputs["none"]
-    assert outputs["none"].count(f": {why}.") == 1  # For all of them together.
+    assert "Not made: rounds_to_target, " in outputs["none"]
+    assert outputs["none"].count(f"({why}).") == 1  # For all of them together.
     assert why not in outputs["all"] and "record_clients" not in (
         (tmp_path / "all" / "DS" / "run.json").read_text()
     )
     full, bare = (read_results(str(tmp_path / n / "DS")) for n in ("all", "none"))
     np.testing.assert_array_equal(full.rounds["accuracy"], bare.rounds["accuracy"])
     flags = [f"--tables={tmp_path / 'none'}", f"--output_dir={tmp_path / 'tables'}"]
-    assert f": {why}." in run(*flags).stdout
+    assert f"({why})." in run(*flags).stdout
     compare = f"--compare={tmp_path / 'all'},{tmp_path / 'none'}"
     assert why in run(compare, code=2).stderr

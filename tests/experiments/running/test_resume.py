@@ -91,7 +91,7 @@ def test_without_a_checkpoint_nothing_is_changed(copy):
     before = everything(copy)
     done = resume(copy, "--resume", code=2)
     assert len(done.stderr.splitlines()) == 1
-    assert "it has rows and no checkpoint.npz; nothing was changed" in done.stderr
+    assert "it has recorded rounds but no checkpoint.npz; nothing was changed" in done.stderr
     assert everything(copy) == before
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(whole, copy, tm
     earlier, none = (
         resume(path, "--resume", code=2) for path in (copy, tmp_path / "none")
     )
-    assert "was begun by an earlier version" in earlier.stderr
+    assert "an earlier version with another format wrote it" in earlier.stderr
     assert "there is no run in" in none.stderr and not (tmp_path / "none").exists()
     assert "is in use" in held.stderr
     for refused in (done, held, earlier, none):
