@@ -74,11 +74,15 @@ def test_feddyn_keeps_gradients_of_those_that_trained(train):
         ("feddyn", {"server_learning_rate": 0.5}, "whose server has no learning rate"),
         ("feddyn", {"clip_norm": 1.0}, "whose h is computed from whole updates"),
         ("feddyn", {"keep_own_model": True}, "which remembers gradients of clients"),
-        ("feddyn", {"counterfactuals": ("orderings",)}, "do not determine the models"),
+        ("feddyn", {"counterfactuals": ("orderings",)}, "do not determine"),
         ("scaffold", {"prox_mu": 0.1}, "--prox_mu=0.1 cannot be combined with the"),
         ("scaffold", {"client_optimizer": "adam"}, "which counts steps of sgd"),
         ("scaffold", {"keep_own_model": True}, "which remembers gradients of clients"),
-        ("scaffold", {"counterfactuals": ("orderings",)}, "do not determine the models"),
+        (
+            "scaffold",
+            {"counterfactuals": ("orderings",)},
+            "do not determine",
+        ),
         ("scaffold", {"adjustment": "best_of_all"}, "searches over orderings"),
         (
             "scaffold",

@@ -91,7 +91,7 @@ def test_without_a_checkpoint_nothing_is_changed(copy):
     before = everything(copy)
     done = resume(copy, "--resume", code=2)
     assert len(done.stderr.splitlines()) == 1
-    assert "it has recorded rounds but no checkpoint.npz; nothing was changed" in done.stderr
+    assert "rounds but no checkpoint.npz; nothing was changed" in done.stderr
     assert everything(copy) == before
 
 
