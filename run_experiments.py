@@ -45,7 +45,7 @@ def main(argv):
         values_by_flag = flag_definitions.parse(argv[1:])
         command = command_line.parse_command(values_by_flag)
         text = shlex.join([program_name(), *argv[1:]])
-        command = dataclasses.replace(command, text=text)
+        command = dataclasses.replace(command, invocation=text)
         forms = output.Output(command.format, command.figures)
         offline = command.compare, command.export, command.tables
         if any(offline) or command.export_model:

@@ -194,8 +194,8 @@ class Runs:
         tff.framework.set_default_context(self.running.context)
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            remote_run = self.running.engine.remote_runner(sweep.run_job)
-            sweep.run_all(self.settings, load, folder, run=remote_run)
+            remote_runner = self.running.engine.remote_runner(sweep.run_job)
+            sweep.run_all(self.settings, load, folder, remote_runner=remote_runner)
             seconds = time.perf_counter() - start
         return seconds / len(self.settings), None
 

@@ -213,7 +213,7 @@ def test_a_rate_that_breaks_every_client(tmp_path, most, rounds):
     assert "did not change the model" not in done.stderr  # That warning is for Python.
     last = done.stderr.strip().splitlines()[-1]
     if most:
-        words = f"DS: in the rounds 1 to {most} all 2 clients were excluded"
+        words = f"DS: the model did not change in rounds 1 to {most}: all 2 clients"
         assert words in last and f"what was recorded is in {out}" in last
     else:
         assert "DS: 8 of 8 trainings were excluded" in done.stdout
@@ -229,13 +229,28 @@ GOOD, OUT, REJECTED = row(3, 1, 0), row(3, 3, 1), row(3, 0, 1)
 @pytest.mark.parametrize(
     ("most", "before", "then", "says"),
     [
-        (3, [], [GOOD, OUT, OUT, GOOD, OUT, OUT, OUT], "rounds 5 to 7 all 3 clients"),
-        (3, [], [REJECTED, OUT, REJECTED], "in the rounds 1 to 3 no client's score"),
+        (3, [], [GOOD, OUT, OUT, GOOD, OUT, OUT, OUT], "rounds 5 to 7: all 3 clients"),
+        (
+            3,
+            [],
+            [REJECTED, OUT, REJECTED],
+            "did not change in rounds 1 to 3: no client's score",
+        ),
         # Those before a kill count, too.
-        (3, [GOOD, OUT, OUT], [REJECTED], "in the rounds 2 to 4 no client's score was"),
-        (3, [OUT, OUT, OUT], [], "in the rounds 1 to 3 all 3 clients were excluded"),
+        (
+            3,
+            [GOOD, OUT, OUT],
+            [REJECTED],
+            "did not change in rounds 2 to 4: no client's score was",
+        ),
+        (
+            3,
+            [OUT, OUT, OUT],
+            [],
+            "did not change in rounds 1 to 3: all 3 clients were excluded",
+        ),
         # A run that never moved its model is lost, however short it is.
-        (3, [OUT], [REJECTED], "in the rounds 1 to 2"),
+        (3, [OUT], [REJECTED], "did not change in rounds 1 to 2"),
         (3, [GOOD], [OUT], ""),
         (3, [], [], ""),
         (0, [OUT], [OUT], ""),  # 0: as long as one likes.
@@ -271,7 +286,9 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
     for rounds, extra_flags in ((3, []), (4, ["--resume"])):
         done = run(*flags, f"--rounds={rounds}", *extra_flags, code=1)
         last = done.stderr.strip().splitlines()[-1]
-        assert "Momentum: in the rounds 2 to 3 all 2 clients were excluded" in last
+        assert (
+            "Momentum: the model did not change in rounds 2 to 3: all 2 clients" in last
+        )
         assert len(table(out / "momentum" / "rounds.csv")) == 3
         assert len(table(out / "DS" / "rounds.csv")) == rounds
         assert "Momentum" not in (out / "results.csv").read_text()

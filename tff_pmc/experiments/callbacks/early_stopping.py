@@ -93,14 +93,14 @@ class Until(Callback):
         self._needed = -(-max(DEVICES) * len(sizes) // 100)
         self._warn_if_endless(record, sizes)
         self._targets, self._rule = record.targets, record.reach
-        self._most = dict.fromkeys(self._targets, 0)  # Devices in a round, at most.
+        self._max_devices = dict.fromkeys(self._targets, 0)
         if self.until and run.rounds_before:
             results = read_results(run.folder)
             reached = rounds_to_target(results, self._targets).dropna()
             number = run.test_examples.num_clients
             for target, share in zip(reached["target"], reached["devices"]):
                 needed = -(-int(share) * number // 100)
-                self._most[target] = max(self._most[target], needed)
+                self._max_devices[target] = max(self._max_devices[target], needed)
 
     def after_round(self, round: FinishedRound) -> Optional[str]:
         """Counts the devices that reach each target, in a round that was tested."""
@@ -111,8 +111,8 @@ class Until(Callback):
             return None
         for target in self._targets:
             count = int(count_devices(correct, sizes, target, self._rule))
-            self._most[target] = max(self._most[target], count)
-        if min(self._most.values()) < self._needed:
+            self._max_devices[target] = max(self._max_devices[target], count)
+        if min(self._max_devices.values()) < self._needed:
             return None
         return f"all targets are reached (--until={self.until})"
 
@@ -143,31 +143,32 @@ class StopOnLostRounds(Callback):
     def on_start(self, run: Run) -> None:
         """Counts the rounds before; a run that was lost is a `LostRunError` again."""
         self._label = run.settings.label
-        self._most = run.settings.training.most_lost_rounds
+        self._max_lost = run.settings.training.most_lost_rounds
         self._rounds = self._lost = 0
-        self._why = ""
+        self._reason = ""
         if run.rounds_before:
             for row in run.rounds.to_dict("records"):
                 self._count(row)
-        self._check(self._most)
+        self._check(self._max_lost)
 
     def after_round(self, round: FinishedRound) -> bool:
         """Counts the round, and ends the run after too many."""
         self._count(round.row, round.cohort)
         if self._lost == 1:
-            logging.warning("%s: round %d: %s", self._label, self._rounds, self._why)
-        return 0 < self._most <= self._lost
+            logging.warning("%s: round %d: %s", self._label, self._rounds, self._reason)
+        return 0 < self._max_lost <= self._lost
 
     def on_end(self, status: str) -> None:
         """Raises a `LostRunError` if too many rounds, or all, were lost."""
         if status == files.FINISHED:
-            self._check(min(self._most, self._rounds))
+            self._check(min(self._max_lost, self._rounds))
 
-    def _check(self, most: int) -> None:
-        if 0 < most <= self._lost:
+    def _check(self, max_lost: int) -> None:
+        if 0 < max_lost <= self._lost:
             raise LostRunError(
-                f"{self._label}: in the rounds {self._rounds - self._lost + 1} to "
-                f"{self._rounds} {self._why} (--most_lost_rounds)"
+                f"{self._label}: the model did not change in rounds "
+                f"{self._rounds - self._lost + 1} to {self._rounds}: {self._reason} "
+                "(--most_lost_rounds)"
             )
 
     def _count(
@@ -181,8 +182,8 @@ class StopOnLostRounds(Callback):
             values = ", ".join(f"{code} {value}" for code, value in first.items())
             example = f"client {name} has {values}"
         names = "--max_update_norm", "--learning_rate"
-        self._why = lost_round_warnings.reason(row, *names, example) or ""
-        self._lost = self._lost + 1 if self._why else 0
+        self._reason = lost_round_warnings.reason(row, *names, example) or ""
+        self._lost = self._lost + 1 if self._reason else 0
 
 
 CALLBACKS.register("early_stopping", EarlyStopping)

@@ -278,10 +278,10 @@ class Command(RunOptions, PathOptions, OfflineOptions, EngineOptions):
     """The experiment, the folders and the actions that one call names.
 
     Attributes:
-        text: the call itself, to be recorded.
+        invocation: the command line itself, to be recorded.
     """
 
-    text: str = ""
+    invocation: str = ""
 
 
 ENGINE_OPTIONS: dict[str, str] = {

@@ -113,8 +113,8 @@ def execute(
                 seeds=command.seeds,
                 baseline=command.baseline,
                 resume=command.resume,
-                run=remote_runner,
+                remote_runner=remote_runner,
                 callbacks=callbacks,
-                command=command.text,
+                command=command.invocation,
             )
     return f"\n{text}\n\nResults, records and plots: {output_dir}"

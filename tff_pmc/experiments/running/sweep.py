@@ -67,7 +67,7 @@ def sweep(
     jobs: Iterable[RunJob],
     *,
     load: LoadDataset,
-    run: Optional[Callable[..., Iterator[FinishedJob]]] = None,
+    remote_runner: Optional[Callable[..., Iterator[FinishedJob]]] = None,
     callbacks: Sequence[Callback] = (),
 ) -> Iterator[FinishedJob]:
     """Makes runs, and yields each when it is finished.
@@ -75,15 +75,15 @@ def sweep(
     Args:
         jobs: the runs; the next is taken when those before are made, or handed over.
         load: returns the federation of a run's settings.
-        run: hands jobs over, with `load`, to be made elsewhere, and yields
-            each when it is finished, as an engine's `remote_runner`; by default they
-            are made here, one after another.
+        remote_runner: runs the jobs on other machines: it is called with the jobs and
+            `load`, and yields each job when it is finished, as an engine's
+            `remote_runner` does. By default the jobs run here, one after another.
         callbacks: what is called after each round of all runs, before the callbacks of
             the job.
     """
     complete = (job._replace(callbacks=(*callbacks, *job.callbacks)) for job in jobs)
-    if run is not None:
-        yield from run(complete, load)
+    if remote_runner is not None:
+        yield from remote_runner(complete, load)
         return
     for job in complete:
         error = None
@@ -102,7 +102,7 @@ def run_all(
     seeds: Sequence[int] = (),
     baseline: str = "",
     resume: bool = False,
-    run: Optional[Callable[..., Iterator[FinishedJob]]] = None,
+    remote_runner: Optional[Callable[..., Iterator[FinishedJob]]] = None,
     callbacks: Sequence[Callback] = (),
     command: str = "",
 ) -> str:
@@ -111,8 +111,8 @@ def run_all(
     Partition, initial weights, cohorts and batches are the same in every run of a
     seed: the orderings are compared on paired seeds. A lost run leaves the others
     and their reports as they are, and is a `LostRunError` at the end. `load`,
-    `run` and `callbacks` are those of `sweep`; `command` is recorded, to make the runs
-    again.
+    `remote_runner` and `callbacks` are those of `sweep`; `command` is recorded, so that
+    the runs can be repeated.
     """
     output_dir, data = expand_path(output_dir), load(runs[0])
     for settings in runs:
@@ -159,7 +159,10 @@ def run_all(
             stack.enter_context(claim_folder(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text, lost = "", []
-        for job, error in sweep(jobs(), load=load, run=run, callbacks=callbacks):
+        finished_jobs = sweep(
+            jobs(), load=load, remote_runner=remote_runner, callbacks=callbacks
+        )
+        for job, error in finished_jobs:
             folder = os.path.dirname(job.folder)
             finished[folder] += 1
             if error is not None:
