@@ -21,8 +21,8 @@ import pandas as pd
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
+from tff_pmc.record.client_statistics import PERCENTILES, client_means, percentile
 from tff_pmc.record.files import RUN_JSON, flatten_groups, read_json, read_run_json
-from tff_pmc.record.metric import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.tables import GZIP_SUFFIX, ROUNDS, TABLES

@@ -12,15 +12,14 @@ import numpy.typing as npt
 
 from declared_settings import require_sequence
 from tff_pmc import scores
-from tff_pmc.record.metric import (
+from tff_pmc.record.client_statistics import (
     Floats,
-    Metric,
     client_means,
-    float32_digits,
     jain_index,
     percentile,
     worst_tenth,
 )
+from tff_pmc.record.metric import Metric, float32_digits
 from tff_pmc.scores.basis import decode_name
 from tff_pmc.scores.score import unaliased
 

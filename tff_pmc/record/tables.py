@@ -31,7 +31,8 @@ import pandas as pd
 
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.record.metric import PERCENTILES, float32_digits
+from tff_pmc.record.client_statistics import PERCENTILES
+from tff_pmc.record.metric import float32_digits
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from tqdm import tqdm
 
 from tff_pmc import escape
 from tff_pmc.experiments.callbacks import Callback, FinishedRound, Run
-from tff_pmc.record.metric import PERCENTILES, Metric
+from tff_pmc.record.client_statistics import PERCENTILES
+from tff_pmc.record.metric import Metric
 
 
 class Progress(Callback):

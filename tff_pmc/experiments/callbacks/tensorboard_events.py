@@ -104,7 +104,7 @@ def scalars_and_arrays(round: FinishedRound) -> dict[str, Any]:
 
 
 def _client_values(record: RoundRecord) -> dict[str, Any]:
-    from tff_pmc.record.metric import client_means
+    from tff_pmc.record.client_statistics import client_means
     from tff_pmc.reports.statistics.run_summary import SPREAD
 
     if not record.client_totals:  # Not tested, or not recorded.

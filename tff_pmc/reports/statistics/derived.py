@@ -14,7 +14,8 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import scores
-from tff_pmc.record.metric import ACCURACY, LOSS, Floats, float32_digits
+from tff_pmc.record.client_statistics import Floats
+from tff_pmc.record.metric import ACCURACY, LOSS, float32_digits
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.settings.flag_values import all_orderings

@@ -16,16 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.metric import (
-    ACCURACY,
-    LOSS,
+from tff_pmc.record.client_statistics import (
     Floats,
-    Metric,
     client_means,
     jain_index,
     percentile,
     worst_tenth,
 )
+from tff_pmc.record.metric import ACCURACY, LOSS, Metric
 from tff_pmc.record.record_error import ClientsNotRecordedError, RecordError
 from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.statistics import measures, paired_statistics

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.metric import ACCURACY, client_means
+from tff_pmc.record.client_statistics import client_means
+from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordMissingError
 from tff_pmc.record.results import Results
