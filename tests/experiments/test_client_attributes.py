@@ -5,7 +5,7 @@ from cli import ALONE, QUICK, refusal, run, table
 
 import leaf_data
 from tff_pmc.record.results import read_results
-from tff_pmc.reports.statistics.derived import groups
+from tff_pmc.reports.statistics.client_groups import groups
 
 
 def write(path, text):

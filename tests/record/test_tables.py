@@ -8,12 +8,8 @@ import pathlib
 import numpy as np
 import pytest
 
-import leaf_data
-from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.results import read_results
 from tff_pmc.record.tables import NUMBER, TABLES, Column
-from tff_pmc.reports.statistics import derived
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "extend" / "largest_weight.py"
@@ -193,69 +189,3 @@ def test_a_column_of_another_length_takes_no_rows_away(record_of):
     table = table._replace(columns=[*table.columns, short])
     with pytest.raises(ValueError, match="cohort.csv: .* 'weight': 3, 'speed': 2"):
         table.rows(record_of())
-
-
-@pytest.fixture
-def results(tmp_path):
-    """A run on disk, of whose cohort nobody was left out in round 2."""
-    (tmp_path / "run.json").write_text(
-        '{"label": "LD", "settings": {"aggregation": {"criteria": ["DS", "LD"]}}, '
-        '"data": {}}'
-    )
-    cohort = [
-        "round,client,DS,LD,excluded,weight",
-        *("1,a,30.0,1.0,0,0.25", "1,b,10.0,3.0,0,0.75", "1,c,inf,nan,1,0.0"),
-        *("2,a,30.0,1.0,0,0.5", "2,b,10.0,1.0,0,0.5"),
-    ]
-    rounds = ["round,accuracy,ordering", "1,0.5,LD", "2,0.5,w=0.5"]
-    clients = [
-        "round,client,correct,examples",
-        *("1,a,5,10", "1,b,9,10", "1,c,1,10", "1,d,3,5"),
-    ]
-    put(tmp_path, "cohort", cohort)
-    put(tmp_path, "rounds", rounds)
-    put(tmp_path, "clients", clients)
-    return read_results(str(tmp_path))
-
-
-def test_weight_figures_follow_from_the_cohort(results):
-    """By hand: DS gives 3/4 and 1/4, LD 1/4 and 3/4; so half of the weight moves."""
-    figures = derived.weight_figures(results).set_index(["round", "ordering"])
-    assert figures.loc[1, "in_force"].to_dict() == {
-        **{"DS": 0, "LD": 1, "DS,LD": 0, "LD,DS": 0}
-    }
-    ds, ld = figures.loc[1, "DS"], figures.loc[1, "LD"]
-    assert (ds["total_variation"], ld["total_variation"]) == (0.5, 0)
-    assert ds["effective_clients"] == ld["effective_clients"] == 1.6
-    assert ds["coefficient_of_variation"] == 0.5
-    p = scores.participant_weights([[30, 1], [10, 3]], scores.prioritized((1, 0)))
-    moved = 0.5 * np.abs(p - [0.25, 0.75]).sum()
-    assert figures.loc[(1, "LD,DS"), "total_variation"] == pytest.approx(
-        moved, rel=1e-6
-    )
-    # A score in force that is no ordering is there, too.
-    last = figures.loc[(2, "w=0.5")]
-    assert (last["in_force"], last["effective_clients"]) == (1, 2)
-    assert len(figures) == 4 + 5
-    assert len(derived.recorded_orderings(("DS", "LD", "MD", "CB"))) == 4 + 24
-    assert len(derived.recorded_orderings(("DS", "LD", "MD", "a", "b"))) == 5
-
-
-def test_accuracy_by_group_by_hand(results):
-    attributes = {"vip": (1, 0, 1, 0), "battery": (0.1, 0.3, 0.3, 0.9)}
-    table = leaf_data.ClientTable.from_dict(
-        {
-            client: {name: float(values[k]) for name, values in attributes.items()}
-            for k, client in enumerate("abcd")
-        }
-    )
-    by_group = derived.groups(results, table).set_index(["attribute", "group"])
-    assert by_group["accuracy"].to_dict() == {
-        ("vip", "0"): 0.8,  # 12 of 15
-        ("vip", "1"): 0.3,  # 6 of 20
-        ("battery", "below median"): 0.5,  # 5 of 10
-        ("battery", "median or above"): 0.52,  # 13 of 25
-    }
-    assert by_group["clients"].tolist() == [2, 2, 1, 3]
-    with pytest.raises(leaf_data.DataError, match="has no row for"):
-        derived.groups(results, leaf_data.ClientTable())

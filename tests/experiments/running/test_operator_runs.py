@@ -6,7 +6,7 @@ from cli import QUICK, run, table
 
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.record.results import read_results
-from tff_pmc.reports.statistics.derived import weight_figures
+from tff_pmc.reports.statistics.weight_statistics import weight_figures
 
 CODES = ("DS", "LD", "MD")
 CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"

@@ -12,7 +12,7 @@ from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.results import read_results
 from tff_pmc.record.round_record import RoundRecord
-from tff_pmc.reports.statistics.derived import weight_figures
+from tff_pmc.reports.statistics.weight_statistics import weight_figures
 
 FLAGS = [
     *SMALL,

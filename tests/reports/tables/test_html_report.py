@@ -10,7 +10,7 @@ from made import results_of_seed
 
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
-from tff_pmc.reports.statistics import derived
+from tff_pmc.reports.statistics import weight_statistics
 from tff_pmc.reports.tables import client_weights, html_report
 
 
@@ -87,7 +87,7 @@ def test_the_clients_of_the_largest_weights_are_named():
         {"DS": [[1, 2], [2, 2]]}, [3, 3], tables={"cohort": cohort}
     )
     columns = ["seed", "label", "round", "client", "weight", "relative"]
-    assert [*derived.relative_weights(results)] == columns
+    assert [*weight_statistics.relative_weights(results)] == columns
     (page,) = client_weights.report(results).pages.values()
     assert page.blocks[1].grid[1:] == [
         ["DS", "b", "2", "1.25"],  # (2 * .75 + 2 * .5) / 2: two clients count.

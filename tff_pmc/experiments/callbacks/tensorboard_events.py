@@ -72,7 +72,7 @@ def scalars_and_arrays(round: FinishedRound) -> dict[str, Any]:
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
     """
-    from tff_pmc.reports.statistics.derived import (
+    from tff_pmc.reports.statistics.weight_statistics import (
         WEIGHT_STATISTICS,
         round_weight_statistics,
     )

@@ -179,8 +179,9 @@ class PathOptions(Settings):
     client_table: str = setting(
         "",
         "A CSV of the column client and attributes (boolean or in [0, 1]). They can be "
-        "named in --criteria and --priority; `reports.derived.groups` has the "
-        "accuracy of each group.",
+        "named in --criteria and --priority; "
+        "`tff_pmc.reports.statistics.client_groups.groups` computes the accuracy of "
+        "each group.",
         parse=flag_values.parse_path,
     )
     output_dir: str = setting(

@@ -19,7 +19,7 @@ from tff_pmc.clients.client_work import evaluate_criterion
 from tff_pmc.processes.argument_checks import initial_weights_and_spec
 from tff_pmc.processes.criterion_probe import criterion_errors, probe_criteria
 from tff_pmc.record.round_record import mask_excluded, weight_shares
-from tff_pmc.reports.statistics.derived import round_weight_statistics
+from tff_pmc.reports.statistics.weight_statistics import round_weight_statistics
 from tff_pmc.runtime import Runtime
 from tff_pmc.scores import participant_weights
 from tff_pmc.selections import LOSS

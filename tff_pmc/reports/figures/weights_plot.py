@@ -13,7 +13,8 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
     """Draws the largest, the median and the smallest weight of each round.
 
     Args:
-        relative: what `derived.relative_weights` returns for the runs of one seed.
+        relative: the relative weights of the runs of one seed, as
+            `weight_statistics.relative_weights` returns them.
         title: the figure's title.
     """
     runs = list(relative.groupby("label", sort=False))

@@ -19,7 +19,7 @@ from tff_pmc import scores
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
-from tff_pmc.reports.statistics import derived
+from tff_pmc.reports.statistics import weight_statistics
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
 from tff_pmc.reports.statistics.rounds_to_target import (
     caveat_notes,
@@ -114,13 +114,13 @@ def _variations(results: Results) -> dict[str, float]:
 
     It is the mean over all cohorts; excluded clients have no weight.
     """
-    cohorts = [raw for _, raw, _ in derived.cohorts(results)]
+    cohorts = [raw for _, raw, _ in weight_statistics.cohorts(results)]
     if not cohorts:
         raise RecordError("no run has its cohort.csv")
     criteria = list(results.setting("criteria"))
     for name in ("normalization", "criteria_ranges"):
         results.setting(name)  # One for all runs.
-    normalization = derived.normalization_of(results.runs.iloc[0])
+    normalization = weight_statistics.normalization_of(results.runs.iloc[0])
 
     def variation(code: str) -> float:
         score = scores.prioritized((code,), criteria)

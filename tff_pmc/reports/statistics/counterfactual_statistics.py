@@ -22,7 +22,7 @@ from scipy import special
 
 from tff_pmc import scores
 from tff_pmc.record.results import BASELINE, Results
-from tff_pmc.reports.statistics.derived import cohorts, normalization_of
+from tff_pmc.reports.statistics.weight_statistics import cohorts, normalization_of
 
 COUNTERFACTUAL = "counterfactual"
 """The kind of the rows of `Results.candidates` that are used here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.figures import plots, weights_plot
-from tff_pmc.reports.statistics import derived
+from tff_pmc.reports.statistics import weight_statistics
 
 MAX_SHOWN = 5
 """The clients of a run that the page names."""
@@ -17,7 +17,7 @@ def report(results: Results) -> Report:
 
     It is empty for several seeds, and where no weights were recorded.
     """
-    relative = derived.relative_weights(results)
+    relative = weight_statistics.relative_weights(results)
     if not len(relative):
         return Report()
     head = ["run", "client", "rounds in the cohort", "mean weight, equal: 1"]

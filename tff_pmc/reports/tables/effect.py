@@ -33,11 +33,6 @@ from tff_pmc.reports.page_model import (
     format_number,
 )
 from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
-from tff_pmc.reports.statistics.derived import (
-    WEIGHT_STATISTICS,
-    cohorts,
-    normalization_of,
-)
 from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 from tff_pmc.reports.statistics.rounds_to_target import (
     caveat_notes,
@@ -47,6 +42,11 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     recorded_targets,
 )
 from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
+from tff_pmc.reports.statistics.weight_statistics import (
+    WEIGHT_STATISTICS,
+    cohorts,
+    normalization_of,
+)
 
 FIRST_ROUNDS = 5
 """The number of rounds of an algorithm that count as early."""
