@@ -14,7 +14,7 @@ LAYERS = [
     ["tff_pmc.experiments"],
     ["tff_pmc.cluster"],
     ["tff_pmc.algorithms"],
-    ["tff_pmc.reports.claims_page"],
+    ["tff_pmc.reports.claims_page", "tff_pmc.reports.results_page"],
     ["tff_pmc.reports.papers"],
     ["tff_pmc.reports.output", "tff_pmc.reports.tables"],
     ["tff_pmc.reports.figures"],

@@ -12,7 +12,7 @@ from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.record_error import ClientsNotRecordedError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import BEYOND_PAPERS, FOR_ALL, REPORTS, Report, output
-from tff_pmc.reports.figures import plots
+from tff_pmc.reports.figures import plots, run_labels
 from tff_pmc.reports.statistics import paired_statistics
 from tff_pmc.reports.statistics.run_summary import results_metric
 
@@ -65,7 +65,7 @@ def label_word(experiment: Experiment) -> str:
 
 def _write(experiment: Experiment, results: Results, folder: str, page: bool) -> str:
     seeds, shown = results.seeds, (*experiment.reports, *FOR_ALL)
-    about = plots.title_of(results.only(seed=seeds[0]))
+    about = run_labels.title_of(results.only(seed=seeds[0]))
     if len(seeds) > 1:
         about = f"{about}, {len(seeds)} seeds"
     reports = {"curves": plots.report(results, what=label_word(experiment))}

@@ -1,4 +1,4 @@
-"""The pages of what the papers say, and of what the kept runs say of it.
+"""The command that judges the papers' claims, and the page and table of the claims.
 
     python -m tff_pmc.reports.claims_page > docs/claims.md
     python -m tff_pmc.reports.claims_page --csv > results/reproduced/claims.csv
@@ -7,19 +7,17 @@
 
 The claims and headline numbers are those of `tff_pmc/reports/papers/claims`; the runs
 are those in a folder, `results/reproduced`. The page of claims has the verdicts, the
-table what they rest on, and the page of results every kept folder. All are made of
-these and of nothing else.
+table also their evidence, and the page of results (`results_page`) every kept folder.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
 import pandas as pd
@@ -27,21 +25,14 @@ import pandas as pd
 from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import expand_path
 from tff_pmc import project_files
-from tff_pmc.escape import markdown_cell, printable
-from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results
+from tff_pmc.escape import markdown_cell
 from tff_pmc.reports.page_model import markdown_table
 from tff_pmc.reports.paper import PAPERS
-from tff_pmc.reports.papers.claim_registry import (
-    Claim,
-    Headline,
-    claims,
-    headlines,
-    judge_claim,
-)
-from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS
+from tff_pmc.reports.papers.claim_registry import Claim, claims, judge_claim
+from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, count_verdicts
 from tff_pmc.reports.papers.paper_experiments import command, declared_experiment
 from tff_pmc.reports.papers.paper_runs import kept_runs, read_kept
+from tff_pmc.reports.results_page import pluralize, results_page, seeds_text
 from tff_pmc.reports.statistics.rounds_to_target import REACH_RULES
 
 RESULTS = str(project_files.folder("results/reproduced"))
@@ -126,55 +117,15 @@ _DIFFERENCES = """\
   training images at random to five batches, where the paper has the published ones."""
 
 
-_RESULTS_HEAD = """\
-# Results
-
-The runs that are kept here, and what they say of the four papers. This page is made
-by `.venv/bin/python -m tff_pmc.reports.claims_page --results`.
-[Claims](../docs/claims.md) explains the verdicts and lists them one by one; [the four
-papers](../docs/fidelity.md) says what was not run. [`paper/`](paper) has the tables
-that the papers print.
-
-## Verdicts on the papers' claims"""
-
-_NUMBERS = """\
-## A few numbers
-
-"Ours" is the median over the seeds, with the lowest and the highest in brackets; the
-pages of the papers have means instead. Accuracy and F1 are fractions: .01 is one
-point. Some runs are shorter than the paper's or have fewer clients, as the last
-brackets say."""
-
-_AGAIN = """\
-## Make the tables and figures again
-
-    PYTHON=.venv/bin/python
-    $PYTHON -m tff_pmc.experiments.kept remake results/reproduced
-
-makes every table and figure of the folders below from the recorded runs, without
-training, in a few minutes, and names the files that changed. A test checks that the
-tables stay the same; of figures the layout of a text may change."""
-
-_KEPT = """\
-Each folder has the records, tables and plots of one command; of several seeds the
-paper's own table is in `seed_0/`, for the first of them. Its `experiment.json`
-has that command, and names the files that later versions did not make again, with the
-reason. Hours are those of training and testing, added up over the runs, several of
-which may have run at the same time. "bfloat16 factors": the processor rounded the
-factors of matrix products to bfloat16. Folders that end in `_relu` have ReLU after
-the convolutions, which the papers' networks do not have."""
-
-
 def claims_table(claims: Iterable[Claim], kept: pd.DataFrame) -> pd.DataFrame:
-    """Returns a row a claim: what it says, and what the kept runs say of it.
+    """Judges claims by the kept runs; returns one row per claim.
 
     The columns are `claim` (`PMC-7`), `paper`, `place`, `says`, `ours` (our numbers),
-    `kept` (the runs that were judged, or those that there are where none could be),
-    `verdict`, `why` (the reason), `to_run` (the command of longer or other runs, where
-    the verdict is that they are needed or that the data is missing), `decided_by`,
-    `seeds` and `shown`, as in `Answer`, and `folders`, the names of the folders of the
-    runs in `kept`; `shown` has the numbers that the page shows, and is not a column of
-    claims.csv.
+    `kept` (the judged runs, or the available ones if none could be judged), `verdict`,
+    `why` (its reason), `to_run` (the command for longer or other runs, if the verdict
+    is that they are needed or that the data is missing), `decided_by`, `seeds` and
+    `shown` (as in `Judgment`), and `folders`, the names of the kept folders of the runs
+    in `kept`. `shown` has the numbers that the page shows; claims.csv does not have it.
     """
     return pd.DataFrame(
         [_row_of_claim(claim, kept) for claim in claims], columns=_COLUMNS
@@ -186,11 +137,12 @@ _COLUMNS += ["to_run", "decided_by", "seeds", "folders", "shown"]
 
 
 def claims_markdown(table: pd.DataFrame, reach: str = "at_least") -> str:
-    """Returns the page of claims: those judged, then the others by first reasons.
+    """Returns the page of claims as Markdown, one section per paper.
 
-    `reach` is the rule by which devices reached targets in all runs.
+    Judged claims are rows of a table; the others are listed below it by their first
+    reason. `reach` is the rule by which a device reaches a target, in all runs.
     """
-    counts = _counts(table["verdict"])
+    counts = count_verdicts(table["verdict"])
     words = ", ".join(f"{count} {word}" for word, count in counts.items())
     parts = [_HEAD, f"**{len(table)} claims: {words}.**", _GUIDE]
     if any(map(_page_link, table["paper"])):
@@ -269,115 +221,6 @@ def _runs(runs: pd.DataFrame) -> str:
     return f"{pluralize(count, 'run')}, {seeds_text(runs['seed'])}"
 
 
-def pluralize(number: int, word: str) -> str:
-    """Returns a number of things: `1 run`, `2 runs`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def seeds_text(seeds_of_runs: Iterable[int]) -> str:
-    """Returns seeds as words: `seed 0`, `seeds 0, 1`, `seeds 0 to 4`."""
-    seeds = sorted(set(seeds_of_runs))
-    if len(seeds) > 2 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
-        return f"seeds {seeds[0]} to {seeds[-1]}"
-    return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
-
-
-def results_page(folders: Mapping[str, Results], name: str, reach: str) -> str:
-    """Returns the page of kept results, by their names in a folder of this name."""
-    kept = kept_runs(folders.values(), reach)
-    lines = [
-        f"- [{x}]({name}/{x}): {_folder_summary(results)}"
-        for x, results in folders.items()
-    ]
-    numbers = [["paper", "where", "number", "paper's", "ours"]]
-    for headline in headlines():
-        row = [headline.paper, headline.place, headline.says, headline.printed]
-        numbers.append([*row, our_value(headline, kept)])
-    parts = [
-        _RESULTS_HEAD,
-        markdown_table(_verdict_counts(claims_table(claims(), kept)), left=1),
-        _NUMBERS,
-        markdown_table(numbers, left=3),
-        _AGAIN,
-        "## The kept results",
-        _KEPT,
-        "\n".join(lines),
-    ]
-    return printable("\n\n".join(parts)) + "\n"
-
-
-def _verdict_counts(table: pd.DataFrame) -> list[list[str]]:
-    """Returns the counts of the verdicts on each paper's claims."""
-    grid = [["paper", "claims", *VERDICTS]]
-    for paper, verdicts in table.groupby("paper", sort=False)["verdict"]:
-        title, year, _ = PAPERS[paper]
-        head = f"{paper}, {title} ({year})"
-        grid.append([head, *map(str, [len(verdicts), *_counts(verdicts)])])
-    return grid
-
-
-def _counts(verdicts: pd.Series[str]) -> pd.Series[int]:
-    return verdicts.value_counts().reindex(VERDICTS, fill_value=0)
-
-
-def our_value(headline: Headline, kept: pd.DataFrame) -> str:
-    """Returns our number with what its runs are of, or that none is there.
-
-    Of several seeds it is the median, the lowest and the highest. Where it is not
-    reached under a seed it counts as later than all others.
-    """
-    try:
-        values, runs = headline.evaluate(kept)
-    except RecordError:
-        return "not run"
-    if not len(values):
-        return "not run"
-
-    def text(value: float) -> str:
-        return headline.form.format(value) if value < math.inf else "not reached"
-
-    middle = text(values.median())
-    if len(values) > 1:
-        span = f"{text(values.min())} to {text(values.max())}"
-        middle += f" ({span}, {len(values)} seeds)"
-    return f"{middle} ({', '.join(_conditions(runs))})"
-
-
-def _conditions(runs: pd.DataFrame) -> list[str]:
-    """Returns how long the runs are, and what sets them apart from the paper's."""
-    clients = sorted({*runs["data_clients"]})
-    texts = [_rounds(runs), f"{' or '.join(map(str, clients))} clients"]
-    texts += ["data incomplete"] * bool(runs["data_caveat"].any())
-    fractions = sorted({*runs["image_fraction"]} - {1.0})
-    texts += [f"{fraction:g} of the images" for fraction in fractions]
-    texts += sorted({*runs["other_reading"]} - {""})
-    return texts + _factors(runs)
-
-
-def _rounds(runs: pd.DataFrame) -> str:
-    least, most = runs["length"].min(), runs["length"].max()
-    return (f"{least} to " if least < most else "") + pluralize(most, "round")
-
-
-def _factors(runs: pd.DataFrame) -> list[str]:
-    """Returns the types of the products' factors, where they are not float32."""
-    return [f"{mode} factors" for mode in sorted({*runs["factors"]} - {""})]
-
-
-def _folder_summary(results: Results) -> str:
-    """Returns what ran in a kept folder, for how long, and its remark."""
-    facts, runs = ["The runs are not kept"], kept_runs([results])
-    if len(runs):
-        number = f"{pluralize(len(runs), 'run')} of {_rounds(runs)}"
-        facts = [number, seeds_text(results.seeds), *_factors(runs)]
-        gpus = {str(versions.get("gpu") or "") for versions in runs["versions"]}
-        facts += [f"on {gpu}" for gpu in sorted(gpus - {""})]
-        seconds = results.timing[["train", "test"]].sum().sum()
-        hours = f"{float(f'{seconds / 3600:.2g}'):g} hours"
-        facts.append(hours if len(results.timing) else "hours not recorded")
-    return f"{', '.join(facts)}. {results.about.get('remark', '')}".rstrip()
-
-
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Prints a page of `results/reproduced`, or of the folder named; or the table."""
     parser = argparse.ArgumentParser(
@@ -411,11 +254,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         parser.exit(2, f"--plugin={options.plugin}: {error_summary(error)}\n")
     try:
         folders = read_kept(options.folder)
+        kept = kept_runs(folders.values(), options.reach)
         if options.results:
             name = os.path.basename(os.path.abspath(options.folder))
-            text = results_page(folders, name, options.reach)
+            by_path = {f"{name}/{folder}": folders[folder] for folder in folders}
+            text = results_page(by_path, claims_table(claims(), kept), kept)
         else:
-            kept = kept_runs(folders.values(), options.reach)
             table = claims_table(claims(options.paper), kept)
             named = table.drop(columns="shown").rename(
                 columns={"seeds": "seeds_needed"}

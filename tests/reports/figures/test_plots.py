@@ -232,46 +232,6 @@ def test_a_report_has_the_curves_and_each_adjustment():
     assert lines_of(axes)["DS"][0] == [[1, 2], [2, 1]]
 
 
-@pytest.mark.parametrize(
-    ("label", "name"),
-    [
-        ("MD,DS,LD (backtracking)", "MD-DS-LD_backtracking"),
-        ("DS^0.5,LD", "DS_0_5-LD"),
-        ("Dual-criterion, 3 clients", "dual_criterion_3_clients"),
-    ],
-)
-def test_a_file_is_named_by_its_run(label, name):
-    assert plots.file_name(label) == name
-
-
-@pytest.mark.parametrize(
-    ("columns", "settings", "title"),
-    [
-        ({}, {}, "mine: m, 2 clients, E = 5, B = all, rate 0.1"),
-        ({}, {"normalization": "max"}, "mine: m, 2 clients, E = 5, B = all, rate 0.1, "
-         "normalization max"),
-        ({"data_clients": [3, 4]}, {}, "mine: m, 3 or 4 clients, E = 5, B = all, rate "
-         "0.1"),
-        ({"data_options": [{"partition": "noniid", "image_fraction": 0.5}] * 2}, {},
-         "mine: m, 0.5 of the images, 2 clients, noniid, E = 5, B = all, rate 0.1"),
-        ({"data_source": "Files, INCOMPLETE: 8 of 9"}, {},
-         "mine: m, 2 clients, E = 5, B = all, rate 0.1\n(Files, INCOMPLETE: 8 of 9)"),
-    ],
-)  # fmt: skip
-def test_a_plots_title_says_what_the_runs_are_of(columns, settings, title):
-    results = results_of_counts(
-        {"DS": [[1, 2]], "LD": [[2, 3]]}, [5, 5], settings={**TRAINED, **settings}
-    )
-    defaults = {"data_name": "m", "data_source": "", "data_options": [{}, {}]}
-    for name, value in {**defaults, **columns}.items():
-        results.runs[name] = value
-    assert plots.title_of(results) == title
-
-
-def test_runs_in_memory_have_no_settings_in_their_title():
-    assert plots.title_of(results_of_counts({"DS": np.array([[1]])}, [2])) == ""
-
-
 def test_plots_leave_a_notebooks_backend_alone():
     """Every module is imported, and a figure drawn and written."""
     code = (

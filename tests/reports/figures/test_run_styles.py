@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -78,18 +77,6 @@ def test_orderings_have_one_order_and_algorithms_keep_theirs():
     assert run_styles.sort_names(reversed(CELEBA)) == CELEBA
     algorithms = ["Median", "LD", "DS"]
     assert run_styles.sort_names(algorithms) == algorithms
-
-
-@pytest.mark.parametrize(
-    ("label", "note", "group"),
-    [
-        ("MD,DS,LD (backtracking)", "", ("MD,DS,LD", "backtracking")),
-        ("Median, 3 clients", "3 clients", ("Median", "3 clients")),
-        ("AdaFed, weights only", "", ("AdaFed, weights only", "")),
-    ],
-)
-def test_a_run_is_of_an_ordering_or_an_algorithm_and_has_words(label, note, group):
-    assert run_styles.group_of(pd.Series({"label": label, "note": note})) == group
 
 
 @pytest.mark.parametrize(

@@ -7,24 +7,22 @@ hollow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.figures import figure_layout, run_styles
-from tff_pmc.reports.statistics.published import rounds_of_half
-from tff_pmc.reports.statistics.rounds_to_target import HALF, rounds_to_target
+from tff_pmc.reports.figures.run_labels import group_of
+from tff_pmc.reports.figures.target_marks import mark_handles, mark_rounds
 
 MAX_LINES_PER_PANEL = 3
 """The most orderings or algorithms in one panel; of more, each has a panel."""
 
 _LINES = (run_styles.SOLID, run_styles.DASHED, run_styles.DOTTED, run_styles.DASH_DOT)
 _CENTRAL = {"accuracy": "central_accuracy", "test_loss": "central_loss"}
-_SHAPES = {70: "o", 75: "o", 80: "s", 85: "^", 90: "^"}
 _ADJUSTMENTS = ("backtracking", "best_of_all")
 
 Groups = Mapping[str, Mapping[str, Results]]
@@ -42,7 +40,7 @@ def accuracy_plot(
     a panel with the baseline in gray. Of several seeds the line is the mean
     and the band goes from the lowest to the highest. Marks are the rounds in which half
     of the devices reach a target, filled for these runs and hollow as the papers print
-    them; see `mark_rounds`.
+    them; see `target_marks.mark_rounds`.
 
         figure = accuracy_plot(read_results("runs/mine"))
 
@@ -72,7 +70,7 @@ def loss_plot(results: Results, *, title: str = "", what: str = "priority") -> F
 def _groups(results: Results) -> Groups:
     labels: dict[str, dict[str, str]] = {}
     for _, run in results.runs.iterrows():
-        name, words = run_styles.group_of(run)
+        name, words = group_of(run)
         labels.setdefault(name, {})[words] = run["label"]
     return {
         name: {
@@ -89,7 +87,7 @@ def _one_panel(groups: Groups, title: str, what: str) -> Figure:
     shown = _draw(axes, groups, _line_styles(groups))
     of_devices = seeds == 1 and len(all_results) <= 2  # More bands hide each other.
     for results in all_results if of_devices else ():
-        color = run_styles.style_of(run_styles.group_of(results.runs.iloc[0])[0]).color
+        color = run_styles.style_of(group_of(results.runs.iloc[0])[0]).color
         rounds = results.rounds.set_index("round")
         low, high = rounds["p10"], rounds["p90"]
         axes.fill_between(low.index, low, high, color=color, alpha=0.12, linewidth=0)
@@ -209,71 +207,3 @@ def _mark(axes: Any, groups: Groups) -> set[int]:
             curve = pd.concat(_curves(runs), axis=1, join="inner").mean(axis=1)
             marked |= mark_rounds(axes, runs, run_styles.style_of(name), curve)
     return marked
-
-
-def mark_rounds(
-    axes: Any, results: Results, style: run_styles.Style, curve: pd.Series[float]
-) -> set[int]:
-    """Marks the mean rounds of a label's runs, one a seed, and those that are printed.
-
-    The marks lie on the curve, a shape for each target. What is beyond its rounds is
-    left out. Returns the targets that are marked: where no printed round is, as for
-    runs that normalize otherwise than the papers or recorded no clients, ours are not
-    either.
-    """
-    run = results.runs.iloc[0]
-    if run.get("normalization", "sum") != "sum" or not len(results.clients):
-        return set()
-    printed = rounds_of_half(str(run.get("experiment", "")), run["label"])
-    last = curve.index.max()
-    theirs = {target: rounds for target, rounds in printed.items() if rounds <= last}
-    if not theirs:
-        return set()
-    rounds_reached = rounds_to_target(results, [*printed], [HALF])
-    # A mean of seeds, if all of them reach the target.
-    means = rounds_reached.groupby("target")["rounds"].agg(
-        lambda rounds: rounds.mean(skipna=False)
-    )
-    ours = means[means <= last].to_dict()
-    # Theirs are larger, to be seen where ours is in the same round; and a square's
-    # circle is drawn into it, where two targets are of one round.
-    marks = [(*mark, "white", 30) for mark in sorted(theirs.items(), reverse=True)]
-    marks += [(*mark, style.color, 12) for mark in ours.items()]
-    for target, rounds, face, size in marks:
-        axes.scatter(
-            rounds,
-            np.interp(rounds, curve.index, curve),
-            marker=marker_shape(target),
-            s=size,
-            facecolors=face,
-            edgecolors=style.color,
-            linewidths=0.9,
-            clip_on=False,  # Whole also in the last round.
-            zorder=4,
-        )
-    return {*theirs, *ours}
-
-
-def mark_handles(targets: Collection[int]) -> list[Any]:
-    """Returns a legend's words on the marks: their targets, and whose they are."""
-    if not targets:
-        return []
-    first = min(targets)
-    words = {first: f"half of the devices\nreach {first} %"}
-    look: dict[str, Any] = {"linestyle": "none", "markersize": 4}
-    handles = [
-        figure_layout.legend_handle(
-            words.get(t, f"{t} %"), marker=marker_shape(t), **look
-        )
-        for t in sorted(targets)
-    ]
-    look |= {"markerfacecolor": "white", "markersize": 5.5}
-    return [
-        *handles,
-        figure_layout.legend_handle("as published", marker=marker_shape(first), **look),
-    ]
-
-
-def marker_shape(target: int) -> str:
-    """Returns the shape of a target's mark."""
-    return _SHAPES.get(target, "D")

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
-from tff_pmc.reports.figures import figure_layout, run_styles
+from tff_pmc.reports.figures import figure_layout, run_labels, run_styles
 
 _DARK = "#333333"
 
@@ -74,7 +74,7 @@ def _curve(
         tests.append((results, "kept", look))
     if reference is not None:
         color = run_styles.style_of(reference.labels[0]).color
-        name = run_styles.label_of(reference.runs.iloc[0])
+        name = run_labels.label_of(reference.runs.iloc[0])
         tests.append((reference, name, {"color": color, "linewidth": 0.9}))
     for results_drawn, name, look in tests:
         label = f"{name}, on the test examples"

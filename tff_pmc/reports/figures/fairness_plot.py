@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.results import RUN_KEY, Results
-from tff_pmc.reports.figures import figure_layout, run_styles
+from tff_pmc.reports.figures import figure_layout, run_labels, run_styles
 from tff_pmc.reports.statistics import run_summary
 
 MAX_RUNS_PER_PANEL = 4
@@ -52,7 +52,7 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     for _, row in results.runs.iterrows():
         table = spread[row["seed"], row["label"]].droplevel(RUN_KEY)
         curves = {str(name): table[name] for name in table}
-        runs.append(_Run(*run_styles.group_of(row), run_styles.label_of(row), curves))
+        runs.append(_Run(*run_labels.group_of(row), run_labels.label_of(row), curves))
     names = run_styles.sort_names(run.name for run in runs)
     kinds = list(dict.fromkeys(["", *(run.words for run in runs)]))
     runs.sort(key=lambda run: (kinds.index(run.words), names.index(run.name)))

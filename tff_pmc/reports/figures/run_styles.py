@@ -136,28 +136,6 @@ def sort_names(names: Iterable[str]) -> list[str]:
     )
 
 
-def label_of(run: pd.Series[Any]) -> str:
-    """Returns the name for a figure of a row of `Results.runs`.
-
-    Such as `LD≻DS≻MD, backtracking`.
-    """
-    name, words = group_of(run)
-    return ", ".join(filter(None, [style_of(name).label, figure_text(words)]))
-
-
-def group_of(run: pd.Series[Any]) -> tuple[str, str]:
-    """Returns the ordering or algorithm of a run, and the words that set it apart.
-
-    `MD,DS,LD (backtracking)` is `MD,DS,LD` and `backtracking`; `Median, 3 clients` is
-    `Median` and `3 clients`. A run without such words has an empty text.
-    """
-    label, note = str(run["label"]), str(run["note"])
-    if note and label.endswith(f", {note}"):
-        return label[: -len(note) - 2], note
-    name, _, words = label.partition(" (")
-    return name, words.rstrip(")")
-
-
 def figure_text(text: str) -> str:
     """Returns a name as a text of matplotlib's, such as a label or part of a title.
 

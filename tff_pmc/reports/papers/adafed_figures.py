@@ -19,8 +19,7 @@ from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.figures import figure_layout, run_styles
 from tff_pmc.reports.papers.claim_registry import claims, judge_claim
 from tff_pmc.reports.papers.paper_runs import kept_runs
-from tff_pmc.reports.statistics.rounds_to_target import early_stop_notes
-from tff_pmc.reports.statistics.run_notes import condition_notes
+from tff_pmc.reports.statistics.run_notes import condition_notes, early_stop_notes
 
 FEDAVG = "FedAvg"
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)

@@ -10,7 +10,7 @@ from tff_pmc.reports.page_model import comparison_grid, rounds_text
 from tff_pmc.reports.statistics import published
 from tff_pmc.reports.statistics.published import DA_STUDIES
 from tff_pmc.reports.statistics.rounds_table import rounds_cells
-from tff_pmc.reports.statistics.rounds_to_target import caveat_notes
+from tff_pmc.reports.statistics.run_notes import caveat_notes
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
 

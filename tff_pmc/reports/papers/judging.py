@@ -382,3 +382,8 @@ def _join_with_count(texts: Iterable[str], count_shown: str, runs: pd.DataFrame)
     column = "data_clients" if count_shown == "clients" else "length"
     counts = " or ".join(map(str, sorted({*runs[column]})))
     return f"{text} ({counts} {count_shown})"
+
+
+def count_verdicts(verdicts: pd.Series[str]) -> pd.Series[int]:
+    """Returns how often each of `VERDICTS` occurs, in their order."""
+    return verdicts.value_counts().reindex(VERDICTS, fill_value=0)

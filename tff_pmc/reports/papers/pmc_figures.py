@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, single_seed_only
 from tff_pmc.reports.figures import figure_layout, run_styles
-from tff_pmc.reports.figures.accuracy_plot import mark_handles, mark_rounds
+from tff_pmc.reports.figures.target_marks import mark_handles, mark_rounds
 from tff_pmc.reports.page_model import grid_text
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.reports.papers.pmc_paper import PAPER

@@ -43,11 +43,11 @@ from tff_pmc.reports.statistics.rounds_table import (
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
     REACH_RULES,
-    caveat_notes,
     reach_rule,
     reach_sentence,
 )
 from tff_pmc.reports.statistics.run_notes import (
+    caveat_notes,
     condition_notes,
     data_caveat,
     mark_incomplete_data,

@@ -21,12 +21,12 @@ from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
 from tff_pmc.reports.statistics import weight_statistics
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
-from tff_pmc.reports.statistics.rounds_to_target import (
+from tff_pmc.reports.statistics.rounds_to_target import pmc_average, targets_of
+from tff_pmc.reports.statistics.run_notes import (
     caveat_notes,
-    pmc_average,
-    targets_of,
+    condition_notes,
+    mark_incomplete_data,
 )
-from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"

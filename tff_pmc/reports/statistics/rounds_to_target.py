@@ -144,46 +144,6 @@ def reach_sentence(reach: str) -> str:
     )
 
 
-def early_stop_notes(results: Results) -> list[str]:
-    """Returns which runs a callback ended, after which rounds, a line for each reason.
-
-    For example "DS, MD: ended after 146 to 158 rounds: all targets are reached".
-    """
-    ended: dict[str, list[tuple[str, int]]] = {}
-    for run in results.runs.to_dict("records"):
-        words = run.get("ended_early")
-        if isinstance(words, str) and words:
-            length = int(results.length[run["seed"], run["label"]])
-            reason = words.partition(": ")[2]
-            ended.setdefault(reason, []).append((run["label"], length))
-    notes = []
-    for reason, runs in ended.items():
-        labels = ", ".join(dict.fromkeys(label for label, _ in runs))
-        lengths = sorted({length for _, length in runs})
-        span = " to ".join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))
-        notes.append(f"{labels}: ended after {span} rounds{reason and f': {reason}'}.")
-    return notes
-
-
-def caveat_notes(results: Results) -> list[str]:
-    """Returns, in words, which runs ended early, and how many devices have no tests.
-
-    Where a run recorded no clients, it is said what is missing by that.
-    """
-    notes = early_stop_notes(results)
-    if not results.has_clients:
-        return [*notes, f"There are no rounds to target: {ClientsNotRecordedError()}."]
-    sizes = results.clients.groupby([*RUN_KEY, "client"], sort=False)["examples"].max()
-    counts = sizes.eq(0).groupby(level=RUN_KEY, sort=False).sum()
-    if not counts.any():
-        return notes
-    return [
-        *notes,
-        f"Clients without test examples: {' or '.join(map(str, counts.unique()))}. "
-        "They count among the devices and never reach a target.",
-    ]
-
-
 def targets_of(results: Results) -> tuple[int, ...]:
     """Returns the target accuracies of all runs, percent; none of losses."""
     if ACCURACY.mean not in results.rounds:

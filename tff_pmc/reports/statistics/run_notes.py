@@ -1,4 +1,4 @@
-"""Sentences on what runs ran on and how, for the notes of tables."""
+"""Notes for tables on the data, the settings and the length of runs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.results import RUN_INFO_COLUMNS, Results
+from tff_pmc.record.record_error import ClientsNotRecordedError
+from tff_pmc.record.results import RUN_INFO_COLUMNS, RUN_KEY, Results
 
 # The settings that distinguish the runs of an experiment.
 _RUN_COLUMNS = ("algorithm", "priority", "criteria", "adjustment")
 
 
 def data_caveat(results: Results) -> str:
-    """Returns the source of data that is incomplete, empty for none.
+    """Returns the source of incomplete data, or an empty text.
 
-    To be shown wherever such runs are: they must not be taken for runs on all of the
-    data set that their experiment is named after.
+    Every table and figure of such runs must show it, because their experiment is named
+    after the whole data set.
     """
     for _, run in results.runs.iterrows():
         source = str(run["data_source"])
@@ -33,9 +34,9 @@ def mark_incomplete_data(table: pd.DataFrame, results: Results) -> pd.DataFrame:
 
 
 def condition_notes(results: Results) -> list[str]:
-    """Returns what the runs ran on and how, each sentence once, and how they differ.
+    """Returns the data and settings of the runs, each sentence once, and what differs.
 
-    Of runs that did not record it, such as the published code's, there is none.
+    Runs that did not record settings, such as those of the published code, have none.
     """
     rows = [
         row for _, row in results.runs.iterrows() if isinstance(row.get("model"), str)
@@ -59,6 +60,47 @@ def condition_notes(results: Results) -> list[str]:
         f"The record of {label} ends with round {recorded} of {planned}."
         for label, recorded, planned in ends
         if recorded < planned
+    ]
+
+
+def early_stop_notes(results: Results) -> list[str]:
+    """Returns which runs a callback ended early, and after which rounds.
+
+    Each reason has one line, such as "DS, MD: ended after 146 to 158 rounds: all
+    targets are reached".
+    """
+    ended: dict[str, list[tuple[str, int]]] = {}
+    for run in results.runs.to_dict("records"):
+        words = run.get("ended_early")
+        if isinstance(words, str) and words:
+            length = int(results.length[run["seed"], run["label"]])
+            reason = words.partition(": ")[2]
+            ended.setdefault(reason, []).append((run["label"], length))
+    notes = []
+    for reason, runs in ended.items():
+        labels = ", ".join(dict.fromkeys(label for label, _ in runs))
+        lengths = sorted({length for _, length in runs})
+        span = " to ".join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))
+        notes.append(f"{labels}: ended after {span} rounds{reason and f': {reason}'}.")
+    return notes
+
+
+def caveat_notes(results: Results) -> list[str]:
+    """Returns which runs ended early, and how many clients have no test examples.
+
+    If a run recorded no clients, the note says that there are no rounds to a target.
+    """
+    notes = early_stop_notes(results)
+    if not results.has_clients:
+        return [*notes, f"There are no rounds to target: {ClientsNotRecordedError()}."]
+    sizes = results.clients.groupby([*RUN_KEY, "client"], sort=False)["examples"].max()
+    counts = sizes.eq(0).groupby(level=RUN_KEY, sort=False).sum()
+    if not counts.any():
+        return notes
+    return [
+        *notes,
+        f"Clients without test examples: {' or '.join(map(str, counts.unique()))}. "
+        "They count among the devices and never reach a target.",
     ]
 
 
@@ -88,12 +130,12 @@ def _conditions(run: pd.Series[Any]) -> str:
 
 
 def batch_text(size: float) -> str:
-    """Returns a batch size for a reader: 0 is all of a client's examples."""
+    """Returns a batch size as displayed: 0 means all of a client's examples."""
     return f"{size:.0f}" if size else "all"
 
 
 def _or_default(value: Any, default: Any) -> Any:
-    """Returns a setting, or the default where an older record does not have it."""
+    """Returns a setting, or the default if the record is older than the setting."""
     return default if value is None or _is_nan(value) else value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
-from tff_pmc.reports.figures import plots, weights_plot
+from tff_pmc.reports.figures import run_labels, weights_plot
 from tff_pmc.reports.statistics import weight_statistics
 
 MAX_SHOWN = 5
@@ -40,7 +40,7 @@ def report(results: Results) -> Report:
     page = page_model.Page(
         "Weights of the clients", [page_model.Items(notes), page_model.Table(grid)]
     )
-    figure = weights_plot.weights_plot(relative, title=plots.title_of(results))
+    figure = weights_plot.weights_plot(relative, title=run_labels.title_of(results))
     return Report(pages={"weights": page}, figures={"weights": figure})
 
 

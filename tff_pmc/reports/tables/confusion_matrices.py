@@ -20,7 +20,7 @@ from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordMissingError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report, page_model, single_seed_only
-from tff_pmc.reports.figures import plots
+from tff_pmc.reports.figures import run_labels
 from tff_pmc.reports.figures.confusion_plot import ConfusionPart, confusion_plot
 from tff_pmc.reports.statistics.confusion import class_metrics, confusion_matrix
 from tff_pmc.reports.statistics.run_summary import results_metric
@@ -72,7 +72,7 @@ def report(results: Results) -> Report:
     return Report(
         tables={"classes": all_classes[[*first, *_COLUMNS]]},
         pages={"classes": page},
-        figures={"confusion": confusion_plot(parts, plots.title_of(results))},
+        figures={"confusion": confusion_plot(parts, run_labels.title_of(results))},
         digits=6,
     )
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports import REPORTS, Report, single_seed_only
-from tff_pmc.reports.figures import plots, run_styles
+from tff_pmc.reports.figures import run_labels
 from tff_pmc.reports.figures.effects_plot import effects_plot
 from tff_pmc.reports.page_model import (
     MISSING,
@@ -26,8 +26,7 @@ from tff_pmc.reports.statistics.counterfactual_statistics import (
     MIN_ROUNDS,
     effects,
 )
-from tff_pmc.reports.statistics.rounds_to_target import early_stop_notes
-from tff_pmc.reports.statistics.run_notes import condition_notes
+from tff_pmc.reports.statistics.run_notes import condition_notes, early_stop_notes
 
 _MAX_SHOWN = 12  # Weightings in a terminal.
 _LIMITS = (
@@ -75,10 +74,10 @@ def report(results: Results) -> Report:
         short = len(grid) <= _MAX_SHOWN  # For a terminal.
         grid_note = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
         texts.append(f"{label}: {sentence}{grid_note}")
-        name = run_styles.label_of(run.runs.iloc[0])
+        name = run_labels.label_of(run.runs.iloc[0])
         title = f"One step with another weighting, in the run {name}"
         drawn[f"counterfactuals{f'_{len(drawn) + 1}' if drawn else ''}"] = effects_plot(
-            table, title=f"{title}\n{plots.title_of(run)}"
+            table, title=f"{title}\n{run_labels.title_of(run)}"
         )
     page = Page("Would another weighting have helped, for one step?", blocks)
     return Report(

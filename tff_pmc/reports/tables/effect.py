@@ -35,13 +35,16 @@ from tff_pmc.reports.page_model import (
 from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
 from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 from tff_pmc.reports.statistics.rounds_to_target import (
-    caveat_notes,
-    early_stop_notes,
     reach_rule,
     reach_sentence,
     recorded_targets,
 )
-from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
+from tff_pmc.reports.statistics.run_notes import (
+    caveat_notes,
+    condition_notes,
+    early_stop_notes,
+    mark_incomplete_data,
+)
 from tff_pmc.reports.statistics.weight_statistics import (
     WEIGHT_STATISTICS,
     cohorts,

@@ -24,10 +24,10 @@ from tff_pmc.reports.page_model import (
 )
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
-    caveat_notes,
     reach_sentence,
     rounds_to_target,
 )
+from tff_pmc.reports.statistics.run_notes import caveat_notes
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _NAMES = {"a": "A", "b": "B", "difference": "B-A"}

@@ -15,13 +15,16 @@ from tff_pmc.reports.statistics import run_summary
 from tff_pmc.reports.statistics.rounds_table import AVERAGE, rounds_cells
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
-    caveat_notes,
     pmc_average,
     reach_rule,
     reach_sentence,
     recorded_targets,
 )
-from tff_pmc.reports.statistics.run_notes import condition_notes, mark_incomplete_data
+from tff_pmc.reports.statistics.run_notes import (
+    caveat_notes,
+    condition_notes,
+    mark_incomplete_data,
+)
 
 _TITLES = {
     "rounds": "Rounds until a share of the devices reaches the target accuracy",

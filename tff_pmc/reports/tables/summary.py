@@ -7,7 +7,7 @@ import pandas as pd
 from tff_pmc.record.metric import ACCURACY, LOSS
 from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports import REPORTS, Report, single_seed_only
-from tff_pmc.reports.figures import fairness_plot, plots
+from tff_pmc.reports.figures import fairness_plot, run_labels
 from tff_pmc.reports.page_model import (
     Block,
     Heading,
@@ -18,8 +18,8 @@ from tff_pmc.reports.page_model import (
     grid_text,
 )
 from tff_pmc.reports.statistics import paired_statistics
-from tff_pmc.reports.statistics.rounds_to_target import caveat_notes, recorded_targets
-from tff_pmc.reports.statistics.run_notes import mark_incomplete_data
+from tff_pmc.reports.statistics.rounds_to_target import recorded_targets
+from tff_pmc.reports.statistics.run_notes import caveat_notes, mark_incomplete_data
 from tff_pmc.reports.statistics.run_summary import (
     last_and_best,
     metric_word,
@@ -67,7 +67,7 @@ def report(results: Results) -> Report:
 @single_seed_only
 def fairness(results: Results) -> Report:
     """Returns `fairness.png` of one seed: the spread of accuracy over the rounds."""
-    figure = fairness_plot.fairness_plot(results, title=plots.title_of(results))
+    figure = fairness_plot.fairness_plot(results, title=run_labels.title_of(results))
     return Report(figures={"fairness": figure})
 
 

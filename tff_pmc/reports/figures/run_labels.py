@@ -1,0 +1,72 @@
+"""Names of runs in figures: labels, titles, and parts of file names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+
+from tff_pmc.record.results import Results
+from tff_pmc.reports.figures.run_styles import figure_text, style_of
+from tff_pmc.reports.statistics.run_notes import batch_text, data_caveat
+
+
+def title_of(results: Results) -> str:
+    """Returns a title for runs of one experiment: their data and how they trained.
+
+    Of runs that do not have our settings, the published code's and those in memory, it
+    is the data alone.
+    """
+    caveat, first = data_caveat(results), results.runs.iloc[0]
+    data_name = str(first["data_name"])
+    if pd.isna(first.get("experiment")) or pd.isna(first.get("local_epochs")):
+        return ", ".join(filter(None, [data_name, caveat]))
+    options = first["data_options"]
+    clients = " or ".join(dict.fromkeys(map(str, results.runs["data_clients"])))
+    dealt = options.get("partition", "")
+    partition = f"{dealt}, " if dealt else ""
+    name = "" if data_name == first["experiment"] else f"{data_name}, "
+    fraction = float(options.get("image_fraction", 1))
+    part = f"{fraction:g} of the images, " if fraction < 1 else ""
+    normalization = first.get("normalization", "sum")
+    other = "" if normalization == "sum" else f", normalization {normalization}"
+    return (
+        f"{first['experiment']}: {name}{part}{clients} clients, {partition}"
+        f"E = {first['local_epochs']:.0f}, B = {batch_text(first['batch_size'])}, "
+        f"rate {first['learning_rate']:g}{other}" + (f"\n({caveat})" if caveat else "")
+    )
+
+
+def file_name(label: str) -> str:
+    """Returns the part of a file's name that a label makes.
+
+    `MD-DS-LD_backtracking` of `MD,DS,LD (backtracking)`, and `dual_criterion_3_clients`
+    of an algorithm.
+    """
+    if label.split(",")[0].isupper():
+        label = label.replace(",", "-")
+        return re.sub(r"[^A-Za-z0-9-]+", "_", label).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+
+
+def label_of(run: pd.Series[Any]) -> str:
+    """Returns the name for a figure of a row of `Results.runs`.
+
+    Such as `LD≻DS≻MD, backtracking`.
+    """
+    name, words = group_of(run)
+    return ", ".join(filter(None, [style_of(name).label, figure_text(words)]))
+
+
+def group_of(run: pd.Series[Any]) -> tuple[str, str]:
+    """Returns the ordering or algorithm of a run, and the words that set it apart.
+
+    `MD,DS,LD (backtracking)` is `MD,DS,LD` and `backtracking`; `Median, 3 clients` is
+    `Median` and `3 clients`. A run without such words has an empty text.
+    """
+    label, note = str(run["label"]), str(run["note"])
+    if note and label.endswith(f", {note}"):
+        return label[: -len(note) - 2], note
+    name, _, words = label.partition(" (")
+    return name, words.rstrip(")")
