@@ -8,7 +8,8 @@ import pytest
 from cli import quick_runs, refusal, run
 
 from tff_pmc.experiments import kept
-from tff_pmc.record.results import EXPERIMENT_JSON, TABLES, read_results
+from tff_pmc.record.kept_results import EXPERIMENT_JSON
+from tff_pmc.record.results import TABLES, read_results
 from tff_pmc.reports import output
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"

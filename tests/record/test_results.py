@@ -9,8 +9,9 @@ import pytest
 
 import tff_pmc
 from tff_pmc import criteria
+from tff_pmc.record.kept_results import keep_results
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.results import join_results, keep_results
+from tff_pmc.record.results import join_results
 from tff_pmc.record.tables import COHORT
 
 TABLES = ("rounds", "clients", "cohort", "candidates", "class_f1", "timing")

@@ -23,14 +23,9 @@ from declared_settings import SettingError
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import EXPERIMENTS, get_experiment
+from tff_pmc.record.kept_results import EXPERIMENT_JSON, keep_results
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import (
-    EXPERIMENT_JSON,
-    Results,
-    join_results,
-    keep_results,
-    read_results,
-)
+from tff_pmc.record.results import Results, join_results, read_results
 from tff_pmc.reports import output
 
 

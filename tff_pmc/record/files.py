@@ -86,6 +86,15 @@ def flatten_groups(settings: Mapping[str, Any]) -> dict[str, Any]:
     return values_by_flag
 
 
+def lists_to_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns settings with tuples instead of lists, so that they can be compared."""
+
+    def plain(value: Any) -> Any:
+        return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else value
+
+    return {name: plain(value) for name, value in settings.items()}
+
+
 @contextlib.contextmanager
 def atomic_write(path: str) -> Iterator[BinaryIO]:
     """Opens a new file that takes the place of another when the block has ended well.

@@ -8,8 +8,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,16 +20,22 @@ from leaf_data.errors import error_summary
 from leaf_data.formats.data_files import Folder, expand_path
 from tff_pmc.record import reference_code
 from tff_pmc.record.client_statistics import PERCENTILES, client_means, percentile
-from tff_pmc.record.files import RUN_JSON, flatten_groups, read_json, read_run_json
+from tff_pmc.record.files import (
+    RUN_JSON,
+    flatten_groups,
+    lists_to_tuples,
+    read_json,
+    read_run_json,
+)
+from tff_pmc.record.kept_results import EXPERIMENT_JSON, read_kept
+from tff_pmc.record.kept_results import keep_results as keep_results
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
-from tff_pmc.record.tables import GZIP_SUFFIX, ROUNDS, TABLES
+from tff_pmc.record.tables import ROUNDS, TABLES
+from tff_pmc.record.tables import RUN_KEY as RUN_KEY
 
 BASELINE = "DS"
 """The label of federated averaging, the usual baseline."""
-
-RUN_KEY = ["seed", "label"]
-"""The columns that identify a run, in every table."""
 
 RUN_INFO_COLUMNS = (
     *(
@@ -49,8 +53,6 @@ RUN_INFO_COLUMNS = (
 )
 """The columns of `Results.runs` that are not settings."""
 
-EXPERIMENT_JSON = "experiment.json"
-"""The file that describes the runs of a kept folder of results."""
 
 Read = Callable[[str], Optional[pd.DataFrame]]
 
@@ -255,7 +257,8 @@ def read_results(path: Folder) -> Results:
     if not os.path.isdir(path):
         raise RecordError(f"{path} is not a folder")
     if os.path.exists(os.path.join(path, EXPERIMENT_JSON)):
-        return _read_kept(path)
+        runs, read_table, about = read_kept(path)
+        return Results(runs, read_table, path=path, about=about)
     if reference_code.holds_runs(path):
         return _read_reference(path)
     folders: dict[tuple[int, str], str] = {}
@@ -365,7 +368,7 @@ def results_of_counts(
     of_all = {
         "data_clients": len(sizes),
         "data_options": {},
-        **_lists_to_tuples(settings or {}),
+        **lists_to_tuples(settings or {}),
     }
     runs = [
         {"seed": seed, "label": label, **dict.fromkeys(words, ""), **of_all}
@@ -417,19 +420,10 @@ def _run_row(folder: str) -> dict[str, Any]:
             },
             "versions": info.get("versions", {}),
             "path": folder,
-            **_lists_to_tuples(settings),
+            **lists_to_tuples(settings),
         }
     except (AttributeError, TypeError, ValueError) as error:
         raise RecordError(f"{path} describes no run: {error_summary(error)}") from error
-
-
-def _lists_to_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns settings with tuples instead of lists, so that they can be compared."""
-
-    def plain(value: Any) -> Any:
-        return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else value
-
-    return {name: plain(value) for name, value in settings.items()}
 
 
 def _seed_folders(path: str) -> list[str]:
@@ -474,69 +468,6 @@ def _read_reference(path: str) -> Results:
             folders[label], round_num
         ),
     )
-
-
-def _read_kept(path: str) -> Results:
-    """Reads a folder of kept results: `experiment.json`, and a table for all runs."""
-    name = os.path.join(path, EXPERIMENT_JSON)
-    about = read_json(name)
-    rows = [
-        {
-            "path": "",
-            **_lists_to_tuples(about.get("settings", {})),
-            **_lists_to_tuples(run),
-        }
-        for run in about.get("runs", [])
-    ]
-
-    def read(table: str) -> Optional[pd.DataFrame]:
-        return TABLES[table].read(path) if TABLES[table].path(path) else None
-
-    return Results(
-        pd.DataFrame(rows, columns=None if rows else RUN_KEY),
-        read,
-        path=path,
-        about=about,
-    )
-
-
-def keep_results(
-    results: Results, folder: str, about: Mapping[str, Any] | None = None
-) -> None:
-    """Writes runs into a folder as one table of each kind, for a repository.
-
-    `experiment.json` has what all runs share once, and what differs in the row of each.
-    Equal results are equal files.
-    """
-    folder = expand_path(folder)
-    os.makedirs(folder, exist_ok=True)
-    runs = results.runs.drop(columns="path")
-    rows = [
-        {name: value for name, value in row.items() if not _is_nan(value)}
-        for row in runs.to_dict("records")
-    ]
-    first = rows[0] if rows else {}
-    shared = {
-        name: value
-        for name, value in first.items()
-        if name not in RUN_KEY
-        and all(name in row and row[name] == value for row in rows)
-    }
-    varying = [{k: v for k, v in row.items() if k not in shared} for row in rows]
-    content = {**(about or {}), "settings": shared, "runs": varying}
-    with open(os.path.join(folder, EXPERIMENT_JSON), "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
-        file.write("\n")
-    for name in TABLES:
-        table = getattr(results, name)
-        if len(table):
-            text = table.to_csv(index=False, lineterminator="\n")
-            with open(os.path.join(folder, f"{name}.csv{GZIP_SUFFIX}"), "wb") as packed:
-                packed.write(gzip.compress(text.encode(), mtime=0))
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and value != value
 
 
 def _run_name(run: pd.Series[Any]) -> str:

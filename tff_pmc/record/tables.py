@@ -47,6 +47,9 @@ NUMBER = "number"
 0 to 1. A number may be missing, and so may be all that a test of the model gives, in
 rounds without one."""
 
+RUN_KEY = ["seed", "label"]
+"""The columns that identify a run, in each table of several runs."""
+
 GZIP_SUFFIX = ".gz"
 """The ending of the name of a table that is stored compressed."""
 

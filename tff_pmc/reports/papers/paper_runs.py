@@ -16,8 +16,9 @@ import pandas as pd
 
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.models import MODELS
+from tff_pmc.record.kept_results import EXPERIMENT_JSON
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import EXPERIMENT_JSON, RUN_KEY, Results, read_results
+from tff_pmc.record.results import RUN_KEY, Results, read_results
 from tff_pmc.reports.papers.paper_experiments import declared_experiment
 from tff_pmc.reports.statistics import paired_statistics
 from tff_pmc.reports.statistics.run_notes import data_caveat
