@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tff_pmc.algorithms  # noqa: F401 - `RunSettings` takes one by name.
@@ -11,6 +11,10 @@ from declared_settings import Registry
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.flag_values import call_naming_flag
+from tff_pmc.settings.run_settings import slug
+
+BASELINE = "DS"
+"""The label of the ordering that is federated averaging."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,10 +24,42 @@ class Variant:
     Attributes:
         algorithm: the name of the algorithm.
         changes: the other values that differ from the experiment's settings, by flag.
+        text: the row as `--rows` takes it, if it was written so; `changes` are then
+            texts, too, and what the run differs in is part of its label.
     """
 
     algorithm: str
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    text: str = ""
+
+    @classmethod
+    def from_text(cls, text: str) -> Variant:
+        """Reads a row of `--rows`: an algorithm, and settings as `flag=value`.
+
+        >>> Variant.from_text("fedprox fedprox_mu=0.1").changes
+        {'fedprox_mu': '0.1'}
+
+        Raises:
+            SettingError: it is empty, or a word behind the algorithm is no setting.
+        """
+        algorithm, *words = text.split() or [""]
+        if not algorithm or "=" in algorithm:
+            raise SettingError(
+                f"--rows: {text.strip()!r} does not begin with an algorithm: write a "
+                "row as fedprox fedprox_mu=0.1"
+            )
+        changes: dict[str, str] = {}
+        for word in words:
+            flag, equals, value = word.lstrip("-").partition("=")
+            if not (flag and equals and value):
+                raise SettingError(
+                    f"--rows: {text.strip()}: {word!r} is no setting: write "
+                    "FLAG=VALUE, without spaces, and ; between rows"
+                )
+            if flag in changes:
+                raise SettingError(f"--rows: {text.strip()}: {flag} is given twice")
+            changes[flag] = value
+        return cls(algorithm, changes, " ".join([algorithm, *words]))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -50,7 +86,9 @@ class Experiment:
             another choice of criteria names any; empty for the `priority` of its
             settings, else the first criterion alone, or all of them where the algorithm
             combines or adjusts them.
-        rows: the algorithms that it compares; empty where it compares orderings.
+        rows: the algorithms that it compares; empty where it compares orderings. They
+            are variants, or texts as the flag `--rows` takes them, such as
+            `"fedprox fedprox_mu=0.1"`.
         on_demand: further algorithms, which run where `--algorithms` names them.
         reports: the names in `reports.REPORTS` of the reports on its runs, in order,
             under one seed and under several.
@@ -67,7 +105,7 @@ class Experiment:
     title: str
     settings: Mapping[str, Any]
     orderings: Sequence[tuple[str, ...]] = ()
-    rows: Sequence[Variant] = ()
+    rows: Sequence[Any] = ()
     on_demand: Sequence[Variant] = ()
     reports: Sequence[str] = ("rounds_to_target", "ordering_effect")
     baseline: str = "DS"
@@ -78,6 +116,20 @@ class Experiment:
         if self.paper and self.paper not in PAPERS:
             papers = ", ".join(PAPERS)
             raise ValueError(f"unknown paper {self.paper!r}; known: {papers}")
+        variants = [
+            Variant.from_text(row) if isinstance(row, str) else row for row in self.rows
+        ]
+        object.__setattr__(self, "rows", tuple(variants))
+
+    def with_rows(self, rows: Sequence[Any]) -> Experiment:
+        """Returns it with rows as `--rows` takes them, and reports that fit any."""
+        return dataclasses.replace(
+            self,
+            rows=rows,
+            on_demand=(),
+            reports=("rounds_to_target", "algorithm_effect"),
+            baseline="FedAvg",
+        )
 
     @property
     def compares_algorithms(self) -> bool:
@@ -91,15 +143,35 @@ EXPERIMENTS: Registry[Experiment] = Registry(
 """The named experiments."""
 
 
-def check_baseline(names: Sequence[str], baseline: str) -> None:
-    """Refuses a baseline that is none of the runs under several seeds.
+def find_baseline(rows: Iterable[tuple[str, str, str]], name: str) -> str:
+    """Returns the label, or the algorithm in words, that a baseline's name means.
 
-    `names` are those of the runs' algorithms where these are compared, else the runs'
-    labels. The `SettingError` names the flag.
+    A row can be named as its label, its folder, or its algorithm in words or in flags;
+    `FedAvg` is also the ordering `DS`. Several rows of an algorithm on different data
+    are named by the algorithm.
+
+    Args:
+        rows: of each run, the label, the algorithm in words, and its name in flags.
+        name: the name that is looked for.
+
+    Raises:
+        SettingError: it is none of the rows; the message lists them.
     """
-    if baseline and baseline not in names:
-        run_names = "; ".join(dict.fromkeys(names))
-        raise SettingError(f"--baseline={baseline} is not one of the runs: {run_names}")
+    rows = [*rows]
+    by_name: dict[str, str] = {}
+    for label, _, _ in rows:
+        by_name.setdefault(slug(label), label)
+    for label, title, algorithm in rows:
+        if label == title or label.startswith(f"{title}, "):
+            by_name.setdefault(slug(title), title)
+            by_name.setdefault(slug(algorithm), title)
+    if BASELINE in (label for label, _, _ in rows):
+        for alias in ("FedAvg", f"FedAvg ({BASELINE})"):
+            by_name.setdefault(slug(alias), BASELINE)
+    if slug(name) not in by_name:
+        labels = "; ".join(dict.fromkeys(label for label, _, _ in rows))
+        raise SettingError(f"--baseline={name} is not one of the rows: {labels}")
+    return by_name[slug(name)]
 
 
 def get_experiment(name: str) -> Experiment:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import Optional
 
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.experiments.experiment import Experiment
+from tff_pmc.experiments.experiment import Experiment, Variant, find_baseline
 from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.record_error import ClientsNotRecordedError
 from tff_pmc.record.results import Results
@@ -15,6 +16,7 @@ from tff_pmc.reports import BEYOND_PAPERS, FOR_ALL, REPORTS, Report, output
 from tff_pmc.reports.figures import plots, run_labels
 from tff_pmc.reports.statistics import paired_statistics
 from tff_pmc.reports.statistics.run_summary import results_metric
+from tff_pmc.settings import SettingError
 
 RESULTS = "rounds_to_target"
 """The report that writes `results.csv`."""
@@ -49,6 +51,8 @@ def write(
         RecordError: the seeds do not have the same runs.
     """
     seeds, folder = results.seeds, expand_path(folder)
+    if "row_notes" in results.runs:
+        experiment = experiment.with_rows([*map(Variant, results.labels)])
     results = _with_baseline(experiment, results)
     if len(seeds) > 1:
         paired_statistics.check_paired(results)  # What is no pair is refused first.
@@ -89,11 +93,24 @@ def _write(experiment: Experiment, results: Results, folder: str, page: bool) ->
 
 
 def _with_baseline(experiment: Experiment, results: Results) -> Results:
-    rows = [*results.runs["title" if experiment.compares_algorithms else "label"]]
-    candidates = (results.about.get("baseline"), experiment.baseline, rows[0])
+    """Returns the runs with the baseline that they name, or the first that is there."""
+    rows = run_names(results)
+    candidates = (results.about.get("baseline"), experiment.baseline, "FedAvg")
+    baseline = results.labels[0]
+    for name in filter(None, candidates):
+        with contextlib.suppress(SettingError):
+            baseline = find_baseline(rows, str(name))
+            break
     chosen = results.only()
-    chosen.about["baseline"] = next(name for name in candidates if name in rows)
+    chosen.about["baseline"] = baseline
     return chosen
+
+
+def run_names(results: Results) -> list[tuple[str, str, str]]:
+    """Returns the names of each run by which a baseline can be chosen."""
+    runs = results.runs
+    algorithms = runs.get("algorithm", runs["title"]).fillna("")
+    return [*zip(runs["label"], runs["title"], algorithms)]
 
 
 def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:

@@ -12,8 +12,8 @@ from declared_settings import SettingError
 from tff_pmc.experiments import experiment_reports, load_model
 from tff_pmc.experiments.experiment import (
     EXPERIMENTS,
-    check_baseline,
     experiment_values,
+    find_baseline,
     get_experiment,
 )
 from tff_pmc.experiments.flags.command import Command, OfflineOptions
@@ -36,7 +36,7 @@ def run_offline(command: Command, values_by_flag: Mapping[str, Any]) -> str:
             "remove it"
         )
     if command.baseline and not command.tables:
-        raise SettingError("--baseline needs --tables and runs with several seeds")
+        raise SettingError("--baseline needs --tables, or new runs")
     for name in ("tables", "export", "export_model"):
         if (folder := getattr(command, name)) and not command.output_dir:
             raise SettingError(
@@ -96,11 +96,8 @@ def _tables(command: Command, values_by_flag: Mapping[str, Any], goal: str) -> s
     results = read_results(command.tables)
     experiment = get_experiment(_name(command, values_by_flag, results))
     if command.baseline:
-        if len(results.seeds) < 2:
-            raise SettingError("--baseline needs runs with several seeds")
-        column = "title" if experiment.compares_algorithms else "label"
-        check_baseline([*results.runs[column]], command.baseline)
-        results.about["baseline"] = command.baseline
+        rows = experiment_reports.run_names(results)
+        results.about["baseline"] = find_baseline(rows, command.baseline)
     if reach := _reach(values_by_flag):
         results.runs["reach"] = reach
     return experiment_reports.write(experiment, results, goal)

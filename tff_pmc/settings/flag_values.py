@@ -140,6 +140,14 @@ def parse_words(text: str) -> tuple[str, ...]:
     return words
 
 
+def parse_row(text: str) -> str:
+    """Parses a row of `--rows`, words with one space between them."""
+    words = " ".join(text.split())
+    if not words:
+        raise ValueError("a row is empty: name an algorithm, with ; between rows")
+    return words
+
+
 def parse_path(text: str) -> str:
     """Parses a path of this machine; also in `=~/a`, `~` is the home."""
     if "://" in text:

@@ -12,7 +12,7 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Optional
 
 from declared_settings import SEED, SettingError, Settings
 from leaf_data.dataset import DATASETS, Dataset
@@ -129,6 +129,8 @@ class RunSettings:
         experiment: the named experiment it started from.
         protocol: `paper` or `reference_code`, whose settings it started from.
         component_names: the names of algorithm, data set, model and selection, by flag.
+        row_notes: what the run's row of a comparison sets, in words that its label
+            adds; None where the run is of no `--rows`.
     """
 
     experiment: str
@@ -144,6 +146,7 @@ class RunSettings:
     adjustment: AdjustmentSettings
     counterfactual: CounterfactualSettings
     record: RecordSettings
+    row_notes: Optional[tuple[str, ...]] = None
 
     @classmethod
     def from_flag_values(
@@ -212,7 +215,8 @@ class RunSettings:
 
     def with_changes(self, **changes: Any) -> RunSettings:
         """Returns a copy with other values, by flag; see `from_flag_values`."""
-        return RunSettings.from_flag_values(changes, inherited=self.by_flag())
+        changed = RunSettings.from_flag_values(changes, inherited=self.by_flag())
+        return dataclasses.replace(changed, row_notes=self.row_notes)
 
     def by_flag(self) -> dict[str, Any]:
         """Returns all values by flag."""
@@ -245,7 +249,9 @@ class RunSettings:
             if self.component_names[flag] != _COMPONENT_DEFAULTS.get(flag):
                 groups[group] = {flag: self.component_names[flag], **groups[group]}
         named = {name: values for name, values in groups.items() if values}
-        return {"experiment": self.experiment, "protocol": self.protocol, **named}
+        start = {"experiment": self.experiment, "protocol": self.protocol}
+        rows = {} if self.row_notes is None else {"row_notes": [*self.row_notes]}
+        return {**start, **rows, **named}
 
     @property
     def algorithm_name(self) -> str:
@@ -270,8 +276,10 @@ class RunSettings:
     @property
     def notes(self) -> tuple[str, ...]:
         """How it differs from other runs of its algorithm; that of its data is last."""
-        groups = (self.selection, self.training, self.server, self.data)
-        return tuple(group.note for group in groups if group.note)
+        groups = (self.selection, self.training, self.server)
+        notes = [group.note for group in groups]
+        notes += [*(self.row_notes or ()), self.data.note]
+        return tuple(filter(None, notes))
 
     @property
     def folder_name(self) -> str:

@@ -55,13 +55,15 @@ def _experiment(name: str) -> str:
     )
 
 
-def _algorithms(text: str) -> tuple[str, ...]:
-    """Names of algorithms, from their names or from what tables call them."""
+def parse_algorithm(word: str) -> str:
+    """Returns the name of an algorithm, from its name or from what tables call it."""
     by_letters = {slug(kind.name): name for name, kind in ALGORITHMS.items()}
-    words = map(slug, flag_values.parse_words(text))
-    return tuple(
-        map(_names(ALGORITHMS), (by_letters.get(word, word) for word in words))
-    )
+    name = by_letters.get(slug(word), slug(word))
+    return _names(ALGORITHMS)(name)
+
+
+def _algorithms(text: str) -> tuple[str, ...]:
+    return tuple(map(parse_algorithm, flag_values.parse_words(text)))
 
 
 def _callbacks(text: str) -> tuple[str, ...]:
@@ -91,6 +93,15 @@ class RunOptions(Settings):
         "The algorithms, as fedavg,adafed. By default those that the experiment "
         "compares, or prioritized alone.",
         parse=_algorithms,
+    )
+    rows: tuple[str, ...] = setting(
+        (),
+        "The rows of a comparison, in the place of --algorithms and --priority: an "
+        "algorithm each, and settings that hold for this row, as 'fedavg; fedprox "
+        "fedprox_mu=0.1; prioritized priority=LD,DS,MD normalization=max'. The other "
+        "flags hold for all rows (docs/compare.md).",
+        parse=flag_values.parse_row,
+        repeated=True,
     )
     dataset: str = setting(
         "",
@@ -122,8 +133,9 @@ class RunOptions(Settings):
     )
     baseline: str = setting(
         "",
-        "With --seeds, the run that the others are compared with, as tables call it. "
-        "By default DS, FedAvg, or Dual's weighted mean, else the first run.",
+        "The row that the others are compared with, as tables or flags call it. By "
+        "default FedAvg (DS alone is FedAvg), or Dual's weighted mean, else the first "
+        "row.",
     )
     inspect: bool = setting(
         False,

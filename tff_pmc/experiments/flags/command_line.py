@@ -6,6 +6,7 @@ TensorFlow and data.
 
 from __future__ import annotations
 
+import functools
 import os
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,13 +14,13 @@ from typing import Any
 
 from declared_settings import SettingError
 from leaf_data.dataset import DATASETS
-from tff_pmc.algorithms import ALGORITHMS, Algorithm
+from tff_pmc.algorithms import ALGORITHMS
 from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 from tff_pmc.experiments.experiment import (
     Experiment,
     Variant,
-    check_baseline,
     experiment_values,
+    find_baseline,
     get_experiment,
 )
 from tff_pmc.experiments.flags.command import (
@@ -28,6 +29,7 @@ from tff_pmc.experiments.flags.command import (
     LR_SEARCH,
     Command,
 )
+from tff_pmc.experiments.flags.rows import has_candidates, name_rows, parse_row
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import owners_clause
@@ -66,6 +68,9 @@ def parse_command(values_by_flag: Values) -> Command:
     if command.experiment != LR_SEARCH:
         searches = "search_for held_out learning_rates"
         _reject(searches, values_by_flag, f"only applies to --experiment={LR_SEARCH}")
+    elif command.rows or command.baseline:
+        reason = f"does not apply to --experiment={LR_SEARCH}, which compares rates"
+        _reject("rows baseline", values_by_flag, reason)
     return command
 
 
@@ -113,14 +118,9 @@ def build_run_settings(
         seeds = " ".join(flag for settings in runs for flag in settings.seed_flags)
         reason = "cannot be combined with --seeds, which sets every seed"
         _reject(f"seed {seeds}", values_by_flag, reason)
-        experiment = get_experiment(command.experiment)
-        names = [
-            r.algorithm.name if experiment.compares_algorithms else r.label
-            for r in runs
-        ]
-        check_baseline(names, command.baseline)
-    elif command.baseline:
-        raise SettingError("--baseline needs --seeds")
+    if command.baseline:
+        names = [(r.label, r.algorithm.name, r.algorithm_name) for r in runs]
+        find_baseline(names, command.baseline)
     if command.seed is None:
         return runs
     return [
@@ -153,6 +153,8 @@ def _runs(
                 f"--{flag} does not apply to {start['dataset']}: leave it out"
             )
     experiment = get_experiment(name)
+    if command.rows:
+        experiment = experiment.with_rows(command.rows)
     if searching:
         return _rate_search_runs(experiment, command, start, values, values_by_flag)
     if values.get("judge_on") != "local_validation":
@@ -160,6 +162,8 @@ def _runs(
             f"only applies to --judge_on=local_validation or --experiment={LR_SEARCH}"
         )
         _reject("validation_fraction", values, reason)
+    if any(row.text for row in experiment.rows):
+        return _row_runs(experiment, command, start, values)
     build_runs = _algorithm_runs if experiment.compares_algorithms else _ordering_runs
     # OWA, Choquet and the product do not depend on the order of the criteria, and a
     # flag may remove the difference between two variants.
@@ -209,6 +213,31 @@ def _rate_search_runs(
         )
         for rate in command.learning_rates
     ]
+
+
+def _row_runs(
+    experiment: Experiment, command: Command, start: Values, values: Values
+) -> list[RunSettings]:
+    """Builds the runs of rows that are written as `--rows` takes them."""
+    _reject(
+        "algorithms priority adjustment inspect",
+        [*values, *[f for f in ("algorithms", "inspect") if getattr(command, f)]],
+        "cannot be combined with rows: --rows has all that is run",
+    )
+    rows = [parse_row(row) for row in experiment.rows]
+    row_values = []
+    for row in rows:
+        algorithm = ALGORITHMS[row.algorithm]
+        common = {**values, **row.changes}
+        if algorithm.takes_priority and "priority" not in common:
+            criteria = {**start, **common}.get(
+                "criteria", AggregationSettings().criteria
+            )
+            common["priority"] = (criteria,)
+        row_values += _variants_of_algorithm(experiment, row.algorithm, start, common)
+    settings = name_rows(rows, row_values, functools.partial(_build_run, start=start))
+    _reject_unused(row_values, settings)
+    return settings
 
 
 def _algorithm_runs(
@@ -267,7 +296,7 @@ def _ordering_runs(
     reason = f"has no effect on the algorithm {', '.join(algorithms)}: remove it"
     if not any(ALGORITHMS[name].takes_priority for name in algorithms):
         _reject("priority", values, reason)
-    if not any(_searches(name) for name in algorithms):
+    if not any(has_candidates(name) for name in algorithms):
         _reject("adjustment", values, reason)
     settings = _build_settings(runs, start)
     if not any(run.adjustment.searches for run in settings):
@@ -295,7 +324,7 @@ def _variants_of_algorithm(
             start.get("adjustment", _default_adjustment(name))
         ]
         searches = [policy for policy in policies_tried if policy != "fixed"]
-        policy = searches[0] if searches and _searches(name) else "fixed"
+        policy = searches[0] if searches and has_candidates(name) else "fixed"
         return [{**common, "priority": criteria[:1], "adjustment": policy}]
     policies = policies_given or [start.get("adjustment", "fixed")]
     adjusted = any(policy != "fixed" for policy in policies)
@@ -319,18 +348,12 @@ def _variants_of_algorithm(
     return [{**common, "priority": o, "adjustment": policy} for o, policy in pairs]
 
 
-def _searches(name: str) -> bool:
-    """Returns whether an algorithm has candidates that `--adjustment` searches."""
-    algorithm = ALGORITHMS[name]
-    return algorithm.takes_priority or algorithm.candidates != Algorithm.candidates
-
-
 def _default_adjustment(name: str) -> str:
     """Returns the adjustment of an algorithm where no flag or experiment sets one.
 
     Dual is its search: without it, it would be FedAvg under another name.
     """
-    alone = not ALGORITHMS[name].takes_priority and _searches(name)
+    alone = not ALGORITHMS[name].takes_priority and has_candidates(name)
     return "best_of_all" if alone else "fixed"
 
 
@@ -354,21 +377,28 @@ def _orderings(
 
 def _build_settings(runs: Sequence[Values], start: Values) -> list[RunSettings]:
     """Builds the settings of runs, each with the flags of its algorithm."""
+    settings = [_build_run(values, start) for values in runs]
+    _reject_unused(runs, settings)
+    return settings
+
+
+def _build_run(values: Values, start: Values) -> RunSettings:
+    """Builds the settings of a run, without the flags of other algorithms."""
+    kind = ALGORITHMS[values.get("algorithm", start["algorithm"])]
+    others = {f for other in ALGORITHMS.values() for f in other.flags()}
+    kept = {f: v for f, v in values.items() if f not in others - {*kind.flags()}}
+    return RunSettings.from_flag_values(kept, inherited=start)
+
+
+def _reject_unused(runs: Sequence[Values], settings: Sequence[RunSettings]) -> None:
+    """Raises a `SettingError` for a flag that has an effect on none of the runs."""
     kinds = ALGORITHMS.values()
     algorithm_flags = {flag for kind in kinds for flag in kind.flags()}
     unused_by_some = {flag for kind in kinds for flag in kind.unused_flags}
     used: set[str] = set()
-    settings = []
-    for values in runs:
-        kind = ALGORITHMS[values.get("algorithm", start["algorithm"])]
-        own_flags = kind.flags()
-        used.update(own_flags, unused_by_some - {*kind.unused_flags})
-        kept = {
-            f: v
-            for f, v in values.items()
-            if f not in algorithm_flags or f in own_flags
-        }
-        settings.append(RunSettings.from_flag_values(kept, inherited=start))
+    for run in settings:
+        kind = ALGORITHMS[run.algorithm_name]
+        used.update(kind.flags(), unused_by_some - {*kind.unused_flags})
     names = ", ".join(dict.fromkeys(run.algorithm_name for run in settings))
     first_run = (*runs, {})[0]
     for flag in sorted((algorithm_flags | unused_by_some) - used):
@@ -379,4 +409,3 @@ def _build_settings(runs: Sequence[Values], start: Values) -> list[RunSettings]:
     }
     if "MD" not in measured:
         _reject("model_divergence", first_run, "needs MD in --criteria")
-    return settings

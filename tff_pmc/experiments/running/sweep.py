@@ -135,7 +135,7 @@ def run_all(
             # Of several seeds some may not have been begun.
             resumable = resume and (seed is None or bool(files.read_run_json(folder)))
             data = load(of_folder[0])
-            plan = {**_plan(of_folder, data), "command": command}
+            plan = {**_plan(of_folder, data, baseline=baseline), "command": command}
             stack.enter_context(claim_folder(folder, plan, resume=resumable))
             name = "" if seed is None else f", seed {seed}"
             for settings in list(of_folder):  # A run that is lost is taken out.
@@ -152,8 +152,7 @@ def run_all(
 
     with contextlib.ExitStack() as stack:
         if seeds:
-            plan = {**_plan(runs, data, seeds), "command": command}
-            plan["settings"].update({"baseline": baseline} if baseline else {})
+            plan = {**_plan(runs, data, seeds, baseline), "command": command}
             if resume:
                 _check_has_seeds(output_dir)
             stack.enter_context(claim_folder(output_dir, plan, resume=resume))
@@ -212,9 +211,18 @@ def _plan(
     runs: Sequence[RunSettings],
     data: leaf_data.FederatedDataset,
     seeds: Sequence[int] = (),
+    baseline: str = "",
 ) -> dict[str, Any]:
-    """Describes the runs: what all of them share, their labels, and their seeds."""
+    """Describes the runs: what all of them share, their labels, seeds, and baseline."""
     described = loop.describe(runs[0], data)["data"]
+    named = {
+        "orderings": [settings.label for settings in runs],
+        **({"seeds": list(seeds)} if seeds else {}),
+        **({"baseline": baseline} if baseline else {}),
+    }
+    if runs[0].row_notes is not None:  # A later row may differ in any setting.
+        shared = {"experiment": runs[0].experiment, "protocol": runs[0].protocol}
+        return {"settings": {**shared, **named}, "data": {"name": described["name"]}}
     varying = {"priority", "adjustment", *(runs[0].seed_flags if seeds else ())}
     # The seed is among the options of the data; algorithms may differ in their data.
     if EXPERIMENTS[runs[0].experiment].compares_algorithms:
@@ -234,7 +242,4 @@ def _plan(
                     (flag, value) in record.get(group, {}).items() for record in others
                 )
             }
-    shared["orderings"] = [settings.label for settings in runs]
-    if seeds:
-        shared["seeds"] = list(seeds)
-    return {"settings": shared, "data": described}
+    return {"settings": {**shared, **named}, "data": described}
