@@ -15,6 +15,7 @@ from tff_pmc.record.results import Results
 from tff_pmc.reports import BEYOND_PAPERS, FOR_ALL, REPORTS, Report, output
 from tff_pmc.reports.figures import plots, run_labels
 from tff_pmc.reports.statistics import paired_statistics
+from tff_pmc.reports.statistics.row_titles import with_short_labels
 from tff_pmc.reports.statistics.run_summary import results_metric
 from tff_pmc.settings import SettingError
 
@@ -53,6 +54,8 @@ def write(
     seeds, folder = results.seeds, expand_path(folder)
     if "row_notes" in results.runs:
         experiment = experiment.with_rows([*map(Variant, results.labels)])
+    if not experiment.paper:  # A paper's tables have what it prints.
+        results = with_short_labels(results)
     results = _with_baseline(experiment, results)
     if len(seeds) > 1:
         paired_statistics.check_paired(results)  # What is no pair is refused first.

@@ -249,9 +249,7 @@ class RunSettings:
             if self.component_names[flag] != _COMPONENT_DEFAULTS.get(flag):
                 groups[group] = {flag: self.component_names[flag], **groups[group]}
         named = {name: values for name, values in groups.items() if values}
-        start = {"experiment": self.experiment, "protocol": self.protocol}
-        rows = {} if self.row_notes is None else {"row_notes": [*self.row_notes]}
-        return {**start, **rows, **named}
+        return {"experiment": self.experiment, "protocol": self.protocol, **named}
 
     @property
     def algorithm_name(self) -> str:

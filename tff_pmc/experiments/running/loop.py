@@ -132,11 +132,13 @@ def describe(
         "scaling": settings.model.scaling,
         "pixels": "" if pixels == NO_PIXELS else str(pixels),
     }
+    row_notes = settings.row_notes
     called = {type(callback).__name__: callback.by_flag() for callback in callbacks}
     return {
         "label": settings.label,
         "algorithm": settings.algorithm.name,
         "note": settings.data.note,
+        **({} if row_notes is None else {"row_notes": [*row_notes]}),
         "settings": settings.to_record(),
         "data": {
             "name": data.name,

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports.figures.run_styles import figure_text, style_of
+from tff_pmc.reports.statistics.row_titles import COMMON_NOTES
 from tff_pmc.reports.statistics.run_notes import batch_text, data_caveat
 
 
@@ -30,7 +31,15 @@ def title_of(results: Results) -> str:
     fraction = float(options.get("image_fraction", 1))
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
     normalization = first.get("normalization", "sum")
-    other = "" if normalization == "sum" else f", normalization {normalization}"
+    is_shared = "normalization" in results.runs and (
+        results.runs["normalization"].nunique() == 1
+    )
+    named = is_shared and normalization != "sum"
+    notes = [
+        *[f"normalization {normalization}"] * named,
+        *results.about.get(COMMON_NOTES, ()),
+    ]
+    other = "".join(f", {note}" for note in notes if note != f"{clients} clients")
     return (
         f"{first['experiment']}: {name}{part}{clients} clients, {partition}"
         f"E = {first['local_epochs']:.0f}, B = {batch_text(first['batch_size'])}, "

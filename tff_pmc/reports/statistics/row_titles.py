@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tff_pmc.record.results import BASELINE, Results
+
+COMMON_NOTES = "common_notes"
+"""The key of `Results.about` with what all rows share, which the title then says."""
 
 
 def row_titles(results: Results) -> dict[str, str]:
@@ -14,3 +19,47 @@ def row_titles(results: Results) -> dict[str, str]:
         label: f"FedAvg ({label})" if label == BASELINE else label
         for label in results.labels
     }
+
+
+def with_short_labels(results: Results) -> Results:
+    """Returns the runs without the notes that all labels share.
+
+    `FedAvg, 200 clients` and `FedProx, mu 0.1, 200 clients` are `FedAvg` and `FedProx,
+    mu 0.1`: what is equal in all rows stands in the title alone. One row keeps its
+    label.
+    """
+    titles = dict(zip(results.runs["label"], results.runs["title"]))
+    parts = {label: _split(label, str(titles[label])) for label in results.labels}
+    common = set.intersection(*(set(notes) for _, notes in parts.values()))
+    if len(parts) < 2 or not common:
+        return results
+    short = {
+        label: ", ".join([name, *(note for note in notes if note not in common)])
+        for label, (name, notes) in parts.items()
+    }
+    long = {name: label for label, name in short.items()}
+
+    def relabel(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(label=table["label"].map(short))
+
+    note = results.runs["note"]
+    notes = next(iter(parts.values()))[1]
+    about = {
+        COMMON_NOTES: [text for text in notes if text in common],
+        "baseline": short.get(results.baseline, results.baseline),
+    }
+    return Results(
+        relabel(results.runs).assign(note=note.mask(note.isin(common), "")),
+        lambda name: relabel(getattr(results, name)),
+        path=results.path,
+        about={**results.about, **about},
+        predictions=lambda seed, label, round_num: results.predictions(
+            seed, long[label], round_num
+        ),
+    )
+
+
+def _split(label: str, title: str) -> tuple[str, list[str]]:
+    """Returns the ordering or algorithm of a label, and its notes."""
+    start = title if label.startswith(f"{title}, ") else label.split(", ")[0]
+    return start, [*filter(None, label[len(start) :].split(", "))]
