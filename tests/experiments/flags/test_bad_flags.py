@@ -69,7 +69,7 @@ BAD = """
 --search_for=celebs | --search_for=celebs: unknown experiment 'celebs' (did
 --tables=x --output_dir=y --seeds=0,1 | --seeds only applies to new runs, and
 --export=x --output_dir=y --dataset=mnist | --dataset only applies to new runs, and
---compare=x,y --baseline=LD | --baseline needs --tables and runs with several seeds
+--compare=x,y --baseline=LD | --baseline needs --tables, or new runs
 --learning_rates=0.5 | --learning_rates only applies to --experiment=lr_search
 --search_for=celeba --held_out=own | --search_for only applies to --experiment=lr_search
 --inspect --seeds=0,1 | --seeds cannot be combined with --inspect: --inspect describes
@@ -115,8 +115,8 @@ stray | unexpected argument: stray
 --seeds=1 | --seeds=1: name two or more seeds
 --seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
 --seeds=1,2 --cohort_seed=3 | --cohort_seed cannot be combined with --seeds
---seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is not one of the runs: LD
---baseline=DS | --baseline needs --seeds
+--seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is not one of the rows: LD
+--priority=LD,MD;LD --baseline=FedAvg | FedAvg is not one of the rows: LD,MD; LD
 --adjustment=backtracking --priority=DS | has nothing to search
 --sample_fraction=0.1 | --sample_fraction is not a setting of the data
 --cache_dir=/tmp | --cache_dir does not apply to digits5k

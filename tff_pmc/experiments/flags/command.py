@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from declared_settings import (
@@ -94,7 +94,7 @@ class RunOptions(Settings):
         "compares, or prioritized alone.",
         parse=_algorithms,
     )
-    rows: tuple[str, ...] = setting(
+    rows: Sequence[str] = setting(
         (),
         "The rows of a comparison, in the place of --algorithms and --priority: an "
         "algorithm each, and settings that hold for this row, as 'fedavg; fedprox "

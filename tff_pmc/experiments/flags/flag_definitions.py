@@ -281,10 +281,10 @@ def _parse_value(declared: Setting, value: Any) -> Any:
             f"--{declared.flag}= is empty: give a value or remove the flag"
         )
     if declared.parse is None:
-        return tuple(value.split(",")) if declared.repeated else value
+        return value.split(",") if declared.repeated else value
     texts = value.split(";") if declared.repeated else [value]
     values = [
         call_naming_flag(f"--{declared.flag}={text}", declared.parse, text)
         for text in texts
     ]
-    return tuple(values) if declared.repeated else values[0]
+    return values if declared.repeated else values[0]

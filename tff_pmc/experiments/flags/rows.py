@@ -22,7 +22,6 @@ from tff_pmc.experiments.experiment import Variant
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import COMMAND_FLAGS, parse_algorithm
 from tff_pmc.settings import RunSettings
-from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.record_settings import RecordSettings
 from tff_pmc.settings.run_settings import owners_clause
 
@@ -56,7 +55,7 @@ def parse_row(row: Variant) -> Variant:
         values = {flag: parsed[flag] for flag in row.changes}
         for flag, value in values.items():
             _check_flag(flag, algorithm)
-            if flag in _ORDERING_FLAGS and value == (("all",),):
+            if flag in _ORDERING_FLAGS and [*value] == [("all",)]:
                 raise SettingError("--priority=all is several rows: write each")
     except (flags.Error, ValueError) as error:
         raise SettingError(f"--rows: {row.text}: {error}") from error
@@ -98,7 +97,10 @@ def name_rows(
     named: list[RunSettings] = []
     text_by_run: dict[object, str] = {}  # By settings, and by label.
     for row, values_of_row in zip(rows, values):
-        run = call_naming_flag(f"--rows: {row.text}", build, values_of_row)
+        try:
+            run = build(values_of_row)
+        except SettingError as error:
+            raise SettingError(f"--rows: {row.text}: {error}") from error
         notes = [
             _note(row.algorithm, flag, value)
             for flag, value in row.changes.items()
@@ -119,7 +121,9 @@ def _label_shows(
     flag: str, value: Any, values: Values, label: str, build: BuildSettings
 ) -> bool:
     """Returns whether a label without notes shows a row's value of a flag."""
-    if flag in _ORDERING_FLAGS:
+    if flag in _ORDERING_FLAGS or (
+        isinstance(value, tuple) and _value_text(value) in label
+    ):
         return True
     others = {name: other for name, other in values.items() if name != flag}
     try:

@@ -61,5 +61,6 @@ def with_short_labels(results: Results) -> Results:
 
 def _split(label: str, title: str) -> tuple[str, list[str]]:
     """Returns the ordering or algorithm of a label, and its notes."""
-    start = title if label.startswith(f"{title}, ") else label.split(", ")[0]
+    is_named = f"{label}, ".startswith(f"{title}, ")
+    start = title if is_named else label.split(", ")[0]
     return start, [*filter(None, label[len(start) :].split(", "))]
