@@ -5,12 +5,13 @@ import pytest
 from made import join_results, of_seeds, with_losses
 
 from tff_pmc.experiments import experiment_reports
-from tff_pmc.experiments.experiment import Experiment
+from tff_pmc.experiments.experiment import Experiment, Variant
 from tff_pmc.record.results import Results
 
 OF_ORDERINGS = Experiment("t", {})
 OF_SPREAD = Experiment("t", {}, reports=("spread_effect",))
-OF_ALGORITHMS = Experiment("t", {}, reports=("algorithm_effect",), rows=["a row"])
+ROWS = [Variant("a row")]
+OF_ALGORITHMS = Experiment("t", {}, reports=("algorithm_effect",), rows=ROWS)
 
 
 def runs(seeds, labels=("DS", "LD"), **options):

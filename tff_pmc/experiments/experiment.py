@@ -36,8 +36,8 @@ class Variant:
     def from_text(cls, text: str) -> Variant:
         """Reads a row of `--rows`: an algorithm, and settings as `flag=value`.
 
-        >>> Variant.from_text("fedprox fedprox_mu=0.1").changes
-        {'fedprox_mu': '0.1'}
+        >>> Variant.from_text("fedavg local_epochs=1").changes
+        {'local_epochs': '1'}
 
         Raises:
             SettingError: it is empty, or a word behind the algorithm is no setting.
@@ -46,7 +46,7 @@ class Variant:
         if not algorithm or "=" in algorithm:
             raise SettingError(
                 f"--rows: {text.strip()!r} does not begin with an algorithm: write a "
-                "row as fedprox fedprox_mu=0.1"
+                "row as fedavg local_epochs=1"
             )
         changes: dict[str, str] = {}
         for word in words:
@@ -88,7 +88,7 @@ class Experiment:
             combines or adjusts them.
         rows: the algorithms that it compares; empty where it compares orderings. They
             are variants, or texts as the flag `--rows` takes them, such as
-            `"fedprox fedprox_mu=0.1"`.
+            `"fedavg local_epochs=1"`.
         on_demand: further algorithms, which run where `--algorithms` names them.
         reports: the names in `reports.REPORTS` of the reports on its runs, in order,
             under one seed and under several.

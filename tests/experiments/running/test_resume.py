@@ -120,7 +120,10 @@ def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path):
 
 def test_a_comparison_may_get_more_rows_seeds_and_rounds(tmp_path):
     """It is then what it had been if it had been asked for at once."""
-    rows = ["--rows=fedavg; qffl qffl_q=5", "--rows=fedavg; qffl qffl_q=5; qffl"]
+    rows = [
+        "--rows=fedavg; qffl qffl_q=5",
+        "--rows=fedavg; qffl qffl_q=5; fedavg learning_rate=0.2",
+    ]
     grown, whole = (f"--output_dir={tmp_path / name}" for name in ("grown", "whole"))
     run(*QUICK, "--rounds=1", rows[0], "--seeds=0,1", grown)
     run(*QUICK, "--rounds=1", rows[1], "--seeds=0,1", grown, "--resume")
@@ -131,7 +134,10 @@ def test_a_comparison_may_get_more_rows_seeds_and_rounds(tmp_path):
     rates = run(*last, "--learning_rate=0.3", grown, "--resume", code=2)
     assert "learning_rate: 0.1 there, 0.3 here" in rates.stderr
     fewer = run(*last[:-2], rows[0], last[-1], grown, "--resume", code=2)
-    assert "orderings: ['FedAvg', 'q-FFL, q 5', 'q-FFL'] there" in fewer.stderr
+    assert (
+        "orderings: ['FedAvg', 'q-FFL, q 5', 'FedAvg, learning rate 0.2'] there"
+        in fewer.stderr
+    )
 
 
 EQUAL = ("fednova", "scaffold", "feddyn")
