@@ -52,7 +52,7 @@ def test_inspect_trains_for_a_criterion_of_the_model():
         assert name in done.stdout
     broken = run(*ALONE, "--inspect", "--learning_rate=1e10")
     assert broken.stdout.strip().endswith(
-        "30 of 30 clients of the first cohorts are excluded, as not finite or above "
+        "30 of 30 clients of the first cohorts were excluded: not finite, or above "
         "--max_update_norm."
     )
 

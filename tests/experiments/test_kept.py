@@ -129,5 +129,5 @@ def test_refused_tables_leave_nothing_behind(copy, tmp_path):
     assert not out.parent.exists()
     out.mkdir(parents=True)
     (out / "results.csv").write_text("mine")
-    words = "is not empty (it holds results.csv)"
+    words = "is not empty (it contains results.csv)"
     assert words in refusal(f"--tables={RESULTS / 'quickstart'}", where)

@@ -137,7 +137,7 @@ def test_the_model_of_a_run_that_has_more_rounds_is_not_that_of_its_first_end(
         weights = load_model(str(run), which).initial_weights
         for array, like in zip([*weights[0], *weights[1]], arrays):
             np.testing.assert_array_equal(array, like)
-    with pytest.raises(RecordError, match=f"no model of round {number + 1}"):
+    with pytest.raises(RecordError, match=f"no saved model of round {number + 1}"):
         load_model(str(run), number + 1)
 
 
@@ -239,7 +239,7 @@ def test_the_best_model_is_of_the_best_round_or_refused(
     for keep in ("last", "best"):
         start = functools.partial(BestModel(keep=keep).on_start, run)
         if keep == "best" and refused:
-            assert_one_line(RecordError, start, "model of round 2", "leave the flag")
+            assert_one_line(RecordError, start, "model of round 2", "without the flag")
         else:
             start()
 
@@ -259,11 +259,11 @@ def test_no_other_rounds_model_is_saved_as_the_best(tmp_path, keep):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda run: None, "a run keeps that of the last round"),
+        (lambda run: None, "a run saves that of its last round"),
         (lambda run: (run / "run.json").unlink(), "run.json is missing"),
         (
             lambda run: (run / "run.json").write_text('{"settings": {}}'),
-            "has several runs: name the folder of one",
+            "contains several runs: give the folder of one",
         ),
         (
             lambda run: [
@@ -274,7 +274,7 @@ def test_no_other_rounds_model_is_saved_as_the_best(tmp_path, keep):
         ),
         (
             lambda run: edit(run, "mnist_cnn"),
-            "the weights are not those of the model it names",
+            "the saved weights do not fit the recorded model",
         ),
         (
             lambda run: edit(run, "mine"),
@@ -383,5 +383,5 @@ def test_targets_without_clients_are_refused_before_a_folder_is_made(tmp_path, c
     place = tmp_path / "runs"
     options = ["--rounds=2", "--until=targets", "--record_clients=none"]
     assert run_experiments.main([*RUN, *options, f"--output_dir={place}"]) == 2
-    assert "leave --record_clients=none out" in capsys.readouterr().err
+    assert "remove --record_clients=none" in capsys.readouterr().err
     assert not place.exists()

@@ -155,11 +155,11 @@ def test_clients_send_and_receive_as_in_fedavg(build, tf, sgd):
         ({"num_trainable": 7}, "num_trainable must be from 1 to num_clients=6, got 7"),
         (
             {"training": {"prox_mu": 0.1}},
-            "FedDyn sets prox_mu and memory: give neither",
+            "FedDyn sets prox_mu and memory itself: remove them",
         ),
         ({"training": {"keep_own_model": (1,)}}, "keep_own_model"),
         ({"training": {"packed": False}}, "memory"),
-        ({"clip_norm": 1.0}, "give no clip_norm"),
+        ({"clip_norm": 1.0}, "clip_norm cannot be combined with FedDyn"),
     ],
 )
 def test_what_has_no_meaning_is_refused(build, options, says):

@@ -200,7 +200,7 @@ def test_metrics_of_another_factory_name_criteria_and_demand_a_score(
     )
     packs = tff_pmc.pack(toy_examples, COHORT, num_packs=4)
     metrics = process.next(process.initialize(), packs).metrics
-    with pytest.raises(ValueError, match="the metrics name no score"):
+    with pytest.raises(ValueError, match="the metrics have no score"):
         tff_pmc.cohort_weights(metrics)
     table = tff_pmc.cohort_weights(metrics, score=DS)
     sizes = [len(toy_examples.client(k)["y"]) for k in COHORT]

@@ -84,17 +84,17 @@ def _params(old, new):
     ("damage", "words"),
     [
         (_params("Permutation: 5", "Permutation: 9"), "params.txt: .* from 0 to 8"),
-        (_params("Permutation", "Order"), "params.txt: Permutation has to be a numb"),
+        (_params("Permutation", "Order"), "params.txt: Permutation must be a number"),
         (lambda f: (f / "round_2").rename(f / "round_3"), "has no round_2"),
         (
             lambda f: (f / "round_2" / "client_3.csv").rename(f / "gone"),
             "round_2 has other test labels",
         ),
-        (_replace(CLIENT, "y_true,y_pred\n1,1\n"), "client_1.csv is not y_pred,y_true"),
-        (_replace(CLIENT, "y_pred,y_true\n"), "client_1.csv is not y_pred,y_true"),
-        (_replace(CLIENT, "y_pred,y_true\n1\n"), "client_1.csv is not y_pred,y_true"),
-        (_replace(CLIENT, "y_pred,y_true\n0.5,1\n"), "numbers of classes"),
-        (_replace(CLIENT, "y_pred,y_true\nnan,1\n"), "numbers of classes"),
+        (_replace(CLIENT, "y_true,y_pred\n1,1\n"), "client_1.csv must have the header"),
+        (_replace(CLIENT, "y_pred,y_true\n"), "client_1.csv must have the header"),
+        (_replace(CLIENT, "y_pred,y_true\n1\n"), "client_1.csv must have the header"),
+        (_replace(CLIENT, "y_pred,y_true\n0.5,1\n"), "rows of class numbers"),
+        (_replace(CLIENT, "y_pred,y_true\nnan,1\n"), "rows of class numbers"),
         (_replace(CLIENT, "y_pred,y_true\n1,1\n"), "round_2 has other test labels"),
     ],
 )

@@ -119,7 +119,7 @@ def test_runs_in_memory_are_results_too():
     ("correct", "examples", "says"),
     [
         ([1, 2], [5, 5], r"correct must be \[rounds, clients\]"),
-        (np.zeros((0, 2), int), [5, 5], "with a round at least"),
+        (np.zeros((0, 2), int), [5, 5], "with at least one round"),
         ([[1, 2]], [5], r"got \[1, 2\] and \[1\]"),
         ([[0.5, 0.2]], [5, 5], "must be integers"),
         ([[6, 0]], [5, 5], "correct must lie between 0 and examples"),
@@ -156,7 +156,7 @@ def damage_json(folder):
     [
         (damage_nothing, "contains no run: no folder has both run.json and rounds.csv"),
         (damage_seed, "are both runs of DS under seed 0"),
-        (damage_json, "run.json lacks 'settings'"),
+        (damage_json, "run.json has no 'settings'"),
         (lambda folder: folder / "missing", "missing is not a folder"),
     ],
 )

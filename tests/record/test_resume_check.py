@@ -66,7 +66,7 @@ def test_more_of_the_same_is_no_other_run(before, now):
         (rounds("2"), rounds(3), "rounds: '2' there, 3 here"),
         (run_of(training={"rounds": 3, "learning_rate": 0.05}), run_of(), "0.05"),
         (of_data(examples_sha256="9f"), of_data(examples_sha256="2c"),
-         "its settings load other examples now .*'9f' there, '2c' here.*a plug-in"),
+         "its settings now load other examples .*'9f' there, '2c' here.*a plug-in"),
         # What the examples follow from is named alone.
         (of_data(options={"seed": 0}, examples_sha256="9f"),
          of_data(options={"seed": 1}, examples_sha256="2c"),

@@ -170,7 +170,7 @@ def test_a_run_json_without_what_resuming_needs_is_refused(begun, key):
     path = begun / "run.json"
     path.write_text(path.read_text().replace(f'"{key}"', '"else"'))
     before = contents(begun)
-    with pytest.raises(RecordError, match=f"run.json lacks '{key}'"):
+    with pytest.raises(RecordError, match=f"run.json has no '{key}'"):
         take(begun)
     assert contents(begun) == before
 
@@ -180,7 +180,7 @@ def test_a_run_json_without_what_resuming_needs_is_refused(begun, key):
     [
         *((text, "must be a JSON object") for text in ("[]", "null", '"a"')),
         *((text, "cannot be read") for text in ("", "{", "[" * 100_000, "\udcff")),
-        ("{}", "lacks 'label'"),
+        ("{}", "has no 'label'"),
         (None, "is missing"),
     ],
 )

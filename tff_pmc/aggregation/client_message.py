@@ -74,7 +74,7 @@ class ClientMessage(NamedTuple):
 
     @property
     def update_weight(self) -> collections.OrderedDict:
-        """The scalars that are sent beside the updates, by name."""
+        """The scalars that are sent with the updates, by name."""
         scalars = collections.OrderedDict(
             criteria=self.criteria, monomials=self.monomials
         )

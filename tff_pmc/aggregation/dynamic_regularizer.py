@@ -1,4 +1,4 @@
-"""FedDyn's server: a mean of updates, corrected by what the updates were so far."""
+"""FedDyn's server: the mean update, corrected by the sum of all previous updates."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tff_pmc.aggregation.tff_utils import (
 def with_dynamic_regularizer(
     inner: tff.templates.AggregationProcess, alpha: float, num_trainable: int
 ) -> tff.templates.AggregationProcess:
-    """Builds the aggregation whose step is that of FedDyn's server.
+    """Wraps an aggregation so that its result is the step of FedDyn's server.
 
-    `inner` computes the plain mean D of the updates `w - w_k` of the sampled clients P,
-    whose number is its first measured monomial. Acar et al. 2021, Algorithm 1, has
+    With P the round's clients and m all clients, Acar et al. 2021, Algorithm 1, has
 
         h <- h - alpha / m sum_{k in P} (w_k - w)
         w <- mean_{k in P} w_k - h / alpha
 
-    of m clients, so that the result is `D + h / alpha`, of the trainable weights. The
-    state is that of `inner` with `h` before it. In a round without included clients the
-    result is 0, which leaves the model as it is.
+    `inner` computes D, the mean of the updates `w - w_k`, and measures the number of
+    clients as its first monomial. The result is `D + h / alpha` for the trainable
+    weights. The state is `h`, then the state of `inner`. If all clients are excluded,
+    the result is 0, and the model does not change.
 
     Args:
-        inner: an aggregation of `PrioritizedMeanFactory.create_for_packs`, of a score
-            that weighs all clients by 1.
+        inner: an aggregation of `PrioritizedMeanFactory.create_for_packs`, with a score
+            that gives each client the weight 1.
         alpha: the weight of the regularizer.
         num_trainable: m, the number of clients that have training examples.
     """

@@ -74,20 +74,21 @@ def with_server_step(
     """
     client_types = [type_.member for type_ in inner.next.type_signature.parameter[1:]]
     result_type = inner.next.type_signature.result.result.member
-    first = tff.tensorflow.computation(first_state)
-    step = tff.tensorflow.computation(first.type_signature.result, result_type)(
-        next_step
-    )
+    initial_step_state = tff.tensorflow.computation(first_state)
+    step_state_type = initial_step_state.type_signature.result
+    step = tff.tensorflow.computation(step_state_type, result_type)(next_step)
 
     @tff.federated_computation
     def initialize():
-        step_state = tff.federated_eval(first, tff.SERVER)
+        step_state = tff.federated_eval(initial_step_state, tff.SERVER)
         return federated_struct(inner=inner.initialize(), step=step_state)
 
     def apply_step(state, output):
-        new, result = tff.federated_map(step, (state.step, output.result))
+        step_state, result = tff.federated_map(step, (state.step, output.result))
         return tff.templates.MeasuredProcessOutput(
-            federated_struct(inner=output.state, step=new), result, output.measurements
+            federated_struct(inner=output.state, step=step_state),
+            result,
+            output.measurements,
         )
 
     def next_unweighted(state, values):

@@ -30,9 +30,8 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
     name = "AdaFed, weights only"
     needs_server_examples = True
     times_samples: ClassVar[bool] = False
-    loss_settings: ClassVar[
-        tuple[str, ...]
-    ] = ()  # The settings by which the loss adapts.
+    # The settings by which the loss adapts.
+    loss_settings: ClassVar[tuple[str, ...]] = ()
 
     power: float = setting(
         1.0,
@@ -44,10 +43,7 @@ class AdaFedWeightsOnly(ScoredAlgorithm):
 
     def check(self, settings: RunSettings) -> None:
         """Raises a `SettingError` if the first criterion is not of server examples."""
-        name, first = (
-            settings.algorithm_name,
-            settings.measured_criteria[0],
-        )
+        name, first = settings.algorithm_name, settings.measured_criteria[0]
         if not first.needs_server_examples:
             raise SettingError(
                 f"--algorithms={name}: the first of --criteria must be {QUALITY}, or "

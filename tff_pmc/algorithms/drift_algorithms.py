@@ -1,7 +1,7 @@
-"""Algorithms that keep the clients' local training from drifting apart.
+"""Algorithms that reduce client drift: FedProx, SCAFFOLD and FedDyn.
 
-Clients with different data train towards different models; the more steps they take,
-the further. These algorithms correct the gradients of the clients' steps.
+Clients with different data train towards different models, and more local steps move
+them further apart. These algorithms correct the gradients of local steps.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class FedProx(FedAvg):
     """FedProx (Li et al. 2020, eq. 2): federated averaging with a proximal term.
 
     *Federated Optimization in Heterogeneous Networks*, arXiv 1812.06127. A client
-    trains on its loss + mu/2 ||w - w_received||^2. Another algorithm has the same term
-    by `--prox_mu`.
+    trains on its loss + mu/2 ||w - w_received||^2. `--prox_mu` adds the same term to
+    other algorithms.
     """
 
     name = "FedProx"
@@ -48,8 +48,8 @@ class FedProx(FedAvg):
     )
 
     def check(self, settings: RunSettings) -> None:
-        """Raises a `SettingError` for a second mu, that of `--prox_mu`."""
-        refuse_prox_mu(settings, "whose mu is --fedprox_mu")
+        """Raises a `SettingError` if `--prox_mu` sets a second mu."""
+        reject_prox_mu(settings, "whose mu is --fedprox_mu")
         super().check(settings)
 
     def training(self, context: RunContext) -> Training:
@@ -59,10 +59,10 @@ class FedProx(FedAvg):
 
 @dataclasses.dataclass(frozen=True)
 class _PlainMeanAlgorithm(OwnCriteriaAlgorithm):
-    """An algorithm that remembers a vector of each client and weighs all alike."""
+    """An algorithm with a memory per client that weights all clients equally."""
 
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
-        """Returns DS to the power 0: 1 of each client, and 1 / |S| of the cohort."""
+        """Returns DS to the power 0, which is 1 for each client."""
         return criteria_lib.resolve([EQUAL])
 
     def score(self, settings: RunSettings) -> scores.Score:
@@ -70,16 +70,16 @@ class _PlainMeanAlgorithm(OwnCriteriaAlgorithm):
         return scores.single(EQUAL, settings.criterion_codes)
 
     def check(self, settings: RunSettings) -> None:
-        """Raises a `SettingError` for another memory of clients, or another term."""
+        """Raises a `SettingError` if clients keep their own models."""
         if settings.training.keep_own_model:
             raise SettingError(
                 "--keep_own_model cannot be combined with the algorithm "
-                f"{settings.algorithm_name}, which remembers gradients of clients"
+                f"{settings.algorithm_name}, which has a client memory itself"
             )
         super().check(settings)
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
-        """Raises a `SettingError`: what clients remember depends on the weights."""
+        """Raises a `SettingError`: the clients' memory depends on the weighting."""
         return super(ScoredAlgorithm, self).counterfactuals(settings)
 
 
@@ -96,13 +96,13 @@ class Scaffold(_PlainMeanAlgorithm):
     name = "SCAFFOLD"
 
     def check(self, settings: RunSettings) -> None:
-        """Raises a `SettingError` if the clients' steps are not those of plain SGD."""
-        refuse_prox_mu(settings, "which counts plain steps")
+        """Raises a `SettingError` unless clients train by plain SGD."""
+        reject_prox_mu(settings, "which counts SGD steps")
         optimizer = settings.training.client_optimizer
         if optimizer != "sgd":
             raise SettingError(
                 f"--client_optimizer={optimizer} cannot be combined with the algorithm "
-                f"{settings.algorithm_name}, which counts steps of sgd"
+                f"{settings.algorithm_name}, which counts SGD steps: use sgd"
             )
         super().check(settings)
 
@@ -119,26 +119,26 @@ class Scaffold(_PlainMeanAlgorithm):
 
 @dataclasses.dataclass(frozen=True)
 class FedDyn(_PlainMeanAlgorithm):
-    """FedDyn (Acar et al. 2021, Algorithm 1): a regularizer that changes by the round.
+    """FedDyn (Acar et al. 2021, Algorithm 1): its regularizer changes by round.
 
     *Federated Learning Based on Dynamic Regularization*, arXiv 2111.04263. Client k
-    trains on its loss `- <g_k, w> + alpha/2 ||w - w_received||^2`, with the optimizer's
-    steps for the minimum. See `processes.fed_dyn.build_fed_dyn`.
+    trains on its loss `- <g_k, w> + alpha/2 ||w - w_received||^2`, whose minimum
+    its steps approximate. See `processes.fed_dyn.build_fed_dyn`.
     """
 
     name = "FedDyn"
 
     alpha: float = setting(
         0.01,
-        "FedDyn's alpha, the weight of its regularizer: how fast clients' gradients "
-        "are learned, and the inverse of the server's correction.",
+        "FedDyn's alpha, the weight of its regularizer: a larger one learns the "
+        "clients' gradients faster, and makes the server's correction smaller.",
         flag="feddyn_alpha",
         within=ABOVE_0,
     )
 
     def check(self, settings: RunSettings) -> None:
-        """Raises a `SettingError` for another term, or a step of the server's own."""
-        refuse_prox_mu(settings, "whose regularizer has --feddyn_alpha")
+        """Raises a `SettingError` for other regularizers, server steps or clipping."""
+        reject_prox_mu(settings, "whose regularizer has --feddyn_alpha")
         name = f"the algorithm {settings.algorithm_name}"
         server = settings.server.optimizer
         if server != "sgd":
@@ -162,7 +162,7 @@ class FedDyn(_PlainMeanAlgorithm):
     def build_process(
         self, context: RunContext, basis: scores.Basis | None = None
     ) -> Any:
-        """Builds the process, with the correction at the server."""
+        """Builds the process, whose server corrects the mean update."""
         from tff_pmc.processes.fed_dyn import build_fed_dyn
 
         return build_fed_dyn(
@@ -177,11 +177,10 @@ class FedDyn(_PlainMeanAlgorithm):
         )
 
 
-def refuse_prox_mu(settings: RunSettings, reason: str) -> None:
-    """Raises a `SettingError` if `--prox_mu` is not 0; the reason is a relative clause.
+def reject_prox_mu(settings: RunSettings, reason: str) -> None:
+    """Raises a `SettingError` if `--prox_mu` is not 0.
 
-    Raises:
-        SettingError: the message names the flag and the algorithm.
+    `reason` is the end of the message: a relative clause about the algorithm.
     """
     if settings.training.prox_mu:
         raise SettingError(

@@ -38,9 +38,7 @@ class RunContext:
 
     settings: RunSettings
     data: leaf_data.FederatedDataset  # For training.
-    judging_examples: (
-        leaf_data.Examples
-    )  # What candidates are judged on, where there are any.
+    judging_examples: leaf_data.Examples  # For judging candidates, if there are any.
 
     @classmethod
     def from_settings(

@@ -136,8 +136,8 @@ class FedNova(_StepAlgorithm):
             )
         if settings.training.prox_mu:
             raise SettingError(
-                "--prox_mu does not go with the algorithm "
-                f"{settings.algorithm_name}, which counts plain steps"
+                "--prox_mu cannot be combined with the algorithm "
+                f"{settings.algorithm_name}, which counts SGD steps: remove it"
             )
         super().check(settings)
 

@@ -38,9 +38,9 @@ class ClientMemory:
         return ()
 
     def correction(self, memory: Any, client: tf.Tensor) -> tuple[Any, ...]:
-        """Returns what is added to each gradient of the client's trainable weights.
+        """Returns the tensors to add to the gradients of the trainable weights.
 
-        By default nothing.
+        By default there are none.
         """
         return ()
 
@@ -69,11 +69,11 @@ class ClientMemory:
         """Returns the row updates with this client's added.
 
         Args:
-            row_updates: the row updates of the pack's clients before.
+            row_updates: the row updates of the pack's previous clients.
             client: the client's number.
             local_client: the client after its training.
-            included: whether its update counts.
-            correction: what was added to its gradients; see `correction`.
+            included: whether the client is included in the round.
+            correction: the vector that was added to its gradients; see `correction`.
             rate: its learning rate in the round; None for the optimizer's.
         """
         return row_updates

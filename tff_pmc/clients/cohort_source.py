@@ -38,8 +38,9 @@ def data_source(
 
     Returns:
         The data source. `select(k)` of its iterators returns the data of k different
-        clients, without k of all. It raises a `ValueError` if there are fewer; so does
-        restoring an iterator that was saved with other clients or another seed.
+        clients, and `select()` that of all clients. It raises a `ValueError` if there
+        are fewer clients, and so does restoring an iterator that was saved with other
+        clients or another seed.
 
     Raises:
         ValueError: the seed is negative, or no client has examples.
@@ -114,7 +115,7 @@ class _CohortSource(tff.program.FederatedDataSource):
 
 
 class _Cohorts(tff.program.FederatedDataSourceIterator):
-    """Counts the drawn cohorts; copies share the source, which has all the rest."""
+    """Counts the drawn cohorts; copies share the source, which holds the data."""
 
     source: ClassVar[_CohortSource]
 

@@ -1,4 +1,4 @@
-"""Corrections of local gradients that are kept between rounds: SCAFFOLD's, FedDyn's."""
+"""Client memories that correct local gradients: those of SCAFFOLD and FedDyn."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tff_pmc.criteria import LocalClient
 
 
 class GradientRows(ClientMemory):
-    """A vector for each client, of the shape of the trainable weights, at first 0.
+    """One vector per client, shaped like the trainable weights; initially 0.
 
-    Its memory is `<rows=[size, ...]>` for each trainable variable.
+    The memory is `<rows=([size, ...], ...)>`, one array per trainable variable.
     """
 
     def __init__(self, num_clients: int) -> None:
@@ -39,7 +39,7 @@ class GradientRows(ClientMemory):
         return tuple(rows[number] for rows in memory["rows"])
 
     def zero_updates(self, memory: Any) -> Any:
-        """Returns what a pack remembers before its first client: empty rows."""
+        """Returns a pack's row updates before its first client: zeros."""
         return collections.OrderedDict(
             rows=tuple(map(tf.zeros_like, memory["rows"])),
             present=tf.zeros([self.size]),
@@ -50,16 +50,16 @@ class GradientRows(ClientMemory):
         rows = super().after_round(memory["rows"], row_updates)
         return collections.OrderedDict(rows=rows)
 
-    def put(
+    def put_vector(
         self,
         row_updates: Any,
         client: tf.Tensor,
         vector: Sequence[Any],
         included: tf.Tensor,
     ) -> Any:
-        """Returns what a pack remembers with a client's new vector, if it is included.
+        """Returns the row updates with a client's new vector.
 
-        An excluded client keeps its vector of before.
+        An excluded client keeps its previous vector.
         """
         vector = tuple(tf.where(included, v, tf.zeros_like(v)) for v in vector)
         return collections.OrderedDict(
@@ -75,7 +75,7 @@ class GradientRows(ClientMemory):
 
 
 class ControlVariates(GradientRows):
-    """SCAFFOLD's control variates: c_i of each client i, and c of the server.
+    """SCAFFOLD's control variates: c_i for each client i, and c for the server.
 
     Karimireddy et al. 2020, Algorithm 1, option II. Each of the K steps of a client
     adds `c - c_i` to its gradient. With x the received and y_i the trained model, and
@@ -90,12 +90,12 @@ class ControlVariates(GradientRows):
     def __init__(
         self, num_clients: int, rate: float, num_trainable: int | None = None
     ) -> None:
-        """Takes the number of clients, and the rate of their SGD.
+        """Checks the numbers of clients and the rate.
 
         Args:
-            num_clients: the number of clients of the federation.
-            rate: the clients' learning rate, of plain SGD, where no
-                `client_learning_rate_fn` sets that of each round.
+            num_clients: the number of clients in the federation.
+            rate: the learning rate of the clients' plain SGD; a
+                `client_learning_rate_fn` replaces it.
             num_trainable: N, the number of clients that have training examples; by
                 default all.
 
@@ -121,7 +121,7 @@ class ControlVariates(GradientRows):
         return collections.OrderedDict(memory, control=control)
 
     def zero_updates(self, memory: Any) -> Any:
-        """Returns empty rows, and the sum of the control updates of no clients."""
+        """Returns zeros for the rows, and for the sum of the control updates."""
         updates = tuple(map(tf.zeros_like, memory["control"]))
         return collections.OrderedDict(super().zero_updates(memory), updates=updates)
 
@@ -140,16 +140,16 @@ class ControlVariates(GradientRows):
         correction: Sequence[Any] = (),
         rate: tf.Tensor | None = None,
     ) -> Any:
-        """Puts in the client's c_i+, and adds its change to the sum of the updates."""
-        # Each of the K steps moved by the rate times the corrected gradient.
+        """Adds the client's c_i+, and its change to the sum of the control updates."""
+        # Each of the K steps is the rate times the corrected gradient.
         rate = self._rate if rate is None else rate
-        moved = rate * tf.cast(local_client.steps, tf.float32)
+        total_rate = rate * tf.cast(local_client.steps, tf.float32)
         received, trained = (
             weights.trainable
             for weights in (local_client.initial_weights, local_client.trained_weights)
         )
         vector = tuple(
-            tf.math.divide_no_nan(x - y, tf.cast(moved, x.dtype)) - c
+            tf.math.divide_no_nan(x - y, tf.cast(total_rate, x.dtype)) - c
             for x, y, c in zip(received, trained, correction)
         )
         updates = tuple(
@@ -158,11 +158,11 @@ class ControlVariates(GradientRows):
                 row_updates["updates"], vector, local_client.memory
             )
         )
-        row_updates = self.put(row_updates, client, vector, included)
+        row_updates = self.put_vector(row_updates, client, vector, included)
         return collections.OrderedDict(row_updates, updates=updates)
 
     def after_round(self, memory: Any, row_updates: Any) -> Any:
-        """Returns the memory with the new c_i, and with c after the round."""
+        """Returns the memory with the new c_i and the new c."""
         control = tuple(
             c + total / self._num_trainable
             for c, total in zip(memory["control"], row_updates["updates"])
@@ -172,14 +172,14 @@ class ControlVariates(GradientRows):
 
 
 class LocalGradients(GradientRows):
-    """FedDyn's gradients g_k: what of each client's loss the others have to balance.
+    """FedDyn's vectors g_k, which estimate the gradient of each client's loss.
 
-    Acar et al. 2021, Algorithm 1. Each step of client k adds `-g_k` to its gradient,
-    and with the received model w and the trained one w_k
+    Acar et al. 2021, Algorithm 1. Each step of client k adds `-g_k` to its gradient.
+    With the received model w and the trained one w_k,
 
         g_k <- g_k - alpha (w_k - w)
 
-    which is the gradient of its loss in w_k if w_k is the least of the regularized
+    This is the gradient of the client's loss at w_k, if w_k minimizes its regularized
     loss.
     """
 
@@ -204,7 +204,7 @@ class LocalGradients(GradientRows):
         correction: Sequence[Any] = (),
         rate: tf.Tensor | None = None,
     ) -> Any:
-        """Puts in the client's new g_k."""
+        """Adds the client's new g_k."""
         received, trained = local_client.initial_weights, local_client.trained_weights
         vector = tuple(
             g + tf.cast(self._alpha, w.dtype) * (w - w_k)
@@ -212,4 +212,4 @@ class LocalGradients(GradientRows):
                 local_client.memory, received.trainable, trained.trainable
             )
         )
-        return self.put(row_updates, client, vector, included)
+        return self.put_vector(row_updates, client, vector, included)

@@ -187,13 +187,13 @@ def build_packed_client_work(
             output["memory"] = row_updates
         return output
 
-    first = tff.learning.models.ModelWeights(*model.initial_weights)
+    initial_weights = tff.learning.models.ModelWeights(*model.initial_weights)
     return build_client_work(
         message_type,
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
         seed=training.seed,
-        memory=client_memory.initial(first) if client_memory.size else None,
+        memory=(client_memory.initial(initial_weights) if client_memory.size else None),
         after_round=client_memory.after_round,
         metrics=metrics,
         client_rate=training.client_learning_rate_fn and training.client_rate,

@@ -19,7 +19,7 @@ BASELINE = "DS"
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A run of an experiment, by what sets it apart from the others.
+    """One run of an experiment: its algorithm, and the settings in which it differs.
 
     Attributes:
         algorithm: the name of the algorithm.
@@ -80,26 +80,26 @@ class Experiment:
         ))
 
     Attributes:
-        title: a sentence for the help.
+        title: one sentence, which the help shows.
         settings: values by flag that differ from the defaults of `RunSettings`.
-        orderings: the orderings that it compares where neither `--priority` nor
-            another choice of criteria names any; empty for the `priority` of its
-            settings, else the first criterion alone, or all of them where the algorithm
-            combines or adjusts them.
-        rows: the algorithms that it compares; empty where it compares orderings. They
-            are variants, or texts as the flag `--rows` takes them, such as
+        orderings: the orderings that it compares if neither `--priority` nor
+            `--criteria` is given. If empty: the `priority` of its settings, else the
+            first criterion alone, or all criteria if the algorithm combines or adjusts
+            them.
+        rows: the variants that it compares; empty if it compares orderings. They are
+            `Variant`s, or texts as the flag `--rows` takes them, such as
             `"fedavg local_epochs=1"`.
-        on_demand: further algorithms, which run where `--algorithms` names them.
+        on_demand: further variants, which run if `--algorithms` names their algorithm.
         reports: the names in `reports.REPORTS` of the reports on its runs, in order,
             under one seed and under several.
         baseline: the name of the algorithm, or the ordering, that the others are
             compared with.
         protocols: values by flag that `--protocol=NAME` sets, by name.
-        paper: the short name of the paper that it is of, one of `PAPERS`; by which the
-            help groups flags. Empty for one beyond the papers.
+        paper: the short name of its paper, one of `PAPERS`, by which the help groups
+            flags; empty for an experiment beyond the papers.
 
     Raises:
-        ValueError: (constructor) there is no such paper.
+        ValueError: (constructor) the paper is unknown.
     """
 
     title: str
@@ -133,7 +133,7 @@ class Experiment:
 
     @property
     def compares_algorithms(self) -> bool:
-        """Whether its runs differ in the algorithm and not in the ordering."""
+        """Whether its runs differ in the algorithm instead of the ordering."""
         return bool(self.rows)
 
 
@@ -144,18 +144,18 @@ EXPERIMENTS: Registry[Experiment] = Registry(
 
 
 def find_baseline(rows: Iterable[tuple[str, str, str]], name: str) -> str:
-    """Returns the label, or the algorithm in words, that a baseline's name means.
+    """Returns the label, or the algorithm in words, of the row that a name refers to.
 
-    A row can be named as its label, its folder, or its algorithm in words or in flags;
-    `FedAvg` is also the ordering `DS`. Several rows of an algorithm on different data
-    are named by the algorithm.
+    A row can be named by its label, its folder, or its algorithm, in words or as in
+    flags. `FedAvg` also refers to the ordering `DS`. Rows of one algorithm on different
+    data are named by the algorithm.
 
     Args:
-        rows: of each run, the label, the algorithm in words, and its name in flags.
-        name: the name that is looked for.
+        rows: for each run, its label, its algorithm in words, and its name in flags.
+        name: the name to look up.
 
     Raises:
-        SettingError: it is none of the rows; the message lists them.
+        SettingError: no row has this name; the message lists the rows.
     """
     rows = [*rows]
     by_name: dict[str, str] = {}
@@ -175,10 +175,10 @@ def find_baseline(rows: Iterable[tuple[str, str, str]], name: str) -> str:
 
 
 def get_experiment(name: str) -> Experiment:
-    """Returns the experiment of a name.
+    """Returns the experiment with this name.
 
     Raises:
-        SettingError: no experiment has the name.
+        SettingError: the name is unknown.
     """
     return call_naming_flag(f"--experiment={name}", EXPERIMENTS.__getitem__, name)
 
@@ -191,12 +191,13 @@ def experiment_values(name: str, protocol: str = "paper") -> dict[str, Any]:
         protocol: `paper`, or one of the experiment's.
 
     Raises:
-        SettingError: there is no such experiment or protocol.
+        SettingError: the experiment or the protocol is unknown.
     """
     experiment = get_experiment(name)
     if protocol != "paper" and protocol not in experiment.protocols:
         raise SettingError(
-            f"--protocol={protocol}: there is no such protocol of {name}"
+            f"--protocol={protocol}: the experiment {name} does not have it; it has "
+            f"{', '.join(['paper', *experiment.protocols])}"
         )
     return {
         **{"model": "mnist_cnn", "algorithm": "prioritized"},  # If it names no other.
@@ -213,8 +214,8 @@ def settings(
     """Returns a named experiment's settings with some replaced.
 
     Raises:
-        SettingError: the experiment or protocol is unknown, a value out of range, or a
-            flag of no use with the chosen data set, model or algorithm.
+        SettingError: the experiment or protocol is unknown, a value is out of range, or
+            a flag is not a setting of the chosen data set, model or algorithm.
     """
     return RunSettings.from_flag_values(
         changes or {}, inherited=experiment_values(name, protocol)

@@ -1,4 +1,4 @@
-"""The reports on runs of an experiment, just made or read from disk."""
+"""Which reports an experiment has: writes them for runs in memory or on disk."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def write(
     Args:
         experiment: the experiment, which names its reports.
         results: the runs.
-        folder: where to; it is made if need be.
+        folder: the folder to write into; it is created if it does not exist.
         per_seed: the seeds that also get reports of their own, in `seed_N/`; by default
             all of several seeds.
-        page: whether `report.html` is also written, which has all of the reports.
+        page: whether to write also `report.html`, the page of all reports.
 
     Returns:
-        The tables as text for a terminal, of several seeds those over seeds.
+        The tables as text for a terminal; for several seeds those over all seeds.
 
     Raises:
         RecordError: the seeds do not have the same runs.
@@ -58,7 +58,7 @@ def write(
         results = with_short_labels(results)
     results = _with_baseline(experiment, results)
     if len(seeds) > 1:
-        paired_statistics.check_paired(results)  # What is no pair is refused first.
+        paired_statistics.check_paired(results)  # Before anything is written.
         for seed in seeds if per_seed is None else per_seed:
             place = os.path.join(folder, f"seed_{seed}")
             _write(experiment, results.only(seed=seed), place, page)
@@ -66,7 +66,7 @@ def write(
 
 
 def label_word(experiment: Experiment) -> str:
-    """Returns the word for what the labels of an experiment's runs name."""
+    """Returns what the labels of the runs name: an algorithm or a priority."""
     return "algorithm" if experiment.compares_algorithms else "priority"
 
 
@@ -79,7 +79,7 @@ def _write(experiment: Experiment, results: Results, folder: str, page: bool) ->
     reports.update(_reports(shown, results))
     for report in reports.values():
         output.write(report, folder, about)
-    # Every experiment has the file, whatever it shows of it.
+    # Every experiment has results.csv, even if it does not show it.
     if RESULTS not in shown:
         output.write(_reports([RESULTS], results)[RESULTS], folder, about)
     if page and output.current().figures != output.NO_FIGURES:
@@ -117,9 +117,9 @@ def run_names(results: Results) -> list[tuple[str, str, str]]:
 
 
 def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
-    """Returns the reports; those that lack a record are one text for each reason.
+    """Returns the reports; for each reason, one report lists those that were not made.
 
-    The name of such a text is the reason.
+    Its name is the reason.
     """
     of_accuracy = results_metric(results) is ACCURACY
     reports: dict[str, Report] = {}
@@ -129,7 +129,7 @@ def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
             why = "these are regression runs, which record losses instead of accuracies"
             missing.setdefault(why, []).append(name)
             continue
-        if name == RESULTS and not results.has_clients:  # The report has all else.
+        if name == RESULTS and not results.has_clients:  # The report has the rest.
             missing.setdefault(str(ClientsNotRecordedError()), []).append(name)
         try:
             reports[name] = REPORTS[name](results)

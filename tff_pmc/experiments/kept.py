@@ -1,11 +1,11 @@
-"""Kept results: runs as tables in a repository, with the reports made of them.
+"""The command that keeps results: runs as tables in a repository, with reports.
 
     python -m tff_pmc.experiments.kept keep RUNS results/reproduced/NAME --command="..."
     python -m tff_pmc.experiments.kept remake results/reproduced
 
 `keep` writes what a repository needs of a folder of runs: `experiment.json`, one table
 of each kind for all seeds, the reports on all of them, and those on the first seed.
-`remake` makes the reports that are there again; `git diff` then shows what changed.
+`remake` regenerates the reports that exist; `git diff` then shows what changed.
 """
 
 from __future__ import annotations
@@ -32,18 +32,20 @@ from tff_pmc.reports import output
 def keep(
     folders: Sequence[str], goal: str, *, command: str = "", remark: str = ""
 ) -> None:
-    """Keeps runs, of one folder or of several, in a new folder.
+    """Keeps the runs of one or several folders in a new folder.
 
     Raises:
-        RecordError: the goal is there already, a folder holds no run, or two folders
-            have a run of one label and seed.
+        RecordError: the goal already exists, a folder contains no run, or two folders
+            have a run with the same label and seed.
     """
     goal = expand_path(goal)
     if os.path.lexists(goal):
         raise RecordError(f"{goal} already exists: choose a new folder")
     parts = [read_results(folder) for folder in folders]
     results = join_results(parts) if len(parts) > 1 else parts[0]
-    get_experiment(str(results.setting("experiment", "")))  # Refused before it is kept.
+    get_experiment(
+        str(results.setting("experiment", ""))
+    )  # An unknown one fails before anything is written.
     about = {"command": command, "remark": remark}
     if baseline := parts[0].about.get("baseline"):
         about["baseline"] = baseline
@@ -52,7 +54,7 @@ def keep(
 
 
 def write(results: Results, goal: str) -> str:
-    """Writes the reports on kept runs, of several seeds also on the first alone."""
+    """Writes the reports on kept runs, over all seeds and on the first seed alone."""
     name = str(results.setting("experiment", ""))
     return experiment_reports.write(
         get_experiment(name), results, goal, per_seed=results.seeds[:1], page=False
@@ -70,10 +72,10 @@ def kept_folders(path: str) -> Iterator[str]:
 
 
 def remake(folder: str) -> list[str]:
-    """Makes the reports that a kept folder has again; returns those that changed."""
+    """Regenerates the reports of a kept folder; returns the changed files."""
     folder = expand_path(folder)
     results = read_results(folder)
-    if not len(results.runs):  # Its tables are as they were made.
+    if not len(results.runs):  # Without runs the tables cannot be recomputed.
         return []
     changed = []
     with tempfile.TemporaryDirectory() as new_folder:
@@ -88,15 +90,17 @@ def remake(folder: str) -> list[str]:
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Carries out the command; returns the exit code."""
+    """Runs the command; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tff_pmc.experiments.kept")
     commands = parser.add_subparsers(dest="what", required=True)
     keeping = commands.add_parser("keep", help="keep runs in a new folder")
     keeping.add_argument("runs", nargs="+", help="folders of runs")
     keeping.add_argument("goal", help="the new folder")
-    keeping.add_argument("--command", default="", help="what made the runs")
-    keeping.add_argument("--remark", default="", help="what a reader has to know")
-    again = commands.add_parser("remake", help="make the kept reports again")
+    keeping.add_argument("--command", default="", help="the command that made the runs")
+    keeping.add_argument(
+        "--remark", default="", help="what readers must know about the runs"
+    )
+    again = commands.add_parser("remake", help="regenerate the kept reports")
     again.add_argument("folder", help="kept results, or one folder of them")
     again.add_argument("--format", choices=output.TABLE_FORMATS, default="markdown")
     again.add_argument("--figures", choices=output.FIGURE_FORMATS, default="png")

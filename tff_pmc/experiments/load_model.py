@@ -1,4 +1,4 @@
-"""The trained models of runs that are on disk."""
+"""Loads and exports the trained models of runs on disk."""
 
 from __future__ import annotations
 
@@ -38,23 +38,22 @@ def load_model(
         scores = model.predict_on_batch(model.initial_weights, images, training=False)
 
     Args:
-        run: the folder of one run. Of one that was interrupted the model is that of
-            the last round whose state is there.
-        round: the round, of which a run keeps the last and, with `--keep=best`, the
-            best; by default the last.
+        run: the folder of one run. The model of an interrupted run is that of its last
+            checkpoint.
+        round: the round whose model to load: the last, or with `--keep=best` the best;
+            by default the last.
 
     Raises:
-        RecordError: the folder holds no run or no model, the run has not kept this
-            round's, or its model is of a plugin that is not imported; one line names
-            it.
+        RecordError: the folder contains no run or no model, the model of this round was
+            not saved, or the model's plugin is not imported; the message is one line.
     """
     return _load(expand_path(run), round)[0]
 
 
 def about_model(run: str, round_num: int) -> dict[str, Any]:
-    """Returns what `model.json` has of a run and the round after which the model is."""
+    """Returns the content of `model.json` for a run's model after a round."""
     info = read_json(os.path.join(run, RUN_JSON), ("label", "data"))
-    # The last session has trained it.
+    # The last session trained the model.
     versions = [info, *(info.get("resumed") or [])][-1].get("versions", {})
     data = info["data"]
     return {
@@ -71,13 +70,13 @@ def about_model(run: str, round_num: int) -> dict[str, Any]:
 
 
 def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
-    """Returns what `load_model` does, and the model's round."""
+    """Returns the trained model and its round."""
     model, best = _untrained_model(run), os.path.join(run, BEST_MODEL)
     if round is not None and round == read_round(best):
         arrays = order_arrays(model, _read_arrays(os.path.join(best, WEIGHTS)))
         return _with_weights(model, arrays, run), round
     path = os.path.join(run, MODEL, WEIGHTS)
-    # Of a run that was resumed with more rounds, the models are of its first end.
+    # While a run is resumed with more rounds, model/ is that of its former last round.
     ended = read_json(os.path.join(run, RUN_JSON)).get("status") == FINISHED
     if ended and os.path.exists(path):
         rounds, arrays = len(ROUNDS.read(run)), order_arrays(model, _read_arrays(path))
@@ -85,16 +84,17 @@ def _load(run: str, round: Optional[int]) -> tuple[Any, int]:
         rounds, arrays = _load_checkpoint(run, model)
     if round not in (None, rounds):
         raise RecordError(
-            f"{run} has no model of round {round}: a run keeps that of the last round, "
-            f"here {rounds}, and with --keep=best that of the best"
+            f"{run} has no saved model of round {round}: a run saves that of its last "
+            f"round, {rounds}, and with --keep=best that of the best"
         )
     return _with_weights(model, arrays, run), rounds
 
 
 def export_model(run: str, folder: str) -> None:
-    """Writes the trained model of a run into a new folder, as a finished run has it.
+    """Writes the trained model of a run into a new folder, in the form of `model/`.
 
-    The errors are those of `load_model`, and one if the folder is not empty.
+    Raises:
+        RecordError: as `load_model` does, or because the folder is not empty.
     """
     run, folder = expand_path(run), expand_path(folder)
     model, round_num = _load(run, None)
@@ -104,11 +104,11 @@ def export_model(run: str, folder: str) -> None:
 
 
 def _untrained_model(run: str) -> Any:
-    """Builds the model that a run's settings name, before any training."""
+    """Builds the untrained model of a run from its recorded settings."""
     path = os.path.join(run, RUN_JSON)
     info = read_json(path, ("settings",))
     if "label" not in info:
-        raise RecordError(f"{run} has several runs: name the folder of one")
+        raise RecordError(f"{run} contains several runs: give the folder of one")
     settings = info["settings"]
     try:
         values = settings["model"]
@@ -124,11 +124,13 @@ def _untrained_model(run: str) -> Any:
             "import its module first"
         ) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"{path} names no model: {error}") from error
+        raise RecordError(
+            f"{path}: the recorded model settings are invalid: {error}"
+        ) from error
 
 
 def _load_checkpoint(run: str, model: Any) -> tuple[int, list[Any]]:
-    """Returns the round of a checkpoint, and the weights of its model."""
+    """Returns the round of a checkpoint and the model's weights."""
     path = os.path.join(run, checkpoints.FILE_NAME)
     if not os.path.exists(path):
         raise RecordError(
@@ -154,5 +156,5 @@ def _with_weights(model: Any, arrays: list[Any], run: str) -> Any:
     trainable, others = model.initial_weights
     like = [np.asarray(tensor) for tensor in (*trainable, *others)]
     if [a.shape for a in arrays] != [b.shape for b in like]:
-        raise RecordError(f"{run}: the weights are not those of the model it names")
+        raise RecordError(f"{run}: the saved weights do not fit the recorded model")
     return with_initial_weights(model, arrays)

@@ -24,12 +24,12 @@ from tff_pmc.reports import output
 from tff_pmc.reports.tables import folder_comparison, reference_export
 from tff_pmc.settings import RunSettings
 
-# With `OfflineOptions`, the flags of how runs on disk are read, and where to write.
+# Besides `OfflineOptions`: how runs are read, and where reports are written.
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 
 def run_offline(command: Command, values_by_flag: Mapping[str, Any]) -> str:
-    """Carries out `--compare`, `--tables`, `--export` or `--export_model`."""
+    """Runs `--compare`, `--tables`, `--export` or `--export_model`; returns a text."""
     for flag in sorted({*values_by_flag} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
             f"--{flag} only applies to new runs, and this command reads existing ones: "
@@ -46,7 +46,7 @@ def run_offline(command: Command, values_by_flag: Mapping[str, Any]) -> str:
     try:
         return _dispatch(command, values_by_flag)
     except KeyError as error:
-        # What only some of the tables need, a record may lack.
+        # A table may need a column that a record does not have.
         raise RecordError(
             f"the runs have no column {error}: another version wrote them, or they are "
             "damaged"
@@ -55,14 +55,14 @@ def run_offline(command: Command, values_by_flag: Mapping[str, Any]) -> str:
 
 def _dispatch(command: Command, values_by_flag: Mapping[str, Any]) -> str:
     if command.tables:
-        with tempfile.TemporaryDirectory() as new:  # What is refused leaves nothing.
+        with tempfile.TemporaryDirectory() as new:  # An error leaves nothing behind.
             shown = _tables(command, values_by_flag, new)
             files.make_empty_folder(command.output_dir)
             shutil.copytree(new, command.output_dir, dirs_exist_ok=True)
         return shown
     if command.export:
         reference_export.write(command.export, command.output_dir)
-        return f"In the published code's form: {command.output_dir}"
+        return f"Exported for the published evaluation script: {command.output_dir}"
     if command.export_model:
         load_model.export_model(command.export_model, command.output_dir)
         return f"The trained model: {command.output_dir}"
@@ -85,7 +85,7 @@ def _dispatch(command: Command, values_by_flag: Mapping[str, Any]) -> str:
 
 
 def _names(a: str, b: str) -> list[str]:
-    """Returns two folders' names without the part of their paths that they share."""
+    """Returns the paths of two folders from their common parent."""
     paths = [os.path.abspath(path) for path in (a, b)]
     above = os.path.commonpath([os.path.dirname(path) for path in paths])
     return [os.path.relpath(path, above) for path in paths]
@@ -104,9 +104,9 @@ def _tables(command: Command, values_by_flag: Mapping[str, Any], goal: str) -> s
 
 
 def _name(command: Command, values_by_flag: Mapping[str, Any], results: Results) -> str:
-    """Returns the experiment that the flags name, else that of all runs.
+    """Returns the name of `--experiment`, else that of the experiment of all runs.
 
-    Runs of the published code have none: the tables are then those of the default.
+    Runs of the published code have none; their tables are those of the default.
     """
     names = {*results.runs.get("experiment", [""])} - {""}
     if "experiment" in values_by_flag or len(names) != 1:
@@ -122,7 +122,7 @@ def _name(command: Command, values_by_flag: Mapping[str, Any], results: Results)
 
 
 def _reach(values_by_flag: Mapping[str, Any]) -> str:
-    """Returns the rule of reaching a target that the flags give; empty without them."""
+    """Returns the rule by which a target is reached, or "" if no flag sets it."""
     if "reach" in values_by_flag:
         return str(values_by_flag["reach"])
     if "protocol" in values_by_flag:

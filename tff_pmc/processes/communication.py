@@ -16,7 +16,7 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.client_message import MEASUREMENTS, ClientMessage
 from tff_pmc.aggregation.contributions import update_type
 
-_COUNT = tf.TensorSpec([], tf.int32)  # The answer of a judging client.
+_COUNT = tf.TensorSpec([], tf.int32)  # What a judging client sends.
 
 
 class Traffic(NamedTuple):
@@ -46,8 +46,8 @@ def client_messages(
         two_stage: whether the criteria are sent before the updates.
         model_metrics: the `tf.TensorSpec`s of the model's metrics as a client reports
             them (`ModelMetrics.specs`); by default none.
-        num_sums: the number of sums that the round needs if it makes more for
-            counterfactuals; by default all.
+        num_sums: the number of sums to count, without those that only counterfactuals
+            need; by default all.
 
     Returns:
         One message; two with `two_stage`.
@@ -64,22 +64,22 @@ def client_messages(
         for name, dtype in MEASUREMENTS.items()
         if tff.structure.has_field(train_metrics, name)
     )
-    beside = {
+    common = {
         "measurements": tff.to_type(measurements),
         "metrics": tff.types.tensorflow_to_type(model_metrics) if model_metrics else (),
         "control": _control_type(state),
     }
     if not tff.structure.has_field(metrics.aggregator, "monomials"):
         size = tff.TensorType(np.float32)  # With an aggregator.
-        return (ClientMessage((update,), (), size, **beside),)
+        return (ClientMessage((update,), (), size, **common),)
     num_criteria, num_monomials = (
         metrics.aggregator[name].shape[0] for name in ("totals", "monomials")
     )
     sizes = update, num_criteria, num_sums or num_monomials
     if not two_stage:
-        return (ClientMessage.of_sums(*sizes, normalization)._replace(**beside),)
+        return (ClientMessage.of_sums(*sizes, normalization)._replace(**common),)
     # The second stage receives normalized criteria, as with declared ranges.
-    last = ClientMessage.of_sums(*sizes, "range")._replace(**beside)
+    last = ClientMessage.of_sums(*sizes, "range")._replace(**common)
     first = ClientMessage.of_sums(*sizes, normalization)
     return first._replace(updates=(), monomials=()), last
 
@@ -114,10 +114,10 @@ def size(specs: Any) -> int:
 
 
 def _control_type(state: Any) -> Any:
-    """Returns the type of the server's control variate (SCAFFOLD); () for none.
+    """Returns the type of the server's control variate (SCAFFOLD), or ().
 
-    It is sent with the model, and clients send an update of it: the one part of a
-    memory that a deployment sends.
+    It is broadcast with the model, and clients send their changes of it: no other part
+    of a memory is sent in a deployment.
     """
     if not tff.structure.has_field(state.client_work, "memory"):
         return ()

@@ -225,10 +225,10 @@ def build_metrics(
         def add(state, rows, output):
             return model_metrics.update_metrics(model, state, y[rows], output)
 
-        first = model.initialize_metrics_state()
+        initial_state = model.initialize_metrics_state()
         size = tf.shape(y)[0]
         return reduce_predictions(
-            model, weights, x, size, first, add, batch_size=batch_size
+            model, weights, x, size, initial_state, add, batch_size=batch_size
         )
 
     return map_packs_and_aggregate(model, examples_type(model), measure, aggregate)

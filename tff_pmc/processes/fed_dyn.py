@@ -1,4 +1,4 @@
-"""FedDyn: clients whose loss has a term that changes from round to round."""
+"""FedDyn: a regularizer of the clients' losses that changes in each round."""
 
 from __future__ import annotations
 
@@ -35,22 +35,24 @@ def build_fed_dyn(
     It is that of `build_prioritized_fed_avg` with equal weights, and
 
     -   each client k trains on its loss `- <g_k, w> + alpha/2 ||w - w_received||^2`,
-        and remembers `g_k <- g_k - alpha (w_k - w_received)`: see `LocalGradients`;
+        and keeps `g_k <- g_k - alpha (w_k - w_received)`: see `LocalGradients`;
     -   the server adds `h / alpha` to the mean update: see `with_dynamic_regularizer`.
 
-    The state of the client work has the g_k as `memory`, and that of the aggregator h.
-    The server takes the result as it is: it has no learning rate.
+    The state of the client work contains the g_k as `memory`, and the state of the
+    aggregator h. The server subtracts the result from its model, without a learning
+    rate.
 
     Args:
         model: a functional model.
-        client_optimizer_fn: the clients' optimizer. Its steps replace the minimum of
-            the client's loss in the paper.
-        num_clients: the number of clients of the federation.
+        client_optimizer_fn: the clients' optimizer. Its steps approximate the minimum
+            of the client's loss, which the paper assumes.
+        num_clients: the number of clients in the federation.
         training: the clients' training, without `prox_mu` and `memory`.
         alpha: the weight of the regularizer, above 0.
         num_trainable: m, the number of clients that have training examples; by default
             all.
-        criteria: what clients measure; DS^0, which weighs all by 1, has to be among it.
+        criteria: the criteria that clients measure; they must include DS^0, which is 1
+            for every client.
         sums: normalization and `max_update_norm` of the sums.
 
     Raises:
@@ -58,11 +60,11 @@ def build_fed_dyn(
             of range, or the training has a `prox_mu`, a memory or adversaries.
     """
     if training.prox_mu or training.memory is not None:
-        raise ValueError("FedDyn sets prox_mu and memory: give neither")
+        raise ValueError("FedDyn sets prox_mu and memory itself: remove them")
     if sums.clip_norm:
         raise ValueError(
-            "clip_norm would clip the updates of which FedDyn computes h, and not the "
-            "clients' gradients: give no clip_norm"
+            "clip_norm cannot be combined with FedDyn, which computes h from whole "
+            "updates: remove it"
         )
     memory = LocalGradients(num_clients, alpha)
     num_trainable = num_clients if num_trainable is None else num_trainable

@@ -60,9 +60,8 @@ def build_federated_prediction(
         x, row = examples["x"], examples["row"]
         return _predicted(model, weights, x, row, num_examples, batch_size)
 
-    return map_packs_and_aggregate(
-        model, examples_type, predict
-    )  # Each row is in one pack.
+    # Each row is in one pack, so that a sum joins the packs.
+    return map_packs_and_aggregate(model, examples_type, predict)
 
 
 def _predicted(model, weights, x, row, num_examples, batch_size):

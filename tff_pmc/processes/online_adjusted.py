@@ -265,14 +265,14 @@ class OnlineAdjustedFedAvg:
         optimizer = self.parts.components.server_optimizer
         optimizer_state = state.learning.finalizer
         if rate is not None:
-            settings = optimizer.get_hparams(optimizer_state)
-            if "learning_rate" not in settings:
+            hparams = optimizer.get_hparams(optimizer_state)
+            if "learning_rate" not in hparams:
                 raise ValueError(
                     "rates need a server optimizer with a learning rate: "
                     f"{type(optimizer).__name__} has none to change"
                 )
-            settings["learning_rate"] = np.float32(rate)
-            optimizer_state = optimizer.set_hparams(optimizer_state, settings)
+            hparams["learning_rate"] = np.float32(rate)
+            optimizer_state = optimizer.set_hparams(optimizer_state, hparams)
         return self.parts.step(
             self.parts.basis.coefficients(score),
             trained["sums"],

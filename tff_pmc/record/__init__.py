@@ -1,1 +1,1 @@
-"""The record of a run: its columns, its folder, written, read and resumed."""
+"""The record of a run: its tables and its folder, written, read and resumed."""

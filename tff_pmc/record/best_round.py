@@ -1,4 +1,4 @@
-"""The best round of a run, by what its models were judged on."""
+"""The best round of a run, by the accuracy or loss that judges its models."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from tff_pmc.record.tables import CANDIDATES, ROUNDS
 
 
 def round_quality(folder: str) -> tuple[pd.Series[float], str]:
-    """Returns a number for each round, larger for a better model, and its name.
+    """Returns a quality of each round's model, larger for better, and its name.
 
-    It is the accuracy by which the run chose among candidates, where it did; else the
-    accuracy on the examples of the server that nothing else is reported on; else the
-    accuracy on the clients' test sets. Of a regression it is the negative test loss.
+    It is the accuracy by which the run chose among candidates, if it did; else the
+    accuracy on those server examples on which nothing else is reported, if there are
+    any; else the accuracy on the clients' test sets. For a regression it is the
+    negative test loss.
 
     Args:
         folder: the run's folder.
@@ -29,16 +30,16 @@ def round_quality(folder: str) -> tuple[pd.Series[float], str]:
             return kept["correct"] / kept["examples"], "judged accuracy"
     if "validation_correct" in rounds:
         return rounds["validation_correct"].astype(float), "accuracy at the server"
-    # Of the sums: the means have six decimals, by which late losses are equal.
+    # From sums: means are rounded to six decimals, where late losses become equal.
     if "correct" in rounds:
         return rounds["correct"] / rounds["examples"], "test accuracy"
     return -rounds["loss_sum"] / rounds["examples"], "test loss"
 
 
 def best_round(folder: str) -> tuple[int, str]:
-    """Returns the first round with the best value, 0 if no model was tested; its name.
+    """Returns the first round with the best quality, and the name of the quality.
 
-    See `round_quality` for the arguments and errors.
+    The round is 0 if no model was tested. See `round_quality` for arguments and errors.
     """
     quality_by_round, name = round_quality(folder)
     return (

@@ -1,8 +1,8 @@
 """The checkpoint of a run: the state of its process after the last round.
 
-`checkpoint.npz` has the leaves of the state, `leaf_0` and so on, the round, and how
-long each table of the record was then: `tables`, their names, and `lengths`, in bytes.
-Round 0 is the initial state. Nothing in a checkpoint is code.
+`checkpoint.npz` has the leaves of the state (`leaf_0`, `leaf_1`, ...), the round, and
+the length of each table of the record at that round: `tables` (names) and `lengths`
+(bytes). Round 0 is the initial state. A checkpoint contains no code.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ FILE_NAME = "checkpoint.npz"
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint holds."""
+    """The content of a checkpoint."""
 
     state: Any
     round_num: int  # The round after which it was saved.
-    lengths: Mapping[str, int]  # Of the tables' files by name, `rounds.csv`, in bytes.
+    lengths: Mapping[str, int]  # Bytes of each table's file, as `rounds.csv`.
 
 
 def save(folder: str, checkpoint: Checkpoint) -> None:
     """Writes the checkpoint of a folder in one step.
 
     Raises:
-        TypeError: a leaf of the state is no array of numbers.
+        TypeError: a leaf of the state is not an array of numbers.
     """
     arrays = {}
     for number, leaf in enumerate(_leaves(checkpoint.state)):
         if leaf.dtype.kind not in "biuf":
-            raise TypeError(f"a state of {leaf.dtype} cannot be saved")
+            raise TypeError(
+                f"a state with a leaf of {leaf.dtype} cannot be saved: only numbers can"
+            )
         arrays[f"leaf_{number}"] = leaf
     with files.atomic_write(os.path.join(folder, FILE_NAME)) as file:
         np.savez(
@@ -52,14 +54,14 @@ def save(folder: str, checkpoint: Checkpoint) -> None:
 
 
 def load(folder: str, template: Any) -> Optional[Checkpoint]:
-    """Reads the checkpoint of a folder; None where there is none.
+    """Reads the checkpoint of a folder, or returns None if there is none.
 
     Args:
         folder: the run's folder.
-        template: any state of the process, which gives the structure of all.
+        template: any state of the process, which has the structure of all states.
 
     Raises:
-        RecordError: it cannot be read, or is of another process; one line names it.
+        RecordError: it cannot be read, or is from another process; one line names it.
     """
     path, like = os.path.join(folder, FILE_NAME), _leaves(template)
     if not os.path.exists(path):
@@ -74,7 +76,7 @@ def load(folder: str, template: Any) -> Optional[Checkpoint]:
     pairs = zip(leaves, like)
     if any((a.dtype, a.shape) != (b.dtype, b.shape) for a, b in pairs):
         raise RecordError(
-            f"{path} is of another state: its arrays differ in type or shape"
+            f"{path} is not from this process: its arrays differ in type or shape"
         )
     # A leaf without dimensions is a number, as in the states of the process.
     values = [leaf if leaf.shape else leaf[()] for leaf in leaves]

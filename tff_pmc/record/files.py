@@ -1,4 +1,4 @@
-"""The files of a run's folder: written in one step, locked, and `run.json`."""
+"""Files of a run's folder: atomic writes, the lock, and `run.json`."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ RUN_JSON = "run.json"
 """The file that describes a run, or the runs of a folder."""
 
 FORMAT = 4
-"""The form of a folder that a run can resume in."""
+"""The version of the format of a run's folder; only equal versions can be resumed."""
 
 RUNNING, FINISHED, INTERRUPTED = "running", "finished", "interrupted"
-"""The status of a run: it is finished after its last round, or when a callback has
-ended it; interrupted by an error or a signal. One that was killed stays running."""
+"""The status of a run: finished after its last round, or when a callback ended it;
+interrupted by an error or a signal. A run that was killed stays running."""
 
 LOCK = ".lock"
-"""The file by which a folder belongs to one process."""
+"""The file whose lock gives a folder to one process."""
 
-_NEW = ".new"  # The ending of a file that is not in its place yet.
+_NEW = ".new"  # The suffix of a file before it replaces the old one.
 
 
 def read_run_json(folder: str) -> dict[str, Any]:
-    """Returns the `run.json` of a folder of runs; nothing where there is none."""
+    """Returns the content of a folder's `run.json`; empty if there is none."""
     return read_json(os.path.join(folder, RUN_JSON), missing={})
 
 
 def read_json(
     path: str, keys: Sequence[str] = (), missing: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Reads a JSON object that has these keys.
+    """Reads a JSON object from a file.
 
     Args:
         path: the file.
-        keys: the keys that it must have.
-        missing: what is returned where there is no such file; by default that is an
-            error.
+        keys: the keys that the object must have.
+        missing: what to return if the file does not exist; by default an error is
+            raised.
 
     Raises:
-        RecordError: the file is missing (then a `RecordMissingError`), is no JSON
-            object, or lacks a key; one line names it.
+        RecordError: the file is missing (then a `RecordMissingError`), is not a JSON
+            object, or does not have a key; one line names it.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -65,19 +65,19 @@ def read_json(
         raise RecordError(f"{path} must be a JSON object")
     for key in keys:
         if key not in content:
-            raise RecordError(f"{path} lacks {key!r}")
+            raise RecordError(f"{path} has no {key!r}")
     return content
 
 
 def write_json(folder: str, content: Mapping[str, Any]) -> None:
-    """Writes the `run.json` of a folder in one step."""
+    """Writes the `run.json` of a folder atomically."""
     text = json.dumps({"format": FORMAT, **content}, indent=2)
     with atomic_write(os.path.join(folder, RUN_JSON)) as file:
         file.write(f"{text}\n".encode())
 
 
 def flatten_groups(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings of all groups in one table, by flag."""
+    """Returns the settings of all groups in one dict, by flag."""
     if not isinstance(settings, Mapping):
         raise RecordError("the settings in run.json must be a JSON object")
     values_by_flag: dict[str, Any] = {}
@@ -97,9 +97,9 @@ def lists_to_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def atomic_write(path: str) -> Iterator[BinaryIO]:
-    """Opens a new file that takes the place of another when the block has ended well.
+    """Writes a file atomically: it replaces the old one only if the block succeeds.
 
-    It is on the disk before it does. Of a block that ends in an error nothing is left.
+    The content is on disk before that. A block that fails leaves no new file.
     """
     new = path + _NEW
     try:
@@ -121,7 +121,7 @@ def atomic_write(path: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def naming_file(path: str) -> Iterator[None]:
-    """Makes errors of a file, such as those of a full disk, name it."""
+    """Makes errors of a file name it, also those of a full disk."""
     try:
         yield
     except OSError as error:
@@ -131,46 +131,46 @@ def naming_file(path: str) -> Iterator[None]:
 
 
 def make_empty_folder(path: str, or_else: str = "") -> None:
-    """Makes a folder to write results into; one with something in it is refused.
+    """Makes a folder for results; raises a `RecordError` if it is not empty.
 
-    A lock, and what a killed run had not put in its place yet, do not count.
+    The lock, and unfinished files of a killed run, may be in it.
     """
     for name in sorted(list_folder(path)):
         if name != LOCK and not name.endswith(_NEW):
             raise RecordError(
-                f"{path}: the folder is not empty (it holds {name}); results are "
-                f"never overwritten: name another folder{or_else}"
+                f"{path}: the folder is not empty (it contains {name}); results are "
+                f"never overwritten: choose another folder{or_else}"
             )
 
 
 def make_new_folder(path: str) -> str:
-    """Makes a folder that no other process has made; returns its path.
+    """Makes a folder that did not exist; returns its path.
 
-    It is the path, or where that is taken `path-2`, `path-3` and so on.
+    It is `path`, or if that exists `path-2`, `path-3` and so on.
     """
     number = 1
     while True:
         new = path if number == 1 else f"{path}-{number}"
         list_folder(os.path.dirname(path) or ".")
         try:
-            os.mkdir(new)  # In one step: it fails where the folder is there already.
+            os.mkdir(new)  # Atomic: it fails if the folder exists.
             return new
         except FileExistsError:
             number += 1
-        except FileNotFoundError:  # Another process has removed the one above again.
+        except FileNotFoundError:  # Another process has removed the parent again.
             continue
         except OSError as error:
             raise RecordError(f"{new}: {error.strerror}") from error
 
 
 def remove_if_empty(path: str) -> None:
-    """Removes a folder without content, and those above it that are empty then."""
+    """Removes an empty folder, and its parents that are empty then."""
     with contextlib.suppress(OSError):
         os.removedirs(path)
 
 
 def list_folder(path: str) -> list[str]:
-    """Returns the names in a folder, which is made when it is not there."""
+    """Returns the names in a folder, which it creates if it does not exist."""
     try:
         os.makedirs(path, exist_ok=True)
         return os.listdir(path)
@@ -180,7 +180,7 @@ def list_folder(path: str) -> list[str]:
 
 @contextlib.contextmanager
 def lock_folder(path: str) -> Iterator[int]:
-    """Takes a folder for this process; yields the descriptor of its lock."""
+    """Locks a folder for this process; yields the descriptor of its lock."""
     try:
         descriptor = os.open(os.path.join(path, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
@@ -190,7 +190,7 @@ def lock_folder(path: str) -> Iterator[int]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise FolderInUseError(
-                f"{path} is in use: another run writes into it"
+                f"{path} is in use: another run writes into it: choose another folder"
             ) from error
         yield descriptor
     finally:

@@ -16,15 +16,15 @@ import leaf_data
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """What is summed over a client's test examples, and the names of its columns."""
+    """A measure that is summed over test examples, and the names of its columns."""
 
     mean: str  # The column of the mean over examples.
     total: str  # The column of the sum over examples.
-    prefix: str  # What the columns of the percentiles over clients begin with.
+    prefix: str  # Of the columns of percentiles over clients.
     is_count: bool  # Whether sums are whole numbers.
 
     def value(self, total: Any) -> int | float:
-        """Returns a sum as it is written; a float32 carries seven digits."""
+        """Returns a sum as it is written: an integer, or a float32's seven digits."""
         return int(total) if self.is_count else float(f"{float(total):.7g}")
 
 
@@ -33,10 +33,10 @@ LOSS = Metric("test_loss", "loss_sum", "loss_", is_count=False)
 
 
 def metric_for(data: leaf_data.FederatedDataset) -> Metric:
-    """Returns what models are measured by on a data set."""
+    """Returns the metric of a data set: accuracy if it has classes, else the loss."""
     return ACCURACY if data.has_classes else LOSS
 
 
 def float32_digits(values: Any) -> list[float]:
-    """Returns numbers with the seven digits that a float32 carries."""
+    """Rounds numbers to the seven digits of a float32."""
     return [float(f"{value:.7g}") for value in np.asarray(values, float)]

@@ -1,8 +1,7 @@
-"""The files that a plug-in's code is in: its own, and those of modules that it imports.
+"""The files of a plug-in's code: its own, and those of modules that it imports.
 
-They are found by reading the import statements, wherever in the code these stand: a
-module that is imported only when the data is loaded counts as one that is imported at
-once. Installed packages, the standard library and this project do not count.
+They are found by reading the import statements, including those within functions.
+Installed packages, the standard library and this project are not included.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _SUFFIXES = (".py", str(sysconfig.get_config_var("EXT_SUFFIX")))
 
 
 def plugin_sha256(name: str) -> str:
-    """Returns the sha256 of the files of a plug-in; empty where there are none.
+    """Returns the sha256 of the files of a plug-in, or "" if it has none.
 
     Args:
         name: the imported module, as `--plugin` names it.
@@ -31,9 +30,9 @@ def plugin_sha256(name: str) -> str:
 
 
 def plugin_files(name: str) -> set[pathlib.Path]:
-    """Returns the files of an imported module, and of what these import.
+    """Returns the files of an imported module and of the modules that these import.
 
-    Of a package all modules count.
+    A package contributes all its modules.
     """
     module, roots = sys.modules[name], _import_roots()
     to_scan = set(_module_files(roots, name.split(".")))
@@ -72,9 +71,9 @@ def _import_roots() -> list[pathlib.Path]:
 def _module_files(
     folders: Sequence[pathlib.Path], parts: Sequence[str]
 ) -> Iterator[pathlib.Path]:
-    """Yields the files of the module of a dotted name, in the first folder that has it.
+    """Yields the files of the module with a dotted name, from the first folder with it.
 
-    What follows a module's name, as in `from module import name`, is passed over.
+    Parts after the module's name, as in `from module import name`, are ignored.
     """
     for folder in folders:
         if (folder / parts[0] / "__init__.py").is_file():
@@ -92,9 +91,9 @@ def _module_files(
 def _imported_names(
     file: pathlib.Path,
 ) -> Iterator[tuple[Optional[pathlib.Path], list[str]]]:
-    """Yields the parts of the dotted names that a file imports.
+    """Yields the imports of a file: a folder, and the parts of the dotted name.
 
-    Before them stands the folder that a relative import starts from, else None.
+    The folder is the one from which a relative import starts, else None.
     """
     try:
         nodes = ast.walk(ast.parse(file.read_bytes()))

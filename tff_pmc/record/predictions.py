@@ -1,11 +1,11 @@
-"""The record of a run's predictions, one for each test example and round.
+"""The recorded predictions of a run: one label per test example and round.
 
     predictions/labels.npz      y [N], row_splits [K + 1], client_ids [K]
-    predictions/round_NNNN.npz  predicted [N], the model of that round
+    predictions/round_NNNN.npz  predicted [N], by the model of that round
 
-N test examples in the federation's order, client after client; predicted is 255 where
-a score was not a number, as more classes than 255 are not recorded. A run writes the
-record with `--predictions`.
+The N test examples are in the federation's order, client after client. `predicted` is
+255 if a score was not a number; data sets with more than 255 classes are not recorded.
+A run writes these files with `--predictions`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDER = "predictions"
 """The folder of the predictions in a run's folder."""
 
 NO_CLASS = 255
-"""What is recorded where a score was not a number."""
+"""The recorded label if a score was not a number."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Predictions:
         return counts
 
     def reordered(self, places: Sequence[int]) -> Predictions:
-        """Returns a copy with the clients in the order of `places`."""
+        """Returns a copy with the clients in the order of these indices."""
         splits = self.row_splits
         rows = [np.arange(splits[k], splits[k + 1]) for k in places]
         chosen = np.concatenate(rows)
@@ -76,14 +76,14 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
 
     Raises:
         RecordError: a file is missing (then a `RecordMissingError`) or broken, or the
-            two do not go together; one line names it.
+            two differ in their number of examples; one line names it.
     """
     y, splits, clients = _read(labels_path(run_folder), "y", "row_splits", "client_ids")
     path = predictions_path(run_folder, round_num)
     (predicted,) = _read(path, "predicted")
     if predicted.shape != y.shape:
         raise RecordError(
-            f"{path} has predictions of shape {predicted.shape}, and there are "
+            f"{path} has predictions of shape {predicted.shape}, but there are "
             f"{len(y)} test examples"
         )
     return Predictions(
@@ -92,12 +92,12 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
 
 
 def labels_path(run_folder: str) -> str:
-    """Returns the file of the labels of a run's test examples."""
+    """Returns the path of the labels of a run's test examples."""
     return os.path.join(run_folder, FOLDER, "labels.npz")
 
 
 def predictions_path(run_folder: str, round_num: int) -> str:
-    """Returns the file of one round's predictions."""
+    """Returns the path of one round's predictions."""
     return os.path.join(run_folder, FOLDER, f"round_{round_num:04d}.npz")
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 
 class RecordError(ValueError):
-    """A run folder, or a request for a report of runs, that cannot be used as it is.
+    """A run folder that cannot be read, or runs that a report cannot be made from.
 
-    Raised for records that are missing or broken, for folders that hold no run, and
-    for runs that do not belong into one report. The message is one line and names the
+    Raised for records that are missing or broken, for folders that contain no run, and
+    for runs that one report cannot combine. The message is one line and names the
     folder or the file.
     """
 
 
 class RunTooShortError(RecordError):
-    """A run that ended before the rounds that a claim is about."""
+    """A run ended before the rounds that a claim is about."""
 
 
 class FolderInUseError(RecordError):
-    """A folder into which another process writes."""
+    """Another process writes into the folder."""
 
 
 class ClientsNotRecordedError(RecordError):
-    """A record without the results of each client, which a table needs."""
+    """The results of each client are needed, but were not recorded."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -31,8 +31,8 @@ class ClientsNotRecordedError(RecordError):
 
 
 class RecordMissingError(RecordError, FileNotFoundError):
-    """A run folder without a file that it should have."""
+    """A file of a run folder is missing."""
 
 
 class LostRunError(Exception):
-    """A run that was lost, and leaves the other runs of its call as they are."""
+    """A run whose model stopped changing; the other runs of the command continue."""

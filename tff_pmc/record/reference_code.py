@@ -1,12 +1,12 @@
-"""Result folders of the authors' published code, `sisinflab/ClientAware-FL`.
+"""Reads result folders of the authors' published code, `sisinflab/ClientAware-FL`.
 
     params.txt            the settings; the last line is `Permutation: INDEX`
     accuracy.csv          n_round, %_clients, aggr_accuracy
     round_N/client_P.csv  y_pred, y_true of one client's test examples
 
-An experiments folder holds one such folder a run. INDEX is the ordering. P is the
-client's place in a list that the code shuffles in place every round, so that the same P
-is another client in another round, or in another run.
+An experiments folder contains one such folder per run. INDEX is the ordering. P is the
+client's position in a list that the code shuffles in each round, so that the same P is
+a different client in another round or run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def orderings(data_set: str) -> list[tuple[str, ...]]:
 
 
 def published_label(label: str) -> str:
-    """Returns an ordering's label with the codes that the published code has.
+    """Returns an ordering's label with the codes of the published code.
 
     Its model divergence is the mean over the layers, `MD_layers` among our criteria.
     """
@@ -54,7 +54,7 @@ def published_label(label: str) -> str:
 
 
 def holds_runs(path: str) -> bool:
-    """Returns whether a folder is a run of the published code, or holds such runs."""
+    """Returns whether a folder is, or contains, runs of the published code."""
     return bool(_run_folders(path))
 
 
@@ -81,12 +81,12 @@ def read_runs(path: str) -> list[ReferenceRun]:
     """Reads a run of the published code, or a folder of such runs.
 
     Accuracies are computed from the predictions, as integers over integers. A client is
-    named by its test labels. Where two clients have the same ones they cannot be
-    distinguished: then the one with fewer correct examples comes first, so that the
-    clients are counted in each round, but not followed through the rounds.
+    identified by its test labels. Clients with the same labels cannot be distinguished:
+    in each round the one with fewer correct examples comes first, so that counts of
+    clients are right, but single clients cannot be followed through the rounds.
 
     Raises:
-        RecordError: a file is missing, or not what the code writes; one line names it.
+        RecordError: a file is missing or not in the code's format; one line names it.
     """
     folders: dict[str, str] = {}
     runs = []
@@ -149,8 +149,8 @@ def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
         rounds.append(_sort_clients(read_shuffled_predictions(path, round_num)))
         if rounds[-1].client_ids != rounds[0].client_ids:
             raise RecordError(
-                f"{path}: round_{round_num} has other test labels than round_1; a run "
-                "that was cut off can be read without its last round"
+                f"{path}: round_{round_num} has other test labels than round_1: if the "
+                "run was cut off, remove its last round"
             )
     if not rounds:
         raise RecordError(f"{path} has no round_1")
@@ -165,13 +165,13 @@ def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
 
 
 def _sort_clients(predictions: Predictions) -> Predictions:
-    """Returns predictions by the clients' labels, then by correct counts."""
+    """Sorts the clients by their labels, then by the number of correct examples."""
     keys = list(zip(predictions.client_ids, predictions.correct.tolist()))
     return predictions.reordered(sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def _read_parameters(path: str) -> dict[str, str]:
-    """Returns the parameters of a run, the index of its ordering among them."""
+    """Returns the parameters of a run, including the index of its ordering."""
     name = os.path.join(path, PARAMETERS)
     try:
         with open(name, encoding="utf-8") as file:
@@ -180,14 +180,14 @@ def _read_parameters(path: str) -> dict[str, str]:
         raise RecordError(f"{name} cannot be read: {error}") from error
     parameters = {key: value for key, _, value in parts}
     if parameters.get(PERMUTATION) not in [*map(str, range(len(_ORDERING_INDICES)))]:
-        raise RecordError(f"{name}: {PERMUTATION} has to be a number from 0 to 8")
+        raise RecordError(f"{name}: {PERMUTATION} must be a number from 0 to 8")
     return parameters
 
 
 def _read_client(name: str) -> npt.NDArray[Any]:
-    """Returns a client's file as int [n, 2]; CelebA's predictions are 0.0 and 1.0.
+    """Reads a client's file as int [n, 2]; CelebA's predictions are 0.0 and 1.0.
 
-    There are a hundred thousand of them in a run: pandas would take minutes.
+    A run has a hundred thousand such files: pandas would take minutes.
     """
     with contextlib.suppress(ValueError, OSError):
         with open(name, encoding="ascii") as file:
@@ -197,4 +197,4 @@ def _read_client(name: str) -> npt.NDArray[Any]:
             classes = np.where(np.isfinite(cells), cells, -1).astype(int)
             if cells.shape[1:] == (2,) and (classes == cells).all():
                 return classes
-    raise RecordError(f"{name} is not {HEADER} and the numbers of classes below it")
+    raise RecordError(f"{name} must have the header {HEADER} and rows of class numbers")

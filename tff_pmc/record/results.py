@@ -69,16 +69,15 @@ class Results:
             (`finished`, `running` or `interrupted`), `ended_early` (why, if a callback
             ended the run before its last round), `data_name`, `data_clients`,
             `data_source`, `data_options` (a dict), `versions` (a dict), `path` (its
-            folder, empty where it has none), `data_inputs` and `data_classes` (the
-            names of inputs and classes, where a run's data has such), and a
-            column for each setting by the name of its flag; lists are tuples. What a
-            run did not record is NaN.
+            folder, empty without one), `data_inputs` and `data_classes` (the names
+            of inputs and classes, if the data has them), and a column for each setting
+            by the name of its flag; lists are tuples. What a run did not record is NaN.
         path: the folder that was read; empty for runs in memory.
-        about: what `run.json` or `experiment.json` of all the runs has, such as
-            `baseline`, `command` and `remark`.
+        about: what `run.json` or `experiment.json` of the folder says of all runs, such
+            as `baseline`, `command` and `remark`.
 
-    The tables are read when they are first used. A table that no run has recorded
-    is empty and has its columns.
+    The tables are read when they are first used. A table that no run recorded is empty
+    and has its columns.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Results:
         about: Mapping[str, Any] | None = None,
         predictions: Callable[[int, str, int], Predictions] | None = None,
     ) -> None:
-        """Takes the runs, and what returns a table of all of them by its name."""
+        """Stores the runs, and the function that reads a table of all runs by name."""
         self.runs = runs.reset_index(drop=True)
         self.path = path
         self.about = dict(about or {})
@@ -113,7 +112,7 @@ class Results:
     def rounds(self) -> pd.DataFrame:
         """One row per run and round; see `tables.ROUNDS` for the columns.
 
-        Rounds in which the model was not tested have the values of the last test.
+        Rounds without a test have the values of the last test.
         """
         return self._table("rounds")
 
@@ -160,7 +159,7 @@ class Results:
 
     @property
     def baseline(self) -> str:
-        """The label, or the algorithm, that the other runs are compared with."""
+        """The label, or the algorithm, with which the other runs are compared."""
         return str(self.about.get("baseline") or BASELINE)
 
     @property
@@ -172,10 +171,10 @@ class Results:
         return num_rounds
 
     def setting(self, name: str, default: Any = None) -> Any:
-        """Returns a setting that all runs share; runs that lack it do not count.
+        """Returns a setting that all runs share; runs without it are ignored.
 
         Raises:
-            RecordError: two runs have different values; it names both.
+            RecordError: two runs have different values; the message has both.
         """
         if name not in self.runs:
             return default
@@ -198,7 +197,7 @@ class Results:
             self.setting(name)
 
     def only(self, mask: Any = None, **values: Any) -> Results:
-        """Returns some of the runs: by a mask over `runs`, or by values of columns.
+        """Selects runs by a mask over `runs`, or by values of columns.
 
         >>> results.only(seed=0, label=["DS", "LD"])
         """
@@ -222,7 +221,7 @@ class Results:
         """Returns the predicted label of each test example of one run and round.
 
         Raises:
-            RecordError: they were not recorded, or do not give the recorded counts.
+            RecordError: they were not recorded, or contradict the recorded counts.
         """
         if self._predictions is None:
             raise RecordMissingError(f"{self.path or 'the runs'} have no predictions")
@@ -249,10 +248,10 @@ def read_results(path: Folder) -> Results:
             published code of PMC wrote.
 
     Returns:
-        The runs in the order in which they were made, seed by seed.
+        The runs in the order in which they ran, seed by seed.
 
     Raises:
-        RecordError: it contains no run, or a file of it is missing (then a
+        RecordError: the folder contains no run, or a file is missing (then a
             `RecordMissingError`) or broken; one line names it.
     """
     path = expand_path(path)
@@ -380,10 +379,10 @@ def results_of_counts(
 
 
 def _check_counts(label: str, correct: Any, sizes: Any) -> None:
-    """Raises a `RecordError` for arrays that cannot be counts of correct examples."""
+    """Raises a `RecordError` if arrays cannot be counts of correct examples."""
     if correct.ndim != 2 or not len(correct) or sizes.shape != correct.shape[1:]:
         raise RecordError(
-            f"{label}: correct must be [rounds, clients], with a round at least, and "
+            f"{label}: correct must be [rounds, clients] with at least one round, and "
             f"examples [clients]; got {list(correct.shape)} and {list(sizes.shape)}"
         )
     if not all(np.issubdtype(array.dtype, np.integer) for array in (correct, sizes)):
@@ -426,18 +425,20 @@ def _run_row(folder: str) -> dict[str, Any]:
             **lists_to_tuples(settings),
         }
     except (AttributeError, TypeError, ValueError) as error:
-        raise RecordError(f"{path} describes no run: {error_summary(error)}") from error
+        raise RecordError(
+            f"{path} does not describe a run: {error_summary(error)}"
+        ) from error
 
 
 def _seed_folders(path: str) -> list[str]:
-    """Returns the folders of the seeds in a folder, by seed, or the folder itself."""
+    """Returns the `seed_N` folders in a folder, by seed; else the folder itself."""
     matches = [re.fullmatch("seed_([0-9]+)", name) for name in os.listdir(path)]
     seeds = {int(match[1]): os.path.join(path, match[0]) for match in matches if match}
     return [seeds[seed] for seed in sorted(seeds)] or [path]
 
 
 def _runs_in(path: str) -> list[str]:
-    """Returns the folders of the runs in a folder, itself if it is one, in order."""
+    """Returns the run folders in a folder, in order; or the folder of a single run."""
     if ROUNDS.path(path):
         return [path]
     order = list(
@@ -482,7 +483,7 @@ def _as_text(value: Any) -> str:
 
 
 def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
-    """Returns the runs of several `Results` as one.
+    """Joins the runs of several `Results`.
 
     Args:
         every: the results; or, by a new label, results that have one label each, so
@@ -499,7 +500,7 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
 
     def join(name: str) -> pd.DataFrame:
         tables = [relabeled(getattr(part, name), x) for part, x in zip(parts, labels)]
-        # Of an empty table the columns have no types.
+        # Empty tables are dropped: their columns have no types.
         return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 
     runs = join("runs")

@@ -1,4 +1,4 @@
-"""The comparison of a run with the one in a folder: settings, data, the software."""
+"""Checks whether a recorded run can be resumed: settings, data and software."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 
 
 def software_versions() -> dict[str, Optional[str]]:
-    """Returns the versions of what a run's numbers depend on, the engine among it."""
+    """Returns the versions of the software that a run's numbers depend on."""
     from tff_pmc import runtime  # It imports TensorFlow.
 
     versions: dict[str, Optional[str]] = {
@@ -66,19 +66,21 @@ def warn_if_versions_differ(
 def check_resumable(
     path: str, before: Mapping[str, Any], description: Mapping[str, Any]
 ) -> bool:
-    """Raises a `RecordError` that names what differs if the run cannot be resumed.
+    """Raises a `RecordError`, which names the differences, if a run cannot be resumed.
 
-    More rounds, orderings, seeds or learning rates than before are no other run: what
-    is there is the beginning of them. Returns whether there are more.
+    A run may be resumed with more rounds, orderings, seeds or learning rates than
+    before. Returns whether there are more.
     """
     if not before:
-        raise RecordError(f"{path} cannot be resumed: there is no run in it")
+        raise RecordError(f"{path} cannot be resumed: it contains no run")
     if before.get("format") != files.FORMAT:
         raise RecordError(
             f"{path} cannot be resumed: an earlier version with another format wrote "
             "it: choose another folder"
         )
-    now = json.loads(json.dumps(description))  # Tuples as the file has them.
+    now = json.loads(
+        json.dumps(description)
+    )  # As the file has them: tuples become lists.
     pairs = [
         (flatten_groups(before.get("settings", {})), flatten_groups(now["settings"])),
         (before.get("data", {}), now["data"]),
@@ -90,7 +92,7 @@ def check_resumable(
         if old.get(key) != new.get(key)
         and not _is_extension(key, old.get(key), new.get(key))
     }
-    examples = differing.pop(EXAMPLES, "")  # They follow from all else that differs.
+    examples = differing.pop(EXAMPLES, "")  # They differ, too, if anything else does.
     if differing:
         raise RecordError(
             f"{path} cannot be resumed, because its settings differ "
@@ -98,9 +100,9 @@ def check_resumable(
         )
     if examples:
         raise RecordError(
-            f"{path} cannot be resumed: its settings load other examples now "
-            f"({examples}): a file, a plug-in or a module that it imports has changed: "
-            "restore it, or choose another folder"
+            f"{path} cannot be resumed: its settings now load other examples "
+            f"({examples}), because a file, a plug-in or a module that it imports "
+            "changed: restore it, or choose another folder"
         )
     return any(old != new for old, new in pairs)
 
@@ -130,11 +132,11 @@ def _plugin_versions() -> dict[str, Optional[str]]:
 
 def _is_extension(key: str, old: Any, new: Any) -> bool:
     lists = isinstance(old, list) and isinstance(new, list)
-    if key == "baseline":  # It is of the tables.
+    if key == "baseline":  # It only concerns the tables.
         return True
-    if key == EXAMPLES:  # An earlier version did not record it.
+    if key == EXAMPLES:  # Earlier versions did not record it.
         return old is None
-    if key == "initial_weights":  # The same file, wherever it is.
+    if key == "initial_weights":  # The same file, at any path.
         return lists and old[1:] == new[1:]
     if key == "rounds":
         return isinstance(old, int) and old < new

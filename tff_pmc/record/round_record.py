@@ -1,4 +1,4 @@
-"""The record of a round, from which the columns of `tables` follow."""
+"""The results of a round, from which the columns of `tables` are computed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class TriedCandidate(NamedTuple):
-    """A candidate that was tested."""
+    """A candidate that a search tested."""
 
     label: str  # Of its score.
-    correct: int  # The judged examples that its model got right.
-    examples: int  # The judged examples.
-    chosen: bool  # Whether its model is the round's result.
+    correct: int  # The number of judging examples classified correctly.
+    examples: int  # The number of judging examples.
+    chosen: bool  # Whether its model became the round's.
 
 
 class RoundResult(NamedTuple):
@@ -45,7 +45,7 @@ class RoundResult(NamedTuple):
 
     state: Any  # Of the process, for the next round and the checkpoint.
     metrics: Any  # `<client_work, aggregator, finalizer>`.
-    in_force: scores.Score  # Whose model is the round's result.
+    in_force: scores.Score  # The score of the round's model.
     tested: tuple[TriedCandidate, ...] = ()  # In order.
     # The correct examples of each client, where the judge counted them on the clients'
     # test sets.
@@ -56,42 +56,42 @@ class RoundResult(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A model of a round that was judged."""
+    """A model that was judged in a round."""
 
-    kind: str  # `trial` of a search, or `counterfactual`.
+    kind: str  # `trial`, of a search, or `counterfactual`.
     trial: int  # Its number among the models of its kind, from 1.
     label: str  # Of its score.
     rate: float  # The server's learning rate.
-    correct: int  # The judged examples that it got right.
-    examples: int  # The judged examples.
-    kept: bool  # Whether it is the round's result.
-    worst_tenth: Optional[float] = None  # Where the judge counted by client.
+    correct: int  # The number of judging examples classified correctly.
+    examples: int  # The number of judging examples.
+    kept: bool  # Whether it became the round's model.
+    worst_tenth: Optional[float] = None  # If the judge counted by client.
     jain_index: Optional[float] = None
 
 
 @dataclasses.dataclass(frozen=True)
 class RoundRecord:
-    """The outcome of a round, and the values that its record has.
+    """The results of a round, and the values that its record has.
 
     Attributes:
         round_num: the round, from 1.
-        settings: those of the run.
-        outcome: what the process returned.
+        settings: the settings of the run.
+        outcome: the result of the process.
         cohort: the names of the clients that trained.
         clients: the names of the clients that test, [E].
-        sizes: the test examples of each, [E].
-        metric: what the model is measured by on the test examples.
-        measured: what it found of each client, [E]: the correct test examples, or the
-            sum of their losses. None where the model was not tested after this round.
-        model_metrics: the metrics of the model (those of Keras, say) over all test
-            examples together, by name; None of each in rounds without a test.
-        central: what it found of the central test set, where it was tested.
-        central_examples: the size of that set; 0 where the data set has none.
-        f1: the F1 of each class on the server's examples; empty where it has none.
-        validation_correct: the server's examples that the model got right, where these
-            are others than the accuracy is reported on.
-        train_bytes, test_bytes: what was sent to train and to test.
-        seconds: of the training, `train`, and of the tests, `test`.
+        sizes: the number of test examples of each of these clients, [E].
+        metric: accuracy or loss, by which the model is measured.
+        measured: the sum of the metric over each client's test examples, [E]: the
+            number of correct examples, or the loss sum. None in a round without a test.
+        model_metrics: the model's own metrics (such as those of Keras) over all test
+            examples, by name; each is None in a round without a test.
+        central: the sum of the metric over the central test set, if there is one.
+        central_examples: the size of the central test set; 0 without one.
+        f1: the F1 of each class on the server's examples; empty without these.
+        validation_correct: the number of correct examples of the server, if accuracy is
+            not reported on the same examples.
+        train_bytes, test_bytes: the bytes that were sent for training and for tests.
+        seconds: the duration of the training, `train`, and of the tests, `test`.
     """
 
     round_num: int
@@ -120,46 +120,46 @@ class RoundRecord:
 
     @property
     def total(self) -> int | float:
-        """The sum over all test examples."""
+        """The sum of the metric over all test examples."""
         return self.metric.value(np.asarray(self.measured).sum())
 
     @property
     def mean(self) -> float:
-        """The mean over all test examples: a test weighs by its size (PMC eq. 10)."""
+        """The mean of the metric over all test examples (PMC eq. 10)."""
         return round(self.total / int(self.sizes.sum()), 6)
 
     @property
     def central_correct(self) -> int:
-        """How many examples of the central test set the model gets right."""
-        assert self.central is not None  # Of rounds that were tested.
+        """The number of correctly classified examples of the central test set."""
+        assert self.central is not None  # The round was tested.
         return int(self.central)
 
     @property
     def central_mean(self) -> float:
-        """The mean over the examples of the central test set."""
-        assert self.central is not None  # Of rounds that were tested.
+        """The mean of the metric over the central test set."""
+        assert self.central is not None  # The round was tested.
         return round(self.central / self.central_examples, 6)
 
     def percentile(self, percent: int) -> float:
-        """Returns a percentile over the clients that have test examples."""
+        """Returns a percentile of the metric over the clients with test examples."""
         local = client_means(np.asarray(self.measured), self.sizes)
         return float(percentile(local, percent))
 
     @property
     def train(self) -> Mapping[str, Any]:
-        """What the clients reported of their training."""
+        """The training metrics that the clients reported."""
         report: Mapping[str, Any] = self.outcome.metrics["client_work"]["train"]
         return report
 
     @property
     def train_loss(self) -> Optional[float]:
-        """The mean loss over the training examples; None where no client counted."""
+        """The mean loss over the training examples, or None if all are excluded."""
         examples = int(self.train["examples"])
         return round(float(self.train["loss_sum"]) / examples, 6) if examples else None
 
     @property
     def update_rejected(self) -> int:
-        """Whether the model stayed as it was, 0 or 1."""
+        """Whether the server rejected the update and kept the model, 0 or 1."""
         return int(self.outcome.metrics["finalizer"]["update_rejected"])
 
     @property
@@ -173,14 +173,14 @@ class RoundRecord:
 
     @property
     def client_totals(self) -> list[int | float]:
-        """The sum over the test examples of each of these clients."""
+        """The sum of the metric over the test examples of each of `test_clients`."""
         if not self._records_clients:
             return []
         return [self.metric.value(total) for total in np.asarray(self.measured)]
 
     @property
     def client_sizes(self) -> list[int]:
-        """The number of test examples of each of these clients."""
+        """The number of test examples of each of `test_clients`."""
         return [int(size) for size in self.sizes] if self._records_clients else []
 
     @property
@@ -190,18 +190,18 @@ class RoundRecord:
 
     @property
     def raw(self) -> Floats:
-        """The criteria that the cohort reported, [clients, m]."""
+        """The raw criteria that the cohort's clients reported, [clients, m]."""
         return np.asarray(self.train["criteria_by_client"], float)
 
     @property
     def excluded(self) -> npt.NDArray[np.bool_]:
-        """Which clients of the cohort were left out, [clients]."""
+        """A mask of the excluded clients of the cohort, [clients]."""
         mask: npt.NDArray[np.bool_] = np.asarray(self.train["excluded_by_client"]) > 0
         return mask
 
     @property
     def counted(self) -> Floats:
-        """The criteria; NaN for clients that were left out, which have no weight."""
+        """The raw criteria, NaN for excluded clients, which have no weight."""
         return mask_excluded(self.raw, self.excluded)
 
     @functools.cached_property
@@ -220,7 +220,7 @@ class RoundRecord:
 
     @functools.cached_property
     def candidates(self) -> list[Candidate]:
-        """The models that a search judged, then those judged for comparison."""
+        """The judged models: first those of a search, then the counterfactuals."""
         return [*self._trials(), *self._counterfactuals()]
 
     def _trials(self) -> Iterator[Candidate]:
@@ -264,7 +264,7 @@ class RoundRecord:
 
 
 def mask_excluded(raw: Floats, excluded: npt.NDArray[np.bool_]) -> Floats:
-    """Returns criteria [clients, m], NaN for the clients that were left out."""
+    """Returns raw criteria [clients, m] with NaN for excluded clients."""
     return np.where(excluded[:, np.newaxis], np.nan, raw)
 
 
@@ -278,26 +278,25 @@ def cohort_weights(
 ) -> pd.DataFrame:
     """Returns which client had which weight in a round of a process.
 
-    The metrics say which criteria were measured, how they were normalized, and by which
-    score the round's model was made.
+    The metrics contain the measured criteria, their normalization and the score by
+    which the round's model was weighted.
 
     Args:
-        metrics: those of a round of a process with `report_cohort`.
-        criteria: the codes of these criteria, in the order in which the table shows
-            them; by default in that of the process.
-        score: another score, whose weights are computed of the same clients. A process
-            around an `aggregator` has none of its own.
-        normalization: another normalization.
-        clients: the names of the clients of the cohort, in their order; by default
-            their numbers.
+        metrics: the metrics of a round of a process with `report_cohort`.
+        criteria: the codes of the criteria in the order of the table's columns; by
+            default the order of the process.
+        score: a score whose weights to compute instead of those of the round. A process
+            with an `aggregator` has no score, and needs one here.
+        normalization: a normalization instead of that of the round.
+        clients: the names of the cohort's clients, in order; by default their indices.
 
     Returns:
-        A row for each client, with the columns of `cohort.csv`: `client`, the raw
-        criteria by their codes, `excluded`, `weight`, whose sum is 1.
+        One row per client, with the columns of `cohort.csv`: `client`, the raw criteria
+        by their codes, `excluded`, and `weight`, whose sum is 1.
 
     Raises:
-        ValueError: the metrics show no criteria, or others, or not of so many clients;
-            they name no score, and none is given; names of clients have no order.
+        ValueError: the metrics have no criteria, or not these; `clients` has another
+            length or no order; the metrics have no score, and none is given.
 
     Examples:
         >>> state, metrics = process.next(state, datasets)
@@ -308,13 +307,13 @@ def cohort_weights(
     train, aggregator = metrics["client_work"]["train"], metrics["aggregator"]
     if "criteria_by_client" not in train:
         raise ValueError(
-            "the metrics have no clients: build the process with report_cohort"
+            "the metrics have no clients: build the process with report_cohort=True"
         )
     if "totals_by_code" not in train:
         raise ValueError(
-            "the metrics do not name their criteria: they are of another version"
+            "the metrics do not name their criteria: another version wrote them"
         )
-    rows = slice(int(train["clients"]))  # Of packs there may be room for more.
+    rows = slice(int(train["clients"]))  # Packs may have room for more clients.
     raw = np.asarray(train["criteria_by_client"], float)[rows]
     excluded = np.asarray(train["excluded_by_client"])[rows] > 0
     codes = tuple(map(decode_name, train["totals_by_code"]))
@@ -322,12 +321,14 @@ def cohort_weights(
     column = {unaliased(code): values for code, values in zip(codes, raw.T)}
     if {*map(unaliased, shown)} != {*column} or len(shown) != len(codes):
         raise ValueError(
-            f"criteria has the codes {', '.join(shown)}, and each client "
+            f"criteria has the codes {', '.join(shown)}, but the metrics have "
             f"{', '.join(codes)}"
         )
     names = range(len(raw)) if clients is None else require_sequence("clients", clients)
     if len(names) != len(raw):
-        raise ValueError(f"clients has {len(names)} names, and there are {len(raw)}")
+        raise ValueError(
+            f"clients has {len(names)} names, but the cohort has {len(raw)} clients"
+        )
     weighing: Callable[[Floats], Any] = score or _round_score(aggregator, codes)
     if normalization is None:
         normalization = _round_normalization(aggregator)
@@ -341,11 +342,11 @@ def cohort_weights(
 def _round_score(
     aggregator: Mapping[str, Any], codes: Sequence[str]
 ) -> Callable[[Floats], Floats]:
-    """Returns the score by which a round's model was made, of its metrics."""
+    """Returns the score that weighted a round, from its metrics."""
     if not isinstance(aggregator, Mapping) or "coefficients" not in aggregator:
         raise ValueError(
-            "the metrics name no score, as the process aggregates by another factory: "
-            'give the score that its weights follow, as score=scores.single("DS")'
+            "the metrics have no score, because the process has another aggregator: "
+            'give the score of its weights, as score=scores.single("DS")'
         )
     coefficients = aggregator["coefficients"]
     basis = scores.Basis.of_names(codes, coefficients)
@@ -354,7 +355,7 @@ def _round_score(
 
 
 def _round_normalization(aggregator: Mapping[str, Any]) -> scores.Normalization:
-    """Returns how a round's criteria were normalized; sums for another factory."""
+    """Returns the normalization of a round; sums if another factory aggregated."""
     if not isinstance(aggregator, Mapping):
         return scores.SUM
     for method, values in aggregator.get("normalization", {}).items():
@@ -365,7 +366,7 @@ def _round_normalization(aggregator: Mapping[str, Any]) -> scores.Normalization:
 
 
 def weight_shares(settings: RunSettings, in_force: scores.Score, raw: Floats) -> Floats:
-    """Returns the clients' shares in a run's aggregation, [clients]."""
+    """Returns the clients' shares of the weight in a run's aggregation, [clients]."""
     if settings.algorithm.weighs_equally:
         included = np.isfinite(raw).all(axis=1)
         return np.asarray(included / max(int(included.sum()), 1))

@@ -1,16 +1,16 @@
-"""The folder of a run: `run.json`, and the tables, which get a round's rows at a time.
+"""The folder of a run, which is written round by round.
 
-    run.json         settings, seeds, versions, machine, the data's origin, how it ended
+    run.json         settings, seeds, versions, machine, origin of the data, status
     rounds.csv ...   the six tables: see `tables`
-    checkpoint.npz   the process's state after the last round: see `checkpoints`
+    checkpoint.npz   the state of the process after the last round: see `checkpoints`
     model/           the trained model, when the run is finished: see `model_folder`
-    model_best/      that of the best round, with --keep=best
+    model_best/      the model of the best round, with --keep=best
     predictions/     one file per round: see `predictions`, with --predictions
-    tensorboard/     event files of the same rounds, with --tensorboard
+    tensorboard/     event files of all rounds, with --tensorboard
 
-A checkpoint has the length of each table at its round: a run that was cut off resumes
-from it after the tables are cut to these lengths. `timing.csv`, the one file in which
-two equal runs differ, is not among them: it has one line per round.
+A checkpoint has the length of each table at its round. A resumed run first cuts the
+tables to these lengths, and `timing.csv`, the only file in which two equal runs differ,
+to one line per round.
 """
 
 from __future__ import annotations
@@ -51,43 +51,43 @@ _ROUNDS, _TIMING = f"{ROUNDS.name}.csv", f"{TIMING.name}.csv"
 
 
 class FolderLostError(OSError):
-    """The folder of a run that was removed or replaced meanwhile."""
+    """The folder of a run was removed or replaced during the run."""
 
 
 class RunFolder:
     """Writes one run; every round is on disk when the next one starts.
 
-    A context: its end writes into `run.json` how the run ended. A folder that holds a
-    run already is changed by `load` and not before.
+    A context manager: its end writes the status of the run into `run.json`. A folder
+    that already contains a run is not changed before `load`.
 
     Attributes:
         path: the folder.
-        is_complete: whether the run that was there was finished, and is not to have
-            more rounds now.
-        was_ended_early: whether a callback ended the run that `load` read, and the run
-            was then interrupted before it was finished.
-        new_callbacks: the classes of callbacks that the run that was there did not
-            have; empty for a new run.
+        is_complete: whether the recorded run is finished, and has no further round
+            now.
+        was_ended_early: whether a callback ended the recorded run, which was then
+            interrupted before it was finished.
+        new_callbacks: the classes of callbacks that the recorded run did not have;
+            empty for a new run.
     """
 
     def __init__(
         self, path: str, description: Mapping[str, Any], *, resume: bool = False
     ) -> None:
-        """Takes the folder for this process alone, and makes it if it is new.
+        """Locks the folder for this process, and creates it if it does not exist.
 
         Args:
-            path: the folder: empty, or not there yet; or, to resume, one of a run with
-                the same settings, or with fewer rounds.
-            description: `run.json` but for versions and times.
-            resume: whether to resume the run that is there.
+            path: the folder: empty or new; to resume, that of a run with the same
+                settings or fewer rounds.
+            description: the content of `run.json` except versions and times.
+            resume: whether to resume the recorded run.
 
         Raises:
             RecordError: the folder is none of these, or another process writes into it.
         """
         self.path = path = expand_path(path)
-        self._lengths: dict[str, int] = {}  # Of the tables, in bytes.
+        self._lengths: dict[str, int] = {}  # Of the tables' files, in bytes.
         self._columns: dict[str, list[str]] = {}  # Of the tables.
-        self._dropped_metrics = False  # Metrics that the record has no column for.
+        self._dropped_metrics = False  # Whether a warning was logged.
         self._before: dict[str, Any] = {}
         longer = False
         if resume and os.path.exists(self._path(RUN_JSON)):
@@ -101,10 +101,10 @@ class RunFolder:
         self.was_ended_early = False
         self.is_complete = self._before.get("status") == FINISHED
         if self.is_complete and longer:
-            # A callback may have ended the run before its last round: it stays so.
+            # A run that a callback ended before its last round stays complete.
             planned = flatten_groups(self._before["settings"])["rounds"]
             self.is_complete = len(ROUNDS.read(path)) < planned
-        # As may the rounds, the flags of the callback that ended it may be others.
+        # With other flags of the callback that ended it, the run goes on.
         by = self._before.get("ended_by", "")
         self._reopened = bool(by) and _callback_flags(
             self._before, by
@@ -113,7 +113,7 @@ class RunFolder:
         called = {*description.get("callbacks", {})} if self._before else set()
         self.new_callbacks = called - {*self._before.get("callbacks", {})}
         self._description = description
-        self._json: dict[str, Any] = {}  # Empty until something is changed.
+        self._json: dict[str, Any] = {}  # Empty until the folder is changed.
         if not self._before:
             self._write_start()
 
@@ -132,16 +132,16 @@ class RunFolder:
                 self._write_json(INTERRUPTED if kind else FINISHED)
 
     def load(self, initial: Any) -> tuple[Any, int]:
-        """Returns the state to train from, and how many rounds are recorded.
+        """Returns the state to train from, and the number of recorded rounds.
 
-        Rows after the checkpoint's round are cut off.
+        It removes the rows after the checkpoint's round.
 
         Args:
             initial: the initial state of the process.
 
         Raises:
-            RecordError: something is recorded and there is no checkpoint, or one that
-                is not of the record; nothing is changed.
+            RecordError: rounds are recorded without a checkpoint, or the tables are
+                shorter than at the checkpoint; nothing is changed.
         """
         sizes = {
             name: os.path.getsize(self._path(name))
@@ -185,9 +185,8 @@ class RunFolder:
         """Appends the rows of a round to all tables.
 
         Raises:
-            FolderLostError: the folder was removed or replaced: what is written into it
-                would be lost.
-            OSError: a file cannot be written; it is named.
+            FolderLostError: the folder was removed or replaced.
+            OSError: a file cannot be written; the message names it.
         """
         if self._was_replaced():
             raise FolderLostError(f"{self.path} was removed or replaced during the run")
@@ -201,7 +200,7 @@ class RunFolder:
         checkpoints.save(self.path, checkpoints.Checkpoint(state, round_num, lengths))
 
     def end_early(self, why: str, round_num: int, by: str) -> None:
-        """Records in `run.json` why the run ends after a round, before its last.
+        """Records in `run.json` why the run ends before its last round.
 
         `by` is the class of the callback that ends it.
         """
@@ -209,9 +208,9 @@ class RunFolder:
         self._write_json(RUNNING)
 
     def _drop_new_metrics(self, record: RoundRecord) -> RoundRecord:
-        """Removes metrics of the model for which the record has no columns.
+        """Removes metrics of the model for which `rounds.csv` has no column.
 
-        An earlier version did not record them, or the model did not have them.
+        The run was started without them, or by an earlier version.
         """
         columns = self._columns.get(_ROUNDS)
         if columns is None:
@@ -243,11 +242,11 @@ class RunFolder:
         ):
             table.write(text.getvalue().encode())
             table.flush()
-            os.fsync(table.fileno())  # Before the checkpoint that has its length.
+            os.fsync(table.fileno())  # Before the checkpoint with its length.
             self._lengths[name] = table.tell()
 
     def _was_replaced(self) -> bool:
-        """Returns whether the folder is not the one that this process has taken."""
+        """Returns whether the folder is not the one that this process locked."""
         with contextlib.suppress(OSError):
             lock = os.stat(self._path(files.LOCK))
             return not os.path.samestat(lock, os.fstat(self._lock))
@@ -278,7 +277,7 @@ class RunFolder:
 
 
 def _callback_flags(description: Mapping[str, Any], callback: str) -> Any:
-    """Returns the flags of a callback as `run.json` has them; None without it."""
+    """Returns the flags of a callback as `run.json` has them, or None."""
     flags = description.get("callbacks", {}).get(callback)
     return json.loads(json.dumps(flags))
 

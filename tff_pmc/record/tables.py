@@ -1,19 +1,19 @@
-"""The six tables of a run's record: each is declared once, written and read by that.
+"""The six tables of a run's record; one declaration says how each is written and read.
 
-    rounds       a row a round: accuracy (of a regression, the test loss), percentiles
-                 over the clients, the metrics that the model brings, training loss,
+    rounds       one row per round: accuracy (for a regression, the test loss),
+                 percentiles over the clients, the model's own metrics, training loss,
                  bytes
-    clients      a row a client and tested round: what it classified correctly (of a
-                 regression, the sum of its losses) of how many test examples
-    cohort       a row a client of a round's cohort: its criteria and its weight
-    candidates   a row a judged model of a round: those that a search for an ordering
+    clients      one row per client and tested round: the number of correct test
+                 examples (for a regression, the loss sum), and of all test examples
+    cohort       one row per round and client of its cohort: its criteria and weight
+    candidates   one row per round and judged model: those that a search for an ordering
                  tried (`kind` is `trial`), and those of other weightings, which were
                  judged for comparison (`counterfactual`)
-    class_f1     a row a class and round: the F1 on the server's examples
-    timing       a row a round: seconds
+    class_f1     one row per round and class: the F1 on the server's examples
+    timing       one row per round: seconds
 
-A column is added by one line of its table below; everything else follows from it:
-what is written, by which type it is read, and the list in the documents.
+One line of a table's declaration below adds a column. How it is written, the type with
+which it is read, and the list in the documents follow from it.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ COUNT = "count"
 FLAG = "flag"
 SHARE = "share"
 NUMBER = "number"
-"""The types of columns: a count is a whole number from 0, a flag 0 or 1, a share from
-0 to 1. A number may be missing, and so may be all that a test of the model gives, in
-rounds without one."""
+"""The types of columns: a count is a whole number from 0, a flag is 0 or 1, a share is
+from 0 to 1. Numbers may be missing, and in rounds without a test so may be all results
+of a test."""
 
 RUN_KEY = ["seed", "label"]
 """The columns that identify a run, in each table of several runs."""
 
 GZIP_SUFFIX = ".gz"
-"""The ending of the name of a table that is stored compressed."""
+"""The suffix of a compressed table's file name."""
 
 WEIGHT_BOUNDS = ("weight_largest", "weight_smallest")
-"""What trackers are given with a row of rounds; see `FinishedRound.numbers`."""
+"""Names that trackers receive with a row of `rounds`; see `FinishedRound.numbers`."""
 
 _DTYPES = {
     **{TEXT: "str", FLAG: "int64"},
@@ -67,11 +67,15 @@ def _always(record: RoundRecord) -> bool:
 
 
 class Column(NamedTuple):
-    """A column: its name, its type, and where the value comes from.
+    """A column of a table.
 
-    `value` returns a round's value in `rounds` and `timing`, and the values of all rows
-    in the other tables. A run has the column `when` this holds; `tested` columns are
-    empty in rounds in which the model was not tested.
+    Attributes:
+        name: the name of the column.
+        kind: its type: TEXT, COUNT, FLAG, SHARE or NUMBER.
+        value: returns a round's value in `rounds` and `timing`, and the values of all
+            rows of a round in the other tables.
+        when: returns whether a run has the column; by default all runs have it.
+        tested: whether the column is empty in rounds without a test.
     """
 
     name: str
@@ -82,13 +86,18 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: its name, its columns behind `round`, and what identifies a row.
+    """A table of the record.
 
-    `others` gives the columns that have no fixed name, which are numbers: the raw
-    criteria by their codes, and in `rounds` the metrics of the model. They stand before
-    the column `before`. Columns that are not declared are read as `others_kind`: as
-    NUMBER, or as TEXT, which becomes numbers where all of a column are numbers.
-    `beside` names what callbacks are given with the values of a row.
+    Attributes:
+        name: the name of the table, without `.csv`.
+        columns: its declared columns, after `round`.
+        key: the columns that identify a row of a round; empty for one row per round.
+        others: returns the columns whose names depend on the run, which are numbers:
+            the raw criteria by code, and in `rounds` the metrics of the model.
+        before: the column before which they stand.
+        others_kind: how undeclared columns are read: NUMBER, or TEXT, which becomes
+            numbers if all values of a column are numbers.
+        beside: further names that callbacks receive with the values of a row.
     """
 
     name: str
@@ -100,27 +109,29 @@ class Table(NamedTuple):
     beside: Sequence[str] = ()
 
     def add(self, column: Column) -> None:
-        """Adds a column, which every run has that is made afterwards.
+        """Adds a column to the tables of all later runs.
 
         Raises:
-            ValueError: the table, or what reads it, has a column of this name.
+            ValueError: the table, or its reader, has a column of this name.
         """
         if column.name in self.reserved:
-            raise ValueError(f"{self.name}.csv has a column {column.name} already")
+            raise ValueError(
+                f"{self.name}.csv has a column {column.name} already: rename it"
+            )
         self.columns.append(column)
 
     @property
     def reserved(self) -> set[str]:
-        """The names that none of the `others` may have.
+        """The names that `others` must not use.
 
-        They are those of its columns, of the columns that `read_results` adds, and of
+        They are those of the columns, of the columns that `read_results` adds, and of
         `beside`.
         """
         names = (column.name for column in self.columns)
         return {"seed", "label", "round", *self.beside, *names}
 
     def rows(self, record: RoundRecord) -> list[dict[str, Any]]:
-        """Returns the rows of a round, as they are written."""
+        """Returns the rows of a round as they are written."""
         values_by_column: dict[str, Any] = {}
         for column in self.columns:
             if column.name == self.before and self.others:
@@ -132,14 +143,14 @@ class Table(NamedTuple):
             return [{"round": record.round_num, **values_by_column}]
         sizes = {name: len(values) for name, values in values_by_column.items()}
         if len({*sizes.values()}) > 1:
-            raise ValueError(f"{self.name}.csv: columns of other lengths: {sizes}")
+            raise ValueError(f"{self.name}.csv: the columns differ in length: {sizes}")
         return [
             {"round": record.round_num, **dict(zip(values_by_column, row))}
             for row in zip(*values_by_column.values())
         ]
 
     def path(self, folder: str) -> str:
-        """Returns the file of the table in a folder, packed or not; empty for none."""
+        """Returns the path of the table in a folder, or ""; it may be compressed."""
         plain = os.path.join(expand_path(folder), f"{self.name}.csv")
         return next(filter(os.path.exists, (plain, plain + GZIP_SUFFIX)), "")
 
@@ -147,8 +158,9 @@ class Table(NamedTuple):
         """Reads the table of a folder, `NAME.csv` or `NAME.csv.gz`.
 
         Raises:
-            RecordError: it is missing (then a `RecordMissingError`), does not parse, or
-                its rounds, rows or counts cannot be those of a run; one line names it.
+            RecordError: the file is missing (then a `RecordMissingError`), cannot be
+                parsed, or has rounds, rows or counts that no run has; one line names
+                it.
         """
         path = self.path(folder)
         if not path:
@@ -166,12 +178,15 @@ class Table(NamedTuple):
             ) from error
 
     def parse(self, content: bytes) -> pd.DataFrame:
-        """Returns the table of a file's content; what no run writes is a `ValueError`.
+        """Parses the content of a table's file.
 
-        Rounds without a test have the values of the last one that was tested.
+        Rounds without a test have the values of the last tested round.
+
+        Raises:
+            ValueError: the content is none that a run writes.
         """
         if not content.endswith(b"\n"):
-            raise ValueError("it ends within a row")
+            raise ValueError("the file ends within a row")
         declared = {"seed": "int64", "label": "str", "round": "int64"}
         declared.update((column.name, _DTYPES[column.kind]) for column in self.columns)
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
@@ -191,19 +206,19 @@ class Table(NamedTuple):
                     numbers.append(name)
         lacking = [name for name in ("round", *self.key) if name not in table]
         if lacking:
-            raise ValueError(f"it lacks the column {lacking[0]!r}")
+            raise ValueError(f"the column {lacking[0]!r} is missing")
         run = [name for name in ("seed", "label") if name in table]
         tested = [c.name for c in self.columns if c.tested and c.name in table]
         if tested:
-            # By the last test, which may have found a loss that is no number.
+            # From the last test, whose loss may be NaN.
             is_test = table[tested].notna().any(axis=1)
             keys = [*(table[name] for name in run), is_test.cumsum()]
-            # A metric of the model is known by being empty without a test.
+            # A column that is empty without a test is a metric of the model.
             metrics = table.loc[~is_test, numbers].isna().all()
             tested += [name for name in numbers if metrics[name]]
             table[tested] = table.groupby(keys)[tested].transform("first")
         for column in self.columns:
-            # Of several runs some may not have the column.
+            # Some of several runs may not have the column.
             if column.kind == COUNT and column.name in table:
                 if table[column.name].notna().all():
                     table[column.name] = table[column.name].astype("int64")
@@ -212,7 +227,7 @@ class Table(NamedTuple):
 
 
 def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
-    """Raises a `ValueError` for rounds, rows and counts that no run can have."""
+    """Raises a `ValueError` for rounds, rows or counts that no run can have."""
     twice = table.duplicated([*run, "round", *key])
     if twice.any():
         row = table[twice].iloc[0]
@@ -290,7 +305,7 @@ ROUNDS = Table(
         Column("testing_rounds", COUNT, lambda r: len(r.outcome.tested)),
         Column("train_bytes", COUNT, lambda r: r.train_bytes),
         Column("test_bytes", COUNT, lambda r: r.test_bytes),
-        # Of the classes that are there or were predicted; the others are NaN.
+        # The F1 of classes that neither occur nor are predicted is NaN.
         Column("macro_f1", SHARE, lambda r: round(np.nanmean(r.f1), 6), _has_server),
         Column(
             "validation_correct",

@@ -101,7 +101,7 @@ stray | unexpected argument: stray
 --plugin=no_such_module | --plugin=no_such_module: No module named
 --adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got
 --algorithms=owa --owa_quantifier= | --owa_quantifier= is empty
---experiment=femnist --protocol=reference_code | no such protocol of femnist
+--experiment=femnist --protocol=reference_code | the experiment femnist does not have it
 --experiment=lr_search --learning_rates=0.1,x | 'x' is not a number
 --experiment=lr_search --learning_rates=nan | 'nan' is not a number
 --experiment=lr_search --learning_rates=0.1,0.1 | is given twice

@@ -131,7 +131,7 @@ def test_a_resume_with_other_examples_is_refused(here, monkeypatch):
     (here / "shift.txt").write_text("1")
     for flags_of_run in (words, several):
         line = refusal(*flags_of_run, "--resume", "--rounds=3")
-        assert "cannot be resumed: its settings load other examples now" in line
+        assert "cannot be resumed: its settings now load other examples" in line
     assert records(here) == before
     (here / "shift.txt").write_text("0")
     run(*several, "--resume", "--rounds=3")

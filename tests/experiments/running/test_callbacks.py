@@ -82,15 +82,17 @@ def test_targets_that_cannot_be_reached_are_named_before_the_first_round(
     for until, words in (("targets", why), ("", "")):
         caplog.clear()
         CALLBACKS["until"](until=until).on_start(start)
-        assert (f"--until=targets ends no run: {words}" in caplog.text) == bool(words)
+        assert (
+            f"--until=targets will not end the run early: {words}" in caplog.text
+        ) == bool(words)
         assert bool(caplog.records) == bool(words)
 
 
 def test_a_callback_that_a_resume_adds_is_told_that_it_lacks_rounds(tmp_path):
     folder = f"--output_dir={tmp_path / 'out'}"
     words = [*QUICK, "--priority=DS", "--clients_per_round=2", folder]
-    said = "and was begun without TensorBoard: the rounds up to now are missing there"
-    assert "begun without" not in run(*words, "--rounds=1", "--patience=9").stderr
+    said = "and was started without TensorBoard, which misses the rounds so far"
+    assert "started without" not in run(*words, "--rounds=1", "--patience=9").stderr
     resume_flags = [*words, "--resume", "--tensorboard"]
     assert f"is finished, {said}" in run(*resume_flags, "--rounds=1").stderr
     assert (
@@ -98,7 +100,7 @@ def test_a_callback_that_a_resume_adds_is_told_that_it_lacks_rounds(tmp_path):
     )
     for flags in (["--tensorboard"], ["--tensorboard", "--until=targets"]):
         done = run(*words, "--resume", *flags, "--rounds=3")
-        assert "begun without" not in done.stderr  # `until` reads the rounds before.
+        assert "started without" not in done.stderr  # `until` reads the rounds before.
 
 
 @pytest.fixture

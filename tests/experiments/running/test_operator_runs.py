@@ -28,7 +28,7 @@ def test_a_run_records_the_scores_weights(
         *("--algorithms=choquet", CHOQUET, "--priority=DS;MD,LD,DS", *flags),
         f"--output_dir={tmp_path / 'out'}",
     )
-    assert ("aggregations a round" in done.stdout) == (normalization == "sum")
+    assert ("aggregates twice per round" in done.stdout) == (normalization == "sum")
     label = "Choquet[0.4,0.3,0.2,0.8,0.5,0.4]:DS,LD,MD"
     assert label in done.stdout
     folder = tmp_path / "out" / "Choquet-0.4-0.3-0.2-0.8-0.5-0.4-DS-LD-MD"

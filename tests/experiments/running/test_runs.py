@@ -208,7 +208,7 @@ def test_runs_without_seeds_are_not_resumed_with_seeds(tmp_path):
     run(*flags, "--seed=3")
     before = records(tmp_path / "out")
     error = refusal(*flags, "--seeds=3,5", "--resume")
-    assert "cannot be resumed with --seeds: its runs were begun without it" in error
-    assert "leave --seeds out, or name another folder" in error
+    assert "cannot be resumed with --seeds: its runs were started with one" in error
+    assert "remove --seeds, or choose another folder" in error
     assert records(tmp_path / "out") == before
     assert not (tmp_path / "out" / "seed_3").exists()

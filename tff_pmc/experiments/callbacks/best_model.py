@@ -1,4 +1,4 @@
-"""The callback `best_model`: the model of the best round, with that of the last one."""
+"""The callback `best_model`, which also saves the model of the best round."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class BestModel(Callback):
 
     keep: str = setting(
         "last",
-        "The models that a run saves. best: with the last round's, model/, that of the "
-        "best round, model_best/, by the judged accuracy where candidates are judged; "
-        "else it is chosen on the test set.",
+        "The models that a run saves: that of the last round (model/); with best also "
+        "that of the best round (model_best/), by the judged accuracy if candidates "
+        "are judged, else by the accuracy on the test set.",
         choices=("last", "best"),
     )
 
     def on_start(self, run: Run) -> None:
-        """Refuses a resume whose best round up to now was trained without `keep`."""
+        """Raises a `RecordError` if the best model so far was not saved."""
         from tff_pmc.record.best_round import best_round
 
         self._run, self._path = run, os.path.join(run.folder, _WEIGHTS)
@@ -47,15 +47,15 @@ class BestModel(Callback):
         if self.keep != "best" or not run.rounds_before:
             return
         best, kept = best_round(run.folder)[0], self._kept()[0]
-        # After a kill it may be of the round that is now made again.
+        # After a kill the saved model may be that of the round that now runs again.
         if best not in (kept, read_round(self._saved)) and kept <= run.rounds_before:
             raise RecordError(
-                f"--keep=best: the model of round {best}, the best up to now, was not "
-                f"kept in {run.folder}: leave the flag out, or run into another folder"
+                f"--keep=best: {run.folder} has no saved model of round {best}, the "
+                "best so far: resume without the flag, or choose another folder"
             )
 
     def after_round(self, round: FinishedRound) -> None:
-        """Stores the weights if there was no better round."""
+        """Stores the weights if the round is the best so far."""
         from tff_pmc.record.best_round import best_round
 
         if self.keep != "best" or best_round(self._run.folder)[0] != round.round_num:
@@ -65,7 +65,7 @@ class BestModel(Callback):
             np.savez(file, round.round_num, *map(np.asarray, weights))
 
     def on_end(self, status: str) -> None:
-        """Saves the best model of a run that is finished, and prints its round."""
+        """Saves the best model of a finished run, and prints its round."""
         from tff_pmc.experiments.load_model import about_model
         from tff_pmc.record.best_round import best_round
 
@@ -87,13 +87,13 @@ class BestModel(Callback):
         on_tests = judge == "test" if judged else name.startswith("test")
         optimistic = " (on the test set: optimistic)" if on_tests else ""
         print(
-            f"{self._run.settings.label}: {BEST_MODEL}/ is of round {best}, the best "
-            f"by {name}{optimistic}",
+            f"{self._run.settings.label}: {BEST_MODEL}/ has the model of round "
+            f"{best}, the best by {name}{optimistic}",
             flush=True,
         )
 
     def _kept(self) -> tuple[int, list[Any]]:
-        """Returns the round that was the best up to now, and its weights; 0 if none."""
+        """Returns the best round so far and its weights, or 0 and no weights."""
         if not os.path.exists(self._path):
             return 0, []
         with np.load(self._path, allow_pickle=False) as archive:

@@ -1,4 +1,4 @@
-"""The base class of callbacks, what they are called with, and their registry."""
+"""The base class of callbacks, the arguments of their hooks, and their registry."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class Run:
 
     Attributes:
         settings: the run's settings; `settings.label` is its name in tables.
-        context: what is built of settings and data: the model, the cohorts.
+        context: what is built from the settings and the data: the model, the criteria,
+            the cohorts.
         trainer: trains the rounds.
         state: the state of the process before the next round.
         folder: the run's folder.
-        rounds_before: the number of rounds that were recorded before; 0 for a new run.
+        rounds_before: the number of rounds that are already recorded; 0 for a new run.
         test_examples: the test examples of the clients that test the model.
     """
 
@@ -45,7 +46,7 @@ class Run:
 
     @property
     def data(self) -> leaf_data.FederatedDataset:
-        """The federation; what is held out of training is not in it."""
+        """The federation, without the examples that are held out of training."""
         return self.context.data
 
     @property
@@ -55,11 +56,11 @@ class Run:
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """All rows of `rounds.csv` up to now, those before a resume among them.
+        """All rows of `rounds.csv` so far, including those before a resume.
 
-        A callback that decides by the past reads it here: a resumed run then decides
-        as one that was not interrupted. Rounds without a test have the values of the
-        last test. No row is there before the first round.
+        A callback whose decisions depend on past rounds reads them here, so that a
+        resumed run decides as one without interruption. Rounds without a test have the
+        values of the last test. Before the first round there are no rows.
         """
         from tff_pmc.record.tables import ROUNDS  # It imports pandas.
 
@@ -71,7 +72,7 @@ class FinishedRound:
     """A round that was trained and tested.
 
     Attributes:
-        record: what the round came to; the rows of all tables are made of it.
+        record: the results of the round, from which the rows of all tables come.
         state: the state of the process after the round.
         weights: the model's `ModelWeights` after the round.
         predicted: the predicted label of each test example, with `--predictions` in
@@ -90,7 +91,7 @@ class FinishedRound:
 
     @functools.cached_property
     def row(self) -> dict[str, Any]:
-        """The round's row of `rounds.csv`; "" for what was not tested."""
+        """The round's row of `rounds.csv`; values of a test that did not run are ""."""
         from tff_pmc.record.tables import ROUNDS
 
         return ROUNDS.rows(self.record)[0]
@@ -120,42 +121,42 @@ class FinishedRound:
 
 @dataclasses.dataclass
 class Callback(Declared):
-    """Base class of what is called as a run goes along; its fields are its settings.
+    """Base class of callbacks, which are called during a run; fields are settings.
 
-    A subclass is a dataclass with the hooks that it needs, registered by name
-    (docs/extend.md). Without settings it need not be a dataclass.
+    A subclass is a dataclass that overrides the hooks that it needs, and is registered
+    by name (docs/extend.md). Without settings it need not be a dataclass.
 
-    One object serves the runs of a command one after another: what it keeps of a run,
-    it sets in `on_start`. On a cluster that spreads runs, each has a copy.
+    One object serves the runs of a command one after another, so it must reset its
+    attributes in `on_start`. On a cluster that spreads runs, each run has a copy.
 
     Attributes:
-        reads_past: whether it needs no call in the rounds before a resume, because it
-            reads them in the record. A resume that adds another one warns.
+        reads_past: whether the callback reads the rounds before a resume in the record,
+            and so may be added on a resume. Adding any other callback logs a warning.
     """
 
     reads_past: ClassVar[bool] = False
 
     def check(self, settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
-        """Raises a `SettingError` if it cannot serve a run, before it has a folder."""
+        """Raises a `SettingError` if it cannot serve a run, which has no folder yet."""
 
     def on_start(self, run: Run) -> None:
         """Runs once, before the first round, or before the next one on a resume.
 
-        A finished run that is resumed has no further round, and calls nothing.
+        Resuming a finished run, which has no further round, calls no hook.
         """
 
     def after_round(self, round: FinishedRound) -> Union[bool, str, None]:
-        """Runs after each round: returning True, or the reason in words, ends the run.
+        """Runs after each round; a returned True, or a reason in words, ends the run.
 
-        The round's rows are on disk then. Its checkpoint is saved when all callbacks
-        were called: a run that is killed in between calls them for the round again.
+        The round's rows are already on disk. The checkpoint is saved after all
+        callbacks: a run that is killed before repeats the round, and calls them again.
         """
 
     def on_end(self, status: str) -> None:
         """Runs once, after the last round or an error, if `on_start` was called.
 
-        `status` is `FINISHED` or `INTERRUPTED` of `record.files`. The last callback is
-        called first.
+        `status` is `FINISHED` or `INTERRUPTED` of `record.files`. Callbacks are called
+        in reverse order.
         """
 
 

@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class EarlyStopping(Callback):
-    """Ends a run whose models do not get better any more."""
+    """Ends a run whose model has stopped improving."""
 
     reads_past: ClassVar[bool] = True
 
     patience: int = setting(
         0,
-        "End a run after so many rounds in a row without a better model, by the judged "
-        "accuracy where candidates are judged, else by the test accuracy (or loss), of "
-        "which a round without a test decides nothing. 0 does not end it.",
+        "End a run after this many consecutive rounds without a better model, by the "
+        "judged accuracy if candidates are judged, else by the test accuracy (or "
+        "loss); rounds without a test do not end it. 0 never ends it.",
         within=AT_LEAST_0,
     )
 
     def on_start(self, run: Run) -> None:
-        """Stores the folder, whose tables have the rounds before."""
+        """Stores the folder, whose tables have the previous rounds."""
         self._folder = run.folder
 
     def after_round(self, round: FinishedRound) -> Optional[str]:
-        """Ends the run if the best round is `patience` rounds ago."""
+        """Ends the run if the best round was `patience` rounds ago."""
         from tff_pmc.record.best_round import best_round
 
         if not self.patience:
             return None
         best, name = best_round(self._folder)
-        # A round without a test, as with --evaluate_every, decides nothing.
+        # A round without a test, as with --evaluate_every, does not end the run.
         decides = round.record.tested or not name.startswith("test")
         if not decides or round.round_num - best < self.patience:
             return None
@@ -58,31 +58,32 @@ class EarlyStopping(Callback):
 
 @dataclasses.dataclass
 class Until(Callback):
-    """Ends a run that has reached everything that its tables show."""
+    """Ends a run when its devices have reached all targets."""
 
     reads_past: ClassVar[bool] = True
 
     until: str = setting(
         "",
-        "End a run before its last round. targets: when 10, 20, ..., 90 % of the "
-        "devices have reached each of the --targets.",
+        "Whether a run ends before its last round. targets: as soon as 10, 20, ..., "
+        "90 % of the devices have reached each of the --targets.",
         choices=("", "targets"),
     )
 
     def check(self, settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
-        """Refuses runs without the accuracies of the devices."""
+        """Raises a `SettingError` for runs that record no accuracies of devices."""
         if self.until and not data.has_classes:
             raise SettingError(
-                f"--until={self.until} needs accuracies, and {data.name} has losses"
+                f"--until={self.until} needs accuracies, and {data.name} is a "
+                "regression data set, which has losses: remove the flag"
             )
         if self.until and settings.record.record_clients == "none":
             raise SettingError(
-                f"--until={self.until} counts the devices that reach a target: leave "
-                "--record_clients=none out"
+                f"--until={self.until} counts the devices that reach a target: remove "
+                "--record_clients=none"
             )
 
     def on_start(self, run: Run) -> None:
-        """Finds what the rounds before a resume have reached."""
+        """Counts the devices that reached each target in the rounds before a resume."""
         from tff_pmc.record.results import read_results
         from tff_pmc.reports.statistics.rounds_to_target import (
             DEVICES,
@@ -103,7 +104,7 @@ class Until(Callback):
                 self._max_devices[target] = max(self._max_devices[target], needed)
 
     def after_round(self, round: FinishedRound) -> Optional[str]:
-        """Counts the devices that reach each target, in a round that was tested."""
+        """Ends the run if enough devices have reached each target."""
         from tff_pmc.reports.statistics.rounds_to_target import count_devices
 
         correct, sizes = round.record.measured, round.record.sizes
@@ -129,19 +130,19 @@ class Until(Callback):
             why = "no client is above 100 % (--targets, --reach=above)"
         if self.until and why:
             logging.warning(
-                "--until=%s ends no run: %s. It goes on to --rounds.", self.until, why
+                "--until=%s will not end the run early: %s.", self.until, why
             )
 
 
 class StopOnLostRounds(Callback):
-    """Warns of a round that did not change the model, and ends a run with too many.
+    """Ends a run with too many lost rounds, which did not change the model.
 
-    Too many are `--most_lost_rounds` one after another, or all rounds of a shorter
-    run. The rounds before a resume count.
+    Too many are `--most_lost_rounds` consecutive rounds, or all rounds of a shorter
+    run. Rounds before a resume count. The first of several lost rounds logs a warning.
     """
 
     def on_start(self, run: Run) -> None:
-        """Counts the rounds before; a run that was lost is a `LostRunError` again."""
+        """Counts the rounds before; raises a `LostRunError` if the run is lost."""
         self._label = run.settings.label
         self._max_lost = run.settings.training.most_lost_rounds
         self._rounds = self._lost = 0

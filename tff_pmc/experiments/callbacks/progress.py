@@ -15,10 +15,10 @@ from tff_pmc.record.metric import Metric
 
 
 class Progress(Callback):
-    """A bar that advances by a round; where there is no terminal, some ten lines."""
+    """A progress bar of rounds, or about ten lines if there is no terminal."""
 
     def __init__(self, title: str = "") -> None:
-        """Takes the bar's title; by default it is the run's label."""
+        """Stores the bar's title, by default the run's label."""
         self._title = title
 
     def on_start(self, run: Run) -> None:
@@ -55,7 +55,7 @@ class Progress(Callback):
 
 
 def progress_text(row: Mapping[str, Any], seconds: float, metric: Metric) -> str:
-    """Returns a round in the words of the progress bar."""
+    """Returns the results of a round as the progress bar shows them."""
     if row[metric.mean] == "":
         return f"not tested, {seconds:.1f} s"
     percentiles = "/".join(f"{row[f'{metric.prefix}p{p}']:.2f}" for p in PERCENTILES)

@@ -28,9 +28,9 @@ class TableRecorder(Callback):
 
 
 class CheckpointRecorder(Callback):
-    """Saves the state of the process. It is called last.
+    """Saves the state of the process after all other callbacks.
 
-    A checkpoint reports that the rows up to its round are on disk.
+    A checkpoint therefore implies that the rows up to its round are on disk.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -47,10 +47,10 @@ class CheckpointRecorder(Callback):
 
 
 class ModelSaver(Callback):
-    """Saves the model of the last round of a run that is finished, as `model/`."""
+    """Saves the model of the last round of a finished run as `model/`."""
 
     def on_start(self, run: Run) -> None:
-        """Takes the model as it is before the next round."""
+        """Stores the model and its weights before the next round."""
         self._model, self._weights = run.context.model, run.weights
         self._run_folder, self._round = run.folder, run.rounds_before
 
@@ -70,10 +70,10 @@ class ModelSaver(Callback):
 
 
 class PredictionRecorder(Callback):
-    """Writes `predictions/round_NNNN.npz`, and the labels once; see `predictions`."""
+    """Writes the predicted labels of each tested round, and the true labels once."""
 
     def on_start(self, run: Run) -> None:
-        """Takes the test examples that are predicted."""
+        """Stores the test examples whose predictions are written."""
         self._folder, self._examples = run.folder, run.test_examples
 
     def after_round(self, round: FinishedRound) -> None:

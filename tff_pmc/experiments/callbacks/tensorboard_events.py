@@ -1,4 +1,4 @@
-"""The callback `tensorboard`: the record of a round, as TensorBoard shows it."""
+"""The callback `tensorboard`, which writes the record of each round for TensorBoard."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FOLDER = "tensorboard"
 class TensorBoard(Callback):
     """Writes each round's record for TensorBoard, by TFF's release manager.
 
-    Every value is one that the record has; see `values`. A resumed run adds a file of
-    events to those that are there. Rounds that it makes again, because they were after
-    the last checkpoint, are there twice, with the same values.
+    Every value is one of the record; see `scalars_and_arrays`. A resumed run adds a
+    file of events. Rounds that it repeats, because they were after the last checkpoint,
+    occur twice, with the same values.
     """
 
     def on_start(self, run: Run) -> None:
@@ -60,16 +60,16 @@ CALLBACKS.register("tensorboard", TensorBoard)
 def scalars_and_arrays(round: FinishedRound) -> dict[str, Any]:
     """Returns the values of a round, in the structure of TensorBoard's tags.
 
-    Numbers are its scalars, arrays its distributions and histograms:
+    Numbers are scalars there, and arrays distributions and histograms:
 
-        rounds/COLUMN         each number of `rounds.csv`; of the round's clients
-                              weight_largest and weight_smallest
-        fairness/NAME         how the accuracies are spread over the clients
-        clients/accuracy      of every client's test set: an array; clients/loss where
-                              the record has losses
+        rounds/COLUMN         each number of `rounds.csv`, and the largest and smallest
+                              weight in the cohort: weight_largest, weight_smallest
+        fairness/NAME         statistics of the accuracies over the clients
+        clients/accuracy      the accuracy on each client's test set: an array;
+                              clients/loss for a regression
         cohort/COLUMN         the weights and the raw criteria of the round's clients
         weights_FIGURE/ORDERING   how unequal each ordering's weights are, and how far
-                              from those in force
+                              from the current ones
         model/NUMBER          each tensor of trainable weights: an array
     """
     from tff_pmc.reports.statistics.weight_statistics import (
@@ -92,7 +92,7 @@ def scalars_and_arrays(round: FinishedRound) -> dict[str, Any]:
         "rounds": round.numbers,
         **_client_values(record),
         "cohort": {
-            name: column[np.isfinite(column)]  # A client that was left out has none.
+            name: column[np.isfinite(column)]  # Excluded clients have NaN.
             for name, column in columns.items()
         },
         **{
@@ -121,7 +121,7 @@ def _client_values(record: RoundRecord) -> dict[str, Any]:
 
 
 def tensorboard_command(output_dir: str) -> str:
-    """Returns the line of how the runs in a folder are looked at."""
+    """Returns the command that shows the runs of a folder in TensorBoard."""
     paths = sys.executable, os.path.relpath(sys.executable)
     words = [min(paths, key=len), "-m", "tensorboard.main", f"--logdir={output_dir}"]
     return f"TensorBoard: {shlex.join(words)}"

@@ -1,4 +1,4 @@
-"""The test of a round's model on every client's test set, for the record."""
+"""Evaluates each round's model on the clients' test sets, for the record."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tff_pmc.record import metric
 
 
 class TestEvaluator:
-    """The clients' test examples, and the computation that judges a model on them.
+    """Evaluates models on the clients' test examples, and on those of the server.
 
-    With `--predictions` each single answer is recorded.
+    With `--predictions` the predicted label of each example is recorded.
 
     Attributes:
         clients: the numbers of the clients that test, [E].
-        examples: the test examples of these.
-        metric: what they are measured by.
-        central_examples: the size of the central test set; 0 where there is none.
+        examples: the test examples of these clients.
+        metric: accuracy or loss, by which models are measured.
+        central_examples: the size of the central test set; 0 without one.
     """
 
-    __test__ = False  # No test of pytest's, whatever its name begins with.
+    __test__ = False  # Not a class of tests for pytest.
 
     def __init__(self, context: RunContext) -> None:
         settings, data = context.settings, context.data
@@ -59,14 +59,14 @@ class TestEvaluator:
             self._compute = trace_once(build, context.model, self.examples.num_clients)
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
-        # Answers of clients' models are labels, of which the metrics of one model are
-        # not made.
+        # Clients' own models give labels only, from which the model's metrics cannot
+        # be computed.
         self._metrics = None
         if self._predictor is None:
             self._metrics = trace_once(processes.build_metrics, context.model)
         if self._metrics is not None:
             self._metric_packs = self._packs
-            if self._single:  # The others are packs for predictions.
+            if self._single:  # `_packs` are packs for predictions.
                 self._metric_packs = processes.evaluation_packs(
                     self.examples, num_packs=settings.training.num_packs
                 )
@@ -75,13 +75,13 @@ class TestEvaluator:
             self._confusion = build_confusion(
                 context.model, *context.server_examples, data.num_classes
             )
-            # Accuracy is reported on the very images that the server has.
+            # Whether accuracy is reported on the images that the server has.
             self._reported = np.array_equal(server.x, data.test_examples.x)
 
     def evaluate_central_test(self, weights: Any) -> Optional[float]:
-        """Returns the correct examples of the central test set, or their loss's sum.
+        """Returns the correct examples of the central test set, or the loss sum.
 
-        None where the data set has no central test set.
+        It is None if the data set has no central test set.
         """
         if self._central is None:
             return None
@@ -103,12 +103,13 @@ class TestEvaluator:
         )
 
     def evaluate_on_server(self, weights: Any) -> tuple[np.ndarray, Optional[int]]:
-        """Judges a model on the examples of the server, where it has some.
+        """Evaluates a model on the server's examples, if there are any.
 
-        Returns the F1 of each class, NaN of those that are neither there nor predicted;
-        it is empty without such examples or classes. Where
-        accuracy is reported on other examples, the best round can be chosen by what the
-        model gets right at the server: that is the second, else None.
+        Returns:
+            The F1 of each class, NaN for classes that neither occur nor are predicted;
+            it is empty without server examples or classes. And the number of correct
+            examples, by which the best round can be chosen; it is None if accuracy is
+            reported on the same examples.
         """
         if self._confusion is None:
             return np.empty(0), None
@@ -119,11 +120,17 @@ class TestEvaluator:
     def evaluate(
         self, weights: Any, correct_counts: Optional[np.ndarray] = None
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
-        """Judges a model, or takes the correct examples that are known already.
+        """Evaluates a model on the clients' test examples.
 
-        Returns the correct examples of each client that tests, int64 [E], or the sums
-        of their losses, float64; and the predicted label of each example, [N], if
-        single answers are recorded.
+        Args:
+            weights: the model's weights.
+            correct_counts: the number of correct examples of each client, if it is
+                known already.
+
+        Returns:
+            The number of correct examples of each client that tests, int64 [E], or the
+            sum of its losses, float64; and the predicted label of each example, [N], if
+            predictions are recorded, else None.
         """
         if correct_counts is not None and not self._single:
             return np.asarray(correct_counts, np.int64)[self.clients], None

@@ -1,4 +1,4 @@
-"""Executes a call of `run_experiments.py`: an inspection, a search, or runs."""
+"""Executes a command of `run_experiments.py`: an inspection, a search, or runs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MANY_CLIENTS = 10_000
 class DatasetLoader:
     """Loads the federation of a run; only the last one is cached, as memory is limited.
 
-    It travels to another process as the places it loads from, without what it holds.
+    Pickling keeps its paths and drops the loaded data.
     """
 
-    data_dir: str  # Empty for the default, as the next.
+    data_dir: str  # Empty for the default, as is `cache_dir`.
     cache_dir: str
     table: leaf_data.ClientTable  # The clients' attributes.
     _last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
@@ -60,7 +60,7 @@ def execute(
     callbacks: Sequence[Callback],
     output_dir: str,
 ) -> str:
-    """Carries out a command; returns the text for the terminal."""
+    """Executes a command; returns the text for the terminal."""
     load = DatasetLoader(command.data_dir, command.cache_dir, table)
     data = load(runs[0])
     engine: dict[str, Any] = {
@@ -76,17 +76,17 @@ def execute(
     staged = [settings.algorithm_name for settings in runs if settings.two_stage]
     for name in dict.fromkeys(staged):
         print(
-            f"The algorithm {name} needs the totals first: two aggregations a round, "
-            "and every client's update is kept until the second"
+            f"The algorithm {name} aggregates twice per round, because it needs the "
+            "criteria's totals first; all updates stay in memory until then"
         )
     tested = data.test_examples.num_clients
     if tested > MANY_CLIENTS and not runs[0].record.evaluate_clients:
         row = len(data.client_ids[0]) + 8  # Bytes, about.
         print(
-            f"Each round is tested by all {tested:,} clients, and has a row of each, "
-            f"{tested * row / 1e6:.1f} MB: --evaluate_clients=1000 takes a sample of "
-            "them, --evaluate_every=10 fewer rounds, and --record_clients=none leaves "
-            "out the rows"
+            f"All {tested:,} clients test every round, and each test writes "
+            f"{tested * row / 1e6:.1f} MB: --evaluate_clients=1000 tests on a sample, "
+            "--evaluate_every=10 tests fewer rounds, and --record_clients=none omits "
+            "the rows of clients"
         )
     if any(isinstance(callback, TensorBoard) for callback in callbacks):
         print(printable(tensorboard_command(output_dir)), flush=True)

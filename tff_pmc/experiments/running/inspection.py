@@ -1,4 +1,4 @@
-"""The description by `--inspect` of a federation and of each ordering's weights."""
+"""`--inspect`: describes a federation and the weights of each ordering."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tff_pmc.settings import RunSettings
 
 NUM_COHORTS = 3
 MAX_CLIENTS_SHOWN = 10
-"""How many clients of the first cohort are named."""
+"""The number of clients of the first cohort whose names are shown."""
 
 
 def inspect(
@@ -35,11 +35,11 @@ def inspect(
     data: leaf_data.FederatedDataset,
     engine: Mapping[str, Any],
 ) -> str:
-    """Describes a federation and the weights of each ordering on first cohorts.
+    """Describes a federation and the weights of each ordering on the first cohorts.
 
-    Nothing is aggregated: the clients of the first cohorts measure their
-    criteria, and only where a criterion looks at the trained model do they
-    train, once, from the initial weights, on an engine of these options of `Runtime`.
+    Nothing is aggregated. The clients of the first cohorts measure their criteria. They
+    train only if a criterion needs the trained model: once, from the initial weights,
+    on an engine with these options of `Runtime`.
     """
     settings = runs[0]
     others = [
@@ -51,9 +51,9 @@ def inspect(
             names = f"{settings.algorithm_name} and {run_settings.algorithm_name}"
             raise SettingError(
                 f"--inspect: the algorithms {names} measure different criteria: "
-                "inspect one alone, with which DS and the orderings are shown"
+                "name one of them; DS and the orderings are shown with it"
             )
-    # What is measured is the same whether orderings are tested after it or not.
+    # The criteria are the same whether a search follows or not.
     context, of_model = (
         RunContext.from_settings(settings.with_changes(adjustment="fixed"), data),
         "",
@@ -101,7 +101,7 @@ def inspect(
     if len(raw) < len(all_rows):
         lines.append(
             f"{len(all_rows) - len(raw)} of {len(all_rows)} clients of the first "
-            "cohorts are excluded, as not finite or above --max_update_norm."
+            "cohorts were excluded: not finite, or above --max_update_norm."
         )
     if not len(raw):
         return "\n".join(lines)
@@ -184,10 +184,10 @@ def _evaluate_on_data(
     client: criteria_lib.LocalClient,
     name: str,
 ) -> float:
-    """Computes a criterion of a client's data; a `CriterionError` names both."""
+    """Evaluates a criterion on a client's data; a `CriterionError` names both."""
     with criterion_errors(criterion, f"for the data of client {name} alone"):
         value = float(evaluate_criterion(criterion, client, check_sign=False))
-    # A declared range cuts what is below it.
+    # A declared range clips values below it.
     if value < 0 and context.settings.aggregation.normalization != "range":
         raise criteria_lib.CriterionError(
             f"the criterion {criterion.code} gave a negative value, {value:g}, for "

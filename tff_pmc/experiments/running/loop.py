@@ -44,19 +44,19 @@ def run(
     title: Optional[str] = "",
     callbacks: Sequence[Callback] = (),
 ) -> None:
-    """Trains one run from its first round, or the next one, to the last.
+    """Trains one run from its first or next round to the last.
 
-    Must be called with a TFF execution context installed (`runtime.Runtime`).
+    A TFF execution context must be installed (`runtime.Runtime`).
 
     Args:
-        settings: what is trained.
+        settings: the settings of the run.
         data: the federation.
-        folder_path: the run's folder, which is made.
-        resume: whether to continue the run that the folder holds, if it holds one, to
-            exactly what it would have been without the interruption. That may have
-            fewer rounds than the settings have now.
+        folder_path: the run's folder; it is created if it does not exist.
+        resume: whether to continue the run in the folder, if there is one. Its results
+            are exactly those without the interruption. The recorded run may have been
+            planned with fewer rounds.
         title: the name of the progress bar, by default the label; None for no bar.
-        callbacks: what else is called after each round.
+        callbacks: further callbacks.
     """
     # Check, before the folder is made.
     context = RunContext.from_settings(settings, data)
@@ -120,9 +120,9 @@ def describe(
     data: leaf_data.FederatedDataset,
     callbacks: Sequence[Callback] = (),
 ) -> dict[str, Any]:
-    """Returns `run.json` as it is before the run starts.
+    """Returns the content of `run.json` before the run starts.
 
-    The names of inputs and classes stand apart from `data`, because runs from before
+    The names of inputs and classes are not part of `data`, so that runs from before
     they were recorded can be resumed.
     """
     pixels = data.pixel_convention
@@ -175,7 +175,7 @@ def train_round(
     outcome = trainer.next(state, packs)
     weights = trainer.get_model_weights(outcome.state)
     train_seconds = time.perf_counter() - start
-    if outcome.train_seconds:  # What follows in a search tests candidates.
+    if outcome.train_seconds:  # In a search the rest is testing.
         train_seconds = prepared + outcome.train_seconds
     # Evaluate its model.
     measured = predicted = central = None
@@ -220,7 +220,7 @@ def _warn_of_new_callbacks(
     names = [n for n in new if n in folder.new_callbacks and not new[n].reads_past]
     if names:
         logging.warning(
-            "%s %s, and was begun without %s: the rounds up to now are missing there.",
+            "%s %s, and was started without %s, which misses the rounds so far.",
             *(folder.path, how, ", ".join(names)),
         )
 

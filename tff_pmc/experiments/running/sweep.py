@@ -1,4 +1,4 @@
-"""The sweep: several runs, here or on a cluster, and the reports on them."""
+"""The sweep: runs several jobs, here or on a cluster, and reports on them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ LoadDataset = Callable[[RunSettings], leaf_data.FederatedDataset]
 
 
 class RunJob(NamedTuple):
-    """One run to be made.
+    """One run of a sweep.
 
     Attributes:
-        settings: what is trained.
+        settings: the settings of the run.
         folder: the run's folder.
         title: the name of the run's progress bar; None for no bar.
-        resume: whether to continue what the folder holds.
-        callbacks: what is called after each round.
-        stored, files: where it is known, what the data must be wherever it is loaded:
-            the store, and the sha256s of the files.
+        resume: whether to continue the run in the folder.
+        callbacks: the callbacks of this run.
+        stored, files: the store and the files' sha256s that a worker must find when it
+            loads the data; None if unknown.
     """
 
     settings: RunSettings
@@ -48,11 +48,11 @@ class RunJob(NamedTuple):
 
 
 FinishedJob = tuple[RunJob, Optional[LostRunError]]
-"""A run that was made, and the reason if it was lost."""
+"""A finished run, and the error if it was lost."""
 
 
 def run_job(job: RunJob, data: leaf_data.FederatedDataset) -> None:
-    """Makes a job's run; a worker of a cluster also calls it."""
+    """Runs one job; workers of a cluster call it, too."""
     loop.run(
         job.settings,
         data,
@@ -70,16 +70,16 @@ def sweep(
     remote_runner: Optional[Callable[..., Iterator[FinishedJob]]] = None,
     callbacks: Sequence[Callback] = (),
 ) -> Iterator[FinishedJob]:
-    """Makes runs, and yields each when it is finished.
+    """Runs jobs, and yields each when it is finished.
 
     Args:
-        jobs: the runs; the next is taken when those before are made, or handed over.
+        jobs: the jobs; each is taken when the previous ones are finished or handed to
+            `remote_runner`.
         load: returns the federation of a run's settings.
         remote_runner: runs the jobs on other machines: it is called with the jobs and
             `load`, and yields each job when it is finished, as an engine's
             `remote_runner` does. By default the jobs run here, one after another.
-        callbacks: what is called after each round of all runs, before the callbacks of
-            the job.
+        callbacks: the callbacks of all runs; they are called before those of a job.
     """
     complete = (job._replace(callbacks=(*callbacks, *job.callbacks)) for job in jobs)
     if remote_runner is not None:
@@ -106,17 +106,17 @@ def run_all(
     callbacks: Sequence[Callback] = (),
     command: str = "",
 ) -> str:
-    """Makes runs, under several seeds if there are, and reports on all of them.
+    """Runs all settings under each seed, and reports on all runs.
 
-    Partition, initial weights, cohorts and batches are the same in every run of a
-    seed: the orderings are compared on paired seeds. A lost run leaves the others
-    and their reports as they are, and is a `LostRunError` at the end. `load`,
+    All runs of a seed share partition, initial weights, cohorts and batches, so that
+    orderings are compared on paired seeds. A lost run affects neither the other runs
+    nor their reports; a `LostRunError` is raised at the end. `load`,
     `remote_runner` and `callbacks` are those of `sweep`; `command` is recorded, so that
     the runs can be repeated.
     """
     output_dir, data = expand_path(output_dir), load(runs[0])
     for settings in runs:
-        RunContext.from_settings(settings, data)  # Refused before a folder is made.
+        RunContext.from_settings(settings, data)  # Before a folder is made.
         for callback in callbacks:
             callback.check(settings, data)
     by_folder = {output_dir: list(runs)}
@@ -132,13 +132,13 @@ def run_all(
     def jobs() -> Iterator[RunJob]:
         number = 0
         for seed, (folder, of_folder) in zip(seeds or [None], by_folder.items()):
-            # Of several seeds some may not have been begun.
+            # Some of several seeds may not have started.
             resumable = resume and (seed is None or bool(files.read_run_json(folder)))
             data = load(of_folder[0])
             plan = {**_plan(of_folder, data, baseline=baseline), "command": command}
             stack.enter_context(claim_folder(folder, plan, resume=resumable))
             name = "" if seed is None else f", seed {seed}"
-            for settings in list(of_folder):  # A run that is lost is taken out.
+            for settings in list(of_folder):  # Lost runs are removed from the list.
                 number += 1
                 same_data = settings.data == of_folder[0].data
                 yield RunJob(
@@ -197,13 +197,12 @@ def write_reports(
 
 
 def _check_has_seeds(output_dir: str) -> None:
-    """Raises a `RecordError` if the runs of a folder were begun without `--seeds`."""
+    """Raises a `RecordError` if the runs of a folder were started without `--seeds`."""
     before = files.read_run_json(output_dir)
     if before and "seeds" not in files.flatten_groups(before.get("settings", {})):
         raise RecordError(
-            f"{output_dir} cannot be resumed with --seeds: its runs were begun without "
-            "it, under one seed: leave --seeds out, or name another folder, in which "
-            "all seeds are run"
+            f"{output_dir} cannot be resumed with --seeds: its runs were started with "
+            "one seed: remove --seeds, or choose another folder"
         )
 
 
@@ -213,7 +212,7 @@ def _plan(
     seeds: Sequence[int] = (),
     baseline: str = "",
 ) -> dict[str, Any]:
-    """Describes the runs: what all of them share, their labels, seeds, and baseline."""
+    """Returns what `run.json` says of several runs: shared settings, labels, seeds."""
     described = loop.describe(runs[0], data)["data"]
     named = {
         "orderings": [settings.label for settings in runs],
