@@ -75,11 +75,11 @@ def cell(folder, row, column, flags):
         "one_step_p": step["accuracy_p"],
         "seeds": len(SEEDS),
     }
-    for _, line in paired_statistics.differences(
-        values, {"DS": "DS", best: "DS"}
-    ).iterrows():
-        row_values[line["measure"]] = 100 * line["mean"]
-        row_values[f"{line['measure']}_interval"] = 100 * line["interval"]
+    for measure, by_run in values.items():
+        by_label = by_run.unstack("label")
+        stat = paired_statistics.difference([*by_label[best]], [*by_label["DS"]])
+        row_values[measure] = 100 * stat["mean"]
+        row_values[f"{measure}_interval"] = 100 * stat["interval"]
     return row_values
 
 

@@ -43,6 +43,7 @@ _PLACES = {
     "cohort_weights": "record.round_record",
     "counterfactuals": "processes",
     "data_source": "clients",
+    "effect": "reports.tables.effect",
     "evaluation_packs": "processes",
     "load_model": "experiments.load_model",
     "pack": "clients",

@@ -28,6 +28,7 @@ from tff_pmc.processes import (
 )
 from tff_pmc.record.results import read_results, results_of_counts
 from tff_pmc.record.round_record import cohort_weights
+from tff_pmc.reports.tables.effect import effect
 from tff_pmc.runtime import Runtime
 
 __version__: str
@@ -57,6 +58,7 @@ __all__ = [
     "cohort_weights",
     "counterfactuals",
     "data_source",
+    "effect",
     "evaluation_packs",
     "load_model",
     "pack",

@@ -143,7 +143,7 @@ def test_its_table_and_plot_are_recomputed_and_made_over_several_seeds(page_run)
     for name in ("results.csv", "loss.png"):
         first, second = (folder / where / name for where in ("out_wells", "again"))
         assert first.read_bytes() == second.read_bytes()
-    assert code == "0" and "Each ordering minus DS" in text, text
+    assert code == "0" and "against FedAvg (DS) over two seeds" in text, text
     seeds = folder / "seeds"
     (last,) = (
         row

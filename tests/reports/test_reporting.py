@@ -8,6 +8,7 @@ from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import Experiment, Variant
 from tff_pmc.record.results import Results
 
+EFFECT = {"effect.csv", "effect.md", "effect.png"}
 OF_ORDERINGS = Experiment("t", {})
 OF_SPREAD = Experiment("t", {}, reports=("spread_effect",))
 ROWS = [Variant("a row")]
@@ -28,8 +29,8 @@ def files(folder):
     [
         (OF_ORDERINGS, 1, {"results.csv", "results.md", "fairness.png"}),
         (OF_ALGORITHMS, 1, {"results.csv", "results.md", "fairness.png"}),
-        (OF_ORDERINGS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
-        (OF_ALGORITHMS, 2, {"effect.csv", "effect.md", "seeds.csv", "seeds.md"}),
+        (OF_ORDERINGS, 2, {*EFFECT, "seeds.csv", "seeds.md"}),
+        (OF_ALGORITHMS, 2, {*EFFECT, "seeds.csv", "seeds.md"}),
     ],
 )
 def test_each_report_is_of_one_seed_or_of_several(tmp_path, experiment, seeds, names):
@@ -49,7 +50,7 @@ def test_each_report_is_of_one_seed_or_of_several(tmp_path, experiment, seeds, n
 @pytest.mark.parametrize(
     ("labels", "baseline", "compared"),
     [
-        (("DS", "LD", "MD"), "", "DS"),
+        (("DS", "LD", "MD"), "", "FedAvg (DS)"),
         (("LD", "MD"), "", "LD"),
         (("LD", "MD"), "MD", "MD"),
         (("LD", "MD"), "CB", "LD"),
@@ -61,7 +62,7 @@ def test_without_ds_or_another_baseline_the_first_is_it(
     results = runs(2, labels, baseline=baseline)
     experiment_reports.write(OF_ORDERINGS, results, str(tmp_path), per_seed=[1])
     assert (tmp_path / "seed_1").exists() and not (tmp_path / "seed_0").exists()
-    assert f"| ordering | minus {compared} |" in (tmp_path / "effect.md").read_text()
+    assert f"| row | minus {compared} |" in (tmp_path / "effect.md").read_text()
 
 
 @pytest.mark.parametrize("experiment", [OF_ORDERINGS, OF_ALGORITHMS, OF_SPREAD])
@@ -86,17 +87,13 @@ def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
         assert 1 < len(rows) < len(others) or experiment is OF_ALGORITHMS
         assert [row for row in others if row in rows] == rows
         page = (tmp_path / "alone" / f"{product}.md").read_text()
-        if product != "effect" or experiment is not OF_ALGORITHMS:  # It never has them.
-            assert "no rounds to target: results of each client are needed" in page
+        assert "no rounds to target: results of each client are needed" in page
     if seeds == 2:
         effect = pd.read_csv(tmp_path / "alone" / "effect.csv")
-        assert {*effect["measure"]} <= {
-            *("accuracy", "best accuracy", "all rounds", "best round", "last round")
-        }
+        names = ["accuracy", "last accuracy", "best accuracy"]
+        assert [*effect["measure"]] == names
         last = {label: (4 + extra) / 18 for label, extra in (("DS", 1), ("LD", 2))}
-        of_measure = effect.set_index("measure")["mean"]
-        measure = "last round" if experiment is OF_ALGORITHMS else "accuracy"
-        difference = of_measure[measure]
+        difference = effect.set_index("measure")["mean"]["last accuracy"]
         assert difference == pytest.approx(last["LD"] - last["DS"])
 
 

@@ -349,6 +349,9 @@ ROUNDS = Table(
     beside=WEIGHT_BOUNDS,
 )
 
+USUAL_COLUMNS = frozenset(ROUNDS.reserved)
+"""The columns of `rounds` that no plugin and no model added."""
+
 CLIENTS = Table(
     "clients",
     [

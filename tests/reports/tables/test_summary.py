@@ -96,7 +96,9 @@ def test_over_seeds_a_run_has_its_mean_and_its_spread():
     assert report.text.startswith("# Over 3 seeds")
     assert "DS: 6 of 30 trainings were excluded, " in report.text
     assert report.tables["seeds"]["standard_deviation"][1] == pytest.approx(0.2)
-    assert report.pages["seeds"].blocks[-1].grid[1][1] == "0.700 (0.500 to 0.900)"
+    # t of two degrees of freedom is 4.303: 4.303 * .2 / sqrt(3).
+    cell = report.pages["seeds"].blocks[-1].grid[1][1]
+    assert cell == "0.700 ± 0.497 (0.500 to 0.900)"
     assert not summary.fairness(results).figures  # It is of one seed.
     assert not results_table.report(results).tables
 

@@ -371,7 +371,9 @@ def _format_signed(difference: Difference, value: float) -> str:
 def _half_interval_text(difference: Difference, stat: Mapping[str, Any]) -> str:
     """Returns ` ± ` and half of the interval; empty with fewer than five seeds."""
     half = stat["interval"]
-    return "" if math.isnan(half) else f" ± {half:.{difference.digits}f}"
+    if stat["seeds"] < paired_statistics.MIN_SEEDS or math.isnan(half):
+        return ""
+    return f" ± {half:.{difference.digits}f}"
 
 
 def _join_with_count(texts: Iterable[str], count_shown: str, runs: pd.DataFrame) -> str:

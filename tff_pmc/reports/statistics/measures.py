@@ -7,14 +7,36 @@ accuracies in shares from 0 to 1.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import pandas as pd
 from pandas import Series
 
-from tff_pmc.record.metric import LOSS
 from tff_pmc.record.results import RUN_KEY, Results
-from tff_pmc.reports.statistics.rounds_to_target import DEVICES, HALF, rounds_to_target
+from tff_pmc.reports.statistics.rounds_to_target import DEVICES, rounds_to_target
+
+_LOWER_IS_BETTER = (
+    *("loss", "error", "mae", "mse", "entropy", "perplexity", "divergence"),
+    *("false", "deviation"),
+)
+_HIGHER_IS_BETTER = (
+    *("accuracy", "auc", "top", "precision", "recall", "f1", "iou", "r2"),
+    *("similarity", "kappa"),
+)
+
+
+def is_lower_better(column: str) -> bool | None:
+    """Returns whether a metric's name says that lower values are better.
+
+    True for names with a word such as `loss` or `error`, False for those with one such
+    as `accuracy`, `auc` or `top`, and None for other names.
+    """
+    words = re.findall("[a-z]+(?:[0-9]+)?", column.lower())
+    words += [word.rstrip("0123456789") for word in words]
+    if any(word.endswith(_LOWER_IS_BETTER) for word in words):
+        return True
+    return False if any(word.endswith(_HIGHER_IS_BETTER) for word in words) else None
 
 
 def last_round(results: Results, column: str = "accuracy") -> Series[float]:
@@ -29,7 +51,7 @@ def best_round(results: Results, column: str = "accuracy") -> Series[float]:
     That is the highest accuracy, and the lowest loss.
     """
     by_run = results.rounds.groupby(RUN_KEY, sort=False)[column]
-    best: Series[float] = by_run.min() if column == LOSS.mean else by_run.max()
+    best: Series[float] = by_run.min() if is_lower_better(column) else by_run.max()
     return best
 
 
@@ -77,13 +99,3 @@ def mean_rounds_to(
     """
     reached = rounds_to_target(results, [target], devices)
     return reached.fillna(math.inf).groupby(RUN_KEY, sort=False)["rounds"].mean()
-
-
-def rounds_of_half(
-    results: Results, targets: Sequence[int]
-) -> dict[str, Series[float]]:
-    """Returns the rounds until half of the devices reach each target, or infinity."""
-    return {
-        f"rounds to {target} %": mean_rounds_to(results, target, [HALF])
-        for target in targets
-    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,38 +76,13 @@ def planned_length(results: Results) -> pd.Series[int]:
     return length
 
 
-def differences(values: pd.DataFrame, base_of: Mapping[str, str]) -> pd.DataFrame:
-    """Returns how runs differ from their baselines, seed by seed.
-
-    Args:
-        values: a column a measure, by seed and label (infinite where it is censored).
-        base_of: label -> the label of its baseline.
-
-    Returns:
-        `label`, `measure` and `COLUMNS` of each label that has another as its baseline,
-        in the order of `values`.
-    """
-    runs = dict(list(values.sort_index(level="seed").groupby(level="label")))
-    labels = values.index.unique("label")
-    rows = [
-        (
-            label,
-            name,
-            *difference(runs[label][name], runs[base_of[label]][name]).values(),
-        )
-        for label in labels
-        if label != base_of[label]
-        for name in values
-    ]
-    return pd.DataFrame(rows, columns=["label", "measure", *COLUMNS])
-
-
 def half_interval(deviation: Any, count: int) -> Any:
     """Returns half the 95 % confidence interval of a mean of so many seeds.
 
-    It is Student's t, of the deviation of a sample; NaN below `MIN_SEEDS`.
+    It is Student's t with `count - 1` degrees of freedom, of the deviation of a sample;
+    NaN for one seed.
     """
-    if count < MIN_SEEDS:
+    if count < 2:
         return deviation * math.nan
     return float(stats.t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
 
@@ -117,7 +92,7 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
 
     Both have the measure under each seed, infinite where it is censored. Of `COLUMNS`,
     `mean` and `deviation` are of the differences, `interval` is half the width of the
-    95 % confidence interval of the mean (Student's t; empty below `MIN_SEEDS`); all
+    95 % confidence interval of the mean (`half_interval`; empty for one seed); all
     three are empty where a side is censored. `noise_floor` is the standard deviation of
     the difference between the baseline and itself under another seed, empty where one
     is censored; `noise_floor_of_mean` is it over the root of the number of seeds.
@@ -126,15 +101,15 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     `censored`, or `undecided` below `MIN_SEEDS`.
     """
     ours, theirs = np.array(own, float), np.array(base, float)
-    count, floor, interval, verdict = len(ours), math.nan, math.nan, "undecided"
+    count, floor, verdict = len(ours), math.nan, "undecided"
     if count > 1 and np.isfinite(theirs).all():
         floor = float(np.std([a - b for a, b in itertools.permutations(theirs, 2)]))
     censored = not np.isfinite([ours, theirs]).all()
     differences = np.full(count, math.nan) if censored else ours - theirs
     mean = float(differences.mean())
     deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
+    interval = float(half_interval(deviation, count))
     if count >= MIN_SEEDS:
-        interval = float(half_interval(deviation, count))
         shown = "more" if mean > 0 else "less"
         verdict = "not shown" if abs(mean) <= interval else shown
         verdict = "censored" if censored else verdict

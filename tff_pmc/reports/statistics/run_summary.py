@@ -26,7 +26,7 @@ from tff_pmc.record.client_statistics import (
 from tff_pmc.record.metric import ACCURACY, LOSS, Metric
 from tff_pmc.record.record_error import ClientsNotRecordedError, RecordError
 from tff_pmc.record.results import RUN_KEY, Results
-from tff_pmc.reports.statistics import measures, paired_statistics
+from tff_pmc.reports.statistics import paired_statistics
 from tff_pmc.reports.statistics.rounds_to_target import (
     HALF,
     recorded_targets,
@@ -44,7 +44,13 @@ class Spread(NamedTuple):
     compute: Callable[[Floats], Floats]
 
 
-_DEVIATION = Spread("standard deviation", lambda values: values.std(axis=-1))
+def _deviation(values: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):  # Of infinite losses there is none.
+        deviation: Floats = values.std(axis=-1)
+    return deviation
+
+
+_DEVIATION = Spread("standard deviation", _deviation)
 
 SPREAD: Mapping[str, Spread] = {
     "p10": Spread("10th percentile", lambda values: percentile(values, 10)),
@@ -165,25 +171,6 @@ def spread_by_round(results: Results, rounds: Any = None) -> pd.DataFrame:
     return filled
 
 
-def spread_measures(results: Results, column: str) -> dict[str, pd.Series[float]]:
-    """Returns measures of how accuracy is spread, by name, each by seed and label.
-
-    They are means over the second half of the rounds: of a `column` of `rounds`, of the
-    worst tenth of the clients, and of Jain's index; and the rounds to the first target.
-    Of runs without clients there is the first alone.
-    """
-    if not results.has_clients:
-        return {column: measures.second_half(results, column)}
-    shown = {"worst_tenth": "worst tenth", "jain_index": "Jain's index"}
-    spread = spread_by_round(results).rename(columns=shown)
-    names = [name for name in shown.values() if name in spread]
-    rounds = results.rounds.join(spread[names], on=[*RUN_KEY, "round"])
-    with_spread = replace_rounds(results, rounds)
-    return {
-        name: measures.second_half(with_spread, name) for name in (column, *names)
-    } | measures.rounds_of_half(results, recorded_targets(results)[:1])
-
-
 def last_and_best(results: Results) -> pd.DataFrame:
     """Returns the figures of the `last` and the `best` round of each run.
 
@@ -251,7 +238,7 @@ def seed_statistics(results: Results) -> pd.DataFrame:
     target. The index is the `experiment` and the `quantity`. The columns are `seeds`
     (of those that have the figure), `mean`, `standard_deviation` (of a sample: divided
     by the number of seeds less one; empty for one seed), `interval` (half the 95 % one
-    of the mean, by Student's t; empty below `paired.MIN_SEEDS`), `lowest` and
+    of the mean, by Student's t; empty for one seed), `lowest` and
     `highest`. Where some seeds do not have a figure, as a target that they do not
     reach, there is no mean.
     """

@@ -6,6 +6,7 @@ weights of every ordering.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,11 +17,16 @@ from tff_pmc import scores
 from tff_pmc.record.client_statistics import Floats
 from tff_pmc.record.metric import float32_digits
 from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.reports.statistics.paired_statistics import ordering_of
 from tff_pmc.settings.flag_values import all_orderings
 
 WEIGHT_STATISTICS = ("coefficient_of_variation", "effective_clients", "total_variation")
 """How unequal an ordering's weights are, and, as `total_variation`, which share of the
 weight would move if the ordering replaced the current score."""
+
+WEIGHT_COLUMNS = (*WEIGHT_STATISTICS, "from_first")
+"""The columns of `mean_weight_statistics`; `from_first` is how far (total variation)
+the weights are from those by the ordering's first criterion alone."""
 
 
 def weight_figures(results: Results) -> pd.DataFrame:
@@ -48,6 +54,51 @@ def weight_figures(results: Results) -> pd.DataFrame:
         rows += [{**run_and_round, **row} for row in statistics]
     columns = [*RUN_KEY, "round", "ordering", "in_force", *WEIGHT_STATISTICS]
     return pd.DataFrame(rows, columns=columns)
+
+
+def mean_weight_statistics(results: Results, baseline: str) -> pd.DataFrame:
+    """Returns the `WEIGHT_COLUMNS` of each ordering, means over the baseline's cohorts.
+
+    A label that is not an ordering of their criteria is excluded; of an adjusted
+    ordering it is the initial one. Without raw criteria the table is empty.
+    """
+    bases = results.only(label=baseline)
+    criteria = bases.setting("criteria", ())
+    base = ordering_of(baseline)
+    labels = dict.fromkeys([base, *map(ordering_of, results.labels)])
+    orderings = [
+        ordering for ordering in labels if {*ordering.split(",")} <= {*criteria}
+    ]
+    by_ordering = {
+        ordering: scores.prioritized(ordering.split(","), criteria)
+        for ordering in [
+            *orderings,
+            *(ordering.split(",")[0] for ordering in orderings),
+        ]
+    }
+    rows = []
+    for _, raw, _ in cohorts(bases):
+        weights = {
+            ordering: scores.participant_weights(
+                raw, score, normalization_of(bases.runs.iloc[0])
+            )
+            for ordering, score in by_ordering.items()
+        }
+        for ordering in orderings:
+            shares, first_shares = weights[ordering], weights[ordering.split(",")[0]]
+            base_shares = weights.get(base)
+            statistics = (
+                scores.coefficient_of_variation(shares),
+                scores.effective_clients(shares),
+                math.nan
+                if base_shares is None
+                else scores.total_variation(shares, base_shares),
+                scores.total_variation(shares, first_shares),
+            )
+            rows.append((ordering, *statistics))
+    table = pd.DataFrame(rows, columns=["ordering", *WEIGHT_COLUMNS])
+    means: pd.DataFrame = table.groupby("ordering", sort=False).mean().astype(float)
+    return means
 
 
 def cohorts(

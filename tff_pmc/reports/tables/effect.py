@@ -1,28 +1,27 @@
-"""The paired report: how runs differ from a baseline under the same seeds.
+"""The effect: how rows differ from a baseline under the same seeds, and if it is shown.
+
+    effects = tff_pmc.effect(tff_pmc.read_results("runs/mine"))
+    print(effects.sentences())
+    effects.plot()
 
 A run with one seed proves nothing: seeds alone move the rounds to a target by more than
 orderings do. Here every run is compared with its baseline under the same seed
 (partition, initial weights, cohorts, batches), seed by seed, and with the A/A control:
 the baseline compared with itself under other seeds.
-
-There is one report, on orderings, on algorithms, or on how accuracy is spread over the
-clients; these differ in what they measure. Of orderings there are also the distances of
-their weights. A regression has the test loss in the place of accuracy.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Hashable, Mapping
-from typing import Any, Callable, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Union
 
 import pandas as pd
+from matplotlib.figure import Figure
 
-from tff_pmc import scores
-from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.record.results import Results, join_results
 from tff_pmc.reports import REPORTS, Report
+from tff_pmc.reports.figures.forest_plot import forest_plot
 from tff_pmc.reports.page_model import (
     MISSING,
     Block,
@@ -32,335 +31,385 @@ from tff_pmc.reports.page_model import (
     Table,
     format_number,
 )
-from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
+from tff_pmc.reports.statistics import paired_effects, paired_statistics
+from tff_pmc.reports.statistics.paired_effects import (
+    NOT_FINITE,
+    NOT_REACHED,
+    ROUNDS_TO,
+    SPREAD,
+)
 from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 from tff_pmc.reports.statistics.rounds_to_target import (
     reach_rule,
     reach_sentence,
-    recorded_targets,
 )
+from tff_pmc.reports.statistics.row_titles import row_titles
 from tff_pmc.reports.statistics.run_notes import (
     caveat_notes,
     condition_notes,
-    early_stop_notes,
     mark_incomplete_data,
 )
 from tff_pmc.reports.statistics.weight_statistics import (
-    WEIGHT_STATISTICS,
-    cohorts,
-    normalization_of,
+    WEIGHT_COLUMNS,
+    mean_weight_statistics,
 )
 
-FIRST_ROUNDS = 5
-"""The number of rounds of an algorithm that count as early."""
+FILE = "effect"
+"""The name of the table, the page and the figure, without their endings."""
 
-WEIGHT_COLUMNS = (*WEIGHT_STATISTICS, "from_first")
-"""The columns on the weights of orderings."""
-
-_LATE = "{}: the mean over the second half of the rounds; for rounds, less is better"
-_BEST = "The best round is chosen on the examples that are reported"
-
-Values = dict[str, "pd.Series[float]"]
-"""Measures by name, each by seed and label."""
-
-
-class ComparisonKind(NamedTuple):
-    """What the paired report is on: its word for runs, and what it measures.
-
-    `measures` takes runs whose means are not rounded, and the column of `rounds` that
-    they are measured by.
-    """
-
-    noun: str
-    note: str
-    measures: Callable[[Results, str], Values]
+_NUMBERS = "no one two three four five six seven eight nine ten".split()
+_IN_WORDS = {
+    "not shown": "no difference shown",
+    "censored": "the mean is not known",
+    "more": "higher",
+    "less": "lower",
+    NOT_REACHED: "neither reached it",
+    NOT_FINITE: "a value is not finite",
+}
+"""Verdict -> its words in a sentence, where they are other ones."""
 
 
-def report(results: Results, kind: ComparisonKind) -> Report:
-    """Returns `effect.csv` and `effect.md`; nothing of one seed or of one label.
+class Effects(pd.DataFrame):  # type: ignore[misc]  # Pandas has no types.
+    """The table of `effect`: a data frame that can be drawn and put into sentences."""
 
-    A difference is the run's measure minus that of `results.baseline` under the same
-    seed and, of algorithms, on the same data. The measures, of the test examples of all
-    clients, are
+    @property
+    def _constructor(self) -> Any:
+        return Effects
 
-    - of orderings: `accuracy`, the mean over the second half of the rounds; `best
-      accuracy`, that of the best round; and `rounds to T %`, until half of the devices
-      reach the target;
-    - of algorithms: the mean over the first five rounds (if there are more), over all
-      rounds, that of the best round and that of the last;
-    - of their spread: `accuracy` as of orderings, that of each round's worst tenth of
-      the clients, Jain's index, and the rounds to the first target.
+    def plot(self, *, title: str = "") -> Figure:
+        """Draws the forest plot: mean and interval of each row, a panel per measure.
 
-    Without each client's figures on record those of accuracy alone are left.
+            effects[effects["measure"].isin(["accuracy", "worst tenth"])].plot()
 
-    A run that never reaches a target has a count of rounds that is only known to be
-    larger than its length: it is censored. Where either side is, under any seed, a mean
-    would depend on when the runs ended, and only the signs are given.
+        Args:
+            title: the title of the figure; by default none.
 
-    The columns are the run's label, under the name of the kind; of algorithms,
-    `baseline`; `measure`; those of `paired.difference` (`more` rounds than DS are
-    worse); and of orderings, before the verdict, `WEIGHT_COLUMNS`: how unequal the
-    weights
-    are, and how far (total variation) from those of the baseline and, `from_first`,
-    from those by the ordering's first criterion alone, each as the mean over the
-    cohorts of the baseline's runs. Eight orderings and several measures are many
-    comparisons: one in twenty verdicts is chance.
+        Returns:
+            A figure of Matplotlib, which a notebook shows; `savefig` writes it.
+        """
+        return forest_plot(self, title=title)
+
+    def sentences(self) -> list[str]:
+        """Returns one sentence per row on the metric, and one on the worst tenth.
+
+        >>> effects.sentences()[0]
+        'LD: accuracy +0.05 points (-0.9 to +1.0) against FedAvg (DS) over five seeds: \
+no difference shown. Worst tenth -10.2 points (-16.6 to -3.8): worse.'
+        """
+        metric = str(self.attrs["metric"])
+        lines = []
+        for row, part in self.groupby("row", sort=False):
+            by_measure = {str(cells["measure"]): cells for _, cells in part.iterrows()}
+            if metric not in by_measure:
+                continue
+            first, titles = by_measure[metric], self.attrs["titles"]
+            line = (
+                f"{titles[row]}: {_size_in_words(first, metric)} against "
+                f"{titles[first['baseline']]} {_seeds_in_words(first['seeds'])}: "
+                f"{_verdict_in_words(first)}."
+            )
+            if SPREAD["worst_tenth"] in by_measure:
+                worst = by_measure[SPREAD["worst_tenth"]]
+                size = _size_in_words(worst, metric)
+                has_verdict = worst["seeds"] >= MIN_SEEDS
+                verdict = f": {_verdict_in_words(worst)}" if has_verdict else ""
+                line += f" {size[:1].upper()}{size[1:]}{verdict}."
+            lines.append(line)
+        return lines
+
+
+def effect(
+    results: Union[Results, pd.DataFrame, Iterable[Results], Mapping[str, Results]],
+    baseline: str = "",
+) -> Effects:
+    """Returns how each row differs from a baseline, with 95 % confidence intervals.
+
+        effects = tff_pmc.effect(tff_pmc.read_results("runs/mine"), baseline="DS")
+
+    Runs are paired by seed and compared over the rounds that both have. A difference
+    has its interval (Student's t, `seeds - 1` degrees of freedom) from two seeds on,
+    and a verdict from five.
+
+    Args:
+        results: what `read_results` returns; several of these, to be joined (a dict has
+            a new label for each); or a data frame of any program's rounds, one row per
+            `seed`, `label` and `round` (from 1), with a column `accuracy`, `test_loss`
+            or other metrics.
+        baseline: the label or title of the row that the others are compared with, on
+            the same data; by default that of the results, else FedAvg (`DS`), else the
+            first row.
+
+    Returns:
+        A data frame with a row per label and measure. Columns: `row`, `baseline`,
+        `measure`, `seeds` (number), `rounds` (number of those compared), `mean` (of the
+        differences: row minus baseline; accuracies are shares from 0 to 1), `low` and
+        `high` (limits of the interval), `deviation` (over seeds), `interval` (half of
+        its width), `noise_floor` (standard deviation of the baseline minus itself under
+        another seed) and `noise_floor_of_mean`, `more_in` and `less_in` (numbers of
+        seeds), and `verdict`: `better`, `worse`, `not shown`, `undecided` (below five
+        seeds), `censored` (a run did not reach the target), `not reached` (none did),
+        `not finite`, or `more` and `less` where it is not known which is better. The
+        measures are
+
+        - the metric, such as `accuracy` or `test_loss`: its mean over the second half
+          of the rounds, that of the last round and that of the best;
+        - of each round's clients, if they were recorded, the mean of the worst tenth,
+          the standard deviation and Jain's index: means over the second half;
+        - `rounds to T %`: until half of the devices reach each target;
+        - each metric that the model or a plugin adds to `rounds`: as the first.
 
     Raises:
-        RecordError: a run has no baseline, or the seeds do not have the same runs.
+        RecordError: the baseline is not among the rows, a row has no seed in common
+            with it, or the data frame lacks a column.
+    """
+    if isinstance(results, pd.DataFrame):
+        results = paired_effects.results_of_rounds(results)
+    elif not isinstance(results, Results):
+        results = join_results(results)
+    table = paired_effects.effects(results, baseline)
+    effects = Effects(table)
+    effects.attrs = table.attrs
+    return effects
+
+
+def report(results: Results) -> Report:
+    """Returns `effect.csv`, `.md` and the forest plot; nothing for one seed or label.
+
+    The columns are those of `effect`, and for orderings, before the verdict,
+    `WEIGHT_COLUMNS`: how unequal the weights are, and how far (total variation) from
+    those of the baseline and, `from_first`, from those by the ordering's first
+    criterion alone, each as the mean over the cohorts of the baseline's runs.
+
+    Raises:
+        RecordError: a row has no baseline, or the seeds do not have the same runs.
     """
     # One seed proves nothing, and the baseline alone has no effect.
     if len(results.seeds) < 2 or len(results.labels) < 2:
         return Report()
-    base_of = _baselines(results, kind)
-    measured = kind.measures(
-        run_summary.with_exact_means(results), run_summary.results_metric(results).mean
-    )
-    runs = pd.MultiIndex.from_frame(results.runs[RUN_KEY])
-    values = pd.DataFrame(measured).reindex(runs)
-    rows = paired_statistics.differences(values, base_of)
-    if kind is ORDERINGS:
-        of_rows = _weights_of(results).reindex(
-            rows["label"].map(paired_statistics.ordering_of)
-        )
+    paired_statistics.check_paired(results)
+    return effect_report(results, effect(results))
+
+
+def effect_report(results: Results, effects: Effects) -> Report:
+    """Returns the files of effects that were computed from results."""
+    rows, bases = pd.DataFrame(effects), [*dict.fromkeys(effects["baseline"])]
+    weights = mean_weight_statistics(results, bases[0])
+    if len(bases) == 1 and len(weights):
+        of_rows = weights.reindex(rows["row"].map(paired_statistics.ordering_of))
         for name in WEIGHT_COLUMNS:
             rows.insert(len(rows.columns) - 1, name, of_rows[name].to_numpy())
-    else:
-        rows.insert(1, "baseline", rows["label"].map(base_of))
-    rows = rows.rename(columns={"label": kind.noun})
+    sentences, closing = effects.sentences(), _closing(effects)
     blocks = [
-        *_intro(results, kind, values),
-        *_early_stop_items(results),
-        *(early_stop_notes if kind is ALGORITHMS else caveat_notes)(results),
-        *(_weights(rows, results.baseline) if kind is ORDERINGS else ()),
-        *_differences(rows, kind.noun, results.baseline),
+        Items(sentences),
+        *_intro(results, effects),
+        *_weights_blocks(rows, row_titles(results)),
+        *_differences(effects),
+        *closing,
     ]
     page = Page(f"Is there an effect? {results.setting('experiment', '')}", blocks)
-    table = mark_incomplete_data(rows, results)
-    return Report(page.markdown(), {"effect": table}, {"effect": page}, digits=6)
+    text = "\n".join([f"# {page.title}", "", *sentences, "", *closing])
+    return Report(
+        f"{text}\nAll measures are in {FILE}.csv.",
+        {FILE: mark_incomplete_data(rows, results)},
+        {FILE: page},
+        {FILE: effects.plot()},
+        digits=6,
+    )
 
 
-def _baselines(results: Results, kind: ComparisonKind) -> dict[str, str]:
-    """Returns label -> the label of its baseline: of algorithms, that on its data."""
-    labels, baseline = paired_statistics.check_paired(results), results.baseline
-    if kind is ORDERINGS:
-        if baseline not in labels:
-            raise RecordError(
-                f"the baseline {baseline} is not among the runs: {', '.join(labels)}"
-            )
-        length = (
-            paired_statistics.planned_length(results)
-            .groupby("label", sort=False)
-            .first()
-        )
-        for label in labels:
-            if length[label] != length[labels[0]]:
-                raise RecordError(
-                    f"{label} has {length[label]} rounds, and {labels[0]} has "
-                    f"{length[labels[0]]}: compare runs of equal length"
-                )
-        return dict.fromkeys(labels, baseline)
-    runs = results.runs.drop_duplicates("label")
-    # The plain baseline comes first: not, for example, one with another server
-    # optimizer.
-    plain = runs[(runs["title"] == baseline) | (runs["label"] == baseline)]
-    on_data = dict(zip(plain["note"][::-1], plain["label"][::-1]))
-    for label, note in zip(runs["label"], runs["note"]):
-        if note not in on_data:
-            raise RecordError(f"{label}: there is no run of {baseline} on its data")
-    return {label: on_data[note] for label, note in zip(runs["label"], runs["note"])}
+def _size_in_words(cells: Any, metric: str) -> str:
+    """Returns a measure and its difference: `accuracy +0.05 points (-0.9 to +1.0)`."""
+    measure = str(cells["measure"])
+    words = measure.replace("_", " ")
+    if math.isnan(cells["mean"]):
+        return words
+    factor, unit = paired_effects.scale_and_unit(measure, metric)
+    mean, low, high = (
+        _signed(factor * cells[name], unit) for name in ("mean", "low", "high")
+    )
+    size = " ".join(filter(None, [words, mean, unit]))
+    return f"{size} ({low} to {high})" if low else size
 
 
-def _weights_of(results: Results) -> pd.DataFrame:
-    """Returns the `WEIGHT_COLUMNS` of each ordering, means over the baseline's cohorts.
-
-    A label that is no ordering of their criteria is left out; of an adjusted ordering
-    it is the initial one. There are none where the runs recorded no raw criteria.
-    """
-    bases = results.only(label=results.baseline)
-    criteria = bases.setting("criteria", ())
-    base = paired_statistics.ordering_of(results.baseline)
-    named = dict.fromkeys([base, *map(paired_statistics.ordering_of, results.labels)])
-    orderings = [
-        ordering for ordering in named if {*ordering.split(",")} <= {*criteria}
-    ]
-    by_ordering = {
-        ordering: scores.prioritized(ordering.split(","), criteria)
-        for ordering in [
-            *orderings,
-            *(ordering.split(",")[0] for ordering in orderings),
-        ]
-    }
-    rows = []
-    for _, raw, _ in cohorts(bases):
-        weights = {
-            ordering: scores.participant_weights(
-                raw, score, normalization_of(bases.runs.iloc[0])
-            )
-            for ordering, score in by_ordering.items()
-        }
-        for ordering in orderings:
-            shares, first_shares = weights[ordering], weights[ordering.split(",")[0]]
-            base_shares = weights.get(base)
-            statistics = (
-                scores.coefficient_of_variation(shares),
-                scores.effective_clients(shares),
-                math.nan
-                if base_shares is None
-                else scores.total_variation(shares, base_shares),
-                scores.total_variation(shares, first_shares),
-            )
-            rows.append((ordering, *statistics))
-    table = pd.DataFrame(rows, columns=["ordering", *WEIGHT_COLUMNS])
-    means: pd.DataFrame = table.groupby("ordering", sort=False).mean().astype(float)
-    return means
+def _signed(value: float, unit: str) -> str:
+    """Returns a number with its sign and two digits or so; empty for NaN."""
+    if not unit:
+        return format_number(value, "+.3g")
+    digits = 1 if abs(value) >= 0.1 or unit == "rounds" else 2
+    # Rounded first, because a mean of -0.001 would be printed as -0.00.
+    return format_number(round(value, digits) + 0.0, f"+.{digits}f")
 
 
-def _ordering_measures(results: Results, column: str) -> Values:
-    return {
-        column: measures.second_half(results, column),
-        f"best {column.replace('_', ' ')}": measures.best_round(results, column),
-        **measures.rounds_of_half(results, recorded_targets(results)),
-    }
+def _seeds_in_words(seeds: int) -> str:
+    number = _NUMBERS[seeds] if seeds < len(_NUMBERS) else str(seeds)
+    return "under one seed" if seeds == 1 else f"over {number} seeds"
 
 
-def _algorithm_measures(results: Results, column: str) -> Values:
-    measured = {}
-    if (results.length > FIRST_ROUNDS).any():
-        early = measures.mean_of_rounds(results, 1, FIRST_ROUNDS, column)
-        measured[f"rounds 1 to {FIRST_ROUNDS}"] = early
-    return {
-        **measured,
-        "all rounds": measures.mean_of_rounds(results, 1, column=column),
-        "best round": measures.best_round(results, column),
-        "last round": measures.last_round(results, column),
-    }
+def _verdict_in_words(cells: Any) -> str:
+    verdict = str(cells["verdict"])
+    if verdict in (NOT_REACHED, NOT_FINITE):
+        return _IN_WORDS[verdict]
+    if cells["seeds"] < MIN_SEEDS:
+        return f"no verdict, which needs {_NUMBERS[MIN_SEEDS]} seeds"
+    return _IN_WORDS.get(verdict, verdict)
 
 
-ORDERINGS = ComparisonKind("ordering", _LATE, _ordering_measures)
-ALGORITHMS = ComparisonKind("algorithm", _BEST, _algorithm_measures)
-SPREAD = ComparisonKind("algorithm", _LATE, run_summary.spread_measures)
-
-orderings = functools.partial(report, kind=ORDERINGS)
-algorithms = functools.partial(report, kind=ALGORITHMS)
-spread = functools.partial(report, kind=SPREAD)
-
-REPORTS.register("ordering_effect", orderings)
-REPORTS.register("algorithm_effect", algorithms)
-REPORTS.register("spread_effect", spread)
+REPORTS.register("ordering_effect", report)
+REPORTS.register("algorithm_effect", report)
+REPORTS.register("spread_effect", report)
 
 
-def _intro(results: Results, kind: ComparisonKind, values: pd.DataFrame) -> list[Block]:
+def _base_word(effects: pd.DataFrame) -> str:
+    """Returns the displayed name of the baseline, or a word for several."""
+    bases = {*effects["baseline"]}
+    titles: Mapping[str, str] = effects.attrs["titles"]
+    return titles[bases.pop()] if len(bases) == 1 else "the baseline"
+
+
+def _intro(results: Results, effects: Effects) -> list[Block]:
     """Returns what is compared and how the numbers are read, and the runs' means."""
-    what, baseline = kind.noun, results.baseline
-    data = "" if kind is ORDERINGS else "on the same data and "
-    of_rounds = any(name.startswith("rounds to") for name in values)
-    rule = f" {reach_sentence(reach_rule(results))}" if of_rounds else ""
+    base, titles = _base_word(effects), effects.attrs["titles"]
+    metric = effects.attrs["metric"].replace("_", " ")
+    values = paired_effects.run_measures(results)
     means = values.groupby(level="label").mean().reindex(results.labels)
     lines = [
-        [str(label), *(_plain(value, name) for name, value in row.items())]
+        [
+            titles[label],
+            *(
+                format_number(value, f".{_digits(str(name))}f", MISSING)
+                for name, value in row.items()
+            ),
+        ]
         for label, row in means.iterrows()
     ]
+    data = " on the same data" if len({*effects["baseline"]}) > 1 else ""
+    has_rounds = any(name.startswith(ROUNDS_TO) for name in values)
+    rule = f" {reach_sentence(reach_rule(results))}" if has_rounds else ""
     notes = [
-        f"Each {what} minus {baseline} {data}under the same seed: mean ± half the 95 % "
-        "interval.",
-        f"The noise floor is the standard deviation of {baseline} minus {baseline} "
-        "under another seed: of one such difference, and of the mean of "
-        f"{len(results.seeds)}, to compare the means with.",
+        f"Each row minus {base}{data} under the same seed: mean ± half of the 95 % "
+        "confidence interval (Student's t over the seeds, from two seeds on). A "
+        f"verdict needs {_NUMBERS[MIN_SEEDS]} seeds.",
+        f"The noise floor is the standard deviation of {base} minus {base} under "
+        "another seed: of one such difference, and of the mean over the seeds, to "
+        "compare the means with.",
         "A seed decides the initial weights, the cohorts, the batches and what of the "
         "data is drawn at random.",
-        f"{kind.note.format(run_summary.metric_word(results).capitalize())}.{rule}",
+        f"Each measure is the mean over the second half of the rounds, except the last "
+        f"{metric}, the best {metric}, whose round is chosen on the examples that are "
+        f"reported, and rounds to a target.{rule}",
     ]
     return [
         Items(notes),
         f"Seeds: {', '.join(map(str, results.seeds))}; under the first:",
         Items(condition_notes(results.only(seed=results.seeds[0]))),
         "Means over the seeds:",
-        Table([["", *means], *lines]),
+        Table([["", *(name.replace("_", " ") for name in means)], *lines]),
+        *_length_notes(results, effects),
+        *caveat_notes(results),
     ]
 
 
-def _early_stop_items(results: Results) -> list[Block]:
-    """Returns how runs count that a callback has ended, if there are some."""
-    if paired_statistics.planned_length(results).equals(results.length):
-        return []
-    return ["Runs ended early: each counts with the rounds that it has."]
+def _length_notes(results: Results, effects: Effects) -> list[str]:
+    """Returns which rows are compared over fewer rounds than a run has."""
+    lengths, notes = results.length, []
+    titles = effects.attrs["titles"]
+    pairs = effects[["row", "baseline"]].drop_duplicates()
+    for row, base in pairs.itertuples(index=False):
+        common = paired_effects.common_rounds(results, row, base)
+        longest = lengths.unstack("label")[[row, base]].loc[common.index].max(axis=1)
+        if (common < longest).any():
+            span = " to ".join(map(str, dict.fromkeys([common.min(), common.max()])))
+            notes.append(
+                f"{titles[row]} and {titles[base]} are compared over the first {span} "
+                "rounds, which both have under the seed."
+            )
+    return notes
 
 
-def _plain(value: float, measure: Hashable) -> str:
-    return format_number(value, f".{_digits(measure)}f", MISSING)
+def _digits(measure: str) -> int:
+    if measure.startswith(ROUNDS_TO):
+        return 1
+    return 6 if measure == SPREAD["jain_index"] else 4
 
 
-def _digits(measure: Hashable) -> int:
-    return 1 if str(measure).startswith("rounds to") else 4
-
-
-def _weights(rows: pd.DataFrame, baseline: str) -> list[Block]:
+def _weights_blocks(rows: pd.DataFrame, titles: Mapping[str, str]) -> list[Block]:
     """Returns how unequal the weights of orderings are, and their distances."""
-    head = ["ordering", "coefficient of variation", "effective clients"]
-    head += [f"total variation from {baseline}", "from its own first criterion"]
+    if WEIGHT_COLUMNS[0] not in rows:
+        return []
+    base = titles[rows["baseline"].iloc[0]]
+    head = ["row", "coefficient of variation", "effective clients"]
+    head += [f"total variation from {base}", "from its own first criterion"]
     grid = [head]
-    for row in rows.drop_duplicates("ordering").to_dict("records"):
+    for row in rows.drop_duplicates("row").to_dict("records"):
         figures = zip(
             (row[name] for name in WEIGHT_COLUMNS), (".4f", ".2f", ".4f", ".4f")
         )
         cells = [format_number(value, form, MISSING) for value, form in figures]
-        grid.append([str(row["ordering"]), *cells])
+        grid.append([titles[row["row"]], *cells])
     blocks: list[Block] = [
-        f"How far apart the weights are, on the cohorts of the runs of {baseline} "
-        f"(total variation: the share of weight that moves away from {baseline}, or "
+        f"How far apart the weights are, on the cohorts of the runs of {base} "
+        f"(total variation: the share of weight that moves away from {base}, or "
         "from the ordering's own first criterion alone):",
         Table(grid),
     ]
     if rows["total_variation"].isna().any():
-        blocks.append(f"{MISSING}: no ordering of the criteria of {baseline}'s runs.")
+        blocks.append(f"{MISSING}: not an ordering of the criteria of {base}'s runs.")
     return blocks
 
 
-def _differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
-    """Returns a table for each measure, and below them what was found."""
+def _differences(effects: Effects) -> list[Block]:
+    """Returns a table for each measure."""
+    base, titles = _base_word(effects), effects.attrs["titles"]
     blocks: list[Block] = []
-    for measure, part in rows.groupby("measure", sort=False):
-        digits = _digits(measure)
-        grid = [[what, f"minus {baseline}", "noise floor", "of the mean", "effect"]]
+    for measure, part in effects.groupby("measure", sort=False):
+        digits = _digits(str(measure))
+        grid = [["row", f"minus {base}", "noise floor", "of the mean", "effect"]]
         for row in part.to_dict("records"):
             names = ("noise_floor", "noise_floor_of_mean")
             floors = [format_number(row[name], f".{digits}f") for name in names]
-            cells = [str(row[what]), _mean(row, digits), *floors, str(row["verdict"])]
-            grid.append(cells)
-        blocks += [Heading(str(measure)), Table(grid)]
-    blocks += _closing(rows)
-    if rows["mean"].isna().any():
-        blocks.append(
-            f"Censored: under some seed the {what} or {baseline} did not reach the "
-            "target before the runs ended, so no mean is known. Only the seeds in "
-            "which one is known to be later are counted. There is no noise floor where "
-            f"a run of {baseline} did not reach it."
-        )
+            verdict = row["verdict"]
+            if verdict in (NOT_REACHED, NOT_FINITE):
+                verdict = _IN_WORDS[verdict]
+            elif row["seeds"] < MIN_SEEDS:
+                verdict = f"no verdict: {row['seeds']} of {MIN_SEEDS} seeds"
+            grid.append([titles[row["row"]], _mean(row, digits), *floors, verdict])
+        blocks += [Heading(str(measure).replace("_", " ")), Table(grid)]
     return blocks
 
 
-def _closing(rows: pd.DataFrame) -> list[str]:
-    """Returns sentences on the number of differences found, and expected by chance."""
-    counts, lines = rows["verdict"].value_counts(), []
-    outside = int(counts.reindex(["more", "less"]).sum())
-    decided = outside + int(counts.get("not shown", 0))
+def _closing(effects: Effects) -> list[str]:
+    """Returns how many differences are shown, and how many would be by chance."""
+    counts, lines = effects["verdict"].value_counts(), []
+    shown = int(counts.reindex(["better", "worse", "more", "less"]).sum())
+    decided = shown + int(counts.get("not shown", 0))
     if decided:
         lines.append(
-            f"In {outside} of {decided} comparisons the interval excludes 0; about "
+            f"In {shown} of {decided} comparisons the interval excludes 0; about "
             f"{decided / 20:.1f} would do so by chance."
         )
-    if (rows["seeds"] < MIN_SEEDS).any():
+    if (effects["seeds"] < MIN_SEEDS).any():
         lines.append(f"With fewer than {MIN_SEEDS} seeds there is no verdict.")
+    if (effects["mean"].isna() & ~effects["verdict"].eq(NOT_FINITE)).any():
+        lines.append(
+            "Where a run did not reach the target under some seed, no mean of its "
+            "rounds is known. Only the seeds in which one run is known to be later are "
+            "counted. There is no noise floor where a run of the baseline did not "
+            "reach it."
+        )
     return lines
 
 
 def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
     """Returns the mean and its interval; of censored rounds, the signs alone."""
+    if row["verdict"] in (NOT_REACHED, NOT_FINITE):
+        return MISSING
     if math.isnan(row["mean"]):
         return (
             f"later in {row['more_in']} and earlier in {row['less_in']} of "
             f"{row['seeds']} seeds"
         )
     interval = format_number(row["interval"], f".{digits}f")
-    return f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"
+    text = f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"
+    if interval and not float(interval) and row["seeds"] < MIN_SEEDS:
+        text += f" (rests on {row['seeds']} seeds)"
+    return text

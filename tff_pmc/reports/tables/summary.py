@@ -17,7 +17,6 @@ from tff_pmc.reports.page_model import (
     format_number,
     grid_text,
 )
-from tff_pmc.reports.statistics import paired_statistics
 from tff_pmc.reports.statistics.rounds_to_target import recorded_targets
 from tff_pmc.reports.statistics.run_notes import caveat_notes, mark_incomplete_data
 from tff_pmc.reports.statistics.run_summary import (
@@ -39,9 +38,9 @@ _NOTES = {
     "examples, so optimistic",
 }
 _CELLS = (
-    "Mean ± half of its 95 % interval (from "
-    f"{paired_statistics.MIN_SEEDS} seeds on), and in brackets the lowest and the "
-    "highest seed. Where some seeds do not reach a target there is no mean."
+    "Mean ± half of its 95 % interval (Student's t, from two seeds on), and in "
+    "brackets the lowest and the highest seed. Where some seeds do not reach a target "
+    "there is no mean."
 )
 
 
