@@ -254,6 +254,8 @@ def test_a_row_is_compared_with_the_baseline_on_its_data():
         (["LD", "MD"], "", "", "LD"),
         (["LD", "DS", "MD"], "MD", "", "MD"),
         (["LD", "DS", "MD"], "MD", "LD", "LD"),
+        (["LD", "DS"], "LD", "FedAvg", "DS"),
+        (["LD", "DS"], "LD", "FedAvg (DS)", "DS"),
     ],
 )
 def test_the_baseline_is_fed_avg_unless_another_is_named(

@@ -56,7 +56,7 @@ def effects(results: Results, baseline: str = "") -> pd.DataFrame:
 
     Args:
         results: the runs, under one seed or several.
-        baseline: the label or title of the row that the others are compared with, on
+        baseline: the label or name of the row that the others are compared with, on
             the same data; by default that of the results, else FedAvg, else the first
             row.
 
@@ -160,11 +160,14 @@ def baselines(results: Results, baseline: str = "") -> dict[str, str]:
         RecordError: the baseline is not among the runs, or not on a row's data.
     """
     runs = results.runs.drop_duplicates("label")
-    names = [*runs["title"], *runs["label"]]
+    names = {*runs["title"], *runs["label"]}
     baseline = baseline or str(results.about.get("baseline") or "")
     if not baseline:
         choices = (*_DEFAULT_BASELINES, results.labels[0])
         baseline = next(name for name in choices if name in names)
+    displayed = {title: label for label, title in row_titles(results).items()}
+    if baseline not in names:
+        baseline = displayed.get(baseline, displayed.get(f"{baseline} (DS)", baseline))
     plain = runs[(runs["title"] == baseline) | (runs["label"] == baseline)]
     if plain.empty:
         raise RecordError(

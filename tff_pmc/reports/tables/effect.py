@@ -135,7 +135,7 @@ def effect(
             a new label for each); or a data frame of any program's rounds, one row per
             `seed`, `label` and `round` (from 1), with a column `accuracy`, `test_loss`
             or other metrics.
-        baseline: the label or title of the row that the others are compared with, on
+        baseline: the label or name of the row that the others are compared with, on
             the same data; by default that of the results, else FedAvg (`DS`), else the
             first row.
 
