@@ -28,6 +28,7 @@ from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
 from leaf_data.store import open_store, write_store
+from leaf_data.text import Vocabulary
 
 __all__ = [
     "ClientTable",
@@ -39,6 +40,7 @@ __all__ = [
     "PixelConvention",
     "SettingError",
     "Settings",
+    "Vocabulary",
     "load",
     "names",
     "open_store",

@@ -4,8 +4,9 @@
     python -m leaf_data.convert clinics my_store --label=outcome --test_fraction=0.2
 
 It takes LEAF's data sets whose x are numbers of one shape: they become float32, and y
-classes, or with `--label_type=number` the values of a regression. Texts and names of
-images raise an error. CSVs are one for each client and named after it, or have a column
+classes, or with `--label_type=number` the values of a regression. Shakespeare's text
+becomes ids, as the data set `shakespeare` has them. Other texts and names of images
+raise an error. CSVs are one for each client and named after it, or have a column
 of the clients' names, `--client`. The column `--label` is y: whole numbers from 0, or
 words, which become classes in sorted order, or with `--label_type=number` the values of
 a regression. The other columns are x, float32. Files named as a training and a test set
@@ -19,12 +20,14 @@ import argparse
 import json
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 import tqdm
 
 from leaf_data import csv_clients, leaf_clients
+from leaf_data.dataset import load
 from leaf_data.errors import DataError, error_summary, shorten
 from leaf_data.formats import csv_fields, csv_folder, data_files, file_parts, leaf_json
 from leaf_data.formats.file_parts import NamedFile
@@ -139,7 +142,11 @@ def _convert(options: argparse.Namespace, program: str) -> None:
     elif options.join:
         raise DataError("--join needs --label: it joins the rows of CSVs")
     else:
-        parts = _find_leaf_parts(folder)
+        leaf_files = _find_leaf_files(folder)
+        parts = [file.part for file in leaf_files]
+        if name := leaf_clients.detect_dataset(leaf_files):
+            _convert_text(name, folder, options)
+            return
         clients = leaf_clients.read_clients(folder, options.label_type)
     fraction = options.test_fraction
     if fraction and "test" in parts:
@@ -167,10 +174,28 @@ def _convert(options: argparse.Namespace, program: str) -> None:
         )
 
 
-def _find_leaf_parts(folder: str) -> list[str]:
-    """Returns the part of each of LEAF's files; an error that points out CSVs."""
+def _convert_text(name: str, folder: str, options: argparse.Namespace) -> None:
+    """Writes the store of one of LEAF's data sets of text, with its vocabulary."""
+    if options.label_type != "class":
+        raise DataError(
+            f"--label_type={options.label_type} has no effect on LEAF's {name}, whose "
+            "labels are classes: omit it"
+        )
+    if options.test_fraction or options.keep_equal_together:
+        raise DataError(
+            "--test_fraction and --keep_equal_together have no effect on LEAF's "
+            f"{name}, which is split by LEAF's rule: omit them"
+        )
+    with tempfile.TemporaryDirectory() as cache:
+        data = load(name, folder, cache_dir=cache, seed=options.seed)
+        write_store(data, options.store)
+    print(open_store(options.store).describe())
+
+
+def _find_leaf_files(folder: str) -> tuple[leaf_json.LeafFile, ...]:
+    """Returns LEAF's files; an error that points out CSVs."""
     try:
-        return [file.part for file in leaf_json.find("LEAF", [folder])]
+        return leaf_json.find("LEAF", [folder])
     except DataError as error:
         if csvs := file_parts.list_files(folder, ".csv"):
             raise DataError(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from declared_settings import (
     SEED,
+    Range,
     Registry,
     SettingError,
     Settings,
@@ -20,6 +21,8 @@ from leaf_data.federated import FederatedDataset
 from leaf_data.formats.data_files import Folder
 
 Kind = TypeVar("Kind", bound="Dataset")
+# Not `AT_LEAST_0`, so that hints for a wrong number of clients do not name it.
+_NUM_EXAMPLES = Range(lambda n: n >= 0, "0 or more")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Dataset(Settings, abc.ABC):
         cached: whether it keeps a cache, so that a `cache_dir` may be given.
         reads_folder: whether it reads a folder, so that a `data_dir` may be given.
         seed: the seed of everything that it draws.
+        max_client_examples: the maximum number of training examples of a client; 0, the
+            default, keeps all.
     """
 
     cached: ClassVar[bool] = False
@@ -46,6 +51,13 @@ class Dataset(Settings, abc.ABC):
         "the data is loaded.",
         flag="partition_seed",
         within=SEED,
+    )
+    max_client_examples: int = setting(
+        0,
+        "The maximum number of training examples of a client; from a client with more, "
+        "this number is drawn, once, by the partition's seed. 0 keeps all.",
+        within=_NUM_EXAMPLES,
+        omit_default=True,
     )
 
     @abc.abstractmethod
@@ -64,12 +76,31 @@ class Dataset(Settings, abc.ABC):
             DataError: files are missing or unusable, or the settings leave nothing.
         """
 
+    def load_limited(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns what `load` does, with at most `max_client_examples` of each client.
+
+        Only training examples are drawn; all test examples remain.
+        """
+        data, most = self.load(data_dir, cache_dir), self.max_client_examples
+        examples = data.train_examples
+        if not most or examples.sizes.max() <= most:
+            return data
+        return dataclasses.replace(
+            data,
+            train_examples=examples.limit(most, self.seed),
+            options={**data.options, "max_client_examples": most},
+        )
+
     def options(self) -> dict[str, Any]:
         """Returns the settings by name, the seed last, for `FederatedDataset.options`.
 
         Each value is of the declared type, so that it can be written as JSON.
+        `load_limited` adds `max_client_examples`.
         """
         values = {s.name: s.kind(getattr(self, s.name)) for s in self.declared()}
+        del values["max_client_examples"]
         values["seed"] = values.pop("seed")
         return values
 
@@ -182,4 +213,4 @@ def load(
         raise DataError(f"{name}: keeps no cache: leave cache_dir out")
     if data_dir is not None and not kind.reads_folder:
         raise DataError(f"{name}: reads no folder: leave data_dir out")
-    return dataset.load(data_dir, cache_dir)
+    return dataset.load_limited(data_dir, cache_dir)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from declared_settings import require_sequence
+from leaf_data import partition
 from leaf_data.client_ids import ClientIds, ClientNumber, check_id, find_number
 from leaf_data.errors import DataError
 
@@ -302,6 +303,18 @@ class Examples:
             raise DataError(f"count must be 0 or more, got {count}")
         sizes = np.minimum(self.sizes, count)
         rows = [start + np.arange(n) for start, n in zip(self.row_splits, sizes)]
+        return self._gather(rows, range(self.num_clients))
+
+    def limit(self, most: int, seed: int) -> Examples:
+        """Returns a copy with at most `most` examples of every client, drawn by a seed.
+
+        Examples stay in their order. A client's draw depends on no other client.
+        """
+        starts, sizes = self.row_splits, self.sizes.tolist()
+        rows = [
+            start + partition.draw_at_most(most, client, size, seed)
+            for start, client, size in zip(starts, self.client_ids, sizes)
+        ]
         return self._gather(rows, range(self.num_clients))
 
     def release(self) -> None:

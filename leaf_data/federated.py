@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from declared_settings import SettingError, require_sequence
 from leaf_data import equal_examples, partition
@@ -19,6 +20,7 @@ from leaf_data.errors import DataError, check_name
 from leaf_data.examples import Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
+from leaf_data.text import Vocabulary
 
 if TYPE_CHECKING:
     import tensorflow_federated as tff
@@ -73,7 +75,7 @@ class Origin:
                 f"on (sha256 over their names and checksums {together})"
             )
         files = ", ".join(f"{name} (sha256 {digest})" for name, digest in self.files)
-        return f"{self.source}: {files}"
+        return f"{self.source}: {files}" if files else self.source
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -102,10 +104,13 @@ class FederatedDataset:
         input_names: the names of the inputs, in order: of the columns of a table, or
             else along the last axis of x; by default (), without names.
         class_names: the names of the classes, in order; by default (), without names.
+        vocabulary: the tokens that the inputs are ids of, if they are text; by default
+            None.
 
     Raises:
         DataError: (constructor) the sets of examples do not fit together, a label is
-            out of range, or the number of names is not that of inputs or classes.
+            out of range, the number of names is not that of inputs or classes, or the
+            inputs are not integers although there is a vocabulary.
     """
 
     name: str
@@ -120,6 +125,7 @@ class FederatedDataset:
     central_test: Examples | None = None
     input_names: Sequence[str] = ()
     class_names: Sequence[str] = ()
+    vocabulary: Vocabulary | None = None
 
     def __post_init__(self) -> None:
         train, test = self.train_examples, self.test_examples
@@ -172,6 +178,9 @@ class FederatedDataset:
             except DataError as error:
                 raise DataError(f"{self.name}: {error}") from error
             object.__setattr__(self, field, names)
+        if self.vocabulary is not None:
+            for part, examples in parts.items():
+                check_tokens(f"{self.name}: {part}", examples.x, self.vocabulary)
 
     @property
     def client_ids(self) -> Sequence[str]:
@@ -321,6 +330,9 @@ class FederatedDataset:
         ):
             if names:
                 lines.append(f"{what}: {_join_names(names)}")
+        if self.vocabulary is not None:
+            unit = self.vocabulary.unit
+            lines.append(f"vocabulary: {len(self.vocabulary.tokens)} {unit}")
         lines += self._uneven_scales()
         for what, part, other, effect in (
             ("training", train, self.test_examples, "count in all test results"),
@@ -380,6 +392,25 @@ class FederatedDataset:
             "the inputs are scaled, or the model's first layer does it, such as "
             "Keras' Normalization (docs/own_data.md#scales)"
         ]
+
+
+def check_tokens(where: str, x: npt.NDArray[Any], vocabulary: Vocabulary) -> None:
+    """Raises a `DataError` if inputs are not ids of the vocabulary's tokens.
+
+    Inputs that are mapped from a file are not read; whoever wrote them checked them.
+    """
+    count = len(vocabulary.tokens)
+    if x.dtype.kind != "i":
+        raise DataError(
+            f"{where}: a vocabulary needs int32 or int64 inputs, its ids, got {x.dtype}"
+        )
+    if isinstance(x, np.memmap) or not x.size:
+        return
+    if x.min() < 0 or x.max() >= count:
+        raise DataError(
+            f"{where}: inputs are {x.min()} to {x.max()}, but the vocabulary's ids are "
+            f"0 to {count - 1}"
+        )
 
 
 def check_names(field: str, names: Any, count: int) -> tuple[str, ...]:

@@ -1,19 +1,101 @@
-"""The clients of LEAF's JSON files whose inputs are numbers of one shape."""
+"""The clients of LEAF's JSON files: of any kind, or with numbers of one shape."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Any
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError
+from leaf_data.federated import Origin
 from leaf_data.formats import csv_fields, data_files, leaf_json
+from leaf_data.formats.cache import Arrays, load_or_make
+from leaf_data.formats.data_files import Folder
 from leaf_data.store import Client
+from leaf_data.text import WINDOW
+
+Convert = Callable[[list[Any], list[Any]], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+"""Returns the inputs and labels of a user, arrays, from the lists `x` and `y`."""
 
 _LOG = logging.getLogger(__name__)
+
+
+def load_cached(
+    name: str,
+    folders: Sequence[str],
+    read: Callable[[Sequence[leaf_json.LeafFile]], Arrays],
+    cache_dir: Folder | None,
+) -> tuple[Arrays, Origin]:
+    """Finds LEAF's files of a data set, and reads them into a cache.
+
+    Args:
+        name: the data set.
+        folders: where its files are looked for.
+        read: reads the files into arrays.
+        cache_dir: see `cache.load_or_make`.
+
+    Raises:
+        DataError: the files are missing, or `read` raises it.
+    """
+    files = leaf_json.find(name, folders)
+    folder = files[0].folder
+    arrays, digests = load_or_make(
+        name, folder, [file.path for file in files], lambda: read(files), cache_dir
+    )
+    sub = os.path.basename(os.path.dirname(files[0].path))
+    has_parts = {file.part for file in files} != {"all"}
+    split = "train and test" if has_parts else f"{sub}, split here"
+    names = [os.path.basename(file.path) for file in files]
+    return arrays, Origin(f"LEAF JSON ({split})", tuple(zip(names, digests)), folder)
+
+
+def read_arrays(files: Sequence[leaf_json.LeafFile], convert: Convert) -> Arrays:
+    """Reads all users' examples, in the form that `Examples.from_arrays` takes.
+
+    The arguments and errors are those of `read_files`, without `check_counts`.
+    """
+    users: list[str] = []
+    columns: dict[str, list[npt.NDArray[Any]]] = {}
+    parts = ("train", "test") if any(f.part == "test" for f in files) else ("all",)
+    for user, *values in read_files(files, convert, check_counts=False):
+        users.append(user)
+        for k, part in enumerate(parts):
+            for column, array in zip("xy", values[2 * k : 2 * k + 2]):
+                columns.setdefault(f"{column}_{part}", []).append(array)
+    if not users:
+        raise DataError(f"{files[0].folder}: no user has examples")
+    arrays: Arrays = {"client_ids": np.array(users, str)}
+    for name, of_users in columns.items():
+        sizes = [len(array) for array in of_users]
+        arrays[f"sizes_{name[2:]}"] = np.array(sizes, np.int64)
+        arrays[name] = np.concatenate(of_users)
+    return arrays
+
+
+class _FirstUserError(Exception):
+    """Ends the reading of a file with the first example of its first user."""
+
+
+def detect_dataset(files: Sequence[leaf_json.LeafFile]) -> str:
+    """Returns the data set whose text the first example is, or "" for other data."""
+
+    def stop(x: list[Any], y: list[Any]) -> None:
+        if x:
+            raise _FirstUserError(x[0], y[0])
+
+    for file in files:
+        try:
+            leaf_json.read(file.path, stop, check_counts=False)
+        except _FirstUserError as first:
+            x, _ = first.args
+            if isinstance(x, str) and len(x) == WINDOW:
+                return "shakespeare"
+            return ""
+    return ""
 
 
 def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
@@ -32,6 +114,16 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
             another type; the message names file and user.
     """
     files = leaf_json.find("LEAF", [data_files.check_folder(folder)])
+    return read_files(files, lambda x, y: _arrays(x, y, label_type))
+
+
+def read_files(
+    files: Sequence[leaf_json.LeafFile], convert: Convert, *, check_counts: bool = True
+) -> Iterator[Client]:
+    """Reads the users of files as `read_clients` does, with a conversion by `convert`.
+
+    `check_counts` is that of `leaf_json.read`.
+    """
     tests = (file for file in files if file.part == "test")
     read: list[leaf_json.LeafFile] = []
     digests: list[str] = []
@@ -39,9 +131,7 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
     waiting: dict[str, Any] = {}  # Users' test examples, until they are trained on.
 
     def read_users(file: leaf_json.LeafFile) -> dict[str, Any]:
-        users, digest = leaf_json.read(
-            file.path, lambda x, y: _arrays(x, y, label_type)
-        )
+        users, digest = leaf_json.read(file.path, convert, check_counts=check_counts)
         read.append(file)
         digests.append(digest)
         leaf_json.check_apart(read, digests)

@@ -32,6 +32,7 @@ from leaf_data.errors import DataError
 IntArray = npt.NDArray[Any]  # Of any integer type.
 # Separate streams: the sizes do not change with the shares of the classes.
 _DIRICHLET_STREAM, _SIZES_STREAM = 1905, 1906
+_LIMIT_STREAM = 1908
 _ROUNDING = 1e-12  # Of a fraction: the differences of some floats.
 
 
@@ -121,7 +122,7 @@ def mislabel(
     return wrong
 
 
-def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
+def random_state(seed: int, *stream: int) -> np.random.RandomState:
     """Returns the generator of a seed; each `stream` is a separate sequence."""
     try:
         value = operator.index(seed)
@@ -129,7 +130,7 @@ def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
         value = -1
     if isinstance(seed, bool) or not 0 <= value < 2**32:
         raise DataError(f"seed must be an integer from 0 to 2**32 - 1, got {seed!r}")
-    return np.random.RandomState(value if stream is None else [value, stream])
+    return np.random.RandomState([value, *stream] if stream else value)
 
 
 def floor_share(fraction: float, size: int) -> int:
@@ -185,6 +186,28 @@ def leaf_split(
     order = state.permutation(size).astype(np.int64)
     count = max(1, int(train_fraction * size))
     return np.sort(order[:count]), np.sort(order[count:])
+
+
+def leaf_split_text(size: int, gap: int) -> tuple[IntArray, IntArray]:
+    """Splits a role's windows as LEAF's `-t sample --tf 0.9` does for Shakespeare.
+
+    The first `max(1, int(0.9 * size))` are the train examples. The `gap` windows after
+    them, which overlap the last of these, are excluded; the rest are test examples.
+    """
+    count = min(size, max(1, int(0.9 * size)))
+    return np.arange(count), np.arange(min(size, count + gap), size)
+
+
+def draw_at_most(most: int, user: str, size: int, seed: int) -> IntArray:
+    """Draws at most `most` of a user's `size` examples; they stay in their order.
+
+    The draw depends on the seed, the user and the size, and on no other user.
+    """
+    if size <= most:
+        return np.arange(size)
+    stream = zlib.crc32(user.encode(errors="surrogatepass"))
+    state = random_state(seed, _LIMIT_STREAM, stream)
+    return np.sort(state.permutation(size)[:most].astype(np.int64))
 
 
 def split_classes(

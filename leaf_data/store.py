@@ -45,10 +45,12 @@ from leaf_data.federated import (
     FederatedDataset,
     Origin,
     check_names,
+    check_tokens,
 )
 from leaf_data.formats import data_files, npy_folder
 from leaf_data.formats.data_files import Folder, expand_path
 from leaf_data.pixels import NO_PIXELS, PixelConvention
+from leaf_data.text import Vocabulary
 
 Client = tuple[Any, ...]
 """A client's name, x and y, and perhaps the x and y it is tested on."""
@@ -70,6 +72,7 @@ def write_store(
     options: Mapping[str, Any] = types.MappingProxyType({}),
     input_names: Sequence[str] = (),
     class_names: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
 ) -> None:
     """Writes a store, client by client, so that it may be larger than memory.
 
@@ -92,6 +95,7 @@ def write_store(
         input_names: as in `FederatedDataset`; by default a data set's own, or none.
         class_names: likewise. There are as many classes as names, even if the last
             classes have no example.
+        vocabulary: likewise. The inputs must be ids of its tokens.
 
     Raises:
         DataError: the folder already exists or cannot be made, a client has another
@@ -124,11 +128,14 @@ def write_store(
                 clients,
                 input_names=input_names or clients.input_names,
                 class_names=class_names or clients.class_names,
+                vocabulary=vocabulary or clients.vocabulary,
             )
             about = _write_data(writer, named)
         else:
             sides = {} if keep_equal_together else None
-            about = _write_clients(writer, clients, test_fraction, seed, sides)
+            about = _write_clients(
+                writer, clients, test_fraction, seed, sides, vocabulary
+            )
             about.update(_names(writer, about, input_names, class_names))
         if equal := about.pop("equal"):  # Then each run that reads it says so.
             options["equal_test_examples"] = equal
@@ -197,6 +204,11 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
                 header["class_names"]
                 if "class_names" in header
                 else _earlier_class_names(options, num_classes)
+            ),
+            vocabulary=(
+                Vocabulary.from_dict(header["vocabulary"])
+                if "vocabulary" in header
+                else None
             ),
         )
     except Exception as error:  # A header's contents may be of any kind and size.
@@ -291,6 +303,7 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         "pixels": dataclasses.asdict(data.pixel_convention),
         "parts": list(parts),
         "attributes": attributes,
+        **({"vocabulary": data.vocabulary.to_dict()} if data.vocabulary else {}),
     }
 
 
@@ -300,6 +313,7 @@ def _write_clients(
     fraction: float,
     seed: int,
     sides: dict[int, bool] | None,
+    vocabulary: Vocabulary | None,
 ) -> dict[str, Any]:
     names: dict[str, None] = {}
     keys = {"train": bytearray(), "test": bytearray()}
@@ -323,6 +337,8 @@ def _write_clients(
             for part, (x, y) in zip(splits, pairs):
                 if x.dtype.kind == "f" and not np.isfinite(x).all():
                     not_finite.append(name)
+                if vocabulary is not None:
+                    check_tokens(part, x, vocabulary)
                 keys[part] += equal_examples.example_keys(x, y).tobytes()
                 writer.append(f"{part}_x", x)
                 writer.append(f"{part}_y", y)
@@ -374,6 +390,7 @@ def _write_clients(
         "pixels": dataclasses.asdict(NO_PIXELS),
         "parts": list(splits),
         "attributes": [],
+        **({"vocabulary": vocabulary.to_dict()} if vocabulary else {}),
     }
 
 

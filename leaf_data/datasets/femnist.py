@@ -19,7 +19,6 @@ two on either side now and then. They are kept.
 from __future__ import annotations
 
 import dataclasses
-import os
 import string
 from collections.abc import Iterable
 from typing import Any
@@ -28,15 +27,15 @@ import numpy as np
 import numpy.typing as npt
 
 from declared_settings import ABOVE_0_TO_1, AT_LEAST_0, setting
-from leaf_data import partition
+from leaf_data import leaf_clients, partition
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import femnist_leaf
 from leaf_data.datasets.femnist_leaf import NUM_CLASSES, SIDE
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
-from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import data_files, leaf_json, tff_sqlite
-from leaf_data.formats.cache import Arrays, load_or_make
+from leaf_data.federated import FederatedDataset
+from leaf_data.formats import data_files, tff_sqlite
+from leaf_data.formats.cache import Arrays
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
 
@@ -93,7 +92,9 @@ class Femnist(Dataset):
         """
         folders = data_files.folders("femnist", data_dir)
         if self.source == "leaf":
-            arrays, origin = _from_leaf(folders, cache_dir)
+            arrays, origin = leaf_clients.load_cached(
+                "femnist", folders, femnist_leaf.read, cache_dir
+            )
         else:
             arrays, origin = tff_sqlite.load(
                 DATABASE, folders, cache_dir, data_dir is None
@@ -147,26 +148,6 @@ class Femnist(Dataset):
 
 
 register("femnist", Femnist)
-
-
-def _from_leaf(
-    folders: tuple[str, ...], cache_dir: Folder | None
-) -> tuple[Arrays, Origin]:
-    files = leaf_json.find("femnist", folders)
-    folder = files[0].folder
-    parts = sorted({file.part for file in files})
-
-    arrays, digests = load_or_make(
-        "femnist",
-        folder,
-        [file.path for file in files],
-        lambda: femnist_leaf.read(files),
-        cache_dir,
-    )
-    sub = os.path.basename(os.path.dirname(files[0].path))
-    split = f"{sub}, split here" if parts == ["all"] else "train and test"
-    names = [os.path.basename(file.path) for file in files]
-    return arrays, Origin(f"LEAF JSON ({split})", tuple(zip(names, digests)), folder)
 
 
 def _download(folder: str) -> Any:

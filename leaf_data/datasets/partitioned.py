@@ -33,13 +33,14 @@ LabeledImages = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 @dataclasses.dataclass(frozen=True)
 class DealtDataset(Dataset):
-    """A data set without clients, whose examples are dealt to clients here."""
+    """A data set without clients: its examples are dealt to clients, or drawn."""
 
     num_clients: int = setting(
         0,
         "The number of clients that the images are dealt to; of cifar10 3 or 4, each "
-        "with a batch of CIFAR-10. 0 is 100, and of cifar10 it is 4, or both where an "
-        "experiment has runs of both.",
+        "with a batch of CIFAR-10; of synthetic the number that are drawn. 0 is 100, "
+        "of synthetic 30, and of cifar10 4, or both where an experiment has runs of "
+        "both.",
         within=AT_LEAST_0,
         omit_default=True,
     )

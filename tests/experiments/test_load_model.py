@@ -313,7 +313,9 @@ def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
     columns = read_results(str(run)).runs.columns
     assert not {"data_inputs", "data_classes"} & {*columns}
     sessions = [{"at": "then", "versions": {"commit": "abc", "tff_pmc": "0.1"}}]
+    words = {"unit": "letters", "tokens": ["a", "b"]}
     changed = {"classes": names, "inputs": ["pixel"], "resumed": sessions}
+    changed["vocabulary"] = words
     (run / "run.json").write_text(json.dumps({**info, **changed}))
     runs = read_results(str(run)).runs
     assert runs["data_classes"][0] == tuple(names)
@@ -322,17 +324,18 @@ def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
     export_model(str(run), str(goal))
     about = json.loads((goal / "model.json").read_text())
     assert about["classes"] == names and about["inputs"] == ["pixel"]
+    assert about["vocabulary"] == words
     assert about["commit"] == "abc" and about["input_shape"] == [None, 28, 28]
     assert about["pixels"] == now["pixels"] and about["input_type"] == "uint8"
     assert about["round"] == len(read_results(str(run)).rounds)
     # A run from before has none of these.
-    for name in ("classes", "inputs", "pixels", "scaling"):
+    for name in ("classes", "inputs", "pixels", "scaling", "vocabulary"):
         changed.pop(name, None)
         info.pop(name, None)
     (run / "run.json").write_text(json.dumps({**info, **changed}))
     export_model(str(run), str(tmp_path / "older"))
     older = json.loads((tmp_path / "older" / "model.json").read_text())
-    assert older["classes"] == older["inputs"] == []
+    assert older["classes"] == older["inputs"] == [] and "vocabulary" not in older
     assert older["round"] == about["round"]
 
 

@@ -138,6 +138,18 @@ def read_leaf_json(folder, data):
     check(leaf_data.load("femnist", folder))
 
 
+def leaf_text():
+    windows = {"x": ["abcdefgh" * 10] * 3, "y": ["a", "b", " "]}
+    document = {"users": ["a", "b"], "num_samples": [3, 3]}
+    return json.dumps({**document, "user_data": {"a": windows, "b": windows}}).encode()
+
+
+def read_leaf_text(folder, data):
+    put(folder, "train/mytrain.json", data)
+    put(folder, "test/mytest.json", leaf_text() + b" ")
+    check(leaf_data.load("shakespeare", folder))
+
+
 def read_idx(name, folder, data):
     assert idx.read(put(folder, name, data), SHAPES["x"]).shape == SHAPES["x"]
 
@@ -181,11 +193,12 @@ def read_csv(folder, data):
 
 @functools.cache
 def store():
-    x = np.arange(12, dtype=np.float32).reshape(6, 2)
+    x = np.arange(12, dtype=np.int32).reshape(6, 2)
+    words = leaf_data.Vocabulary("words", tuple(f"w{k}" for k in range(12)))
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "store")
         clients = [(name, x, np.arange(6) % 3) for name in ("a", "bb", "ü")]
-        leaf_data.write_store(clients, path, test_fraction=0.5)
+        leaf_data.write_store(clients, path, test_fraction=0.5, vocabulary=words)
         return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
@@ -197,6 +210,7 @@ def read_store(name, folder, data):
 
 TARGETS = {  # What makes a good input, what changes it, and what reads it.
     "leaf_json": (leaf_json, edit_json, read_leaf_json),
+    "leaf_text": (leaf_text, edit_json, read_leaf_text),
     "idx": (lambda: IDX, flip, functools.partial(read_idx, "x")),
     "idx_gz": (lambda: gzip.compress(IDX), flip, functools.partial(read_idx, "x.gz")),
     "npz": (npz_file, flip, read_npz),

@@ -801,3 +801,31 @@ def test_a_first_line_of_numbers_is_refused(tmp_path, capsys):
     assert "a.csv: line 1 has numbers alone, ['5.1', '0']" in capsys.readouterr().err
     (tmp_path / "a.csv").write_text(f"1,0\n{rows}")
     assert convert.main(call) == 0
+
+
+def text_files(folder):
+    verse = (
+        "Now is the winter of our discontent made glorious summer by this sun of York;"
+    )
+    windows = ([(verse + " ")[k:] + verse[: k + 2] for k in (0, 1)], ["w", " "])
+    for part, users in (("train", {"KENT": ([], []), "FOOL": windows}),
+                        ("test", {"KENT": windows, "FOOL": windows})):  # fmt: skip
+        leaf_file(folder, part, {name: data for name, data in users.items()})
+
+
+def test_a_store_of_text_has_the_vocabulary(tmp_path, capsys):
+    text_files(tmp_path / "leaf")
+    store = str(tmp_path / "store")
+    assert convert.main([str(tmp_path / "leaf"), store]) == 0
+    assert "vocabulary: 80 letters" in capsys.readouterr().out
+    data = leaf_data.open_store(store)
+    assert data.vocabulary.decode(data.test_examples.x[3]).startswith(
+        "ow is the winter"
+    )
+    assert data.train_examples.sizes.tolist() == [0, 2]
+    assert sorted(os.listdir(tmp_path / "leaf")) == ["test", "train"]  # And no cache.
+    for option in ("--label_type=number", "--test_fraction=0.5"):
+        arguments = [str(tmp_path / "leaf"), f"{store}2", option]
+        assert convert.main(arguments) == 2
+        words = "no effect on LEAF's shakespeare"
+        assert words in capsys.readouterr().err.replace("\n", " ")

@@ -244,3 +244,18 @@ def test_earlier_names_work(tmp_path):
     path.write_text("a")
     paths = [str(path)]
     assert Origin.of_files("files", paths) == Origin.from_files("files", paths)
+
+
+def test_limited_examples_keep_their_order_and_attributes():
+    examples = three_clients()
+    limited = examples.limit(2, seed=1)
+    assert limited.sizes.tolist() == [2, 0, 2]
+    for client in examples.client_ids:
+        before, after = examples.client(client), limited.client(client)
+        places = [before["x"].tolist().index(x) for x in after["x"].tolist()]
+        assert places == sorted(places)
+        for name in ("y", "blur"):
+            np.testing.assert_array_equal(after[name], before[name][places])
+    # A client's draw depends on no other client.
+    alone = examples.subset(["c"]).limit(2, seed=1).client("c")
+    np.testing.assert_array_equal(alone["x"], limited.client("c")["x"])

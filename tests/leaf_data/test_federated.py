@@ -1,10 +1,12 @@
 """`FederatedDataset`: its description, the server's examples, what does not fit."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from made_up import assert_refused, three_clients, toy_dataset
 
-from leaf_data import Examples
+from leaf_data import Examples, Vocabulary
 from leaf_data.pixels import NO_PIXELS
 
 
@@ -307,3 +309,30 @@ def test_inputs_have_names_along_the_last_axis(shape, count):
         lambda: toy_dataset(**parts, input_names=[*names, "e"]),
         f"toy: input_names has {count + 1} names, the data has {count}",
     )
+
+
+def as_text(x, **changes):
+    """The toy data set with these inputs, ids of three words."""
+    parts = {
+        part: dataclasses.replace(examples, x=np.resize(x, (examples.num_examples, 2)))
+        for part, examples in (
+            ("train_examples", three_clients()),
+            ("test_examples", three_clients().take(1)),
+        )
+    }
+    words = Vocabulary("words", ("to", "be", "<UNK>"))
+    return toy_dataset(**parts, **changes, vocabulary=words)
+
+
+def test_inputs_are_ids_of_a_vocabulary():
+    data = as_text(np.arange(3, dtype=np.int64))
+    assert "vocabulary: 3 words" in data.describe()
+    for x, message in (
+        (np.zeros(2, np.uint8), "toy: train: a vocabulary needs int32 or int64 inputs"),
+        (
+            np.array([0, 3], np.int32),
+            "inputs are 0 to 3, but the vocabulary's ids are 0",
+        ),
+        (np.array([0, -1], np.int32), "toy: train: inputs are -1 to 0"),
+    ):
+        assert_refused(lambda x=x: as_text(x), message)

@@ -209,3 +209,29 @@ def test_leafs_own_rounding_is_kept():
     taken = partition.leaf_sample(np.full(10, 10), np.zeros(10), 0.29, 0)
     assert taken.sum() == 28
     assert len(partition.leaf_split("u", 100, 0, 0.29)[0]) == 28
+
+
+@pytest.mark.parametrize(
+    ("size", "gap", "train", "test"),
+    [
+        (0, 79, 0, 0),
+        (1, 79, 1, 0),
+        (100, 79, 90, 0),
+        (1000, 79, 900, 21),
+        (10, 0, 9, 1),
+    ],
+)
+def test_a_text_is_split_at_one_place(size, gap, train, test):
+    rows, test_rows = partition.leaf_split_text(size, gap)
+    assert rows.tolist() == list(range(train))
+    assert test_rows.tolist() == list(range(size - test, size))
+
+
+def test_a_limited_draw_is_uniform_and_a_clients_own():
+    assert partition.draw_at_most(7, "a", 7, 0).tolist() == list(range(7))
+    draws = np.array([partition.draw_at_most(3, "a", 10, seed) for seed in range(400)])
+    assert draws.shape == (400, 3) and (np.diff(draws) > 0).all()
+    counts = np.bincount(draws.ravel(), minlength=10)
+    assert (abs(counts - 120) < 46).all()  # Five standard deviations.
+    other = [partition.draw_at_most(3, "b", 10, seed).tolist() for seed in range(400)]
+    assert 0 < (draws == other).all(axis=1).sum() < 20  # One in 120 by chance.

@@ -13,7 +13,7 @@ from leaf_data.dataset import DATASETS
 
 NAMES = tuple(
     "celeba cifar10 cifar10_dealt digits5k femnist mnist mnist_adafed obstacles "
-    "store".split()
+    "shakespeare store synthetic".split()
 )
 
 
@@ -47,9 +47,13 @@ REFUSED = [
         (name, options, message)
         for name in NAMES
         for options, message in (
-            ({"sede": 1}, "unknown option 'sede' (did you mean seed?); known: seed"),
+            (
+                {"sede": 1},
+                "unknown option 'sede' (did you mean seed?); known: seed, max_cl",
+            ),
             ({"seed": -1}, "seed must be in [0, 2^31), got -1"),
             ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+            ({"max_client_examples": -1}, "max_client_examples must be 0 or more"),
         )
     ],
     (
@@ -105,9 +109,11 @@ def test_an_unknown_data_set_is_refused(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_data_sets_that_read_a_folder_accept_one(name, tmp_path):
-    cached = name in ("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles")
+    cached = name in (
+        *("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles", "shakespeare"),
+    )
     assert DATASETS[name].cached == cached
-    reads = name not in ("digits5k", "store")
+    reads = name not in ("digits5k", "store", "synthetic")
     assert DATASETS[name].reads_folder == reads
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
@@ -126,6 +132,7 @@ LOOKED_FOR = {
     "mnist": "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte",
     "mnist_adafed": "t10k-labels-idx1-ubyte (.gz or unpacked) and mnist.npz",
     "obstacles": "hospital/free",
+    "shakespeare": "LEAF's .json files in train and test, rem_user_data, sampled",
 }
 
 
@@ -170,3 +177,20 @@ def test_options_have_the_seed_last_and_plain_types():
     assert json.dumps(options) == (
         '{"source": "leaf", "sample_fraction": 1.0, "min_samples": 2, "seed": 0}'
     )
+
+
+@pytest.mark.parametrize("most", [0, 13, 40, 41])
+def test_training_examples_of_a_client_are_limited(most):
+    options = {"partition": "noniid", "seed": 4}
+    data = leaf_data.load("digits5k", **options)
+    limited = leaf_data.load("digits5k", **options, max_client_examples=most)
+    again = leaf_data.load("digits5k", **options, max_client_examples=most)
+    assert again.examples_sha256 == limited.examples_sha256
+    is_cut = 0 < most < 40  # Each client has 40.
+    assert limited.train_examples.sizes.tolist() == [most if is_cut else 40] * 100
+    assert (limited.examples_sha256 == data.examples_sha256) == (not is_cut)
+    first = data.train_examples.take(most or 40)
+    assert np.array_equal(first.x, limited.train_examples.x) == (not is_cut)
+    added = {"max_client_examples": most} if is_cut else {}
+    assert limited.options == {**data.options, **added}
+    np.testing.assert_array_equal(limited.test_examples.x, data.test_examples.x)

@@ -467,3 +467,35 @@ def test_names_without_an_order_are_refused(tmp_path, names):
     for ids in (dict.fromkeys("ba").keys(), {"b": [0], "a": [1]}):  # These have one.
         examples = leaf_data.Examples.from_parts(x, y, [[0], [1]], ids)
         assert examples.client_ids == ("b", "a")
+
+
+WORDS = leaf_data.Vocabulary("words", ("to", "be", "<UNK>"))
+
+
+@pytest.mark.parametrize("as_data", [False, True])
+def test_the_header_has_the_vocabulary_of_text(tmp_path, as_data):
+    x = np.array([[0, 1], [2, 2]], np.int32)
+    clients = [("a", x, [0, 1], x[:1], [1])]
+    path = written(tmp_path, clients, vocabulary=WORDS)
+    if as_data:
+        data, path = leaf_data.open_store(path), str(tmp_path / "again")
+        leaf_data.write_store(data, path)
+    data = leaf_data.open_store(path)
+    assert data.vocabulary == WORDS and data.train_examples.x.tolist() == x.tolist()
+    assert "vocabulary: 3 words" in data.describe()
+    header = os.path.join(path, "header.json")
+    with open(header) as file:
+        content = json.load(file)
+    content["vocabulary"]["tokens"][0] = "be"
+    with open(header, "w") as file:
+        json.dump(content, file)
+    with pytest.raises(leaf_data.DataError, match="has the token 'be' twice"):
+        leaf_data.open_store(path)
+
+
+@pytest.mark.parametrize("wrong", [[[0, 3]], [[-1, 0]], [[0.5, 0]]])
+def test_inputs_beyond_the_vocabulary_are_not_written(tmp_path, wrong):
+    x = np.array(wrong, np.float32 if 0.5 in wrong[0] else np.int32)
+    with pytest.raises(leaf_data.DataError, match="client a: train: .*vocabulary"):
+        written(tmp_path, [("a", x, [0], x, [0])], vocabulary=WORDS)
+    assert not list(tmp_path.iterdir())

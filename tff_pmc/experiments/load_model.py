@@ -61,6 +61,7 @@ def about_model(run: str, round_num: int) -> dict[str, Any]:
         "scaling": info.get("scaling", ""),
         **({"pixels": info["pixels"]} if "pixels" in info else {}),
         "classes": info.get("classes", []),
+        **({"vocabulary": info["vocabulary"]} if "vocabulary" in info else {}),
         "data": {name: data.get(name) for name in ("name", "options")},
         "run": info["label"],
         "round": round_num,

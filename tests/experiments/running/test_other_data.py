@@ -1,9 +1,9 @@
-"""FEMNIST and faces from their files to the papers' tables."""
+"""FEMNIST and faces from their files to the papers' tables, and limited clients."""
 
 import random
 
 import pytest
-from cli import run, table
+from cli import SMALL, run, table
 from leaf_documents import write_leaf
 from noise_images import write_celeba
 
@@ -81,3 +81,13 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path):
     for name in ("table6.csv", "table7.csv", "results.csv"):
         assert all("INCOMPLETE" in row["data"] for row in table(folder / name)), name
     assert "--reach=above" in (folder / "table6.md").read_text()
+
+
+def test_a_run_trains_on_the_limited_examples(tmp_path):
+    folder = tmp_path / "out"
+    flags = [*SMALL, "--priority=DS", "--max_client_examples=7"]
+    run(*flags, f"--output_dir={folder}")
+    cohort = table(folder / "DS" / "cohort.csv")
+    assert {float(row["DS"]) for row in cohort} == {7.0}
+    refused = run(*flags[:-1], f"--output_dir={folder}", "--resume", code=2)
+    assert "max_client_examples" in refused.stderr

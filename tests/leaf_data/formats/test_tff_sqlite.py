@@ -34,14 +34,14 @@ TABLES = (
 
 
 def example(**features):
-    """Makes a serialized example of lists of floats or integers, by TensorFlow."""
+    """Makes a serialized example of lists of numbers or bytes, by TensorFlow."""
     import tensorflow as tf
 
     proto = tf.train.Example()
     for name, values in features.items():
         feature = proto.features.feature[name]
-        floats = isinstance(values[0], float)
-        (feature.float_list if floats else feature.int64_list).value.extend(values)
+        lists = {float: feature.float_list, bytes: feature.bytes_list}
+        lists.get(type(values[0]), feature.int64_list).value.extend(values)
     return proto.SerializeToString()
 
 
@@ -212,6 +212,29 @@ def test_faces(write):
     assert train.y.tolist() == [1, 0]
     assert train.attributes["sharp"].tolist() == [0, 0]
     assert test.attributes["sharp"].tolist() == [1, 0]
+
+
+def test_passages_of_roles(write, caplog):
+    """Those of a role and a part are one text; roles with too little are excluded."""
+    rows = [
+        ("KENT", "train", b"x" * 50 + b"\n" + b"y" * 30),
+        ("FOOL", "train", b"z" * 80),
+        ("KENT", "train", b"w {"),
+        ("FOOL", "test", b"z" * 80),
+        ("LEAR", "test", b"z" * 82),
+    ]
+    rows = [(client, part, example(snippets=[text])) for client, part, text in rows]
+    path = write(rows, name="shakespeare.sqlite")
+    data = leaf_data.load("shakespeare", path.parent, source="tff")
+    assert data.client_ids == ("KENT", "LEAR")
+    words = data.vocabulary
+    texts = [words.decode(x) for x in data.train_examples.x]
+    text = "x" * 50 + " " + "y" * 30 + " w "  # 84 letters, but for the brace.
+    assert texts == [text[k : k + 80] for k in range(4)]
+    assert [words.tokens[y] for y in data.train_examples.y] == [*"y w "]
+    assert [words.tokens[y] for y in data.test_examples.y] == ["z", "z"]
+    line = "excluded 1 of 7 examples with letters that are not among LEAF's 80: '{'"
+    assert line in caplog.text and data.origin.source == f"TFF's Shakespeare, {line}"
 
 
 def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch):

@@ -40,7 +40,9 @@ class DatasetLoader:
         key = repr(settings.data)
         if self._last is None or self._last[0] != key:
             self._last = None  # Before the next one is loaded.
-            data = settings.data.load(self.data_dir or None, self.cache_dir or None)
+            data = settings.data.load_limited(
+                self.data_dir or None, self.cache_dir or None
+            )
             if self.table.values:
                 data = data.with_client_table(self.table)
             self._last = key, data

@@ -131,6 +131,7 @@ def describe(
         "classes": list(data.class_names),
         "scaling": settings.model.scaling,
         "pixels": "" if pixels == NO_PIXELS else str(pixels),
+        "vocabulary": data.vocabulary.to_dict() if data.vocabulary else {},
     }
     row_notes = settings.row_notes
     called = {type(callback).__name__: callback.by_flag() for callback in callbacks}
