@@ -288,7 +288,7 @@ def test_a_run_without_its_model_is_one_line(early_run, tmp_path, change, words)
     change(run)
     with pytest.raises(RecordError, match=words) as caught:
         # Round 1 is neither the best nor the last.
-        load_model(str(run), 1 if words.startswith("a run keeps") else None)
+        load_model(str(run), 1 if words.startswith("a run saves") else None)
     assert "\n" not in str(caught.value)
 
 
