@@ -50,11 +50,11 @@ def test_a_round_reports_what_was_judged(
     trainer, result = train(**changes)
     assert type(trainer).__name__ == kind
     assert trainer.num_judges == num_judges
-    assert [candidate.label for candidate in result.tested] == tested
+    assert [candidate.label for candidate in result.trials] == tested
     assert result.in_force.label in (tested or ["LD,DS"])
-    assert (result.counts is not None) == has_counts
+    assert (result.correct_by_client is not None) == has_counts
     if judged is not None:
-        assert result.judged.num_examples == judged
+        assert result.counterfactual_examples.num_examples == judged
     if "counterfactuals" in changes:
         labels = [
             counterfactual.score.label for counterfactual in result.counterfactuals
@@ -63,7 +63,9 @@ def test_a_round_reports_what_was_judged(
     else:
         assert not result.counterfactuals
     if has_counts and result.counterfactuals:
-        np.testing.assert_array_equal(result.counts, result.counterfactuals[0].correct)
+        np.testing.assert_array_equal(
+            result.correct_by_client, result.counterfactuals[0].correct
+        )
 
 
 def test_the_server_judges_a_search_without_clients(federation, small):

@@ -43,9 +43,9 @@ def record_of():
                 "finalizer": {"update_rejected": 0},
             },
             "in_force": run_settings.algorithm.score(run_settings),
-            "tested": (),
+            "trials": (),
             "counterfactuals": (),
-            "judged": None,
+            "counterfactual_examples": None,
             **(outcome or {}),
         }
         fields = {

@@ -7,7 +7,7 @@ import pytest
 
 from tff_pmc import scores
 from tff_pmc.record.metric import LOSS
-from tff_pmc.record.round_record import TriedCandidate
+from tff_pmc.record.round_record import RecordedTrial
 from tff_pmc.record.tables import (
     CANDIDATES,
     CLASS_F1,
@@ -87,7 +87,7 @@ def test_the_weights_of_the_cohort(
 
 def test_candidates_are_in_the_order_of_their_tests(record_of):
     """Those of a search, then those of other weightings, each numbered from 1."""
-    tried = (TriedCandidate("LD,DS", 3, 8, False), TriedCandidate("DS", 6, 8, True))
+    tried = (RecordedTrial("LD,DS", 3, 8, False), RecordedTrial("DS", 6, 8, True))
     ld, ds = (scores.prioritized((code,)) for code in ("LD", "DS"))
     beside = [
         types.SimpleNamespace(score=score, rate=rate, correct=np.array(correct))
@@ -96,8 +96,8 @@ def test_candidates_are_in_the_order_of_their_tests(record_of):
     judged = types.SimpleNamespace(sizes=[4, 4, 0])
     record = record_of(
         outcome={
-            **{"in_force": ds, "tested": tried},
-            **{"counterfactuals": beside, "judged": judged},
+            **{"in_force": ds, "trials": tried},
+            **{"counterfactuals": beside, "counterfactual_examples": judged},
         }
     )
     names = ("kind", "trial", "ordering", "rate", "correct", "examples", "kept")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 import leaf_data
 from leaf_data.client_ids import ClientNumber
 from tff_pmc.algorithms.run_context import RunContext, sample_clients
-from tff_pmc.record.round_record import RoundResult, TriedCandidate
+from tff_pmc.record.round_record import RecordedTrial, RoundResult
 from tff_pmc.scores import Basis, Score
 from tff_pmc.search import Trial
 from tff_pmc.settings.run_settings import RunSettings
@@ -99,9 +99,9 @@ class SearchTrainer(Trainer):
             return
         if settings.adjustment.searches:
             self.num_judges = int((examples.sizes > 0).sum())
-        drawn = sample_clients(examples, settings.counterfactual.clients)
-        if len(drawn) < examples.num_clients:
-            sample = examples.subset(map(ClientNumber, drawn))
+        sampled = sample_clients(examples, settings.counterfactual.clients)
+        if len(sampled) < examples.num_clients:
+            sample = examples.subset(map(ClientNumber, sampled))
             self._counterfactual_examples = JudgingExamples.pack(settings, sample)
 
     def next(self, state: Any, packs: Any) -> RoundResult:
@@ -115,11 +115,11 @@ class SearchTrainer(Trainer):
             state=output.state,
             metrics=output.metrics,
             in_force=in_force,
-            tested=self._tested(output.trials, chosen),
-            counts=self._counts(output.counts, counterfactuals),
+            trials=self._trials(output.trials, chosen),
+            correct_by_client=self._correct_by_client(output.counts, counterfactuals),
             train_seconds=output.train_seconds,
             counterfactuals=counterfactuals,
-            judged=self._counterfactual_examples.examples,
+            counterfactual_examples=self._counterfactual_examples.examples,
         )
 
     def _judge_counterfactuals(
@@ -147,12 +147,12 @@ class SearchTrainer(Trainer):
             [None, *(rate for rate in rates if rate != rate_in_force)],
         )
 
-    def _tested(
+    def _trials(
         self, trials: Sequence[Trial], chosen: int
-    ) -> tuple[TriedCandidate, ...]:
+    ) -> tuple[RecordedTrial, ...]:
         """Returns the candidates that the search tested, for the record."""
         return tuple(
-            TriedCandidate(
+            RecordedTrial(
                 self._online.candidates[trial.index].label,
                 trial.correct,
                 self._judging.examples.num_examples,
@@ -161,16 +161,18 @@ class SearchTrainer(Trainer):
             for trial in trials
         )
 
-    def _counts(self, searched: Any, counterfactuals: Sequence[Counterfactual]) -> Any:
+    def _correct_by_client(
+        self, search_counts: Any, counterfactuals: Sequence[Counterfactual]
+    ) -> Any:
         """Returns each client's number of correct test examples, if judging gives it.
 
-        The round's model then needs no test. `searched` are the counts of a search.
+        The round's model then needs no test. `search_counts` come from a search.
         """
         if self._settings.adjustment.judge_on != "test":
             return None
         if counterfactuals and self._counterfactual_examples is self._judging:
             return counterfactuals[0].correct  # Of the current score.
-        return searched
+        return search_counts
 
 
 class JudgingExamples(NamedTuple):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tff_pmc.settings import RunSettings
 
 
-class TriedCandidate(NamedTuple):
+class RecordedTrial(NamedTuple):
     """A candidate that a search tested."""
 
     label: str  # Of its score.
@@ -46,13 +46,12 @@ class RoundResult(NamedTuple):
     state: Any  # Of the process, for the next round and the checkpoint.
     metrics: Any  # `<client_work, aggregator, finalizer>`.
     in_force: scores.Score  # The score of the round's model.
-    tested: tuple[TriedCandidate, ...] = ()  # In order.
-    # The correct examples of each client, where the judge counted them on the clients'
-    # test sets.
-    counts: Optional[npt.NDArray[np.int64]] = None
-    train_seconds: Optional[float] = None  # Of training alone, where there was more.
+    trials: tuple[RecordedTrial, ...] = ()  # In the order of testing.
+    # The number of correct test examples of each client, if a judge counted them.
+    correct_by_client: Optional[npt.NDArray[np.int64]] = None
+    train_seconds: Optional[float] = None  # Of training alone, in a search.
     counterfactuals: Sequence[Counterfactual] = ()  # In order.
-    judged: Optional[leaf_data.Examples] = None  # What these were judged on.
+    counterfactual_examples: Optional[leaf_data.Examples] = None
 
 
 class Candidate(NamedTuple):
@@ -225,7 +224,7 @@ class RoundRecord:
 
     def _trials(self) -> Iterator[Candidate]:
         rate = self.settings.training.server_learning_rate
-        for number, candidate in enumerate(self.outcome.tested, 1):
+        for number, candidate in enumerate(self.outcome.trials, 1):
             yield Candidate(
                 kind="trial",
                 trial=number,
@@ -238,9 +237,9 @@ class RoundRecord:
 
     def _counterfactuals(self) -> Iterator[Candidate]:
         outcome = self.outcome
-        if outcome.judged is None:
+        if outcome.counterfactual_examples is None:
             return
-        sizes = np.asarray(outcome.judged.sizes, np.int64)
+        sizes = np.asarray(outcome.counterfactual_examples.sizes, np.int64)
         server_rate = self.settings.training.server_learning_rate
         for number, counterfactual in enumerate(outcome.counterfactuals, 1):
             worst = jain = None

@@ -302,7 +302,7 @@ ROUNDS = Table(
         Column("excluded", COUNT, lambda r: int(r.train["excluded"])),
         Column("update_rejected", COUNT, lambda r: r.update_rejected),
         Column("ordering", TEXT, lambda r: r.outcome.in_force.label),
-        Column("testing_rounds", COUNT, lambda r: len(r.outcome.tested)),
+        Column("testing_rounds", COUNT, lambda r: len(r.outcome.trials)),
         Column("train_bytes", COUNT, lambda r: r.train_bytes),
         Column("test_bytes", COUNT, lambda r: r.test_bytes),
         # The F1 of classes that neither occur nor are predicted is NaN.

@@ -1,4 +1,4 @@
-"""Tables and figures made of runs' records, without training or TFF.
+"""Tables and figures of runs' records, without training or TFF.
 
     from tff_pmc.reports import REPORTS, output
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What a report found, and its files by their names without `.csv`, `.png`, ...
+    """The text of a report, and its files by their names without `.csv`, `.png`, ...
 
     An empty one is of runs that the report is not about: a printed table is of one
     seed, a paired difference of several.
@@ -94,7 +94,7 @@ BEYOND_PAPERS = (
 
 
 def single_seed_only(report: Callable[..., Report]) -> Callable[..., Report]:
-    """Makes a report empty for several seeds: a row of the papers' is one run."""
+    """Makes a report empty for several seeds: a row of the papers is one run."""
 
     @functools.wraps(report)
     def of_runs(results: Results, **options: Any) -> Report:

@@ -35,7 +35,7 @@ class Output:
     figures: str = "png"
 
     def __post_init__(self) -> None:
-        """Refuses a form that there is not, with a `ValueError`."""
+        """Raises a `ValueError` for an unknown format."""
         figures = (*FIGURE_FORMATS, NO_FIGURES)
         for value, formats in ((self.tables, TABLE_FORMATS), (self.figures, figures)):
             if value not in formats:
@@ -47,13 +47,13 @@ _current = contextvars.ContextVar("output", default=_PLAIN)
 
 
 def current() -> Output:
-    """Returns the forms in force; by default Markdown and PNG."""
+    """Returns the current formats; by default Markdown and PNG."""
     return _current.get()
 
 
 @contextlib.contextmanager
 def using(forms: Output) -> Iterator[None]:
-    """Puts forms in force, for as long as the context lasts."""
+    """Sets the current formats within the context."""
     token = _current.set(forms)
     try:
         yield
@@ -62,7 +62,7 @@ def using(forms: Output) -> Iterator[None]:
 
 
 def write(report: Report, folder: str, about: str = "") -> str:
-    """Writes the files of a report in the forms that are in force; returns its text.
+    """Writes the files of a report in the current formats; returns its text.
 
     The folder is made if need be, and files of the same names are replaced. `about`
     is what LaTeX captions name as the report's subject; see `pages.Page.latex`.

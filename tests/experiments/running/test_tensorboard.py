@@ -111,7 +111,7 @@ def of_a_round():
     }
     outcome = types.SimpleNamespace(
         in_force=settings.algorithm.score(settings),
-        tested=(),
+        trials=(),
         metrics={
             "client_work": {"train": reported},
             "finalizer": {"update_rejected": 0},

@@ -122,7 +122,7 @@ def test_devices_without_test_examples_count_and_never_reach(tmp_path):
 
 def test_what_makes_no_table_is_refused_by_name_or_empty(tmp_path):
     joined = join_results([make({"DS": 0}), make({"LD": 0}, untested=1)])
-    with pytest.raises(RecordError, match="DS and LD were tested on other clients"):
+    with pytest.raises(RecordError, match="DS and LD were tested on different clients"):
         write("da_table1", joined, tmp_path)
     assert write("da_table1", make({"DS,MD": 0}), tmp_path) == ""
     assert not (tmp_path / "table1.md").exists()

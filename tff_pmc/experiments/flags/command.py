@@ -1,4 +1,4 @@
-"""The flags of one call of `run_experiments.py`, which are no settings of a run."""
+"""Flags of `run_experiments.py` that are not settings of a run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _callbacks(text: str) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class RunOptions(Settings):
-    """The experiment, and what of it is run."""
+    """The experiment, and which of its runs to make."""
 
     title: ClassVar[str] = "What to run"
 
@@ -96,8 +96,8 @@ class RunOptions(Settings):
     )
     rows: Sequence[str] = setting(
         (),
-        "The rows of a comparison, in the place of --algorithms and --priority: an "
-        "algorithm each, and settings that hold for this row, as 'fedavg; fedprox "
+        "The rows of a comparison, instead of --algorithms and --priority: each is an "
+        "algorithm, and settings that hold for this row, as 'fedavg; fedprox "
         "fedprox_mu=0.1; prioritized priority=LD,DS,MD normalization=max'. The other "
         "flags hold for all rows (docs/compare.md).",
         parse=flag_values.parse_row,
@@ -105,18 +105,18 @@ class RunOptions(Settings):
     )
     dataset: str = setting(
         "",
-        "The data set, in the place of the experiment's. --helpfull lists the names.",
+        "The data set, instead of the experiment's. --helpfull lists the names.",
         parse=_names(DATASETS),
     )
     model: str = setting(
         "",
-        "The model, in the place of the experiment's. --helpfull lists the names.",
+        "The model, instead of the experiment's. --helpfull lists the names.",
         parse=_names(MODELS),
     )
     selection: str = setting(
         "",
-        "How the clients of a round are chosen. It is uniform, unless the experiment "
-        "has another. --helpfull lists the names.",
+        "How the clients of a round are chosen; by default uniform, unless the "
+        "experiment has another. --helpfull lists the names.",
         parse=_names(SELECTIONS),
     )
     seed: int = setting(
@@ -126,9 +126,9 @@ class RunOptions(Settings):
     )
     seeds: tuple[int, ...] = setting(
         (),
-        "Several seeds, as 0,1,2,3,4: all runs are made under each. Their folders are "
-        "seed_N, and effect.md compares them with the baseline seed by seed, with the "
-        "noise floor.",
+        "Several seeds, as 0,1,2,3,4: each run is repeated under each seed, in the "
+        "folders seed_N; effect.md compares the runs with the baseline seed by seed, "
+        "with the noise floor.",
         parse=flag_values.parse_seeds,
     )
     baseline: str = setting(
@@ -139,7 +139,7 @@ class RunOptions(Settings):
     )
     inspect: bool = setting(
         False,
-        "Describe the federation and each ordering's first weights, and end.",
+        "Describe the federation and each ordering's first weights, without training.",
     )
     search_for: str = setting(
         "mnist_noniid",
@@ -162,9 +162,9 @@ class RunOptions(Settings):
     )
     plugin: tuple[str, ...] = setting(
         (),
-        "Modules of yours in this folder, as a or a,b, that are imported first. Their "
-        "data sets, models, criteria, algorithms, callbacks, experiments and reports "
-        "register themselves (docs/own_data.md, docs/extend.md).",
+        "Your modules in this folder, as a or a,b; they are imported first and "
+        "register their own data sets, models, criteria, algorithms, callbacks, "
+        "experiments and reports (docs/own_data.md, docs/extend.md).",
         parse=flag_values.parse_words,
     )
 
@@ -177,15 +177,16 @@ class PathOptions(Settings):
 
     data_dir: str = setting(
         "",
-        "The data's folder, or one with a subfolder for each data set. By default what "
-        "TFF_PMC_DATA_DIR names. Of MNIST it has the idx .gz files or mnist.npz, of "
-        "FEMNIST what LEAF's preprocess.sh made, of CelebA the raw folder, of CIFAR-10 "
-        "the python batches or an image folder, of Dual's obstacles the places.",
+        "The data's folder, or one with a subfolder per data set; by default the "
+        "environment variable TFF_PMC_DATA_DIR. It contains, for MNIST, the idx .gz "
+        "files or mnist.npz; for FEMNIST, the output of LEAF's preprocess.sh; for "
+        "CelebA, the raw folder; for CIFAR-10, the python batches or an image folder; "
+        "for Dual's obstacles, the folders of the places.",
         parse=flag_values.parse_path,
     )
     cache_dir: str = setting(
         "",
-        "Where data that is converted once is kept; by default with the data.",
+        "The folder for converted data, which is reused; by default that of the data.",
         parse=flag_values.parse_path,
     )
     client_table: str = setting(
@@ -203,14 +204,14 @@ class PathOptions(Settings):
     )
     resume: bool = setting(
         False,
-        "Resume what --output_dir holds, with the same flags. The results are exactly "
+        "Resume the runs in --output_dir, with the same flags. The results are exactly "
         "those without the interruption. There may be more --rounds, orderings and "
         "--seeds than before.",
     )
     callbacks: tuple[str, ...] = setting(
         (),
-        "What is called after each round of all runs, as a or a,b. --helpfull lists "
-        "the names (docs/extend.md).",
+        "Callbacks, which are called after each round of all runs, as a or a,b. "
+        "--helpfull lists the names (docs/extend.md).",
         parse=_callbacks,
     )
     tensorboard: bool = setting(
@@ -223,15 +224,15 @@ class PathOptions(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class OfflineOptions(Settings):
-    """What is made of runs in the place of runs."""
+    """Options of commands that read existing runs instead of starting new ones."""
 
-    title: ClassVar[str] = "Tables of runs that are on disk already"
+    title: ClassVar[str] = "Tables of runs on disk"
 
     tables: str = setting(
         "",
-        "Make the tables of a folder of runs again, into --output_dir. They are those "
-        "of the runs' experiment, or of --experiment; the folder is ours or as the "
-        "authors' published code writes it.",
+        "Recompute the tables of a folder of runs, into --output_dir: those of the "
+        "runs' experiment, or of --experiment. The folder is ours, or one that the "
+        "authors' published code wrote.",
         parse=flag_values.parse_path,
     )
     compare: tuple[str, ...] = setting(
@@ -243,7 +244,7 @@ class OfflineOptions(Settings):
     )
     format: str = setting(
         "markdown",
-        "With --tables, the form of the tables, whose numbers are also written as CSV: "
+        "With --tables, their format; the numbers are also written as CSV: "
         "markdown, latex (booktabs, for a paper), or csv for the numbers alone.",
         choices=output.TABLE_FORMATS,
     )
@@ -288,7 +289,7 @@ class EngineOptions(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class Command(RunOptions, PathOptions, OfflineOptions, EngineOptions):
-    """The experiment, the folders and the actions that one call names.
+    """The experiment, the folders and the actions of one command.
 
     Attributes:
         invocation: the command line itself, to be recorded.
@@ -300,7 +301,7 @@ class Command(RunOptions, PathOptions, OfflineOptions, EngineOptions):
 ENGINE_OPTIONS: dict[str, str] = {
     "cluster": "tff_pmc.cluster.options.ClusterOptions",
 }
-"""Where the flags are that go with one engine alone."""
+"""The classes with the flags of single engines."""
 
 PARTS: tuple[type[Settings], ...] = (
     *(RunOptions, PathOptions, OfflineOptions, EngineOptions),
@@ -309,4 +310,4 @@ PARTS: tuple[type[Settings], ...] = (
 """The parts of the command, in the order of the help."""
 
 COMMAND_FLAGS = frozenset(flag for part in PARTS for flag in part.flags())
-"""The flags of a call, which are no settings of its runs."""
+"""The flags of a command that are not settings of its runs."""

@@ -25,7 +25,7 @@ from tff_pmc.settings.flag_values import call_naming_flag, check_digits
 from tff_pmc.settings.run_settings import COMPONENTS, GROUPS
 
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beyond the papers"
-"""The parts of the help that belong to no paper."""
+"""The parts of the help that do not belong to a paper."""
 
 _COMPONENT_KINDS: dict[str, tuple[str, type[Settings]]] = {
     "dataset": ("data set", Dataset),
@@ -33,7 +33,7 @@ _COMPONENT_KINDS: dict[str, tuple[str, type[Settings]]] = {
     "algorithm": ("algorithm", Algorithm),
     "selection": ("selection", Selection),
 }
-"""What is chosen by name, in words, and its base class, by flag."""
+"""The words and base classes of what flags choose by name."""
 
 
 # What a line of a flag file has behind a value, or alone: a comment, or the sign by
@@ -46,8 +46,8 @@ _ANOTHER_FLAG = re.compile(r"\s(--?[A-Za-z]\w*)(?=\s|=|$)")
 class Section(NamedTuple):
     """Flags that concern the same runs; a setting is in one section only.
 
-    Its part of the help is what all calls or runs have, or the paper whose experiments
-    alone use what the flags are of.
+    `part` is the part of the help: the command, every run, or the only paper whose
+    experiments use these flags.
     """
 
     part: str
@@ -56,14 +56,14 @@ class Section(NamedTuple):
 
 
 class _IntegerParser(flags.IntegerParser):  # type: ignore[misc]
-    """absl's parser, without the numbers that Python alone reads, as `1_0`."""
+    """absl's parser, without numbers that only Python reads, such as `1_0`."""
 
     def convert(self, argument: str) -> Any:
         return super().convert(check_digits(argument))
 
 
 class _FloatParser(flags.FloatParser):  # type: ignore[misc]
-    """As `_IntegerParser`, of numbers that need not be whole."""
+    """As `_IntegerParser`, for floating-point numbers."""
 
     def convert(self, argument: str) -> Any:
         return super().convert(check_digits(argument))
@@ -103,11 +103,11 @@ def sections() -> list[Section]:
 
 
 def _component_sections(flag: str) -> Iterator[Section]:
-    """Builds a section for every class in which registered things declare settings."""
+    """Builds a section for each class that declares settings of components."""
     what, base = _COMPONENT_KINDS[flag]
     yield Section(EVERY_RUN, f"Every {what}", base.declared())
     by_owner: dict[type, tuple[list[str], dict[str, Setting]]] = {}
-    # By name: which module was imported first must not change the help.
+    # Sorted by name, so that the order of imports does not change the help.
     for name, kind in sorted(COMPONENTS[flag].items()):
         for declared in kind.declared():
             names, settings = by_owner.setdefault(declared.owner, ([], {}))
@@ -136,14 +136,13 @@ def parse(
 ) -> dict[str, Any]:
     """Returns the values, by flag, of the flags that arguments and flag files give.
 
-    Of a flag that is given twice the later one counts, and the lines of a flag file
-    stand in the place of `--flagfile`. A list is given once in a command, and once in a
-    file.
+    If a flag is given twice, the later value counts. The lines of a flag file replace
+    `--flagfile`. A list can be given once in a command and once in a file.
 
     Args:
         arguments: the words of the command line.
-        settings: the settings whose flags are looked for, whatever others there are.
-            Without them, unknown flags are refused.
+        settings: the settings whose flags to read; other flags are then ignored. By
+            default all, and unknown flags raise an error.
 
     Raises:
         SettingError, flags.Error: a flag or a flag file cannot be used.
@@ -154,7 +153,7 @@ def parse(
     by_flag = {setting.flag: setting for setting in settings}
     words = _expand_flag_files(arguments, by_flag)
     values = flags.FlagValues()
-    values.set_gnu_getopt(True)  # Flags may stand after what is none.
+    values.set_gnu_getopt(True)  # Flags may follow other arguments.
     for declared in by_flag.values():
         define(declared, declared.help, values)
     rest = values(["", *words], known_only=known_only)[1:]
@@ -186,15 +185,15 @@ def _expand_flag_files(
 ) -> list[str]:
     """Returns the words with the lines of flag files instead of `--flagfile`.
 
-    `paths` are the files that are being read: the last has the words, and a file does
-    not read itself.
+    `paths` are the files that are being read, the last of which contains the words; a
+    file does not read itself.
     """
     _reject_repeated_lists(words, by_flag, f" in {paths[-1]}" if paths else "")
     expanded: list[str] = []
     rest = iter(words)
     for word in rest:
         name, is_whole, file = word.partition("=")
-        if word == "--":  # What follows are no flags.
+        if word == "--":  # The rest are not flags.
             return [*expanded, word, *rest]
         if name not in ("--flagfile", "-flagfile"):
             expanded.append(word)
@@ -276,7 +275,7 @@ def _find_flag_file(name: str) -> str:
 
 def _parse_value(declared: Setting, value: Any) -> Any:
     if value == "" and (declared.choices or declared.owner in PARTS):
-        # An unset variable after it must not mean the default.
+        # An unset shell variable must not silently mean the default.
         raise SettingError(
             f"--{declared.flag}= is empty: give a value or remove the flag"
         )

@@ -43,9 +43,9 @@ Runs prioritized multi-criteria federated training and makes its tables.
       looks at your own data before it trains anything (docs/own_data.md)"""
 
 RULE = (
-    "A flag left out keeps the value of the named experiment. Of a flag that is given "
-    "twice the later one counts, and the lines of a flag file stand in the place of "
-    "--flagfile, so give it first."
+    "A flag that is not given keeps the value of the named experiment. If a flag is "
+    "given twice, the later value counts. The lines of a flag file replace --flagfile, "
+    "so give it first."
 )
 
 _FIRST_DAY_FLAGS = {

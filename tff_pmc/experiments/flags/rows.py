@@ -2,8 +2,8 @@
 
     --rows='fedavg; fedprox fedprox_mu=0.1; prioritized priority=LD,DS,MD'
 
-What a row sets is part of its name, whatever the other rows are: so a folder can grow
-by a row.
+The name of a row contains all that the row sets, and does not depend on other rows, so
+that rows can be added to a folder.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def has_candidates(algorithm: str) -> bool:
 
 
 def parse_row(row: Variant) -> Variant:
-    """Returns a row with its values in the place of their texts.
+    """Returns a row with parsed values instead of texts.
 
     Raises:
         SettingError: the algorithm or a flag is unknown, a value is wrong, or a row

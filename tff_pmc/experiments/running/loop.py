@@ -183,7 +183,7 @@ def train_round(
     tested = context.settings.record.is_test_round(round_num)
     model_metrics = evaluator.model_metrics(weights, tested)
     if tested:
-        measured, predicted = evaluator.evaluate(weights, outcome.counts)
+        measured, predicted = evaluator.evaluate(weights, outcome.correct_by_client)
         central = evaluator.evaluate_central_test(weights)
     seconds = {
         "train": train_seconds,
@@ -191,7 +191,7 @@ def train_round(
     }
     f1, validation_correct = evaluator.evaluate_on_server(weights)
     # Record it.
-    num_tests = len(outcome.tested) * trainer.num_judges + num_loss_reports
+    num_tests = len(outcome.trials) * trainer.num_judges + num_loss_reports
     record = RoundRecord(
         round_num=round_num,
         settings=context.settings,

@@ -44,8 +44,8 @@ def accuracy_plot(
 
         figure = accuracy_plot(read_results("runs/mine"))
 
-    A central test set has a dotted line. `what` is the word for what the labels of the
-    runs name.
+    A central test set has a dotted line. `what` is the legend's title: what the labels
+    of the runs name.
     """
     groups = _groups(results)
     if len(groups) > MAX_LINES_PER_PANEL:

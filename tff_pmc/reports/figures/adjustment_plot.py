@@ -21,7 +21,7 @@ _DARK = "#333333"
 def adjustment_plot(
     results: Results, *, title: str = "", reference: Optional[Results] = None
 ) -> Figure:
-    """Returns a plot of what an adjusted run chose, and what it tested and rejected.
+    """Returns a plot of the candidates that a run chose, and that it rejected.
 
     Above, the accuracy of the model kept in each round, and hollow, in the color of
     its ordering, each candidate that was tested and rejected. Below, a lane an

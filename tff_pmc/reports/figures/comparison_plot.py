@@ -14,7 +14,7 @@ _LINES = {"a": run_styles.SOLID, "b": run_styles.DASHED}
 
 @figure_layout.with_style
 def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
-    """Returns a panel for each ordering that both a and b have; None of none."""
+    """Returns one panel per ordering that a and b both have, or None."""
     accuracy = table[table["quantity"] == "accuracy"]
     parts = {
         str(label): part.set_index("round")

@@ -16,7 +16,7 @@ _MAX_NUMBERED = 12
 
 
 class ConfusionPart(NamedTuple):
-    """A confusion matrix, and what it is of."""
+    """A confusion matrix, and the label of its run."""
 
     label: str  # Of the run.
     rounds: str  # Such as "last round, 40".

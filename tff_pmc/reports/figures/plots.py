@@ -1,4 +1,4 @@
-"""The plots of a set of runs."""
+"""The report of a folder's curves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tff_pmc.reports.statistics.paired_statistics import ordering_of
 def report(results: Results, what: str = "priority") -> Report:
     """Returns `accuracy.png`, and `adjustment_RUN.png` for each run that was adjusted.
 
-    Of a regression it is `loss.png`. Of several seeds the curves are means, in bands,
-    and no adjustment is drawn, which is a single run's. `what` is the word for what the
-    labels of the runs name.
+    For a regression it is `loss.png`. For several seeds the curves are means with
+    bands, and adjustments, which belong to single runs, are not drawn. `what` is the
+    legend's title: what the labels of the runs name.
     """
     title = title_of(results)
     if "accuracy" not in results.rounds:

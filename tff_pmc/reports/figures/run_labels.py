@@ -16,7 +16,7 @@ from tff_pmc.reports.statistics.run_notes import batch_text, data_caveat
 def title_of(results: Results) -> str:
     """Returns a title for runs of one experiment: their data and how they trained.
 
-    Of runs that do not have our settings, the published code's and those in memory, it
+    For runs without our settings (those of the published code, and those in memory) it
     is the data alone.
     """
     caveat, first = data_caveat(results), results.runs.iloc[0]
@@ -48,10 +48,10 @@ def title_of(results: Results) -> str:
 
 
 def file_name(label: str) -> str:
-    """Returns the part of a file's name that a label makes.
+    """Converts a label to a part of a file's name.
 
-    `MD-DS-LD_backtracking` of `MD,DS,LD (backtracking)`, and `dual_criterion_3_clients`
-    of an algorithm.
+    Examples are `MD-DS-LD_backtracking` for `MD,DS,LD (backtracking)`, and
+    `dual_criterion_3_clients` for an algorithm.
     """
     if label.split(",")[0].isupper():
         label = label.replace(",", "-")
@@ -60,16 +60,16 @@ def file_name(label: str) -> str:
 
 
 def label_of(run: pd.Series[Any]) -> str:
-    """Returns the name for a figure of a row of `Results.runs`.
+    """Returns the name of a run in figures, such as `LD≻DS≻MD, backtracking`.
 
-    Such as `LD≻DS≻MD, backtracking`.
+    `run` is a row of `Results.runs`.
     """
     name, words = group_of(run)
     return ", ".join(filter(None, [style_of(name).label, figure_text(words)]))
 
 
 def group_of(run: pd.Series[Any]) -> tuple[str, str]:
-    """Returns the ordering or algorithm of a run, and the words that set it apart.
+    """Splits the label of a run into its ordering or algorithm, and further words.
 
     `MD,DS,LD (backtracking)` is `MD,DS,LD` and `backtracking`; `Median, 3 clients` is
     `Median` and `3 clients`. A run without such words has an empty text.

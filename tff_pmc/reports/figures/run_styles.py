@@ -140,7 +140,7 @@ def figure_text(text: str) -> str:
     """Returns a name as a text of matplotlib's, such as a label or part of a title.
 
     A name between dollar signs is not read as a formula, and one that begins with an
-    underscore is not left out of the legend. Two such texts may be put together.
+    underscore appears in the legend. Two such texts may be joined.
     """
     line = single_line(text).replace("$", r"\$")
     return f" {line}" if line.startswith("_") else line

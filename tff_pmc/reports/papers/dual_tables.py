@@ -1,6 +1,6 @@
 """Dual's Tables IV and V, ours with the published numbers; see `dual_cells`.
 
-With several seeds ours are a mean and its spread, beside the paper's single run.
+With several seeds our numbers are means with spreads, and the paper's a single run.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def effects(run: Results) -> pd.DataFrame:
 
 
 def _weight_moved(run: Results, record: pd.DataFrame) -> list[float]:
-    """Returns the share of weight that each weighting moves from that in force."""
+    """Returns the share of weight that each weighting moves from the current one."""
     criteria = list(run.setting("criteria", ()))
     named = {
         label: score_from_label(label, criteria)

@@ -50,7 +50,7 @@ Rounds = Mapping[tuple[int, int], float]
 
 
 class PublishedTableMissing(FileNotFoundError):
-    """A published table is not where it should be."""
+    """The file of a published table is missing."""
 
 
 def table(name: str) -> pd.DataFrame:
@@ -84,7 +84,7 @@ def missing_row_notes(
 
 
 def check_clients(results: Results) -> None:
-    """Refuses runs under one seed of other clients or sizes, by a `RecordError`."""
+    """Raises a `RecordError` if runs of a seed were tested on different clients."""
     sizes = results.clients.drop_duplicates(["label", "client"]).set_index("client")
     for label in results.labels:
         first = results.labels[0]
@@ -92,7 +92,7 @@ def check_clients(results: Results) -> None:
             sizes[sizes["label"] == run_label] for run_label in (label, first)
         )
         if not clients["examples"].equals(other["examples"]):
-            raise RecordError(f"{first} and {label} were tested on other clients")
+            raise RecordError(f"{first} and {label} were tested on different clients")
 
 
 def stored_table(

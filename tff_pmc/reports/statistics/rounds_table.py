@@ -1,7 +1,7 @@
 """The table of rounds to targets: its cells, and their range over seeds.
 
 A paper declares the targets, the columns and the baseline of its table, and prints the
-cells beside its published ones (`pages.comparison_grid`); see `papers.pmc_tables` and
+cells with the published (`page_model.comparison_grid`); see `papers.pmc_tables` and
 `papers.da_table1`.
 """
 

@@ -112,10 +112,10 @@ def count_devices(correct: Any, examples: Any, target: int, reach: str) -> Any:
 def gains_over(base: pd.DataFrame, rounds: pd.DataFrame, last: int) -> pd.DataFrame:
     """Returns the rounds of DS minus those of a run, as PMC's tables count them.
 
-    `base` and `own` have the rounds in which DS and the run reach each column, a row
-    per target, NaN where they do not, and `last` is the runs' last round.
-    One that does not arrive counts as arriving in the last round, so that among runs of
-    this length its gain is a bound; where neither arrives, there is none.
+    `base` and `rounds` have the rounds in which DS and the run reach each column, one
+    row per target, NaN if they do not, and `last` is the runs' last round. A run that
+    does not reach a column counts as reaching it in the last round, so its gain is a
+    bound. If neither reaches it, the gain is NaN.
     """
     return (base.fillna(last) - rounds.fillna(last)).where(
         base.notna() | rounds.notna()
@@ -137,7 +137,7 @@ def reach_rule(results: Results) -> str:
 
 
 def reach_sentence(reach: str) -> str:
-    """Returns a rule by which a target is reached, as a sentence for a reader."""
+    """Returns the rule by which a target is reached, as a sentence."""
     return (
         f"A device reaches a target with an accuracy {REACH_RULES[reach]} "
         f"(--reach={reach})."
@@ -145,12 +145,12 @@ def reach_sentence(reach: str) -> str:
 
 
 def targets_of(results: Results) -> tuple[int, ...]:
-    """Returns the target accuracies of all runs, percent; none of losses."""
+    """Returns the target accuracies of all runs, percent; () for a regression."""
     if ACCURACY.mean not in results.rounds:
         return ()
     return tuple(results.setting("targets", ()))
 
 
 def recorded_targets(results: Results) -> tuple[int, ...]:
-    """Returns the targets for which the record has rounds; none without clients."""
+    """Returns the targets of runs that recorded their clients, else ()."""
     return targets_of(results) if results.has_clients else ()
