@@ -47,7 +47,7 @@ def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
 def test_the_python_of_the_guide_runs():
     """Its blocks run in order, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]
-    assert len(code) == 10 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
+    assert len(code) == 11 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
     done = python("-c", "\n".join(code))
     assert done.returncode == 0, done.stderr
     assert 1 < float(done.stdout.split()[-1]) < 3  # The loss of ten classes, at first.
@@ -58,6 +58,12 @@ def test_the_python_of_the_guide_runs():
     assert len(printed) == len(shown) == 3 and abs(int(printed[0]) - int(shown[0])) < 20
     table = re.findall(r"(?m)^    (\d  client_.*)$", GUIDE)
     assert len(table) == 2
+    sentence = (
+        r"LD,DS,MD: accuracy ([-+.\d]+) points \(.*\) against FedAvg \(DS\) over five"
+    )
+    printed, shown = (re.findall(sentence, text) for text in (done.stdout, GUIDE))
+    assert len(printed) == len(shown) == 1
+    assert abs(float(printed[0]) - float(shown[0])) < 1.5
     for line in (*table, "trusted 6.0", "[0.303 0.603 0.095]"):
         assert line in done.stdout and line in GUIDE, line
 
