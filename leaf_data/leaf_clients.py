@@ -10,7 +10,9 @@ from typing import Any, Callable
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data import partition
 from leaf_data.errors import DataError
+from leaf_data.examples import Examples
 from leaf_data.federated import Origin
 from leaf_data.formats import csv_fields, data_files, leaf_json
 from leaf_data.formats.cache import Arrays, load_or_make
@@ -29,6 +31,7 @@ def load_cached(
     folders: Sequence[str],
     read: Callable[[Sequence[leaf_json.LeafFile]], Arrays],
     cache_dir: Folder | None,
+    **parameters: Any,
 ) -> tuple[Arrays, Origin]:
     """Finds LEAF's files of a data set, and reads them into a cache.
 
@@ -37,14 +40,16 @@ def load_cached(
         folders: where its files are looked for.
         read: reads the files into arrays.
         cache_dir: see `cache.load_or_make`.
+        **parameters: what else the arrays depend on, as JSON.
 
     Raises:
         DataError: the files are missing, or `read` raises it.
     """
     files = leaf_json.find(name, folders)
     folder = files[0].folder
+    paths = [file.path for file in files]
     arrays, digests = load_or_make(
-        name, folder, [file.path for file in files], lambda: read(files), cache_dir
+        name, folder, paths, lambda: read(files), cache_dir, **parameters
     )
     sub = os.path.basename(os.path.dirname(files[0].path))
     has_parts = {file.part for file in files} != {"all"}
@@ -76,6 +81,49 @@ def read_arrays(files: Sequence[leaf_json.LeafFile], convert: Convert) -> Arrays
     return arrays
 
 
+def split_examples(
+    arrays: Arrays,
+    folder: str,
+    split: Callable[[str, int], tuple[partition.IntArray, partition.IntArray]],
+) -> list[Examples]:
+    """Returns the training and the test examples of `read_arrays`.
+
+    Args:
+        arrays: the arrays. Users of split files without any example are excluded.
+        folder: their folder, for messages.
+        split: returns the rows of a user, by name and number of examples, that are
+            trained on, and those that test, for files that are not split. Users whom
+            it leaves no test example are excluded, as by LEAF's script.
+
+    Raises:
+        DataError: no training or no test example remains.
+    """
+    if "x_all" in arrays:
+        pool = Examples.from_arrays(arrays, "all")
+        splits = {
+            user: [start + rows for rows in split(user, int(size))]
+            for user, start, size in zip(pool.client_ids, pool.row_splits, pool.sizes)
+        }
+        complete = {user: rows for user, rows in splits.items() if len(rows[1])}
+        of_parts = zip(*complete.values())
+        parts = [
+            Examples.from_parts(pool.x, pool.y, rows, complete) for rows in of_parts
+        ]
+    else:
+        parts = [Examples.from_arrays(arrays, part) for part in ("train", "test")]
+        users = np.flatnonzero(parts[0].sizes + parts[1].sizes)
+        if 0 < len(users) < len(parts[0].sizes):
+            ids = [parts[0].client_ids[k] for k in users]
+            parts = [part.subset(ids) for part in parts]
+    counts = [part.num_examples for part in parts] or [0, 0]
+    if not all(counts):
+        raise DataError(
+            f"{folder}: has {counts[0]} usable training and {counts[1]} usable test "
+            "examples: it needs both"
+        )
+    return parts
+
+
 class _FirstUserError(Exception):
     """Ends the reading of a file with the first example of its first user."""
 
@@ -91,9 +139,16 @@ def detect_dataset(files: Sequence[leaf_json.LeafFile]) -> str:
         try:
             leaf_json.read(file.path, stop, check_counts=False)
         except _FirstUserError as first:
-            x, _ = first.args
+            x, y = first.args
             if isinstance(x, str) and len(x) == WINDOW:
                 return "shakespeare"
+            if isinstance(x, list) and len(x) > 4 and isinstance(x[4], str):
+                return "sent140"
+            if isinstance(y, dict) and "target_tokens" in y:
+                raise DataError(
+                    f"{file.path}: has target_tokens, a label for each position of an "
+                    "example, as LEAF's Reddit; an example can only have one label here"
+                ) from first
             return ""
     return ""
 

@@ -183,9 +183,8 @@ def count_words(
     """Makes a vocabulary of the most frequent words, the first of equal ones by name.
 
     Args:
-        ids: the words of the training examples, as places in `words`; negative ids,
-            which pad, are not counted.
-        words: the different words.
+        ids: the words of the training examples, as places in `words`.
+        words: the different words, perhaps with `UNKNOWN`, which is not counted.
         most: the maximum number of tokens, `UNKNOWN` included.
 
     Returns:
@@ -193,7 +192,7 @@ def count_words(
         Words without an occurrence in `ids` are unknown, and so are words of more than
         256 letters.
     """
-    counts = np.bincount(ids[ids >= 0], minlength=len(words))
+    counts = np.bincount(ids.ravel(), minlength=len(words))
     order = sorted(np.flatnonzero(counts), key=lambda k: (-counts[k], words[k]))
     order = [k for k in order if words[k] != UNKNOWN and len(words[k]) <= _MAX_TOKEN]
     order = order[: most - 1]

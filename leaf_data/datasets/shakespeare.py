@@ -24,7 +24,6 @@ from declared_settings import setting
 from leaf_data import leaf_clients, partition
 from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError
-from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats import data_files, tff_sqlite
 from leaf_data.formats.cache import Arrays
@@ -83,12 +82,11 @@ class Shakespeare(Dataset):
         if excluded:
             _LOG.warning("%s: %s", origin.folder, excluded)
             origin = dataclasses.replace(origin, source=f"{origin.source}, {excluded}")
-        train, test = _split(arrays)
-        if not train.num_examples or not test.num_examples:
-            raise DataError(
-                f"shakespeare: {origin.folder} has {train.num_examples} training and "
-                f"{test.num_examples} test examples: it needs both"
-            )
+        train, test = leaf_clients.split_examples(
+            arrays,
+            origin.folder,
+            lambda _, size: partition.leaf_split_text(size, WINDOW - 1),
+        )
         return FederatedDataset(
             "shakespeare",
             train,
@@ -145,26 +143,6 @@ def _exclude_unknown(arrays: Arrays) -> tuple[Arrays, str]:
         f"excluded {num_excluded:,} of {total:,} examples with letters that are not "
         f"among LEAF's {len(LETTERS)}: {list_unknown(np.concatenate(letters))}"
     )
-
-
-def _split(arrays: Arrays) -> list[Examples]:
-    """Returns training and test examples, without roles that have neither."""
-    if "x_all" not in arrays:
-        parts = [Examples.from_arrays(arrays, part) for part in tff_sqlite.PARTS]
-        rows = np.flatnonzero(parts[0].sizes + parts[1].sizes)
-        if len(rows) in (0, len(parts[0].sizes)):
-            return parts
-        return [part.subset([part.client_ids[k] for k in rows]) for part in parts]
-    pool = Examples.from_arrays(arrays, "all")
-    splits = {
-        client: [start + rows for rows in partition.leaf_split_text(size, WINDOW - 1)]
-        for client, start, size in zip(pool.client_ids, pool.row_splits, pool.sizes)
-    }
-    complete = {client: rows for client, rows in splits.items() if len(rows[1])}
-    train, test = zip(*complete.values()) if complete else ((), ())
-    return [
-        Examples.from_parts(pool.x, pool.y, rows, complete) for rows in (train, test)
-    ]
 
 
 def _download(folder: str) -> Any:

@@ -150,6 +150,18 @@ def read_leaf_text(folder, data):
     check(leaf_data.load("shakespeare", folder))
 
 
+def leaf_tweets():
+    rows = [[*"123", "ann", text, "training"] for text in ("so bad.", "good", "it's")]
+    tweets = {"x": rows, "y": [0, 4, 4]}
+    document = {"users": ["a", "b"], "num_samples": [3, 3]}
+    return json.dumps({**document, "user_data": {"a": tweets, "b": tweets}}).encode()
+
+
+def read_leaf_tweets(folder, data):
+    put(folder, "all_data.json", data)
+    check(leaf_data.load("sent140", folder))
+
+
 def read_idx(name, folder, data):
     assert idx.read(put(folder, name, data), SHAPES["x"]).shape == SHAPES["x"]
 
@@ -211,6 +223,7 @@ def read_store(name, folder, data):
 TARGETS = {  # What makes a good input, what changes it, and what reads it.
     "leaf_json": (leaf_json, edit_json, read_leaf_json),
     "leaf_text": (leaf_text, edit_json, read_leaf_text),
+    "leaf_tweets": (leaf_tweets, edit_json, read_leaf_tweets),
     "idx": (lambda: IDX, flip, functools.partial(read_idx, "x")),
     "idx_gz": (lambda: gzip.compress(IDX), flip, functools.partial(read_idx, "x.gz")),
     "npz": (npz_file, flip, read_npz),

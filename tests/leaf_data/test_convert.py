@@ -829,3 +829,21 @@ def test_a_store_of_text_has_the_vocabulary(tmp_path, capsys):
         assert convert.main(arguments) == 2
         words = "no effect on LEAF's shakespeare"
         assert words in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_tweets_are_converted_and_a_label_for_each_position_is_refused(
+    tmp_path, capsys
+):
+    row = ["1", "2", "3", "ann", "it rains", "training"]
+    for part in ("train", "test"):
+        leaf_file(
+            tmp_path / "tweets", part, {"u": ([row] * 2, [0, int(part == "test")])}
+        )
+        tokens = [["<BOS>", "it"], ["rains", "<EOS>"]]
+        label = {"target_tokens": tokens, "score": part}
+        leaf_file(tmp_path / "reddit", part, {"1": ([tokens], [label])})
+    assert convert.main([str(tmp_path / "tweets"), str(tmp_path / "store")]) == 0
+    assert "vocabulary: 3 words" in capsys.readouterr().out
+    assert convert.main([str(tmp_path / "reddit"), str(tmp_path / "other")]) == 2
+    words = "has target_tokens, a label for each position of an example"
+    assert f"_train_9.json: {words}" in capsys.readouterr().err

@@ -43,7 +43,7 @@ def test_words_are_split_as_leaf_splits_them(line, words):
 
 def test_the_most_frequent_words_are_the_vocabulary():
     words = ["b", "a", "rare", "<UNK>", "unseen", "w" * 257]
-    ids = np.array([[0, 1, 0, 1, 5, 5], [2, 3, 3, 3, -1, -1]], np.int32)
+    ids = np.array([[0, 1, 0, 1, 5, 5], [2, 3, 3, 3, 3, 3]], np.int32)
     new_ids, tokens = text.count_words(ids, words, 10)
     assert tokens == ("a", "b", "rare", "<UNK>")
     assert new_ids.tolist() == [1, 0, 2, 3, 3, 3]

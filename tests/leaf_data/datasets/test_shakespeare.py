@@ -117,7 +117,7 @@ def test_examples_with_unknown_letters_are_excluded_and_counted(
         ({"x": [[1, 2]], "y": ["b"]}, "x[0] is [1, 2], not a text"),
         ({"x": ["a" * 80], "y": []}, "1 examples but 0 labels"),
         ({"x": [], "y": []}, "no user has examples"),
-        ({"x": ["\xe9" * 80], "y": ["b"]}, "has 0 training and 0 test examples"),
+        ({"x": ["\xe9" * 80], "y": ["b"]}, "has 0 usable training and 0 usable test"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path, user, message):
