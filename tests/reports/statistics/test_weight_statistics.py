@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import leaf_data
 from tff_pmc import scores
@@ -9,8 +10,11 @@ from tff_pmc.record.results import read_results
 from tff_pmc.reports.statistics import derived
 from tff_pmc.reports.statistics.client_groups import groups
 from tff_pmc.reports.statistics.weight_statistics import (
+    QUARTILES,
     recorded_orderings,
     weight_figures,
+    weights_by_client,
+    weights_by_criterion,
 )
 
 
@@ -57,6 +61,108 @@ def test_weight_figures_follow_from_the_cohort(results):
     assert len(figures) == 4 + 5
     assert len(recorded_orderings(("DS", "LD", "MD", "CB"))) == 4 + 24
     assert len(recorded_orderings(("DS", "LD", "MD", "a", "b"))) == 5
+
+
+def record(tmp_path, rows, label="LD"):
+    """Writes a run with a cohort and reads it; a row is a list of `cohort.csv`."""
+    (tmp_path / "run.json").write_text(
+        f'{{"label": "{label}", "settings": {{"aggregation": {{}}}}, "data": {{}}}}'
+    )
+    lines = ["round,client,DS,LD,excluded,weight"]
+    lines += [",".join(map(str, row)) for row in rows]
+    (tmp_path / "cohort.csv").write_text("\n".join(lines) + "\n")
+    rounds = sorted({row[0] for row in rows})
+    lines = ["round,accuracy,ordering", *(f"{number},0.5,LD" for number in rounds)]
+    (tmp_path / "rounds.csv").write_text("\n".join(lines) + "\n")
+    return read_results(str(tmp_path))
+
+
+@pytest.mark.parametrize("step", [1, 0.003], ids=["shares", "a step length"])
+def test_weights_by_criterion_are_scipys_and_numpys(tmp_path, step):
+    """Of 12 rounds of 9 among 21 clients, with ties in LD and a criterion that falls.
+
+    The weights are noisy shares of LD, of which DS is an exact negative.
+    """
+    random = np.random.default_rng(5)
+    labels = random.integers(1, 6, 21)
+    rows, weights, criteria = [], {}, {}
+    for number in range(1, 13):
+        chosen = random.choice(21, 9, replace=False)
+        falling = np.round(labels[chosen] / number, 5)
+        score = np.maximum(falling + 0.3 * random.random(9) / number, 0)
+        shares = score / score.sum()
+        for client, value, share in zip(chosen, falling, shares):
+            rows.append([number, f"c{client}", 7, value, 0, f"{step * share:.12g}"])
+            weights.setdefault(client, []).append(9 * share)
+            criteria.setdefault(client, []).append(value / falling.mean())
+        rows.append([number, "x", 7, 99, 1, 0])  # An excluded client.
+    table = weights_by_criterion(record(tmp_path, rows)).set_index("criterion")
+    x = np.array([round(np.mean(criteria[k]), 6) for k in weights])
+    y = np.array([np.mean(weights[k]) for k in weights])
+    row = table.loc["LD"]
+    assert row["clients"] == len(weights)
+    rank = np.corrcoef(stats.rankdata(x), stats.rankdata(np.round(y, 6)))[0, 1]
+    assert row["rank_correlation"] == pytest.approx(rank)
+    assert 0.5 < rank < 1
+    quarters = np.array_split(y[np.argsort(x)], 4)
+    np.testing.assert_allclose(
+        row[[*QUARTILES]].astype(float), [q.mean() for q in quarters], rtol=1e-5
+    )
+    assert table.loc["DS", ["rank_correlation", *QUARTILES]].isna().all()
+
+
+def test_clients_with_equal_values_share_their_weight(tmp_path):
+    """Six of one label and two of two labels: no order among the six is made up."""
+    weights = np.array([1, 2, 3, 4, 5, 6, 8, 7]) / 36
+    labels = [1, 1, 1, 1, 1, 1, 2, 2]
+    rows = [[1, f"c{k}", 7, labels[k], 0, weights[k]] for k in range(8)]
+    table = weights_by_criterion(record(tmp_path, rows)).set_index("criterion")
+    mean = 3.5 / 36 * 8
+    assert table.loc["LD", [*QUARTILES]].tolist() == pytest.approx(
+        [mean, mean, mean, 7.5 / 36 * 8], rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "clients", "correlation"),
+    [
+        # Three clients: a correlation, and no quartiles.
+        ([[1, k, 7, k + 1, 0, (3 - k) / 6] for k in range(3)], 3, -1),
+        # Weights that are all alike.
+        ([[1, k, 7, k + 1, 0, 0.2] for k in range(5)], 5, None),
+        # In the second round no client has labels: it counts for the weight alone.
+        (
+            [[1, k, 7, k + 1, 0, (k + 1) / 6] for k in range(3)]
+            + [[2, k, 7, 0, 0, 1 / 3] for k in range(3)],
+            3,
+            1,
+        ),
+        # In the second round no client has a weight.
+        (
+            [[1, k, 7, k + 1, 0, (k + 1) / 6] for k in range(3)]
+            + [[2, k, 7, 3 - k, 0, 0] for k in range(3)],
+            3,
+            1,
+        ),
+    ],
+)
+def test_what_is_not_there_is_missing(tmp_path, rows, clients, correlation):
+    row = weights_by_criterion(record(tmp_path, rows)).set_index("criterion").loc["LD"]
+    assert row["clients"] == clients
+    if correlation is None:
+        assert np.isnan(row["rank_correlation"])
+        assert row[[*QUARTILES]].tolist() == [1, 1, 1, 1]
+    else:
+        assert row["rank_correlation"] == pytest.approx(correlation)
+        assert row[[*QUARTILES]].isna().all()
+
+
+def test_a_clients_means_are_over_its_rounds(results):
+    means = weights_by_client(results).droplevel(["seed", "label"])
+    assert means.to_dict("index") == {
+        "a": {"rounds": 2, "weight": 0.75, "DS": 30, "LD": 1},
+        "b": {"rounds": 2, "weight": 1.25, "DS": 10, "LD": 2},
+    }
 
 
 def test_accuracy_by_group_by_hand(results):

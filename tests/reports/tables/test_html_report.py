@@ -4,14 +4,12 @@ import html.parser
 import shutil
 import subprocess
 
-import pandas as pd
 import pytest
 from made import results_of_seed
 
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
-from tff_pmc.reports.statistics import weight_statistics
-from tff_pmc.reports.tables import client_weights, html_report
+from tff_pmc.reports.tables import html_report
 
 
 class _Read(html.parser.HTMLParser):
@@ -71,28 +69,6 @@ def test_a_line_of_differences_is_colored():
     grid = [["x", "", "1", "2", "3"], ["DS", "difference", "+1", "-2", ""]]
     cells = _Read(page_of(grid, left=2)).cells
     assert cells["+1"] == ["near"] and cells["-2"] == ["below"]
-
-
-def test_the_clients_of_the_largest_weights_are_named():
-    cohort = pd.DataFrame(
-        {
-            "round": [1, 1, 1, 2, 2],
-            "client": ["a", "b", "c", "a", "b"],
-            "relative": [0.1, 0.2, 0.3, 0.1, 0.2],  # A criterion; it is not read.
-            "excluded": [0, 0, 1, 0, 0],
-            "weight": [0.25, 0.75, 0.0, 0.5, 0.5],
-        }
-    )
-    results = results_of_seed(
-        {"DS": [[1, 2], [2, 2]]}, [3, 3], tables={"cohort": cohort}
-    )
-    columns = ["seed", "label", "round", "client", "weight", "relative"]
-    assert [*weight_statistics.relative_weights(results)] == columns
-    (page,) = client_weights.report(results).pages.values()
-    assert page.blocks[1].grid[1:] == [
-        ["DS", "b", "2", "1.25"],  # (2 * .75 + 2 * .5) / 2: two clients count.
-        ["DS", "a", "2", "0.75"],
-    ]
 
 
 @pytest.mark.parametrize("width", [375, 1200])

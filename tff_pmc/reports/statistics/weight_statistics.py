@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from tff_pmc import scores
 from tff_pmc.record.client_statistics import Floats
@@ -27,6 +28,13 @@ weight would move if the ordering replaced the current score."""
 WEIGHT_COLUMNS = (*WEIGHT_STATISTICS, "from_first")
 """The columns of `mean_weight_statistics`; `from_first` is how far (total variation)
 the weights are from those by the ordering's first criterion alone."""
+
+QUARTILES = ("quartile_1", "quartile_2", "quartile_3", "quartile_4")
+"""The mean weight of each quarter of the clients, from the quarter with the lowest
+values of a criterion to the one with the highest."""
+
+CRITERION_STATISTICS = ("rank_correlation", *QUARTILES)
+"""How the clients' weights follow a criterion."""
 
 
 def weight_figures(results: Results) -> pd.DataFrame:
@@ -185,11 +193,97 @@ def relative_weights(results: Results) -> pd.DataFrame:
 
     Returns:
         One row per run, round and client that was not excluded: `seed`, `label`,
-        `round`, `client`, `weight` and `relative`, the weight times the number of
-        these clients, which is 1 if all have the same weight.
+        `round`, `client`, `weight` and `relative`, the weight divided by the mean
+        weight of the round, which is 1 if all have the same weight. Rounds in which no
+        client has a weight are skipped.
+    """
+    included, relative = _relative_to_round(results)
+    columns = included[[*RUN_KEY, "round", "client", "weight"]]
+    return columns.assign(relative=relative["weight"])
+
+
+def recorded_criteria(results: Results) -> list[str]:
+    """Returns the codes of the criteria that the runs recorded of their clients."""
+    others = {*RUN_KEY, "round", "client", "excluded", "weight"}
+    return [name for name in results.cohort if name not in others]
+
+
+def weights_by_client(results: Results) -> pd.DataFrame:
+    """Returns the mean weight and the mean criteria of each client.
+
+    Returns:
+        One row per run and client, the index, over the rounds in which the client was
+        not excluded: `rounds`, their number; `weight`, the mean of
+        `relative_weights`; and the mean of each recorded criterion.
+    """
+    codes = recorded_criteria(results)
+    included, relative = _relative_to_round(results)
+    table = included[[*RUN_KEY, "client", *codes]].assign(weight=relative["weight"])
+    by_client = table.groupby([*RUN_KEY, "client"])
+    means = by_client[["weight", *codes]].mean()
+    means.insert(0, "rounds", by_client.size())
+    return means
+
+
+def weights_by_criterion(results: Results) -> pd.DataFrame:
+    """Returns whom the weights favor: how they follow each recorded criterion.
+
+    A client's weight and criterion are relative to the mean of the round's cohort, so
+    that a criterion that falls while the model learns is compared within each round,
+    and then means over the client's rounds. Each client counts once.
+
+    Returns:
+        One row per run and criterion, with the columns `seed`, `label`, `criterion`,
+        `clients` (their number) and `CRITERION_STATISTICS`: Spearman's rank correlation
+        between weight and criterion, and the mean weight of each quarter of the
+        clients by the criterion, where 1 is an equal weight. Clients with equal values
+        share their mean weight. All are NaN where the criterion is constant, the
+        correlation also where the weight is, and the quartiles below four clients.
+    """
+    codes = recorded_criteria(results)
+    included, relative = _relative_to_round(results, codes)
+    keys = [included[name] for name in (*RUN_KEY, "client")]
+    # Of float32 numbers, more digits are noise, and no order of clients.
+    means = relative.groupby(keys, sort=False).mean().round(6)
+    rows = [
+        {"seed": seed, "label": label, "criterion": code, **_followed(run, code)}
+        for (seed, label), run in means.groupby(level=RUN_KEY, sort=False)
+        for code in codes
+    ]
+    columns = [*RUN_KEY, "criterion", "clients", *CRITERION_STATISTICS]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _relative_to_round(
+    results: Results, codes: Sequence[str] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Returns the included clients of each round, and `weight` and criteria relative.
+
+    They are divided by their mean over the round's clients; of a criterion whose mean
+    is 0 they are NaN. Rounds whose weights are all 0 are skipped.
     """
     cohort = results.cohort
-    counted = cohort[cohort["excluded"] == 0].dropna(subset=["weight"])
-    size = counted.groupby([*RUN_KEY, "round"])["weight"].transform("size")
-    columns = counted[[*RUN_KEY, "round", "client", "weight"]]
-    return columns.assign(relative=counted["weight"] * size)
+    included = cohort[cohort["excluded"] == 0].dropna(subset=["weight"])
+    values = included[["weight", *codes]].astype(float)
+    keys = [included[name] for name in (*RUN_KEY, "round")]
+    means = values.groupby(keys).transform("mean")
+    relative = values / means.where(means != 0)
+    is_weighted = relative["weight"].notna()
+    return included[is_weighted], relative[is_weighted]
+
+
+def _followed(run: pd.DataFrame, code: str) -> dict[str, Any]:
+    """Returns the statistics of one criterion, of a row per client."""
+    both = run[["weight", code]].dropna()
+    weight, criterion = both["weight"], both[code]
+    statistics: dict[str, Any] = {"clients": len(both)}
+    if criterion.nunique() < 2:
+        return statistics
+    if weight.nunique() > 1:
+        statistics["rank_correlation"] = stats.spearmanr(criterion, weight)[0]
+    if len(both) >= len(QUARTILES):
+        shared = weight.groupby(criterion).transform("mean")
+        ordered = shared.to_numpy()[criterion.argsort(kind="stable")]
+        quarters = np.array_split(ordered, len(QUARTILES))
+        statistics.update(zip(QUARTILES, (quarter.mean() for quarter in quarters)))
+    return statistics
