@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from made import results_of_seed
+from made import of_seeds, results_of_seed
 
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
@@ -29,9 +29,10 @@ class _Read(html.parser.HTMLParser):
             self.cells[data] = self._cell.split()
 
 
-def page_of(grid, label="DS", left=1):
-    """Returns the page of a run with a table."""
-    results = results_of_seed({label: [[1, 2], [2, 2]]}, [3, 3])
+def page_of(grid, label="DS", left=1, others=()):
+    """Returns the page of a run, or of several, with a table."""
+    labels = (label, *others)
+    results = results_of_seed({row: [[1, 2], [2, 2]] for row in labels}, [3, 3])
     page = page_model.Page(
         "A table", ["<b>words</b>", page_model.Table(grid, left=left)]
     )
@@ -51,6 +52,32 @@ def test_it_is_one_file_without_scripts_and_names_are_no_markup():
     places = {attrs.get("id") for _, attrs in read.tags}
     assert {link[1:] for link in links if len(link) > 1 and link[0] == "#"} <= places
     assert read.cells["0.6667"] == []  # The accuracy of the last round.
+
+
+def test_it_begins_with_a_sentence_per_row_and_a_forest_plot():
+    """Under five seeds LD has 1 of 12 more right in the last round; MD has 1 less."""
+    last = {"DS": [4, 4], "LD": [5, 4], "<MD>": [4, 3]}
+    counts = {label: [[1, 2], right] for label, right in last.items()}
+    results = of_seeds(dict.fromkeys(range(5), counts), [6, 6], targets=(90,))
+    text = html_report.html(results, {}, "A title")
+    answer = text[text.index("<h1>") : text.index("What was run")]
+    first = answer.index("<p>LD: accuracy +8.3 points (+8.3 to +8.3) against FedAvg")
+    second = answer.index("<p>&lt;MD&gt;: accuracy -8.3 points")
+    assert first < second < answer.index("<svg")
+    assert "over five seeds: better. Worst tenth +0.0 points" not in answer
+    read = _Read(answer)
+    drawn = [attrs["aria-label"] for tag, attrs in read.tags if tag == "svg"]
+    assert drawn[:2] == ["Differences in accuracy", "Differences in last accuracy"]
+    assert len(drawn) == 6  # No run reaches 90 %.
+    ids = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
+    assert len({*ids}) == len(ids)
+    assert answer.count("&lt;MD&gt;</text>") == 6 and "#000000" not in answer
+    for alone, words in (
+        (results.only(seed=0), "points against FedAvg (DS) under one seed: no verdict"),
+        (results.only(label="LD"), ""),
+    ):
+        text = html_report.html(alone, {}, "A title")
+        assert ("<svg" in text) == bool(words) and words in text
 
 
 @pytest.mark.parametrize(
@@ -80,7 +107,7 @@ def test_it_does_not_overflow_a_screen(tmp_path, width):
     path = tmp_path / "page.html"
     # Headless windows are at least 500 pixels wide; a frame may be narrower.
     inner = tmp_path / "inner.html"
-    inner.write_text(page_of(grid, label="LD," * 40))
+    inner.write_text(page_of(grid, label="LD," * 40, others=["MD" * 9, "a b"]))
     path.write_text(
         f'<iframe id="f" src="inner.html" width="{width}" height="900"></iframe>'
         "<script>f.onload = () => {"

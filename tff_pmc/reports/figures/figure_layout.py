@@ -7,6 +7,7 @@ touches `pyplot`, so that a notebook's backend stays what it is.
 from __future__ import annotations
 
 import functools
+import html
 import io
 import re
 import textwrap
@@ -258,6 +259,29 @@ def png_bytes(figure: Figure) -> bytes:
     image = Image.open(drawn).convert("RGB").quantize(_COLORS)
     image.save(small, format="PNG", optimize=True)
     return small.getvalue()
+
+
+def svg_text(figure: Figure, description: str) -> str:
+    """Returns a figure as an SVG element for a page, in the page's colors and fonts.
+
+    Its background is transparent, and black is the color of the text around it.
+    """
+    drawn = io.StringIO()
+    # The salt is part of the elements' ids, which must differ within a page.
+    look = {**_LOOK, "svg.fonttype": "none", "svg.hashsalt": description}
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with matplotlib.rc_context(look):
+        figure.savefig(drawn, format="svg", transparent=True, metadata=nothing)
+    text = drawn.getvalue()
+    element = text[text.index("<svg") + len("<svg") :].replace(
+        "#000000", "currentColor"
+    )
+    links = set(re.findall(r"#([\w.]+)", element))
+    element = re.sub(
+        r' id="([^"]*)"', lambda id: id[0] if id[1] in links else "", element
+    )
+    label = html.escape(description, quote=True)
+    return f'<svg role="img" aria-label="{label}" fill="currentColor"{element}'
 
 
 def save(figure: Figure, stem: str, *, pdf: bool = False) -> None:

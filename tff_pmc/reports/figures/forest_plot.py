@@ -21,20 +21,20 @@ from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 
 _COLUMNS = 3
 _ROW_HEIGHT = 0.19  # Inches.
-_NARROW = 3.6  # Inches: the width of a figure of one measure.
+_NARROW = 2.9  # Inches: the width of a figure of one measure, for a phone.
 _NO_VERDICT = "#888888"
 _MARKERS = {
     "better": ("#0072B2", "o"),
     "worse": ("#D55E00", "s"),
-    "more": ("#222222", "o"),
-    "less": ("#222222", "s"),
+    "more": ("#000000", "o"),
+    "less": ("#000000", "s"),
     "not shown": (_NO_VERDICT, "o"),
 }
 """Verdict -> color and marker; without a verdict the marker is hollow."""
 
 
 @figure_layout.with_style
-def forest_plot(table: pd.DataFrame, *, title: str = "") -> Figure:
+def forest_plot(table: pd.DataFrame, *, title: str = "", legend: bool = True) -> Figure:
     """Draws each row's mean difference and its 95 % interval, a panel per measure.
 
     Measures of targets that no run reached are not drawn.
@@ -42,6 +42,7 @@ def forest_plot(table: pd.DataFrame, *, title: str = "") -> Figure:
     Args:
         table: what `paired_effects.effects` returns, or some of its rows.
         title: the title of the figure.
+        legend: whether a legend shows the markers of the verdicts.
     """
     drawn = table[table["verdict"] != NOT_REACHED]
     parts = dict(list(drawn.groupby("measure", sort=False)))
@@ -49,7 +50,8 @@ def forest_plot(table: pd.DataFrame, *, title: str = "") -> Figure:
     titles = table.attrs.get("titles", {})
     columns = min(_COLUMNS, max(len(parts), 1))
     lines = -(-len(parts) // columns) or 1
-    height = lines * (0.6 + _ROW_HEIGHT * (len(rows) + 1)) + 0.35 + bool(title) * 0.3
+    height = lines * (0.6 + _ROW_HEIGHT * (len(rows) + 1))
+    height += 0.35 * legend + 0.3 * bool(title)
     width = _NARROW if columns == 1 else figure_layout.WIDTH
     figure = figure_layout.new_figure(height, width)
     all_axes: Any = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
@@ -60,7 +62,10 @@ def forest_plot(table: pd.DataFrame, *, title: str = "") -> Figure:
     names = [run_styles.figure_text(str(titles.get(row, row))) for row in rows]
     all_axes[0].set_yticks(range(len(rows)), names)
     all_axes[0].set_ylim(len(rows) - 0.4, -0.6)
-    figure.legend(handles=_handles(table), loc="outside lower center", ncols=4)
+    if legend:
+        columns = 4 if columns > 1 else 2
+        handles = _handles(table)
+        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     if title:
         figure_layout.set_figure_title(figure, title)
     return figure
@@ -69,13 +74,15 @@ def forest_plot(table: pd.DataFrame, *, title: str = "") -> Figure:
 def _draw_measure(axes: Any, measure: str, part: pd.DataFrame, rows: list[str]) -> None:
     metric = str(part.attrs.get("metric", "accuracy"))
     factor, unit = scale_and_unit(measure, metric)
-    axes.axvline(0, color="black", linewidth=0.8)
     axes.grid(axis="y", visible=False)
+    axes.margins(x=0.08)
+    if part["mean"].notna().any():
+        axes.axvline(0, color="black", linewidth=0.8)
     for row in part.to_dict("records"):
         place = rows.index(row["row"])
         mean, half = factor * row["mean"], factor * row["interval"]
         if math.isnan(mean):
-            axes.text(0.02, place, _signs(row), va="center", fontsize=6,
+            axes.text(0.02, place, _signs(row), va="center", fontsize=7,
                       transform=axes.get_yaxis_transform())  # fmt: skip
             continue
         color, marker = _MARKERS.get(row["verdict"], (_NO_VERDICT, "o"))
@@ -92,8 +99,10 @@ def _draw_measure(axes: Any, measure: str, part: pd.DataFrame, rows: list[str]) 
     lower = is_lower_better(measure, metric)
     direction = {True: "left is better", False: "right is better", None: ""}[lower]
     axes.set_xlabel(", ".join(filter(None, [unit, direction])))
-    axes.xaxis.set_major_locator(MaxNLocator(4))
-    if not (part["mean"].fillna(0).any() or part["interval"].fillna(0).any()):
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    if part["mean"].isna().all():
+        axes.set_xticks([])
+    elif not (part["mean"].fillna(0).any() or part["interval"].fillna(0).any()):
         axes.set_xlim(-1, 1)
 
 
@@ -101,10 +110,7 @@ def _signs(row: Mapping[Hashable, Any]) -> str:
     """Returns the words for a difference without a mean."""
     if row["verdict"] == NOT_FINITE:
         return NOT_FINITE
-    return (
-        f"later in {row['more_in']}, earlier in {row['less_in']} of {row['seeds']} "
-        "seeds"
-    )
+    return f"later in {row['more_in']}, earlier in {row['less_in']} of {row['seeds']}"
 
 
 def _handles(table: pd.DataFrame) -> list[Any]:

@@ -7,17 +7,23 @@ inside the file, and it needs neither a network nor JavaScript.
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from tff_pmc.escape import printable
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
+from tff_pmc.reports.figures.forest_plot import forest_plot
+from tff_pmc.reports.statistics.paired_effects import NOT_REACHED
+from tff_pmc.reports.tables import effect
 
 FILE = "report.html"
 """The name of the page in a run's folder."""
@@ -53,6 +59,7 @@ def html(
         title: the title, such as the experiment's name and data.
         command: the command that makes the runs again; empty if it is not known.
     """
+    effects = _effects(results)
     sections = []
     for name, report in reports.items():
         pages = list(report.pages.values())
@@ -66,17 +73,42 @@ def html(
                     "pictures": {
                         _spaced_name(stem): _data_uri(figure)
                         for stem, figure in report.figures.items()
+                        if effects is None or stem != effect.FILE  # It is on top.
                     },
                     "pages": [(page.title, _blocks(page)) for page in pages],
                 }
             )
     return _template().render(
         title=printable(title),
+        answer=[] if effects is None else [*map(printable, effects.sentences())],
+        panels=[] if effects is None else _panels(effects),
+        has_intervals=len(results.seeds) > 1,
         facts=_facts(results),
         runs=_table(page_model.Table(_runs(results), left=1)),
         sections=sections,
         command=printable(command),
     )
+
+
+def _effects(results: Results) -> effect.Effects | None:
+    """Returns how the rows differ from their baseline; None if there is none."""
+    with contextlib.suppress(RecordError):
+        effects = effect.effect(results)
+        return effects if len(effects) else None
+    return None
+
+
+def _panels(effects: effect.Effects) -> list[Markup]:
+    """Returns the forest plot as one SVG per measure, which any screen can arrange."""
+    shown = effects[effects["verdict"] != NOT_REACHED]
+    return [
+        Markup(
+            figure_layout.svg_text(
+                forest_plot(part, legend=False), f"Differences in {measure}"
+            )
+        )
+        for measure, part in shown.groupby("measure", sort=False)
+    ]
 
 
 def _facts(results: Results) -> dict[str, str]:
