@@ -6,13 +6,16 @@ touches `pyplot`, so that a notebook's backend stays what it is.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import html
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Optional, TypeVar
 
 import matplotlib
 import pandas as pd
@@ -51,6 +54,25 @@ _LOOK: dict[str, Any] = {
     "pdf.fonttype": 42,  # Letters stay letters.
 }
 
+_PAGE_LOOK: dict[str, Any] = {
+    **_LOOK,
+    # No text below 10 pixels: an inch of a page has 96, and a point 1.33.
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
+    **dict.fromkeys(("legend.fontsize", "legend.title_fontsize"), 8),
+    "svg.fonttype": "none",  # Letters stay letters, in the page's font.
+}
+_LEGEND_LINE = 0.17  # Inches.
+
+PAGE_WIDTHS = {"wide": WIDTH, "narrow": 3.7}
+"""The widths of figures inside a page, inches: of a screen, and of a phone."""
+
+_page_width: contextvars.ContextVar[Optional[float]] = contextvars.ContextVar(
+    "page_width", default=None
+)
+_redraws: weakref.WeakKeyDictionary[Figure, Callable[[], Figure]] = (
+    weakref.WeakKeyDictionary()
+)
+
 ROUNDS = "round"
 ACCURACY = "accuracy, all clients' test examples"
 """What the axes of most figures are."""
@@ -69,10 +91,37 @@ def with_style(draw: _Drawing) -> _Drawing:
 
     @functools.wraps(draw)
     def drawn(*args: Any, **options: Any) -> Any:
-        with matplotlib.rc_context(_LOOK):
-            return draw(*args, **options)
+        with matplotlib.rc_context(_PAGE_LOOK if _page_width.get() else _LOOK):
+            figure = draw(*args, **options)
+        _redraws[figure] = functools.partial(drawn, *args, **options)
+        return figure
 
     return drawn  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def for_page(width: float) -> Iterator[None]:
+    """Makes figures that are drawn inside the context fit a page of a width, inches.
+
+    They have no titles, which the page has; the narrower the page, the fewer panels
+    stand side by side, and legends stand below.
+    """
+    token = _page_width.set(width)
+    try:
+        yield
+    finally:
+        _page_width.reset(token)
+
+
+def redrawn(figure: Figure) -> Figure:
+    """Returns a figure drawn again, in the layout that is in force; see `for_page`."""
+    return _redraws[figure]() if figure in _redraws else figure
+
+
+def is_narrow() -> bool:
+    """Whether the figure is for a page on which two panels hardly fit side by side."""
+    width = _page_width.get()
+    return width is not None and width < 5
 
 
 def panels(
@@ -84,6 +133,7 @@ def panels(
     empty, and `height` is that of a panel, inches.
     """
     columns = min(columns or (3 if count in (3, 5, 6, 9) else 4), count)
+    columns = min(columns, 2) if is_narrow() else columns
     rows = -(-count // columns)
     figure = new_figure(0.75 + height * rows)
     all_axes: Any = figure.subplots(
@@ -111,7 +161,31 @@ def label_axes(
         y_label = y_label.replace(", ", ",\n")
     figure.supylabel(y_label, fontsize=8)
     if handles:
-        figure.legend(handles=handles, loc="outside lower center", ncols=7)
+        add_legend(figure, handles, below=True)
+
+
+def add_legend(
+    figure: Figure, handles: Sequence[Any], title: str = "", *, below: bool = False
+) -> None:
+    """Adds the legend of a figure, at its right or below; on a phone always below."""
+    if not is_narrow():
+        place = "outside lower center" if below else "outside right center"
+        figure.legend(
+            handles=handles,
+            loc=place,
+            ncols=7 if below else 1,
+            title=title or None,
+            alignment="center" if below else "left",
+        )
+        return
+    lines = len(handles) + len(title.splitlines())
+    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * (lines + 1))
+    figure.legend(
+        handles=handles,
+        loc="outside lower left",
+        title=title or None,
+        alignment="left",
+    )
 
 
 def legend_handle(label: str, color: str = "black", **options: Any) -> Line2D:
@@ -137,6 +211,8 @@ def name_panel(axes: Any, label: str) -> None:
 
 def set_figure_title(figure: Figure, title: str) -> None:
     """Writes the title of a figure, in lines that are not wider than it."""
+    if _page_width.get():  # The page has the title.
+        return
     letters = round(_TITLE_LETTERS_PER_INCH * figure.get_size_inches()[0])
     lines = [textwrap.fill(line, letters) for line in _as_texts(title)]
     figure.suptitle("\n".join(lines))
@@ -144,6 +220,8 @@ def set_figure_title(figure: Figure, title: str) -> None:
 
 def set_panel_title(axes: Any, title: str) -> None:
     """Writes the title of a figure of one panel, above its left end."""
+    if _page_width.get():
+        return
     axes.set_title("\n".join(_as_texts(title)), loc="left")
 
 
@@ -154,6 +232,7 @@ def _as_texts(title: str) -> list[str]:
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
     """Returns a figure without panels; its size is in inches."""
+    width = min(width, _page_width.get() or width)
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
@@ -209,12 +288,8 @@ def finish_panel(
     """
     set_panel_title(axes, title)
     axes.set(xlabel=ROUNDS, ylabel=y_label)
-    axes.figure.legend(
-        handles=handles,
-        loc="outside right center",
-        title="\n".join([what, *band.split("; ")]).strip(),
-        alignment="left",
-    )
+    legend_title = "\n".join([what, *band.split("; ")]).strip()
+    add_legend(axes.figure, handles, legend_title)
 
 
 def zoom_to_curves(axes: Any, curves: Sequence[pd.Series[float]]) -> None:
@@ -261,14 +336,14 @@ def png_bytes(figure: Figure) -> bytes:
     return small.getvalue()
 
 
-def svg_text(figure: Figure, description: str) -> str:
+def svg_text(figure: Figure, description: str, salt: str = "") -> str:
     """Returns a figure as an SVG element for a page, in the page's colors and fonts.
 
-    Its background is transparent, and black is the color of the text around it.
+    Its background is transparent, and black is the color of the text around it. The
+    ids of its elements follow from `salt`, and must differ within a page.
     """
     drawn = io.StringIO()
-    # The salt is part of the elements' ids, which must differ within a page.
-    look = {**_LOOK, "svg.fonttype": "none", "svg.hashsalt": description}
+    look = {**_PAGE_LOOK, "svg.hashsalt": salt or description}
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with matplotlib.rc_context(look):
         figure.savefig(drawn, format="svg", transparent=True, metadata=nothing)

@@ -1,7 +1,7 @@
 """The page of a run: `report.html`, one file that opens in any browser.
 
-It has the same tables and figures as the folder, from the same `Report`s: pictures are
-inside the file, and it needs neither a network nor JavaScript.
+It has the same tables and figures as the folder, from the same `Report`s: figures are
+inside the file, as SVG, and it needs neither a network nor JavaScript.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import base64
 import contextlib
 import functools
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+import pandas as pd
 
 from tff_pmc.escape import printable
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import Report, page_model
-from tff_pmc.reports.figures import figure_layout
+from tff_pmc.reports.figures import figure_layout, page_figure
 from tff_pmc.reports.figures.forest_plot import forest_plot
 from tff_pmc.reports.statistics.paired_effects import NOT_REACHED
+from tff_pmc.reports.statistics.row_titles import row_titles
 from tff_pmc.reports.tables import effect
 
 FILE = "report.html"
@@ -43,6 +45,12 @@ _SETTINGS = {
 }
 """The rows of "What was run": words -> the name of the flag."""
 
+_ORDER = (
+    *("curves", "weights", "fairness", "classes", "counterfactuals", "summary"),
+    *("ordering_effect", "algorithm_effect", "spread_effect"),
+)
+"""The order of the reports that any experiment can have."""
+
 # "12 (9)" and "≤3 (-1.5)": ours, and the published number in parentheses.
 _OURS_AND_PUBLISHED = re.compile(r"[≤≥]?([-+]?[\d.]+) %? ?\(([-+]?[\d.]+)\)")
 
@@ -52,41 +60,49 @@ def html(
 ) -> str:
     """Returns the page of runs of one experiment, as HTML.
 
+    It begins with a sentence per row and the forest plot, and the effect's tables are
+    folded below.
+
     Args:
         results: the runs.
-        reports: the reports on them, in the order in which the page shows them. Their
-            figures stand above their tables.
+        reports: the reports on them, by name. Their figures stand above their tables.
         title: the title, such as the experiment's name and data.
-        command: the command that makes the runs again; empty if it is not known.
+        command: the command that made the runs; empty if it is not known.
     """
-    effects = _effects(results)
-    sections = []
-    for name, report in reports.items():
-        pages = list(report.pages.values())
-        if pages or report.figures:
+    effects, colors = _effects(results), set[str]()
+    sections: list[dict[str, Any]] = []
+    for name in sorted(reports, key=_position):
+        report = reports[name]
+        pages = [(page.title, _blocks(page)) for page in report.pages.values()]
+        figures = [
+            _figure(figure, stem, f"{name}-{stem}", colors)
+            for stem, figure in report.figures.items()
+            if effects is None or stem != effect.FILE  # It is on top.
+        ]
+        if pages or figures:
+            first = pages[0][0] if pages else figures[0]["words"]
             sections.append(
                 {
                     "id": name,
-                    "title": pages[0].title
-                    if pages
-                    else _spaced_name(next(iter(report.figures))),
-                    "pictures": {
-                        _spaced_name(stem): _data_uri(figure)
-                        for stem, figure in report.figures.items()
-                        if effects is None or stem != effect.FILE  # It is on top.
-                    },
-                    "pages": [(page.title, _blocks(page)) for page in pages],
+                    "title": first,
+                    "figures": figures,
+                    "pages": pages,
+                    "folded": effect.FILE in report.pages,
                 }
             )
     return _template().render(
         title=printable(title),
         answer=[] if effects is None else [*map(printable, effects.sentences())],
-        panels=[] if effects is None else _panels(effects),
+        panels=[] if effects is None else _panels(effects, colors),
         has_intervals=len(results.seeds) > 1,
         facts=_facts(results),
+        versions=printable(_versions(results)),
         runs=_table(page_model.Table(_runs(results), left=1)),
         sections=sections,
-        command=printable(command),
+        command=printable(repeat_command(command)),
+        light=page_figure.color_rules(colors),
+        dark=page_figure.color_rules(colors, dark=True),
+        dark_paper=page_figure.DARK_PAPER,
     )
 
 
@@ -98,17 +114,48 @@ def _effects(results: Results) -> effect.Effects | None:
     return None
 
 
-def _panels(effects: effect.Effects) -> list[Markup]:
+def _panels(effects: effect.Effects, colors: set[str]) -> list[str]:
     """Returns the forest plot as one SVG per measure, which any screen can arrange."""
-    shown = effects[effects["verdict"] != NOT_REACHED]
-    return [
-        Markup(
-            figure_layout.svg_text(
-                forest_plot(part, legend=False), f"Differences in {measure}"
-            )
-        )
-        for measure, part in shown.groupby("measure", sort=False)
-    ]
+    panels = []
+    for measure, part in effects[effects["verdict"] != NOT_REACHED].groupby(
+        "measure", sort=False
+    ):
+        figure = forest_plot(part, legend=False)
+        svg, used = page_figure.page_svg(figure, f"Differences in {measure}", "narrow")
+        panels.append(svg)
+        colors.update(used)
+    return panels
+
+
+def _position(name: str) -> tuple[bool, int]:
+    """Returns where a report stands on the page: those of an experiment come first."""
+    return name in _ORDER, _ORDER.index(name) if name in _ORDER else 0
+
+
+def _figure(figure: Any, stem: str, name: str, colors: set[str]) -> dict[str, Any]:
+    """Returns a figure as the template takes it; adds its colors to those there."""
+    words = _spaced_name(stem)
+    in_page = page_figure.page_figure(figure, name, words)
+    colors.update(in_page.colors)
+    picture = "" if in_page.svg else _data_uri(figure)
+    return {"words": words, "svg": in_page.svg or {}, "picture": picture}
+
+
+def repeat_command(command: str) -> str:
+    """Returns a command that makes the same runs in a new folder.
+
+    >>> repeat_command("run_experiments.py --seeds=0,1 --output_dir=runs/a --resume")
+    'run_experiments.py --seeds=0,1'
+    """
+    kept, words = [], iter(shlex.split(command))
+    for word in words:
+        flag, is_whole, _ = word.lstrip("-").partition("=")
+        if word[:1] == "-" and flag in ("resume", "noresume", "output_dir"):
+            if flag == "output_dir" and not is_whole:
+                next(words, "")
+            continue
+        kept.append(word)
+    return shlex.join(kept)
 
 
 def _facts(results: Results) -> dict[str, str]:
@@ -122,14 +169,23 @@ def _facts(results: Results) -> dict[str, str]:
     for words, name in _SETTINGS.items():
         values = results.runs[name].dropna() if name in results.runs else ()
         facts[words] = " or ".join(dict.fromkeys(map(_text, values)))
-    if isinstance(first.get("versions"), Mapping):
-        facts["Versions"] = ", ".join(f"{k} {v}" for k, v in first["versions"].items())
+    if results.runs.get("is_default_experiment", pd.Series(dtype=bool)).any():
+        facts["Experiment"] += ", the default: what no flag sets is as it has it"
     return {words: printable(text) for words, text in facts.items() if text}
+
+
+def _versions(results: Results) -> str:
+    """Returns the versions of the software that the first run used."""
+    versions = results.runs.iloc[0].get("versions")
+    if not isinstance(versions, Mapping):
+        return ""
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _runs(results: Results) -> page_model.Grid:
     """Returns a line a run: its label, seed, rounds, how it ended, its last value."""
     value = "accuracy" if "accuracy" in results.rounds else "test_loss"
+    titles = row_titles(results)
     head = ["run", "seed", "rounds", "status", value.replace("_", " ")]
     grid = [head]
     last = results.rounds.groupby(["seed", "label"], sort=False).last()
@@ -139,7 +195,7 @@ def _runs(results: Results) -> page_model.Grid:
         status = early if isinstance(early, str) and early else run.get("status") or ""
         grid.append(
             [
-                str(run["label"]),
+                titles[run["label"]],
                 str(run["seed"]),
                 str(int(row["round"])),
                 str(status),
