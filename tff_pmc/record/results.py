@@ -44,6 +44,7 @@ RUN_INFO_COLUMNS = (
         "title",
         "note",
         "row_notes",
+        "is_default_experiment",
         "status",
         "ended_early",
         "data_name",
@@ -65,7 +66,8 @@ class Results:
         runs: one row per run: `seed`, `label` (its ordering, as `LD,DS,MD`, or
             algorithm), `title` (its algorithm in words, as `FedAvg`), `note` (what sets
             its data apart from that of other runs of the algorithm), `row_notes` (where
-            there are rows, what the run's row sets), `status`
+            there are rows, what the run's row sets), `is_default_experiment` (whether
+            nobody named the experiment), `status`
             (`finished`, `running` or `interrupted`), `ended_early` (why, if a callback
             ended the run before its last round), `data_name`, `data_clients`,
             `data_source`, `data_options` (a dict), `versions` (a dict), `path` (its
@@ -409,6 +411,7 @@ def _run_row(folder: str) -> dict[str, Any]:
             "title": info.get("algorithm") or info["label"],
             "note": info.get("note", ""),
             **({"row_notes": tuple(info["row_notes"])} if "row_notes" in info else {}),
+            "is_default_experiment": bool(info.get("is_default_experiment")),
             "status": info.get("status", ""),
             "ended_early": info.get("ended_early", ""),
             "data_name": data.get("name", ""),

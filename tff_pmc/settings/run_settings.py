@@ -131,6 +131,7 @@ class RunSettings:
         component_names: the names of algorithm, data set, model and selection, by flag.
         row_notes: what the run's row of a comparison sets, in words that its label
             adds; None where the run is of no `--rows`.
+        is_default_experiment: whether nobody named the experiment.
     """
 
     experiment: str
@@ -147,6 +148,7 @@ class RunSettings:
     counterfactual: CounterfactualSettings
     record: RecordSettings
     row_notes: Optional[tuple[str, ...]] = None
+    is_default_experiment: bool = False
 
     @classmethod
     def from_flag_values(
@@ -216,7 +218,11 @@ class RunSettings:
     def with_changes(self, **changes: Any) -> RunSettings:
         """Returns a copy with other values, by flag; see `from_flag_values`."""
         changed = RunSettings.from_flag_values(changes, inherited=self.by_flag())
-        return dataclasses.replace(changed, row_notes=self.row_notes)
+        return dataclasses.replace(
+            changed,
+            row_notes=self.row_notes,
+            is_default_experiment=self.is_default_experiment,
+        )
 
     def by_flag(self) -> dict[str, Any]:
         """Returns all values by flag."""

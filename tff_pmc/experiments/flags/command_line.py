@@ -6,6 +6,7 @@ TensorFlow and data.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import pkgutil
@@ -114,6 +115,8 @@ def build_run_settings(
 ) -> list[RunSettings]:
     """Builds the settings of each run, with the attributes of the client table."""
     runs = _runs(command, values_by_flag, attributes)
+    if "experiment" not in values_by_flag:
+        runs = [dataclasses.replace(run, is_default_experiment=True) for run in runs]
     if command.seeds:
         seeds = " ".join(flag for settings in runs for flag in settings.seed_flags)
         reason = "cannot be combined with --seeds, which sets every seed"

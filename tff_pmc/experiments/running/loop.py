@@ -133,13 +133,14 @@ def describe(
         "pixels": "" if pixels == NO_PIXELS else str(pixels),
         "vocabulary": data.vocabulary.to_dict() if data.vocabulary else {},
     }
-    row_notes = settings.row_notes
+    row_notes, by_default = settings.row_notes, settings.is_default_experiment
     called = {type(callback).__name__: callback.by_flag() for callback in callbacks}
     return {
         "label": settings.label,
         "algorithm": settings.algorithm.name,
         "note": settings.data.note,
         **({} if row_notes is None else {"row_notes": [*row_notes]}),
+        **({"is_default_experiment": True} if by_default else {}),
         "settings": settings.to_record(),
         "data": {
             "name": data.name,

@@ -54,15 +54,27 @@ def accuracy_plot(
 
 
 @figure_layout.with_style
-def loss_plot(results: Results, *, title: str = "", what: str = "priority") -> Figure:
-    """Returns the same plot of the mean test loss of a regression, in one panel."""
+def loss_plot(
+    results: Results,
+    *,
+    title: str = "",
+    what: str = "priority",
+    column: str = "test_loss",
+) -> Figure:
+    """Returns the same plot of a regression's test loss, in one panel.
+
+    `column` is that of `rounds`: another one than the loss is a metric of the model.
+    """
     figure, axes = figure_layout.one_panel()
     groups = _groups(results)
-    shown = _draw(axes, groups, _line_styles(groups), column="test_loss")
-    axes.set_ylim(bottom=0)
+    shown = _draw(axes, groups, _line_styles(groups), column=column)
+    if column == "test_loss":
+        axes.set_ylim(bottom=0)
     figure_layout.round_axis(axes, max(int(curve.index.max()) for curve in shown))
     band = figure_layout.band_words(len(results.seeds))
     up = "local test loss, all clients"
+    if column != "test_loss":
+        up = f"{column}, all clients' test examples"
     figure_layout.finish_panel(axes, title, up, axes.get_lines(), what, band)
     return figure
 
@@ -187,7 +199,7 @@ def _draw(
             figure_layout.draw_curve(
                 axes, curves, style, label=label, linestyle=line, **options
             )
-            central = _CENTRAL[column]
+            central = _CENTRAL.get(column, "")
             if central in runs.rounds and runs.rounds[central].notna().all():
                 curves = _curves(runs, central)
                 drawn += curves

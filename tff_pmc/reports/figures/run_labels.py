@@ -27,21 +27,24 @@ def title_of(results: Results) -> str:
     clients = " or ".join(dict.fromkeys(map(str, results.runs["data_clients"])))
     dealt = options.get("partition", "")
     partition = f"{dealt}, " if dealt else ""
-    name = "" if data_name == first["experiment"] else f"{data_name}, "
+    named = [str(first["experiment"]), data_name]
+    if first.get("is_default_experiment", False):
+        named = named[1:]  # The user named none.
+    subject = ": ".join(dict.fromkeys(named)) + (", " if len({*named}) > 1 else ": ")
     fraction = float(options.get("image_fraction", 1))
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
     normalization = first.get("normalization", "sum")
     is_shared = "normalization" in results.runs and (
         results.runs["normalization"].nunique() == 1
     )
-    named = is_shared and normalization != "sum"
+    is_named = is_shared and normalization != "sum"
     notes = [
-        *[f"normalization {normalization}"] * named,
+        *[f"normalization {normalization}"] * is_named,
         *results.about.get(COMMON_NOTES, ()),
     ]
     other = "".join(f", {note}" for note in notes if note != f"{clients} clients")
     return (
-        f"{first['experiment']}: {name}{part}{clients} clients, {partition}"
+        f"{subject}{part}{clients} clients, {partition}"
         f"E = {first['local_epochs']:.0f}, B = {batch_text(first['batch_size'])}, "
         f"rate {first['learning_rate']:g}{other}" + (f"\n({caveat})" if caveat else "")
     )
@@ -60,7 +63,7 @@ def file_name(label: str) -> str:
 
 
 def label_of(run: pd.Series[Any]) -> str:
-    """Returns the name of a run in figures, such as `LD≻DS≻MD, backtracking`.
+    """Returns the name of a run in figures, such as `LD,DS,MD, backtracking`.
 
     `run` is a row of `Results.runs`.
     """

@@ -9,7 +9,6 @@ test computes this); most are of Paul Tol's muted scheme.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Union
@@ -45,7 +44,7 @@ class Style(NamedTuple):
     Attributes:
         color: as `#rrggbb`.
         line: the line style, as matplotlib takes it.
-        label: its name for a figure, such as `LD≻DS≻MD`.
+        label: its name for a figure, such as `LD,DS,MD`.
     """
 
     color: str
@@ -104,9 +103,7 @@ def style_of(name: str) -> Style:
         # The lightest tenth cannot be seen on white.
         color = to_hex(colormaps["cividis"](0.9 * np.nan_to_num(share)))
         return Style(str(color), SOLID, figure_text(name))
-    # Parameters, as in average[0.5,0.3,0.2], are no ordering.
-    is_ordering = not re.search(r", |\[", name)
-    label = figure_text(name.replace(",", "≻") if is_ordering else name)
+    label = figure_text(f"FedAvg ({BASELINE})" if name == BASELINE else name)
     members = name.split(",")
     places = tuple(_CRITERION_INDICES.get(code, -1) for code in members[:2])
     if -1 in places or places not in _ORDERINGS or len(members) > 3:

@@ -14,6 +14,7 @@ import pandas as pd
 from pandas import Series
 
 from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.record.tables import USUAL_COLUMNS
 from tff_pmc.reports.statistics.rounds_to_target import DEVICES, rounds_to_target
 
 _LOWER_IS_BETTER = (
@@ -99,3 +100,18 @@ def mean_rounds_to(
     """
     reached = rounds_to_target(results, [target], devices)
     return reached.fillna(math.inf).groupby(RUN_KEY, sort=False)["rounds"].mean()
+
+
+def model_metrics(results: Results) -> list[str]:
+    """Returns the columns of `rounds` with metrics that the model brings, as `auc`.
+
+    They stand before the training loss; columns of plugins stand behind it.
+    """
+    columns = [*results.rounds]
+    end = columns.index("train_loss") if "train_loss" in columns else 0
+    numbers = results.rounds.select_dtypes("number")
+    return [
+        name
+        for name in columns[:end]
+        if name not in (*USUAL_COLUMNS, *RUN_KEY) and name in numbers
+    ]
