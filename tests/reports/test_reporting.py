@@ -38,7 +38,8 @@ def test_each_report_is_of_one_seed_or_of_several(tmp_path, experiment, seeds, n
         experiment, runs(seeds, targets=(40,)), str(tmp_path)
     )
     seed_folders = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
-    assert files(tmp_path) == {*names, "accuracy.png", "report.html", *seed_folders}
+    of_all = {"accuracy.png", "difference.png", "report.html"}
+    assert files(tmp_path) == {*names, *of_all, *seed_folders}
     for name in seed_folders:
         assert {"results.csv", "fairness.png"} < files(tmp_path / name)
         assert "effect.csv" not in files(tmp_path / name)

@@ -64,7 +64,7 @@ def test_a_central_test_set_has_a_dotted_line(labels):
     results.rounds["central_accuracy"] = np.arange(len(results.rounds)) / 10
     figure = accuracy_plot(results)
     lines = lines_of(figure.axes[0])
-    assert "DS, central test" in lines
+    assert "FedAvg (DS), central test" in lines
     points, _ = lines["LD, central test"]
     assert points == [[1, 0.2], [2, pytest.approx(0.3)]]
     in_legend = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -96,11 +96,11 @@ def test_of_many_each_has_a_panel_with_the_baseline_behind():
         runs(DS=[40, 41], LD_DS_MD=[46, 47], MD=[44, 45], LD=[42, 43])
     )
     panels = {axes.get_title(): lines_of(axes) for axes in figure.axes if axes.axison}
-    assert list(panels) == ["LD", "MD", "LD≻DS≻MD"]
+    assert list(panels) == ["LD", "MD", "LD,DS,MD"]
     gray = ([[1, 0.4], [2, 0.41]], run_styles.style_of("DS").color)
     for name, lines in panels.items():
-        assert list(lines) == ["DS", name] and lines["DS"] == gray
-    points, color = panels["LD≻DS≻MD"]["LD≻DS≻MD"]
+        assert list(lines) == ["FedAvg (DS)", name] and lines["FedAvg (DS)"] == gray
+    points, color = panels["LD,DS,MD"]["LD,DS,MD"]
     assert points == [[1, 0.46], [2, 0.47]]
     assert color == run_styles.style_of("LD,DS,MD").color
 
@@ -114,7 +114,7 @@ def test_an_adjusted_ordering_is_in_the_panel_of_the_fixed_one_and_dashed():
         dashes = [line.is_dashed() for line in axes.get_lines()]
         assert dashes == [False, True, False, True]
     words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words == ["DS", "fixed", "backtracking"]
+    assert words == ["FedAvg (DS)", "fixed", "backtracking"]
 
 
 def test_half_of_the_devices_is_marked_where_a_paper_prints_it():
@@ -163,7 +163,7 @@ TRIALS = pd.DataFrame(
     ],
     columns=["round", "trial", "ordering", "correct", "examples", "kept"],
 )
-ORDERINGS = ["DS≻LD≻MD", "LD≻DS≻MD", "MD≻DS≻LD"]
+ORDERINGS = ["DS,LD,MD", "LD,DS,MD", "MD,DS,LD"]
 
 
 def adjusted(trials=TRIALS, **settings):
@@ -207,7 +207,7 @@ def test_the_plot_shows_what_was_kept_and_what_was_rejected():
     assert hexes(rejected.get_edgecolor()) == [md, md, ld]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == [
-        *("kept, on the test examples", "MD≻DS≻LD, on the test examples"),
+        *("kept, on the test examples", "MD,DS,LD, on the test examples"),
         *("kept", "tested and rejected"),
     ]
 
@@ -229,7 +229,7 @@ def test_a_report_has_the_curves_and_each_adjustment():
     rounds = lost.rounds.drop(columns="accuracy").assign(test_loss=[2.0, 1.0])
     lost.__dict__["rounds"] = rounds
     (axes,) = plots.report(lost).figures["loss"].axes
-    assert lines_of(axes)["DS"][0] == [[1, 2], [2, 1]]
+    assert lines_of(axes)["FedAvg (DS)"][0] == [[1, 2], [2, 1]]
 
 
 def test_plots_leave_a_notebooks_backend_alone():

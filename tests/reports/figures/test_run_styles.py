@@ -63,7 +63,7 @@ def test_a_style_follows_from_the_name_alone():
     for name in ("XX,DS", "DS,LD", "lambda=0.30", "My own", "DS,LD,MD,XX"):
         assert run_styles.style_of(name).color.startswith("#")
     assert run_styles.style_of("DS,LD").line != run_styles.style_of("DS,LD,MD").line
-    assert run_styles.style_of("LD,DS,MD").label == "LD≻DS≻MD"
+    assert run_styles.style_of("LD,DS,MD").label == "LD,DS,MD"
     assert (
         run_styles.style_of("average[0.5,0.3](DS,LD)").label
         == "average[0.5,0.3](DS,LD)"
@@ -82,7 +82,7 @@ def test_orderings_have_one_order_and_algorithms_keep_theirs():
 @pytest.mark.parametrize(
     ("label", "lines"),
     [
-        ("MD≻DS≻LD\nbacktracking", ["MD≻DS≻LD", "backtracking"]),
+        ("MD,DS,LD\nbacktracking", ["MD,DS,LD", "backtracking"]),
         ("OWA[most]:DS,LD,MD", ["OWA[most]:DS,LD,MD"]),
         ("average[0.5,0.3,0.2]:MD,DS,LD", ["average[0.5,0.3,0.2]:", "MD,DS,LD"]),
     ],

@@ -48,7 +48,11 @@ def test_it_is_one_file_without_scripts_and_names_are_no_markup():
     assert {"b", "i"}.isdisjoint({tag for tag, _ in read.tags})
     assert "make it &amp; again" in text
     links = [a.get(name, "#") for _, a in read.tags for name in ("src", "href")]
-    assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+    assert all(link.startswith("#") for link in links)
+    assert [a["aria-label"] for _, a in read.tags if "aria-label" in a][1:] == [
+        "A curve",
+        "A curve",
+    ]
     places = {attrs.get("id") for _, attrs in read.tags}
     assert {link[1:] for link in links if len(link) > 1 and link[0] == "#"} <= places
     assert read.cells["0.6667"] == []  # The accuracy of the last round.
@@ -78,6 +82,38 @@ def test_it_begins_with_a_sentence_per_row_and_a_forest_plot():
     ):
         text = html_report.html(alone, {}, "A title")
         assert ("<svg" in text) == bool(words) and words in text
+
+
+def test_the_answer_comes_first_and_its_tables_are_folded():
+    results = results_of_seed({"DS": [[1, 2], [2, 2]], "LD": [[1, 2], [2, 2]]}, [3, 3])
+    page = page_model.Page("At length", ["a table"])
+    reports = {
+        "summary": Report(pages={"seeds": page_model.Page("Seeds", ["of seeds"])}),
+        "algorithm_effect": Report(pages={"effect": page}),
+        "weights": Report(pages={"weights": page_model.Page("Weights", ["weights"])}),
+        "pmc_table4": Report(pages={"t": page_model.Page("Table 4", ["printed"])}),
+    }
+    text = html_report.html(results, reports, "A run")
+    parts = ["no verdict", "printed", "weights", "of seeds", "a table"]
+    parts += ["What was run", "Each run, and the versions", "FedAvg (DS)"]
+    places = [text.index("no verdict"), *(text.rindex(f"{x}<") for x in parts[1:])]
+    assert places == sorted(places)
+    folded = text[text.index('<details id="algorithm_effect">') :]
+    assert "a table" in folded[: folded.index("</details>")]
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("run.py --seeds=0,1 --output_dir=runs/a --resume", "run.py --seeds=0,1"),
+        ("run.py --output_dir 'a b' --rounds=2", "run.py --rounds=2"),
+        ("run.py --resume=true -output_dir='a b' x", "run.py x"),
+        ("run.py --priority='DS;LD,DS'", "run.py --priority='DS;LD,DS'"),
+        ("", ""),
+    ],
+)
+def test_a_command_is_shown_as_it_works_in_an_empty_folder(command, expected):
+    assert html_report.repeat_command(command) == expected
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_the_plot_has_each_figure_over_the_rounds(results):
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [spread.title for spread in run_summary.SPREAD.values()]
     worst = figure.axes[1].get_lines()
-    assert [line.get_label() for line in worst] == ["DS", "LD≻DS"]
+    assert [line.get_label() for line in worst] == ["FedAvg (DS)", "LD,DS"]
     assert worst[0].get_xydata().tolist() == [[1, 0.1], [2, 0.5], [3, 0.6]]
     assert worst[1].get_xydata().tolist() == [[1, 0.0], [2, 0.1], [3, 0.8]]
 
@@ -61,7 +61,7 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
     results = results_of_seed(counts, [10])
     figure = fairness_plot.fairness_plot(results, title="title")
     assert [axes.get_title() for axes in figure.axes] == [
-        *("LD", "MD", "LD≻DS≻MD", "LD≻DS≻MD\nbacktracking")
+        *("LD", "MD", "LD,DS,MD", "LD,DS,MD\nbacktracking")
     ]
     for place, axes in enumerate(figure.axes, 1):
         base, *curves = [list(line.get_ydata()) for line in axes.get_lines()]
@@ -70,7 +70,7 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
         assert curves == 2 * [pytest.approx([10 * place, 20 * place])]
         low, high = axes.get_ylim()
         assert -5 < low < 0 and 80 < high < 85
-    assert "points from DS" in figure.get_supylabel()
+    assert "points from FedAvg (DS)" in figure.get_supylabel()
     (legend,) = figure.legends
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["10th percentile", "mean of worst tenth", "DS"]

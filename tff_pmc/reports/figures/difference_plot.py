@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -31,14 +33,15 @@ def difference_plot(
     curves = differences_by_round(results, column)
     titles = row_titles(results)
     in_panels = len(curves) > MAX_LINES_PER_PANEL
-    figure, all_axes = figure_layout.panels(
-        len(curves) if in_panels else 1, **({} if in_panels else {"height": 2.2})
-    )
+    if in_panels:
+        figure, all_axes = figure_layout.panels(len(curves))
+    else:
+        figure, all_axes = figure_layout.panels(1, height=2.2)
     handles = []
     for place, (label, table) in enumerate(curves.items()):
         axes = all_axes[place if in_panels else 0]
         style = run_styles.style_of(label)
-        look = {"color": style.color, "linestyle": style.line}
+        look: dict[str, Any] = {"color": style.color, "linestyle": style.line}
         mean = table.mean(axis=1)
         axes.plot(mean.index, mean, **look, marker="o" if len(mean) == 1 else None)
         half = paired_statistics.half_interval(table.std(axis=1), table.shape[1])

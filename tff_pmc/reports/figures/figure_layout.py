@@ -60,6 +60,7 @@ _PAGE_LOOK: dict[str, Any] = {
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
     **dict.fromkeys(("legend.fontsize", "legend.title_fontsize"), 8),
     "svg.fonttype": "none",  # Letters stay letters, in the page's font.
+    "font.sans-serif": ["DejaVu Sans"],
 }
 _LEGEND_LINE = 0.17  # Inches.
 
@@ -93,7 +94,8 @@ def with_style(draw: _Drawing) -> _Drawing:
     def drawn(*args: Any, **options: Any) -> Any:
         with matplotlib.rc_context(_PAGE_LOOK if _page_width.get() else _LOOK):
             figure = draw(*args, **options)
-        _redraws[figure] = functools.partial(drawn, *args, **options)
+        if figure is not None:
+            _redraws[figure] = functools.partial(drawn, *args, **options)
         return figure
 
     return drawn  # type: ignore[return-value]

@@ -91,4 +91,5 @@ def _luminance(color: Iterable[float]) -> float:
         value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
         for value in color
     ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    red, green, blue = linear
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)

@@ -103,15 +103,6 @@ def mean_rounds_to(
 
 
 def model_metrics(results: Results) -> list[str]:
-    """Returns the columns of `rounds` with metrics that the model brings, as `auc`.
-
-    They stand before the training loss; columns of plugins stand behind it.
-    """
-    columns = [*results.rounds]
-    end = columns.index("train_loss") if "train_loss" in columns else 0
+    """Returns the columns of `rounds` with numbers that a model or plugin added."""
     numbers = results.rounds.select_dtypes("number")
-    return [
-        name
-        for name in columns[:end]
-        if name not in (*USUAL_COLUMNS, *RUN_KEY) and name in numbers
-    ]
+    return [str(name) for name in numbers if name not in (*USUAL_COLUMNS, *RUN_KEY)]

@@ -16,7 +16,6 @@ import pandas as pd
 from tff_pmc.record.metric import ACCURACY, LOSS
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import RUN_KEY, Results
-from tff_pmc.record.tables import USUAL_COLUMNS
 from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
 from tff_pmc.reports.statistics.rounds_to_target import (
     HALF,
@@ -228,11 +227,7 @@ def scale_and_unit(measure: str, metric: str) -> tuple[float, str]:
 def _metrics(results: Results) -> tuple[str, list[str]]:
     """Returns the column of `rounds` that runs are measured by, and other metrics."""
     rounds = results.rounds
-    added = [
-        str(name)
-        for name in rounds
-        if name not in USUAL_COLUMNS and pd.api.types.is_numeric_dtype(rounds[name])
-    ]
+    added = measures.model_metrics(results)
     usual = [metric.mean for metric in (ACCURACY, LOSS) if metric.mean in rounds]
     complete = rounds[usual].notna().groupby([rounds[name] for name in RUN_KEY]).any()
     if len(usual) > 1 and not complete.all(axis=None):

@@ -10,7 +10,6 @@ import base64
 import contextlib
 import functools
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,6 +43,11 @@ _SETTINGS = {
     "Normalization": "normalization",
 }
 """The rows of "What was run": words -> the name of the flag."""
+
+# The flags of a command that hold for one folder, with their values.
+_OF_ONE_FOLDER = re.compile(
+    r"""\s--?(?:(?:no)?resume(?:=\S+)?|output_dir(?:=|\s+)(?:'[^']*'|\S+))(?=\s|$)"""
+)
 
 _ORDER = (
     *("curves", "weights", "fairness", "classes", "counterfactuals", "summary"),
@@ -147,15 +151,7 @@ def repeat_command(command: str) -> str:
     >>> repeat_command("run_experiments.py --seeds=0,1 --output_dir=runs/a --resume")
     'run_experiments.py --seeds=0,1'
     """
-    kept, words = [], iter(shlex.split(command))
-    for word in words:
-        flag, is_whole, _ = word.lstrip("-").partition("=")
-        if word[:1] == "-" and flag in ("resume", "noresume", "output_dir"):
-            if flag == "output_dir" and not is_whole:
-                next(words, "")
-            continue
-        kept.append(word)
-    return shlex.join(kept)
+    return _OF_ONE_FOLDER.sub("", command)
 
 
 def _facts(results: Results) -> dict[str, str]:
