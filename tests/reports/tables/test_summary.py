@@ -73,7 +73,7 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
     assert "points from FedAvg (DS)" in figure.get_supylabel()
     (legend,) = figure.legends
     texts = [text.get_text() for text in legend.get_texts()]
-    assert texts == ["10th percentile", "mean of worst tenth", "DS"]
+    assert texts == ["10th percentile", "mean of worst tenth", "FedAvg (DS)"]
     without = {"LD,MD": [[1], [3]], **{k: v for k, v in counts.items() if k != "DS"}}
     alone = fairness_plot.fairness_plot(results_of_seed(without, [10]), title="title")
     (first, _), *_ = (axes.get_lines() for axes in alone.axes)
