@@ -100,7 +100,7 @@ NAMES = ("pmc_table6", "pmc_table7", "pmc_figure3")
 @pytest.mark.parametrize(
     ("correct", "sizes", "words"),
     [
-        (np.zeros((5, 10), int), [100] * 9 + [99], "DS and IS were tested on different clients"),
+        (np.zeros((5, 10), int), [100] * 9 + [99], "DS and IS were tested on diff"),
         (np.zeros((6, 10), int), [100] * 10, "CB,DS,IS has 5 rounds and IS has 6"),
     ],
 )
