@@ -113,8 +113,14 @@ def test_tables_and_comparisons_of_kept_folders(name, tmp_path):
             assert (out / path).read_bytes() == content
     seeds = len(read_results(str(folder)).seeds)
     if seeds > 1:
-        assert "has two runs of" in refusal(f"--compare={folder},{folder}")
+        folders = f"--compare={folder},{folder}"
+        done = run(folders, f"--output_dir={tmp_path / 'both'}")
+        assert "In 0 of " in done.stdout and (tmp_path / "both/effect.md").exists()
+        assert "is in neither folder" in refusal(folders, "--baseline=nothing")
         return
+    assert "needs runs with several" in refusal(
+        f"--compare={folder},{folder}", "--baseline=DS"
+    )
     done = run(f"--compare={folder},{folder}")
     last = done.stdout.split("largest |B-A|\n")[1].splitlines()
     lines = [" ".join(line.split()) for line in last]

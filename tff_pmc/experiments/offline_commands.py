@@ -35,8 +35,8 @@ def run_offline(command: Command, values_by_flag: Mapping[str, Any]) -> str:
             f"--{flag} only applies to new runs, and this command reads existing ones: "
             "remove it"
         )
-    if command.baseline and not command.tables:
-        raise SettingError("--baseline needs --tables, or new runs")
+    if command.baseline and not (command.tables or command.compare):
+        raise SettingError("--baseline needs --tables, --compare, or new runs")
     for name in ("tables", "export", "export_model"):
         if (folder := getattr(command, name)) and not command.output_dir:
             raise SettingError(
@@ -74,12 +74,15 @@ def _dispatch(command: Command, values_by_flag: Mapping[str, Any]) -> str:
             {}, inherited=experiment_values(command.experiment)
         )
         targets = start.record.targets
-    rows = folder_comparison.compare(
-        *command.compare, targets, reach=_reach(values_by_flag)
+    report = folder_comparison.report(
+        *command.compare,
+        targets,
+        reach=_reach(values_by_flag),
+        baseline=command.baseline,
+        names=_names(*command.compare),
     )
     if not command.output_dir:
-        return folder_comparison.comparison_text(rows)
-    report = folder_comparison.report(rows, *_names(*command.compare))
+        return report.text
     files.make_empty_folder(command.output_dir)
     return output.write(report, command.output_dir)
 

@@ -69,7 +69,7 @@ BAD = """
 --search_for=celebs | --search_for=celebs: unknown experiment 'celebs' (did
 --tables=x --output_dir=y --seeds=0,1 | --seeds only applies to new runs, and
 --export=x --output_dir=y --dataset=mnist | --dataset only applies to new runs, and
---compare=x,y --baseline=LD | --baseline needs --tables, or new runs
+--export=x --output_dir=y --baseline=LD | --baseline needs --tables, --compare
 --learning_rates=0.5 | --learning_rates only applies to --experiment=lr_search
 --search_for=celeba --held_out=own | --search_for only applies to --experiment=lr_search
 --inspect --seeds=0,1 | --seeds cannot be combined with --inspect: --inspect describes

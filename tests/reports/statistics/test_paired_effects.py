@@ -255,6 +255,7 @@ def test_a_row_is_compared_with_the_baseline_on_its_data():
         (["LD", "DS", "MD"], "MD", "", "MD"),
         (["LD", "DS", "MD"], "MD", "LD", "LD"),
         (["LD", "DS"], "LD", "FedAvg", "DS"),
+        (["FedAvg", "q-FFL, q 5"], "", "q_ffl_q_5", "q-FFL, q 5"),
         (["LD", "DS"], "LD", "FedAvg (DS)", "DS"),
     ],
 )

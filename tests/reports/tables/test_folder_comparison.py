@@ -8,8 +8,10 @@ import math
 import pandas as pd
 import pytest
 from folders import write_ours
+from made import of_seeds, written
 from published_code import CLIENTS, write_theirs
 
+from tff_pmc.record import kept_results
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import read_results
 from tff_pmc.reports.figures.comparison_plot import comparison_plot
@@ -67,6 +69,73 @@ def test_two_single_runs_and_two_rules(tmp_path):
         rows = table[table["quantity"] == "rounds"]
         assert {*rows["experiment"]} == {"DS / LD"} and {*rows["reach"]} == {reach}
         assert {*rows["a"], *rows["b"]} == {first}
+
+
+@pytest.fixture
+def two_folders(tmp_path):
+    """Under seeds 0 to 5 and 1 to 6; right of 20 in the last of two rounds."""
+    folders = []
+    for name, last, first in (
+        ("a", {"DS": 8, "LD": 10}, 0),
+        ("b", {"LD": 11, "MD": 14}, 1),
+    ):
+        by_seed = {
+            seed: {
+                label: [[0, 0], [right // 2, right - right // 2 + (seed == 3)]]
+                for label, right in last.items()
+            }
+            for seed in range(first, first + 6)
+        }
+        results = of_seeds(by_seed, [10, 10], targets=(40,))
+        kept_results.keep_results(results, str(tmp_path / name))
+        folders.append(str(tmp_path / name))
+    return folders
+
+
+@pytest.mark.parametrize(
+    ("baseline", "words"),
+    [
+        (
+            "",
+            [
+                "LD [B]: accuracy +5.0 points (+5.0 to +5.0) against LD [A] over five",
+                "LD [A]: accuracy",
+                "MD: accuracy +30.0 points (+30.0 to +30.0) against FedAvg (DS) over",
+            ],
+        ),
+        (
+            "ld",
+            [
+                "FedAvg (DS): accuracy -10.0 points (-10.0 to -10.0) against LD [A]",
+                "LD [B]: accuracy +5.0 points (+5.0 to +5.0) against LD [A] over five",
+                "MD: accuracy +20.0 points (+20.0 to +20.0) against LD [A] over five",
+            ],
+        ),
+        ("MD", ["LD [A]: accuracy -20.0 points", "LD [B]: accuracy -15.0 points"]),
+    ],
+)
+def test_rows_of_two_folders_with_several_seeds_are_paired_by_seed(
+    two_folders, baseline, words, tmp_path
+):
+    """Each seed has the same differences, as seed 3 is alike in both."""
+    report = folder_comparison.report(*two_folders, baseline=baseline, names=["a", "b"])
+    text, table = written(report, tmp_path / "out", "effect")
+    assert text.startswith("# Effects: A is a, B is b\n")
+    for line in words:
+        assert (line in text) == (line != "LD [A]: accuracy"), line
+    assert set(table["seeds"]) <= {5, 6}
+    page = (tmp_path / "out" / "effect.md").read_text("utf-8")
+    assert ("| LD [B] minus LD [A] | +0.0500" in page) == (not baseline)
+
+
+def test_rows_without_a_seed_in_common_cannot_be_paired(two_folders, tmp_path):
+    results = read_results(two_folders[1]).only(seed=[6])
+    kept_results.keep_results(results, str(tmp_path / "c"))
+    with pytest.raises(RecordError, match="no seed in common: run both under the same"):
+        folder_comparison.report(two_folders[0], str(tmp_path / "c"))
+    words = "baseline CB is in neither folder: A has DS; LD, B has LD; MD"
+    with pytest.raises(RecordError, match=words):
+        folder_comparison.report(*two_folders, baseline="CB")
 
 
 def test_the_curves_of_both_sides_are_in_one_panel(tmp_path):

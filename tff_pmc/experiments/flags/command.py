@@ -239,7 +239,8 @@ class OfflineOptions(Settings):
         (),
         "Compare two folders of runs, as A,B, row by row. They are ours or as the "
         "authors' published code writes them; --output_dir gets comparison.csv and "
-        "comparison.png.",
+        "comparison.png. Runs with several seeds are paired by seed, and --output_dir "
+        "gets effect.csv, effect.md and effect.png.",
         parse=flag_values.parse_paths,
     )
     format: str = setting(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from tff_pmc.record.metric import ACCURACY, LOSS
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import RUN_KEY, Results
+from tff_pmc.record.results import BASELINE, RUN_KEY, Results
 from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
 from tff_pmc.reports.statistics.rounds_to_target import (
     HALF,
@@ -23,6 +23,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     rounds_to_target,
 )
 from tff_pmc.reports.statistics.row_titles import row_titles
+from tff_pmc.settings.run_settings import slug
 
 COLUMNS = (
     *("row", "baseline", "measure", "seeds", "rounds", "mean", "low", "high"),
@@ -44,7 +45,7 @@ SPREAD = {
 }
 """The figures of `run_summary.SPREAD` that are compared, and their measures' names."""
 
-_DEFAULT_BASELINES = ("DS", "FedAvg")
+_DEFAULT_BASELINES = (BASELINE, "FedAvg")
 
 
 def effects(results: Results, baseline: str = "") -> pd.DataFrame:
@@ -73,7 +74,11 @@ def effects(results: Results, baseline: str = "") -> pd.DataFrame:
         RecordError: a row has no baseline on its data or no seed in common with it, or
             the runs have no metric.
     """
-    base_of = baselines(results, baseline)
+    return paired_effects(results, baselines(results, baseline))
+
+
+def paired_effects(results: Results, base_of: Mapping[str, str]) -> pd.DataFrame:
+    """Returns the table of `effects`; `base_of` is label -> the baseline's label."""
     metric, other_metrics = _metrics(results)
     per_round = _rounds_with_spread(results)
     spread = [name for name in SPREAD.values() if name in per_round]
@@ -164,9 +169,8 @@ def baselines(results: Results, baseline: str = "") -> dict[str, str]:
     if not baseline:
         choices = (*_DEFAULT_BASELINES, results.labels[0])
         baseline = next(name for name in choices if name in names)
-    displayed = {title: label for label, title in row_titles(results).items()}
     if baseline not in names:
-        baseline = displayed.get(baseline, displayed.get(f"{baseline} (DS)", baseline))
+        baseline = _names_by_slug(results).get(slug(baseline), baseline)
     plain = runs[(runs["title"] == baseline) | (runs["label"] == baseline)]
     if plain.empty:
         raise RecordError(
@@ -179,6 +183,15 @@ def baselines(results: Results, baseline: str = "") -> dict[str, str]:
         if note not in on_data:
             raise RecordError(f"{label}: there is no run of {baseline} on its data")
     return {label: on_data[note] for label, note in zip(runs["label"], runs["note"])}
+
+
+def _names_by_slug(results: Results) -> dict[str, str]:
+    """Returns the labels and titles by what a user may call them."""
+    names = {title: label for label, title in row_titles(results).items()}
+    if BASELINE in results.labels:
+        names.setdefault("FedAvg", BASELINE)
+    names.update((name, name) for name in [*results.runs["title"], *results.labels])
+    return {slug(name): target for name, target in names.items()}
 
 
 def common_rounds(results: Results, label: str, base: str) -> pd.Series[int]:

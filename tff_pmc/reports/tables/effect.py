@@ -166,7 +166,11 @@ def effect(
         results = paired_effects.results_of_rounds(results)
     elif not isinstance(results, Results):
         results = join_results(results)
-    table = paired_effects.effects(results, baseline)
+    return from_table(paired_effects.effects(results, baseline))
+
+
+def from_table(table: pd.DataFrame) -> Effects:
+    """Returns a table of `paired_effects` that can be drawn and put into sentences."""
     effects = Effects(table)
     effects.attrs = table.attrs
     return effects
@@ -190,7 +194,7 @@ def report(results: Results) -> Report:
     return effect_report(results, effect(results))
 
 
-def effect_report(results: Results, effects: Effects) -> Report:
+def effect_report(results: Results, effects: Effects, title: str = "") -> Report:
     """Returns the files of effects that were computed from results."""
     rows, bases = pd.DataFrame(effects), [*dict.fromkeys(effects["baseline"])]
     weights = mean_weight_statistics(results, bases[0])
@@ -206,7 +210,8 @@ def effect_report(results: Results, effects: Effects) -> Report:
         *_differences(effects),
         *closing,
     ]
-    page = Page(f"Is there an effect? {results.setting('experiment', '')}", blocks)
+    title = title or f"Is there an effect? {results.setting('experiment', '')}"
+    page = Page(title, blocks)
     text = "\n".join([f"# {page.title}", "", *sentences, "", *closing])
     return Report(
         f"{text}\nAll measures are in {FILE}.csv.",
@@ -360,10 +365,12 @@ def _weights_blocks(rows: pd.DataFrame, titles: Mapping[str, str]) -> list[Block
 def _differences(effects: Effects) -> list[Block]:
     """Returns a table for each measure."""
     base, titles = _base_word(effects), effects.attrs["titles"]
+    has_one_base = effects["baseline"].nunique() == 1
     blocks: list[Block] = []
     for measure, part in effects.groupby("measure", sort=False):
         digits = _digits(str(measure))
-        grid = [["row", f"minus {base}", "noise floor", "of the mean", "effect"]]
+        difference = f"minus {base}" if has_one_base else "difference"
+        grid = [["row", difference, "noise floor", "of the mean", "effect"]]
         for row in part.to_dict("records"):
             names = ("noise_floor", "noise_floor_of_mean")
             floors = [format_number(row[name], f".{digits}f") for name in names]
@@ -372,7 +379,10 @@ def _differences(effects: Effects) -> list[Block]:
                 verdict = _IN_WORDS[verdict]
             elif row["seeds"] < MIN_SEEDS:
                 verdict = f"no verdict: {row['seeds']} of {MIN_SEEDS} seeds"
-            grid.append([titles[row["row"]], _mean(row, digits), *floors, verdict])
+            name = titles[row["row"]]
+            if not has_one_base:
+                name += f" minus {titles[row['baseline']]}"
+            grid.append([name, _mean(row, digits), *floors, verdict])
         blocks += [Heading(str(measure).replace("_", " ")), Table(grid)]
     return blocks
 

@@ -1,10 +1,12 @@
 """Two runs, or two folders of runs, compared row by row.
 
-Each side is ours or the authors' published code's; the folder shows which.
+Each side is ours or the authors' published code's; the folder shows which. Of several
+seeds the differences are paired by seed, as in `effect`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -13,7 +15,7 @@ import pandas as pd
 
 from tff_pmc.record import reference_code
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results, read_results
+from tff_pmc.record.results import Results, join_results, read_results
 from tff_pmc.reports import Report
 from tff_pmc.reports.figures.comparison_plot import comparison_plot
 from tff_pmc.reports.page_model import (
@@ -22,12 +24,14 @@ from tff_pmc.reports.page_model import (
     format_number,
     grid_text,
 )
+from tff_pmc.reports.statistics import paired_effects
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
     reach_sentence,
     rounds_to_target,
 )
 from tff_pmc.reports.statistics.run_notes import caveat_notes
+from tff_pmc.reports.tables import effect
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _NAMES = {"a": "A", "b": "B", "difference": "B-A"}
@@ -57,9 +61,7 @@ def compare(
     round, on all clients' test examples). A row is there if either side has it.
     """
     sides = [read_results(path) for path in (path_a, path_b)]
-    rule = reach or _shared_setting(sides, "reach", "at_least")
-    if targets is None:
-        targets = _shared_setting(sides, "targets", ()) or _published_targets(sides)
+    targets, rule = _targets_and_rule(sides, targets, reach)
     published = any(map(_is_published, sides))
     a, b = (_by_label(side, published) for side in sides)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
@@ -79,11 +81,79 @@ def compare(
     return table
 
 
-def report(table: pd.DataFrame, a: str, b: str) -> Report:
-    """Returns `comparison.csv` and `.png` of what `compare` returned of a and b."""
-    figure = comparison_plot(table, a, b)
-    drawn = {"comparison": figure} if figure else {}
-    return Report(comparison_text(table), {"comparison": table}, figures=drawn)
+def report(
+    path_a: str,
+    path_b: str,
+    targets: Optional[Sequence[int]] = None,
+    *,
+    reach: str = "",
+    baseline: str = "",
+    names: Sequence[str] = ("A", "B"),
+) -> Report:
+    """Returns how the runs of two folders differ.
+
+    Of one seed it has `comparison.csv` and `.png`, of what `compare` returns. Of
+    several seeds it has `effect.csv`, `.md` and `.png`, of the rows of both folders:
+    a row that both have, as `LD [B]`, is compared with itself, `LD [A]`, and another
+    row with the baseline. `baseline` is the label or name of a row of A, else of B,
+    with which all rows are then compared; by default FedAvg, else A's first row.
+
+    Raises:
+        RecordError: the baseline is in neither folder, or needs several seeds; or two
+            rows have no seed in common; or what `compare` refuses.
+    """
+    sides = [read_results(path) for path in (path_a, path_b)]
+    if all(len(side.seeds) == 1 for side in sides) or any(map(_is_published, sides)):
+        if baseline:
+            raise RecordError(
+                f"--baseline={baseline} needs runs with several seeds in both folders"
+            )
+        table = compare(path_a, path_b, targets, reach=reach)
+        figure = comparison_plot(table, *names)
+        drawn = {"comparison": figure} if figure else {}
+        return Report(comparison_text(table), {"comparison": table}, figures=drawn)
+    joined, base_of = _join_over_seeds(sides, baseline)
+    targets, rule = _targets_and_rule(sides, targets, reach)
+    joined.runs["targets"] = [tuple(targets)] * len(joined.runs)
+    joined.runs["reach"] = rule
+    title = f"Effects: A is {names[0]}, B is {names[1]}"
+    effects = effect.from_table(paired_effects.paired_effects(joined, base_of))
+    return effect.effect_report(joined, effects, title)
+
+
+def _join_over_seeds(
+    sides: Sequence[Results], baseline: str
+) -> tuple[Results, dict[str, str]]:
+    """Returns the runs of both folders, and label -> the label of its baseline.
+
+    A label that both folders have ends in the folder's letter.
+    """
+    shared = {*sides[0].labels} & {*sides[1].labels}
+    names = [
+        {label: f"{label} [{mark}]" if label in shared else label for label in labels}
+        for mark, labels in (("A", sides[0].labels), ("B", sides[1].labels))
+    ]
+    chosen = ""
+    for name, (side, name_of) in itertools.product(
+        [baseline] if baseline else ["FedAvg", ""], list(zip(sides, names))
+    ):
+        with contextlib.suppress(RecordError):
+            chosen = (
+                chosen
+                or name_of[next(iter(paired_effects.baselines(side, name).values()))]
+            )
+    if not chosen:
+        raise RecordError(
+            f"the baseline {baseline} is in neither folder: A has "
+            f"{'; '.join(sides[0].labels)}, B has {'; '.join(sides[1].labels)}"
+        )
+    parts, base_of = {}, {}
+    for side, name_of in zip(sides, names):
+        for label, name in name_of.items():
+            parts[name] = side.only(label=label)
+            is_pair = label in shared and not baseline
+            base_of[name] = names[0][label] if is_pair else chosen
+    return join_results(parts), base_of
 
 
 def comparison_text(table: pd.DataFrame) -> str:
@@ -98,6 +168,16 @@ def comparison_text(table: pd.DataFrame) -> str:
 def _is_published(results: Results) -> bool:
     """Returns whether the runs are the published code's, which has no settings."""
     return "experiment" not in results.runs
+
+
+def _targets_and_rule(
+    sides: Sequence[Results], targets: Optional[Sequence[int]], reach: str
+) -> tuple[Sequence[int], str]:
+    """Returns the targets of a comparison, percent, and the rule of reaching one."""
+    rule = reach or _shared_setting(sides, "reach", "at_least")
+    if targets is None:
+        targets = _shared_setting(sides, "targets", ()) or _published_targets(sides)
+    return targets, rule
 
 
 def _shared_setting(sides: Sequence[Results], name: str, default: Any) -> Any:
