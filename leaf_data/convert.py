@@ -4,9 +4,9 @@
     python -m leaf_data.convert clinics my_store --label=outcome --test_fraction=0.2
 
 It takes LEAF's data sets whose x are numbers of one shape: they become float32, and y
-classes, or with `--label_type=number` the values of a regression. Shakespeare's text
-becomes ids, as the data set `shakespeare` has them. Other texts and names of images
-raise an error. CSVs are one for each client and named after it, or have a column
+classes, or with `--label_type=number` the values of a regression. The text of
+Shakespeare, Sent140 and Reddit becomes ids, as in the data sets of these names. Other
+texts and names of images raise an error. CSVs are one for each client and named after it, or have a column
 of the clients' names, `--client`. The column `--label` is y: whole numbers from 0, or
 words, which become classes in sorted order, or with `--label_type=number` the values of
 a regression. The other columns are x, float32. Files named as a training and a test set

@@ -20,8 +20,15 @@ from leaf_data.formats.data_files import Folder
 from leaf_data.store import Client
 from leaf_data.text import WINDOW
 
+TARGETS = "target_tokens"
+"""The key of the labels of LEAF's Reddit: for each token of a sequence the next one."""
+
+
 Convert = Callable[[list[Any], list[Any]], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 """Returns the inputs and labels of a user, arrays, from the lists `x` and `y`."""
+
+Split = Callable[[str, int], tuple[partition.IntArray, partition.IntArray]]
+"""Returns the rows of a user to train on and to test on, by name and number of rows."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -84,16 +91,15 @@ def read_arrays(files: Sequence[leaf_json.LeafFile], convert: Convert) -> Arrays
 def split_examples(
     arrays: Arrays,
     folder: str,
-    split: Callable[[str, int], tuple[partition.IntArray, partition.IntArray]],
+    split: Split,
 ) -> list[Examples]:
     """Returns the training and the test examples of `read_arrays`.
 
     Args:
         arrays: the arrays. Users of split files without any example are excluded.
         folder: their folder, for messages.
-        split: returns the rows of a user, by name and number of examples, that are
-            trained on, and those that test, for files that are not split. Users whom
-            it leaves no test example are excluded, as by LEAF's script.
+        split: splits a user's examples, if the files are not split. Users whom it
+            leaves no test example are excluded, as by LEAF's script.
 
     Raises:
         DataError: no training or no test example remains.
@@ -144,12 +150,7 @@ def detect_dataset(files: Sequence[leaf_json.LeafFile]) -> str:
                 return "shakespeare"
             if isinstance(x, list) and len(x) > 4 and isinstance(x[4], str):
                 return "sent140"
-            if isinstance(y, dict) and "target_tokens" in y:
-                raise DataError(
-                    f"{file.path}: has target_tokens, a label for each position of an "
-                    "example, as LEAF's Reddit; an example can only have one label here"
-                ) from first
-            return ""
+            return "reddit" if isinstance(y, dict) and TARGETS in y else ""
     return ""
 
 

@@ -119,26 +119,29 @@ class Vocabulary:
     def encode(self, text: str, length: int) -> npt.NDArray[np.int32]:
         """Returns text as a model's input, int32 [length].
 
-        Of letters it takes the last `length`, and writes spaces before a shorter text,
-        because the model predicts what follows. Of words it takes the first `length`;
-        unknown words, and what a shorter text lacks, become the last token.
+        Of letters and of tokens it takes the last `length`, because the model predicts
+        what follows, and pads a shorter text in front: with spaces, or with the last
+        token. Of words it takes the first `length`, and pads behind with the last
+        token. Unknown words and tokens become the last token.
 
         Raises:
             DataError: the vocabulary does not contain a letter of the text.
         """
         ids_by_token = {token: k for k, token in enumerate(self.tokens)}
-        parts = _SPLIT[self.unit](text)
-        if self.unit == "letters":
-            parts = [" "] * (length - len(parts)) + list(parts[-length:])
-            for letter in parts:
-                if letter not in ids_by_token:
-                    raise DataError(
-                        f"the vocabulary does not contain the letter {letter!a}: "
-                        "replace it in the text"
-                    )
-        last = len(self.tokens) - 1
-        ids = [ids_by_token.get(part, last) for part in parts[:length]]
-        return np.array(ids + [last] * (length - len(ids)), np.int32)
+        parts, last = list(_SPLIT[self.unit](text)), self.tokens[-1]
+        if self.unit == "words":
+            parts = (parts + [last] * length)[:length]
+        else:
+            padding = " " if self.unit == "letters" else last
+            parts = ([padding] * length + parts)[-length:]
+        for part in parts if self.unit == "letters" else ():
+            if part not in ids_by_token:
+                raise DataError(
+                    f"the vocabulary does not contain the letter {part!a}: replace it "
+                    "in the text"
+                )
+        unknown = len(self.tokens) - 1
+        return np.array([ids_by_token.get(part, unknown) for part in parts], np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the text of ids: letters joined, or words with spaces between."""

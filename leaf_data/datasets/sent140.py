@@ -13,7 +13,7 @@ occurs. A model computes it from this input, as the sum over the positions.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,13 @@ import numpy.typing as npt
 
 from declared_settings import Range, setting
 from leaf_data import leaf_clients, partition
-from leaf_data.dataset import Dataset, register
+from leaf_data.dataset import register
+from leaf_data.datasets.words import WordsDataset
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
-from leaf_data.formats import data_files
-from leaf_data.formats.cache import Arrays
 from leaf_data.formats.data_files import Folder
-from leaf_data.formats.leaf_json import LeafFile
 from leaf_data.pixels import NO_PIXELS
-from leaf_data.text import UNKNOWN, Vocabulary, count_words, split_words
+from leaf_data.text import Vocabulary, split_words
 
 _TEXT = 4  # The field of the text: id, date, query, user, text.
 # By label, also in quotes, as FedProx's script writes it. LEAF's scripts make the
@@ -38,24 +36,13 @@ _CLASSES = {0: 0, 1: 1, 2: 0, 4: 1, "0": 0, "1": 1, "2": 0, "4": 1}
 
 
 @dataclasses.dataclass(frozen=True)
-class Sent140(Dataset):
+class Sent140(WordsDataset):
     """Sentiment140, in which each account is a client.
 
     Files that are not split are split as LEAF does: of each account 90 % of the tweets,
     drawn at random, are trained on, and accounts with one tweet are excluded.
-
-    The vocabulary has the most frequent words of all clients' training examples, the
-    first by name of equally frequent ones; `max_client_examples` does not change it.
     """
 
-    cached = True
-
-    vocabulary_size: int = setting(
-        10_000,
-        "The maximum number of words in the vocabulary of sent140, with one id for all "
-        "other words.",
-        within=Range(lambda n: 2 <= n <= 2**20, "from 2 to 1048576"),
-    )
     max_words: int = setting(
         25,
         "The number of words of a tweet of sent140 that are an input: the first ones.",
@@ -66,39 +53,29 @@ class Sent140(Dataset):
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
         """Returns the data set: x int32 [max_words], ids of words; y 1 = positive."""
-        arrays, origin = leaf_clients.load_cached(
+        loaded = self._load_words(
             "sent140",
-            data_files.folders("sent140", data_dir),
-            self._read,
+            data_dir,
             cache_dir,
+            self._to_arrays,
+            lambda user, size: partition.leaf_split(user, size, self.seed),
+            lambda examples: examples.x,
             max_words=self.max_words,
         )
-        arrays = dict(arrays)
-        words = (
-            arrays.pop("words").tobytes().decode("utf-8", "surrogatepass").split("\n")
-        )
-        parts = leaf_clients.split_examples(
-            arrays,
-            origin.folder,
-            lambda user, size: partition.leaf_split(user, size, self.seed),
-        )
-        ids, tokens = count_words(parts[0].x, words, self.vocabulary_size)
-        train, test = (dataclasses.replace(part, x=ids[part.x]) for part in parts)
         return FederatedDataset(
             "sent140",
-            train,
-            test,
+            loaded.train,
+            loaded.test,
             num_classes=2,
             pixel_convention=NO_PIXELS,
-            origin=origin,
+            origin=loaded.origin,
             options=self.options(),
             class_names=("negative", "positive"),
-            vocabulary=Vocabulary("words", tokens),
+            vocabulary=Vocabulary("words", loaded.tokens),
         )
 
-    def _read(self, files: Sequence[LeafFile]) -> Arrays:
-        """Reads the files: words by the order in which they first occur."""
-        ids = {UNKNOWN: 0}  # Which pads.
+    def _to_arrays(self, ids: Mapping[str, int]) -> leaf_clients.Convert:
+        """Returns the conversion of an account's tweets and their labels."""
 
         def to_arrays(
             x: list[Any], y: list[Any]
@@ -112,17 +89,13 @@ class Sent140(Dataset):
                         "of which the fifth is the text"
                     )
                 words = split_words(text)[: self.max_words]
-                inputs[index, : len(words)] = [
-                    ids.setdefault(word, len(ids)) for word in words
-                ]
+                inputs[index, : len(words)] = [ids[word] for word in words]
             for index, label in enumerate(y):
                 if type(label) not in (int, str) or label not in _CLASSES:
                     raise DataError(f"y[{index}] is {label!r:.40}, not 0, 1, 2 or 4")
             return inputs, np.array([_CLASSES[label] for label in y], np.int32)
 
-        arrays = leaf_clients.read_arrays(files, to_arrays)
-        text = "\n".join(ids).encode("utf-8", "surrogatepass")
-        return {**arrays, "words": np.frombuffer(text, np.uint8)}
+        return to_arrays
 
 
 register("sent140", Sent140)

@@ -120,8 +120,10 @@ def read_number(text: Any, column: str, where: str) -> float:
         whole = _WHOLE.fullmatch(text.strip())
         # Digits are meant: 1700000000.5, a time, would be a minute off. 1e11 is not.
         lost = "e" not in text.lower() and abs(held - number) > _LARGEST_LOSS
+        # Python may refuse to read the digits of an infinite number.
+        lost = lost or not math.isfinite(held)
         lost = lost or bool(whole and int(whole[1]) != abs(held))
-        if math.isfinite(held) and not lost:
+        if not lost:
             return number
         why = PRECISION_LOSS.format(held)
     raise DataError(f"{where}: {shorten(column, 40)} is {text!r:.40}: {why}")

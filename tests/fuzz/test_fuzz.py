@@ -162,6 +162,23 @@ def read_leaf_tweets(folder, data):
     check(leaf_data.load("sent140", folder))
 
 
+def leaf_comments():
+    rows = [["<BOS>", "it", "is"], ["so", "<EOS>", "<PAD>"]]
+    targets = [["it", "is", "so"], ["<EOS>", "<PAD>", "<PAD>"]]
+    label = {"target_tokens": targets, "count_tokens": [[1.0] * 3, [1.0, 1.0, 0]]}
+    comments = {"x": [rows] * 2, "y": [label] * 2}
+    document = {"users": ["a", "b"], "num_samples": [9, 9]}
+    return json.dumps(
+        {**document, "user_data": {"a": comments, "b": comments}}
+    ).encode()
+
+
+def read_leaf_comments(folder, data):
+    put(folder, "train/mytrain.json", data)
+    put(folder, "test/mytest.json", leaf_comments() + b" ")
+    check(leaf_data.load("reddit", folder))
+
+
 def read_idx(name, folder, data):
     assert idx.read(put(folder, name, data), SHAPES["x"]).shape == SHAPES["x"]
 
@@ -223,6 +240,7 @@ def read_store(name, folder, data):
 TARGETS = {  # What makes a good input, what changes it, and what reads it.
     "leaf_json": (leaf_json, edit_json, read_leaf_json),
     "leaf_text": (leaf_text, edit_json, read_leaf_text),
+    "leaf_comments": (leaf_comments, edit_json, read_leaf_comments),
     "leaf_tweets": (leaf_tweets, edit_json, read_leaf_tweets),
     "idx": (lambda: IDX, flip, functools.partial(read_idx, "x")),
     "idx_gz": (lambda: gzip.compress(IDX), flip, functools.partial(read_idx, "x.gz")),

@@ -83,6 +83,10 @@ IDS = "store ids as int32 with leaf_data.write_store"
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
         ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
         (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': float32 would turn it into inf"),
+        (
+            f"{ROWS}{'9' * 5000},0,1\n",
+            f": line 3: a is '{'9' * 39}: float32 would turn it into inf",
+        ),
         (ROWS + "nan,0,1\n", ": line 3: a is 'nan': it has to be a number"),
         (ROWS + "1,0,\n", ": line 3: b is '': it has to be a number"),
         (ROWS + "x,0,1\n", ": line 3: a is 'x': it has to be a number"),
@@ -831,19 +835,24 @@ def test_a_store_of_text_has_the_vocabulary(tmp_path, capsys):
         assert words in capsys.readouterr().err.replace("\n", " ")
 
 
-def test_tweets_are_converted_and_a_label_for_each_position_is_refused(
-    tmp_path, capsys
-):
+def test_tweets_and_comments_are_converted(tmp_path, capsys):
     row = ["1", "2", "3", "ann", "it rains", "training"]
+    sequences = [["<BOS>", "it"], ["rains", "<EOS>"]]
     for part in ("train", "test"):
         leaf_file(
             tmp_path / "tweets", part, {"u": ([row] * 2, [0, int(part == "test")])}
         )
-        tokens = [["<BOS>", "it"], ["rains", "<EOS>"]]
-        label = {"target_tokens": tokens, "score": part}
-        leaf_file(tmp_path / "reddit", part, {"1": ([tokens], [label])})
-    assert convert.main([str(tmp_path / "tweets"), str(tmp_path / "store")]) == 0
-    assert "vocabulary: 3 words" in capsys.readouterr().out
-    assert convert.main([str(tmp_path / "reddit"), str(tmp_path / "other")]) == 2
-    words = "has target_tokens, a label for each position of an example"
-    assert f"_train_9.json: {words}" in capsys.readouterr().err
+        label = {
+            "target_tokens": [["it", "rains"], ["<EOS>", "<PAD>"]],
+            "count_tokens": [[1.0, 1.0], [1.0, 1.0]],
+            "score": part,
+        }
+        leaf_file(tmp_path / "comments", part, {"1": ([sequences], [label])})
+    for name, words in (
+        ("tweets", "vocabulary: 3 words"),
+        ("comments", "vocabulary: 5 tokens"),
+    ):
+        store = str(tmp_path / f"store_{name}")
+        assert convert.main([str(tmp_path / name), store]) == 0
+        assert words in capsys.readouterr().out
+    assert leaf_data.open_store(store).train_examples.sizes.tolist() == [3]

@@ -13,7 +13,7 @@ from leaf_data.dataset import DATASETS
 
 NAMES = tuple(
     "celeba cifar10 cifar10_dealt digits5k femnist mnist mnist_adafed obstacles "
-    "sent140 shakespeare store synthetic".split()
+    "reddit sent140 shakespeare store synthetic".split()
 )
 
 
@@ -110,8 +110,8 @@ def test_an_unknown_data_set_is_refused(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_only_data_sets_that_read_a_folder_accept_one(name, tmp_path):
     cached = name in (
-        *("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles", "sent140"),
-        "shakespeare",
+        *("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles", "reddit"),
+        *("sent140", "shakespeare"),
     )
     assert DATASETS[name].cached == cached
     reads = name not in ("digits5k", "store", "synthetic")
@@ -133,6 +133,7 @@ LOOKED_FOR = {
     "mnist": "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte",
     "mnist_adafed": "t10k-labels-idx1-ubyte (.gz or unpacked) and mnist.npz",
     "obstacles": "hospital/free",
+    "reddit": "LEAF's .json files in train and test, rem_user_data, sampled_data, all",
     "sent140": "LEAF's .json files in train and test, rem_user_data, sampled_data, all",
     "shakespeare": "LEAF's .json files in train and test, rem_user_data, sampled",
 }

@@ -1,0 +1,101 @@
+"""The base class of data sets of words, and their vocabulary."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from declared_settings import Range, setting
+from leaf_data import leaf_clients
+from leaf_data.dataset import Dataset
+from leaf_data.examples import Examples
+from leaf_data.federated import Origin
+from leaf_data.formats import data_files
+from leaf_data.formats.cache import Arrays
+from leaf_data.formats.data_files import Folder
+from leaf_data.formats.leaf_json import LeafFile
+from leaf_data.text import UNKNOWN, count_words
+
+
+class LoadedWords(NamedTuple):
+    """Examples whose words are ids of a vocabulary."""
+
+    train: Examples
+    test: Examples
+    tokens: tuple[str, ...]  # Of which `UNKNOWN` is the last, which also pads.
+    ids: npt.NDArray[np.int32]  # The id of each word by that of `to_arrays`.
+    origin: Origin
+
+
+@dataclasses.dataclass(frozen=True)
+class WordsDataset(Dataset):
+    """A data set of LEAF's whose inputs are words.
+
+    The vocabulary has the most frequent words of all clients' training examples, the
+    first by name of equally frequent ones; `max_client_examples` does not change it.
+    """
+
+    cached = True
+
+    vocabulary_size: int = setting(
+        10_000,
+        "The maximum number of words in the vocabulary of sent140 or reddit, with one "
+        "id for all other words.",
+        within=Range(lambda n: 2 <= n <= 2**20, "from 2 to 1048576"),
+    )
+
+    def _load_words(
+        self,
+        name: str,
+        data_dir: Folder | None,
+        cache_dir: Folder | None,
+        to_arrays: Callable[[Mapping[str, int]], leaf_clients.Convert],
+        split: leaf_clients.Split,
+        counted: Callable[[Examples], npt.NDArray[np.int32]],
+        **parameters: Any,
+    ) -> LoadedWords:
+        """Loads LEAF's files with words as ids of the vocabulary.
+
+        Args:
+            name: the data set.
+            data_dir: see `load`.
+            cache_dir: see `load`.
+            to_arrays: returns the conversion of a user, from a mapping that gives each
+                word an id when it is first looked up; `UNKNOWN`, which pads, is 0.
+            split: see `leaf_clients.split_examples`.
+            counted: returns the ids that count for the vocabulary.
+            **parameters: what else the arrays depend on.
+        """
+
+        def read(files: Sequence[LeafFile]) -> Arrays:
+            ids = _GrowingIds({UNKNOWN: 0})
+            arrays = leaf_clients.read_arrays(files, to_arrays(ids))
+            text = "\n".join(ids).encode("utf-8", "surrogatepass")
+            return {**arrays, "words": np.frombuffer(text, np.uint8)}
+
+        folders = data_files.folders(name, data_dir)
+        arrays, origin = leaf_clients.load_cached(
+            name, folders, read, cache_dir, **parameters
+        )
+        text = arrays["words"].tobytes().decode("utf-8", "surrogatepass")
+        arrays = {key: array for key, array in arrays.items() if key != "words"}
+        train, test = leaf_clients.split_examples(arrays, origin.folder, split)
+        ids, tokens = count_words(
+            counted(train), text.split("\n"), self.vocabulary_size
+        )
+        train, test = (
+            dataclasses.replace(part, x=ids[part.x]) for part in (train, test)
+        )
+        return LoadedWords(train, test, tokens, ids, origin)
+
+
+class _GrowingIds(dict[str, int]):
+    """Ids of words by the order in which they are first looked up."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self)
+        return number

@@ -1,0 +1,148 @@
+"""`reddit`: LEAF's sequences of tokens become contexts and next words."""
+
+import numpy as np
+import pytest
+from leaf_documents import write_leaf
+from made_up import assert_not_loaded
+
+import leaf_data
+
+pytestmark = pytest.mark.usefixtures("empty_home")
+
+LENGTH = 4
+TRAIN = {"1": ["it rains and rains", "it is so"], "2": ["so it is"], "3": ["it"]}
+TEST = {"1": ["it snows so it is so"], "2": [], "3": ["so"]}
+
+
+def comments(texts):
+    """An account's comments in LEAF's form: sequences, targets, and what counts."""
+    x, y = [], []
+    for number, text in enumerate(texts):
+        tokens = ["<BOS>", *text.split(), "<EOS>"]
+        size = -(-len(tokens) // LENGTH) * LENGTH
+        rows = []
+        for values, padding in (
+            (tokens, "<PAD>"),
+            (tokens[1:], "<PAD>"),
+            ([1.0] * len(tokens), 0),
+        ):
+            values = values + [padding] * (size - len(values))
+            rows.append([values[k : k + LENGTH] for k in range(0, size, LENGTH)])
+        x.append(rows[0])
+        label = {"subreddit": "rain", "created_utc": number, "score": 1}
+        y.append({**label, "target_tokens": rows[1], "count_tokens": rows[2]})
+    return {"x": x, "y": y}
+
+
+def write(folder, train=TRAIN, test=TEST):
+    for part, users in (("train", train), ("val", test), ("test", test)):
+        data = {user: comments(texts) for user, texts in users.items()}
+        path = write_leaf(folder / part / f"reddit_0_{part}.json", data)
+        # LEAF writes the numbers of comments of all parts.
+        path.write_text(
+            path.read_text().replace('"num_samples": [', '"num_samples": [9')
+        )
+
+
+def pairs(examples, vocabulary, client):
+    arrays = examples.client(client)
+    words = [vocabulary.decode(row) for row in arrays["x"]]
+    return list(zip(words, (vocabulary.tokens[k] for k in arrays["y"])))
+
+
+def test_each_position_is_an_example(tmp_path):
+    write(tmp_path)
+    data = leaf_data.load("reddit", tmp_path)
+    # Occurrences: <BOS>, <EOS> and "it" four, "is", "rains" and "so" two, "and" one.
+    tokens = "<BOS>", "<EOS>", "it", "is", "rains", "so", "and", "<UNK>"
+    assert data.vocabulary.tokens == tokens and data.num_classes == 8
+    pad = "<UNK>"
+    assert pairs(data.train_examples, data.vocabulary, "1") == [
+        (f"{pad} {pad} {pad} <BOS>", "it"),
+        (f"{pad} {pad} <BOS> it", "rains"),
+        (f"{pad} <BOS> it rains", "and"),
+        ("<BOS> it rains and", "rains"),
+        ("it rains and rains", "<EOS>"),
+        (f"{pad} {pad} {pad} <BOS>", "it"),
+        (f"{pad} {pad} <BOS> it", "is"),
+        (f"{pad} <BOS> it is", "so"),
+        ("<BOS> it is so", "<EOS>"),
+    ]
+    # The label "snows" is not in the vocabulary, and its example is excluded.
+    assert pairs(data.test_examples, data.vocabulary, "1") == [
+        (f"{pad} {pad} {pad} <BOS>", "it"),
+        (f"{pad} <BOS> it {pad}", "so"),
+        (f"<BOS> it {pad} so", "it"),
+        (f"it {pad} so it", "is"),
+        (f"{pad} so it is", "so"),
+        ("so it is so", "<EOS>"),
+    ]
+    assert data.test_examples.sizes.tolist() == [6, 0, 2]
+    line = "excluded 1 of 24 examples whose next word is not in the vocabulary"
+    assert line in data.origin.source
+    context = data.vocabulary.encode("<BOS> it rains", LENGTH)
+    np.testing.assert_array_equal(context, data.train_examples.x[2])
+
+
+def test_a_small_vocabulary_excludes_more(tmp_path):
+    write(tmp_path)
+    data = leaf_data.load("reddit", tmp_path, vocabulary_size=4)
+    assert data.vocabulary.tokens == ("<BOS>", "<EOS>", "it", "<UNK>")
+    assert {data.vocabulary.tokens[k] for k in data.train_examples.y} == {"<EOS>", "it"}
+
+
+def test_positions_that_do_not_count_are_excluded(tmp_path):
+    write(tmp_path)
+    account = comments(["it rains"])
+    account["y"][0]["count_tokens"][0][1] = 0
+    write_leaf(
+        tmp_path / "train" / "reddit_0_train.json", dict.fromkeys("123", account)
+    )
+    data = leaf_data.load("reddit", tmp_path)
+    labels = [data.vocabulary.tokens[k] for k in data.train_examples.client("3")["y"]]
+    assert labels == ["it", "<EOS>"]
+
+
+def changed(part, change):
+    """The comments of one account with a change of its first comment."""
+    account = comments(["it rains and rains"])
+    change(account["x"][0], account["y"][0])
+    return {"1": {**account, part: 0}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x, y: y.pop("count_tokens"), "not an object with count_tokens"),
+        (
+            lambda x, y: x.pop(),
+            "target_tokens has 2 sequences, of 4 tokens: it needs 1",
+        ),
+        (
+            lambda x, y: x[0].pop(),
+            "x[0] has 2 sequences, of 4 tokens: it needs 2, all of",
+        ),
+        (lambda x, y: x.__setitem__(0, "it"), "x[0] is ['it', "),
+        (
+            lambda x, y: x.__setitem__(0, []),
+            "x[0] has a sequence of 0 tokens, not 1 to",
+        ),
+        (lambda x, y: x[0].__setitem__(1, 5), "x[0] has 5, not a token"),
+        (lambda x, y: x[0].__setitem__(1, "a\nb"), "x[0] has 'a\\nb', not a token"),
+        (lambda x, y: y["count_tokens"][0].__setitem__(0, 2), "has 2, not 0 or 1"),
+        (
+            lambda x, y: y["count_tokens"][0].__setitem__(0, True),
+            "has True, not 0 or 1",
+        ),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, change, message):
+    for part in ("train", "test"):
+        write_leaf(tmp_path / part / f"my{part}.json", changed(part, change))
+    words = f"{tmp_path / 'train' / 'mytrain.json'}: user 1: "
+    assert_not_loaded("reddit", tmp_path, words, message)
+
+
+def test_files_that_are_not_split_are_refused(tmp_path):
+    write_leaf(tmp_path / "all_data" / "all_data.json", {"1": comments(["it rains"])})
+    assert_not_loaded("reddit", tmp_path, "its files are not split: run all of LEAF's")
