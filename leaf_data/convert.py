@@ -6,12 +6,12 @@
 It takes LEAF's data sets whose x are numbers of one shape: they become float32, and y
 classes, or with `--label_type=number` the values of a regression. The text of
 Shakespeare, Sent140 and Reddit becomes ids, as in the data sets of these names. Other
-texts and names of images raise an error. CSVs are one for each client and named after it, or have a column
-of the clients' names, `--client`. The column `--label` is y: whole numbers from 0, or
-words, which become classes in sorted order, or with `--label_type=number` the values of
-a regression. The other columns are x, float32. Files named as a training and a test set
-(`train.csv`, `test.csv`) become these sets. The store records the names of inputs,
-classes and the columns.
+texts and names of images raise an error. CSVs are one for each client and named after
+it, or have a column of the clients' names, `--client`. The column `--label` is y: whole
+numbers from 0, or words, which become classes in sorted order, or with
+`--label_type=number` the values of a regression. The other columns are x, float32.
+Files named as a training and a test set (`train.csv`, `test.csv`) become these sets.
+The store records the names of inputs, classes and the columns.
 """
 
 from __future__ import annotations
