@@ -39,6 +39,19 @@ def test_where_no_target_was_reached_a_sentence_says_so(tmp_path):
     ).sum() == 2 * 10  # The file has them all the same.
 
 
+def test_where_neither_run_reached_a_target_there_is_no_average(tmp_path):
+    """At 60 % both have all devices in round 3; at 95 % none has any."""
+    runs = results_of_seed({"DS": CORRECT, "LD": CORRECT}, TEN, targets=(60, 95))
+    text, csv = written(results_table.report(runs), tmp_path, "results")
+    gains = csv[(csv["quantity"] == "gain") & (csv["devices"] == "Avg.")]
+    averages = gains.set_index("target_accuracy_pct")["value"]
+    assert averages[60] == 0 and math.isnan(averages[95])
+    page = (tmp_path / "results.md").read_text("utf-8")
+    for shown in (page, text):
+        assert "0.00" in shown.split("Rounds saved")[1]
+    assert f"| 95 % | LD |{' — |' * 10}" in page
+
+
 def test_the_average_counts_a_run_that_did_not_arrive_with_the_last_round(tmp_path):
     """DS has all devices in round 1; LD three of four, which are 10 to 70 % of them."""
     runs = results_of_seed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -77,7 +78,7 @@ def tidy_rows(results: Results) -> pd.DataFrame:
         results,
         recorded_targets(results),
         baseline=baseline,
-        averages={AVERAGE: pmc_average},
+        averages={AVERAGE: _average},
     )
     length = results.length.droplevel("seed")
     of_other_length = {
@@ -90,6 +91,11 @@ def tidy_rows(results: Results) -> pd.DataFrame:
     cells["value"] = values.where(~is_average, values.round(2))
     names = ["label", "quantity", "target", "column", "value"]
     return run_summary.results_table(cells[names].to_numpy())
+
+
+def _average(gains: pd.Series[float]) -> float:
+    """Returns `pmc_average`; NaN where neither run reached a column."""
+    return pmc_average(gains) if gains.notna().any() else math.nan
 
 
 def _baselines(labels: Sequence[str]) -> dict[str, str]:
