@@ -71,6 +71,7 @@ with tff_pmc.Runtime():
     online.next(online.initialize(), packs, tests)
     rounds = tff_pmc.read_results("runs")
     source = tff_pmc.data_source(data.train_examples, seed=3, num_packs=2)
+    sentences = tff_pmc.effect(rounds, baseline="DS").sentences()
 
 
 class Mine(Settings):
@@ -91,6 +92,7 @@ tff_pmc.build_prioritised_fed_avg  # error: build_prioritised_fed_avg
 tff_pmc.pack(data.train_examples, 5)  # error: pack
 tff_pmc.data_source(data.train_examples, num_pack=2)  # error: num_pack
 tff_pmc.load_model("runs", round="3")  # error: round
+tff_pmc.effect(rounds, base="DS")  # error: base
 tff_pmc.Runtime(5)  # error: str
 tff_pmc.SumOptions(clip=1.0)  # error: clip
 leaf_data.load(3)  # error: str

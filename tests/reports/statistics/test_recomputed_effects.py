@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -140,3 +141,28 @@ def test_means_and_intervals_are_those_of_scipy(folder, baseline, kinds):
                 later, sooner = signs(ours, theirs, shortest)
             assert (row["more_in"], row["less_in"]) == (later, sooner)
     assert seen == kinds
+
+
+@pytest.mark.parametrize(
+    ("folder", "row", "page"),
+    [
+        ("dual_table4_images", "Dual-criterion, 3 clients", "dual_criterion"),
+        ("dual_table4_four", "Dual-criterion, 4 clients", "dual_criterion"),
+        ("mnist_table4_relu", "", "pmc"),
+    ],
+)
+def test_the_pages_quote_the_effects(folder, row, page):
+    """In points, and how many intervals exclude 0."""
+    report = effect.report(read_results(str(KEPT / folder)))
+    words = re.search(
+        r"In (\d+ of \d+) comparisons.*; about ([\d.]+) would", report.text
+    )
+    if row:
+        table = report.tables["effect"].set_index(["row", "measure"])
+        mean, half = 100 * table.loc[(row, "accuracy"), ["mean", "interval"]]
+        quotes = [f"{mean:.2f} ± {half:.2f}"]
+    else:
+        quotes = [f"In {words[1]} comparisons", f"about {words[2]} ("]
+    text = " ".join((KEPT.parents[1] / "docs" / f"{page}.md").read_text().split())
+    for quote in quotes:
+        assert quote in text

