@@ -153,7 +153,9 @@ def test_means_and_intervals_are_those_of_scipy(folder, baseline, kinds):
 )
 def test_the_pages_quote_the_effects(folder, row, page):
     """In points, and how many intervals exclude 0."""
-    report = effect.report(read_results(str(KEPT / folder)))
+    results = read_results(str(KEPT / folder))
+    results.about["baseline"] = "Weighted mean" if row else "DS"
+    report = effect.report(results)
     words = re.search(
         r"In (\d+ of \d+) comparisons.*; about ([\d.]+) would", report.text
     )
