@@ -83,14 +83,14 @@ class Dataset(Settings, abc.ABC):
 
         Only training examples are drawn; all test examples remain.
         """
-        data, most = self.load(data_dir, cache_dir), self.max_client_examples
-        examples = data.train_examples
-        if not most or examples.sizes.max() <= most:
+        data = self.load(data_dir, cache_dir)
+        examples, limit = data.train_examples, self.max_client_examples
+        if not limit or examples.sizes.max() <= limit:
             return data
         return dataclasses.replace(
             data,
-            train_examples=examples.limit(most, self.seed),
-            options={**data.options, "max_client_examples": most},
+            train_examples=examples.limit(limit, self.seed),
+            options={**data.options, "max_client_examples": limit},
         )
 
     def options(self) -> dict[str, Any]:

@@ -305,14 +305,14 @@ class Examples:
         rows = [start + np.arange(n) for start, n in zip(self.row_splits, sizes)]
         return self._gather(rows, range(self.num_clients))
 
-    def limit(self, most: int, seed: int) -> Examples:
-        """Returns a copy with at most `most` examples of every client, drawn by a seed.
+    def limit(self, max_examples: int, seed: int) -> Examples:
+        """Returns a copy with at most `max_examples` of every client, by a seed.
 
         Examples stay in their order. A client's draw depends on no other client.
         """
         starts, sizes = self.row_splits, self.sizes.tolist()
         rows = [
-            start + partition.draw_at_most(most, client, size, seed)
+            start + partition.draw_at_most(max_examples, client, size, seed)
             for start, client, size in zip(starts, self.client_ids, sizes)
         ]
         return self._gather(rows, range(self.num_clients))

@@ -324,15 +324,16 @@ class FederatedDataset:
             f"train: {_sizes(train)}{labels}",
             f"test: {_sizes(self.test_examples)}",
         ]
+        # Names of classes that are the vocabulary's tokens are not listed.
+        num_tokens = len(self.vocabulary.tokens) if self.vocabulary else 0
         for what, names in (
             ("inputs", self.input_names),
             ("classes", self.class_names),
         ):
-            if names:
+            if names and len(names) != num_tokens:
                 lines.append(f"{what}: {_join_names(names)}")
         if self.vocabulary is not None:
-            unit = self.vocabulary.unit
-            lines.append(f"vocabulary: {len(self.vocabulary.tokens)} {unit}")
+            lines.append(f"vocabulary: {num_tokens} {self.vocabulary.unit}")
         lines += self._uneven_scales()
         for what, part, other, effect in (
             ("training", train, self.test_examples, "count in all test results"),

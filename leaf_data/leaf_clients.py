@@ -81,24 +81,24 @@ def read_arrays(files: Sequence[leaf_json.LeafFile], convert: Convert) -> Arrays
     if not users:
         raise DataError(f"{files[0].folder}: no user has examples")
     arrays: Arrays = {"client_ids": np.array(users, str)}
-    for name, of_users in columns.items():
-        sizes = [len(array) for array in of_users]
+    for name, user_arrays in columns.items():
+        sizes = [len(array) for array in user_arrays]
         arrays[f"sizes_{name[2:]}"] = np.array(sizes, np.int64)
-        arrays[name] = np.concatenate(of_users)
+        arrays[name] = np.concatenate(user_arrays)
     return arrays
 
 
 def split_examples(
     arrays: Arrays,
     folder: str,
-    split: Split,
+    split_fn: Split,
 ) -> list[Examples]:
     """Returns the training and the test examples of `read_arrays`.
 
     Args:
         arrays: the arrays. Users of split files without any example are excluded.
         folder: their folder, for messages.
-        split: splits a user's examples, if the files are not split. Users whom it
+        split_fn: splits a user's examples, if the files are not split. Users whom it
             leaves no test example are excluded, as by LEAF's script.
 
     Raises:
@@ -107,13 +107,13 @@ def split_examples(
     if "x_all" in arrays:
         pool = Examples.from_arrays(arrays, "all")
         splits = {
-            user: [start + rows for rows in split(user, int(size))]
+            user: [start + rows for rows in split_fn(user, int(size))]
             for user, start, size in zip(pool.client_ids, pool.row_splits, pool.sizes)
         }
         complete = {user: rows for user, rows in splits.items() if len(rows[1])}
-        of_parts = zip(*complete.values())
+        part_rows = zip(*complete.values())
         parts = [
-            Examples.from_parts(pool.x, pool.y, rows, complete) for rows in of_parts
+            Examples.from_parts(pool.x, pool.y, rows, complete) for rows in part_rows
         ]
     else:
         parts = [Examples.from_arrays(arrays, part) for part in ("train", "test")]

@@ -198,16 +198,16 @@ def leaf_split_text(size: int, gap: int) -> tuple[IntArray, IntArray]:
     return np.arange(count), np.arange(min(size, count + gap), size)
 
 
-def draw_at_most(most: int, user: str, size: int, seed: int) -> IntArray:
-    """Draws at most `most` of a user's `size` examples; they stay in their order.
+def draw_at_most(max_size: int, user: str, size: int, seed: int) -> IntArray:
+    """Draws at most `max_size` of a user's `size` examples; they stay in their order.
 
     The draw depends on the seed, the user and the size, and on no other user.
     """
-    if size <= most:
+    if size <= max_size:
         return np.arange(size)
     stream = zlib.crc32(user.encode(errors="surrogatepass"))
     state = random_state(seed, _LIMIT_STREAM, stream)
-    return np.sort(state.permutation(size)[:most].astype(np.int64))
+    return np.sort(state.permutation(size)[:max_size].astype(np.int64))
 
 
 def split_classes(

@@ -181,14 +181,14 @@ def cut_windows(
 
 
 def count_words(
-    ids: npt.NDArray[np.int32], words: Sequence[str], most: int
+    ids: npt.NDArray[np.int32], words: Sequence[str], max_tokens: int
 ) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
     """Makes a vocabulary of the most frequent words, the first of equal ones by name.
 
     Args:
         ids: the words of the training examples, as places in `words`.
         words: the different words, perhaps with `UNKNOWN`, which is not counted.
-        most: the maximum number of tokens, `UNKNOWN` included.
+        max_tokens: the maximum number of tokens, `UNKNOWN` included.
 
     Returns:
         The new id of each of `words`, and the tokens, of which `UNKNOWN` is the last.
@@ -198,7 +198,7 @@ def count_words(
     counts = np.bincount(ids.ravel(), minlength=len(words))
     order = sorted(np.flatnonzero(counts), key=lambda k: (-counts[k], words[k]))
     order = [k for k in order if words[k] != UNKNOWN and len(words[k]) <= _MAX_TOKEN]
-    order = order[: most - 1]
+    order = order[: max_tokens - 1]
     new_ids = np.full(len(words), len(order), np.int32)
     new_ids[order] = np.arange(len(order))
     return new_ids, (*(words[k] for k in order), UNKNOWN)

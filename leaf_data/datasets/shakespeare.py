@@ -123,7 +123,7 @@ def _read(files: Sequence[Any]) -> Arrays:
 def _exclude_unknown(arrays: Arrays) -> tuple[Arrays, str]:
     """Excludes examples with an unknown letter, and returns a line about them."""
     num_excluded, total, letters = 0, 0, []
-    known = dict(arrays)
+    kept = dict(arrays)
     for part in ("train", "test", "all"):
         if f"y_{part}" not in arrays:
             continue
@@ -135,11 +135,11 @@ def _exclude_unknown(arrays: Arrays) -> tuple[Arrays, str]:
             letters += [x[is_unknown].ravel(), y[is_unknown]]
             ends = np.cumsum(sizes)
             counts = np.concatenate([[0], np.cumsum(is_unknown)])
-            known[f"sizes_{part}"] = sizes - (counts[ends] - counts[ends - sizes])
-            known[f"x_{part}"], known[f"y_{part}"] = x[~is_unknown], y[~is_unknown]
+            kept[f"sizes_{part}"] = sizes - (counts[ends] - counts[ends - sizes])
+            kept[f"x_{part}"], kept[f"y_{part}"] = x[~is_unknown], y[~is_unknown]
     if not num_excluded:
         return arrays, ""
-    return known, (
+    return kept, (
         f"excluded {num_excluded:,} of {total:,} examples with letters that are not "
         f"among LEAF's {len(LETTERS)}: {list_unknown(np.concatenate(letters))}"
     )

@@ -27,7 +27,7 @@ class LoadedWords(NamedTuple):
     train: Examples
     test: Examples
     tokens: tuple[str, ...]  # Of which `UNKNOWN` is the last, which also pads.
-    ids: npt.NDArray[np.int32]  # The id of each word by that of `to_arrays`.
+    ids: npt.NDArray[np.int32]  # The id of each word by that of the conversion.
     origin: Origin
 
 
@@ -53,9 +53,9 @@ class WordsDataset(Dataset):
         name: str,
         data_dir: Folder | None,
         cache_dir: Folder | None,
-        to_arrays: Callable[[Mapping[str, int]], leaf_clients.Convert],
-        split: leaf_clients.Split,
-        counted: Callable[[Examples], npt.NDArray[np.int32]],
+        build_convert_fn: Callable[[Mapping[str, int]], leaf_clients.Convert],
+        split_fn: leaf_clients.Split,
+        count_fn: Callable[[Examples], npt.NDArray[np.int32]],
         **parameters: Any,
     ) -> LoadedWords:
         """Loads LEAF's files with words as ids of the vocabulary.
@@ -64,16 +64,17 @@ class WordsDataset(Dataset):
             name: the data set.
             data_dir: see `load`.
             cache_dir: see `load`.
-            to_arrays: returns the conversion of a user, from a mapping that gives each
-                word an id when it is first looked up; `UNKNOWN`, which pads, is 0.
-            split: see `leaf_clients.split_examples`.
-            counted: returns the ids that count for the vocabulary.
+            build_convert_fn: returns the conversion of a user, from a mapping that
+                gives each word an id when it is first looked up; `UNKNOWN`, which
+                pads, is 0.
+            split_fn: see `leaf_clients.split_examples`.
+            count_fn: returns the ids that count for the vocabulary.
             **parameters: what else the arrays depend on.
         """
 
         def read(files: Sequence[LeafFile]) -> Arrays:
             ids = _GrowingIds({UNKNOWN: 0})
-            arrays = leaf_clients.read_arrays(files, to_arrays(ids))
+            arrays = leaf_clients.read_arrays(files, build_convert_fn(ids))
             text = "\n".join(ids).encode("utf-8", "surrogatepass")
             return {**arrays, "words": np.frombuffer(text, np.uint8)}
 
@@ -83,9 +84,9 @@ class WordsDataset(Dataset):
         )
         text = arrays["words"].tobytes().decode("utf-8", "surrogatepass")
         arrays = {key: array for key, array in arrays.items() if key != "words"}
-        train, test = leaf_clients.split_examples(arrays, origin.folder, split)
+        train, test = leaf_clients.split_examples(arrays, origin.folder, split_fn)
         ids, tokens = count_words(
-            counted(train), text.split("\n"), self.vocabulary_size
+            count_fn(train), text.split("\n"), self.vocabulary_size
         )
         train, test = (
             dataclasses.replace(part, x=ids[part.x]) for part in (train, test)

@@ -159,3 +159,28 @@ def test_celeba_has_the_clients_of_the_two_rules():
     assert 4_500 < len(clients) < 4_850
     train = sum(len(train) for train, _ in clients.values())
     assert 0.77 < train / total < 0.80  # int(0.8 n) is below 0.8 n.
+
+
+def test_real_shakespeare(tmp_path):
+    """Examples of three roles, by the letters of the file."""
+    folder = _folder("shakespeare/data/train/*.json")
+    data = leaf_data.load("shakespeare", folder, cache_dir=tmp_path)
+    pattern = os.path.join(folder, "shakespeare", "data", "{}", "*.json")
+    for part, examples in (
+        ("train", data.train_examples),
+        ("test", data.test_examples),
+    ):
+        (path,) = glob.glob(pattern.format(part))
+        with open(path) as file:
+            document = json.load(file)
+        assert list(examples.client_ids) == document["users"]
+        for user in document["users"][::30]:
+            arrays, expected = examples.client(user), document["user_data"][user]
+            texts = [data.vocabulary.decode(x) for x in arrays["x"][:50]]
+            assert texts == expected["x"][:50] and len(arrays["y"]) == len(
+                expected["y"]
+            )
+            assert data.vocabulary.decode(arrays["y"]) == "".join(expected["y"])
+    if data.train_examples.num_clients == 66:
+        assert data.train_examples.num_examples == 277_787
+        assert data.test_examples.num_examples == 60_241

@@ -46,6 +46,7 @@ def test_tweets_become_ids_of_frequent_words(tmp_path):
     assert data.train_examples.y.tolist() == [1, 0, 1, 0]
     assert data.test_examples.y.tolist() == [1, 0]  # Neutral is 0, as in LEAF.
     assert data.num_classes == 2 and data.class_names == ("negative", "positive")
+    assert "classes: negative, positive\nvocabulary: 9 words" in data.describe()
     for text, x in zip(TRAIN["ann"][0], data.train_examples.client("ann")["x"]):
         np.testing.assert_array_equal(data.vocabulary.encode(text, 6), x)
 

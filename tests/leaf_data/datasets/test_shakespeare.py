@@ -57,6 +57,7 @@ def test_leafs_text_becomes_ids_of_its_letters(tmp_path, caplog):
     assert data.vocabulary.tokens == tuple(LETTERS)
     assert data.class_names[:2] == ("\\n", " ") and data.class_names[-1] == "}"
     assert "vocabulary: 80 letters" in data.describe() and not caplog.text
+    assert "classes: " not in data.describe()
 
 
 def test_what_leafs_script_counts_wrong_is_read(tmp_path):

@@ -9,9 +9,13 @@ lowest, the mean and the highest of the 60 variances within clients, times j^1.2
 their largest correlation.
 """
 
+import json
+import os
+import pathlib
+
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, sparse, stats
 
 import leaf_data
 from leaf_data.datasets.synthetic import Synthetic
@@ -181,3 +185,45 @@ def test_the_first_clients_of_a_hybrid_are_iid():
 def test_invalid_options_are_refused(options):
     with pytest.raises(leaf_data.SettingError, match="must be"):
         Synthetic(**options)
+
+
+def published_clients(name):
+    folder = pathlib.Path(os.environ.get("TFF_PMC_DATA_DIR", "nowhere"))
+    path = folder / f"synthetic_{name}" / "data" / "test" / "mytest.json"
+    if not path.exists():
+        pytest.skip(f"needs FedProx's {path} in the folder that TFF_PMC_DATA_DIR names")
+    document = json.loads(path.read_text())
+    users = [document["user_data"][user] for user in document["users"]]
+    return [(np.array(user["x"]), np.array(user["y"], int)) for user in users]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_is_said_of_the_published_files(name):
+    clients = published_clients(name)
+    published = dict(PUBLISHED[name])
+    assert published.pop("sizes") == [len(y) for _, y in clients]
+    measured = measure(clients)
+    low_mean_high = [f(measured["variances"]) for f in (np.min, np.mean, np.max)]
+    assert published.pop("variances") == pytest.approx(low_mean_high, abs=6e-4)
+    assert {key: measured[key] for key in published} == pytest.approx(published, 1e-3)
+
+
+@pytest.mark.parametrize(("name", "size"), [("0.5_0.5", 465), ("1_1", 662)])
+def test_no_linear_model_has_the_labels_of_a_published_client(name, size):
+    """So that they are not the highest of 10 linear scores, as printed."""
+    clients = published_clients(name)
+    x, y = max(clients, key=lambda client: len(client[1]))
+    assert len(y) == size
+    for labels, solvable in ((y, False), (np.argmax(x[:, :10], axis=1), True)):
+        rows = []
+        inputs = np.concatenate([x, np.ones((size, 1))], axis=1)
+        for row, label in zip(inputs, labels):
+            for other in set(labels) - {label}:
+                signs = np.zeros(10)
+                signs[label], signs[other] = -1, 1
+                rows.append(sparse.csr_matrix(np.kron(signs, row)))
+        bounds = -np.ones(len(rows))
+        solution = optimize.linprog(
+            np.zeros(610), sparse.vstack(rows), bounds, bounds=(None, None)
+        )
+        assert solution.success == solvable
