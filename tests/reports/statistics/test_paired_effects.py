@@ -294,6 +294,9 @@ def test_the_rounds_of_any_program_are_results():
     names = ["accuracy", "last accuracy", "best accuracy"]
     assert table.index.tolist() == names
     assert table["mean"].tolist() == pytest.approx(3 * [0.15])
+    numbered = ROUNDS.assign(label=ROUNDS["label"].map({"a": 1, "b": 2}))
+    table = effects(paired_effects.results_of_rounds(numbered), "2").loc["1"]
+    assert table.loc["accuracy", "mean"] == pytest.approx(-0.15)
     renamed = ROUNDS.rename(columns={"accuracy": "steps"})
     table = effects(paired_effects.results_of_rounds(renamed)).loc["b"]
     assert table.index.tolist() == ["steps", "last steps"]
@@ -303,6 +306,12 @@ def test_the_rounds_of_any_program_are_results():
     ("rounds", "words"),
     [
         (ROUNDS.drop(columns="seed"), "columns label, round, accuracy: seed must be"),
+        (ROUNDS.assign(round=ROUNDS["round"] - 1), "from 0: number them from 1"),
+        (ROUNDS[:0], "the data frame has no rounds: add one row per seed"),
+        (
+            ROUNDS.assign(accuracy="x").rename(columns={"accuracy": "w"}),
+            "no metric: add a column such as",
+        ),
         (pd.concat([ROUNDS, ROUNDS[:1]]), "two rows of seed 0, label a, round 2"),
         (ROUNDS.drop(columns="accuracy"), "no metric: add a column such as accuracy"),
     ],

@@ -136,7 +136,8 @@ def results_of_rounds(rounds: pd.DataFrame) -> Results:
             or more metrics, such as `accuracy`.
 
     Raises:
-        RecordError: a column is missing, or two rows are of one seed, label and round.
+        RecordError: a column is missing, a round is below 1, or two rows are of one
+            seed, label and round.
     """
     key = [*RUN_KEY, "round"]
     missing = [name for name in key if name not in rounds]
@@ -145,6 +146,12 @@ def results_of_rounds(rounds: pd.DataFrame) -> Results:
             f"the rounds have the columns {', '.join(map(str, rounds.columns))}: "
             f"{' and '.join(missing)} must be added"
         )
+    if rounds.empty or rounds["round"].min() < 1:
+        raise RecordError(
+            f"the rounds are numbered from {rounds['round'].min()}: number them from 1"
+            if len(rounds)
+            else "the data frame has no rounds: add one row per seed, label and round"
+        )
     twice = rounds.duplicated(key)
     if twice.any():
         row = rounds[twice].iloc[0]
@@ -152,6 +159,7 @@ def results_of_rounds(rounds: pd.DataFrame) -> Results:
             f"the rounds have two rows of seed {row['seed']}, label {row['label']}, "
             f"round {row['round']}: keep one"
         )
+    rounds = rounds.assign(label=rounds["label"].astype(str))
     ordered = rounds.sort_values("round", kind="stable")
     runs = rounds[RUN_KEY].drop_duplicates().assign(note="", data_name="")
     return Results(runs.assign(title=runs["label"]), {"rounds": ordered}.get)

@@ -399,7 +399,8 @@ def _closing(effects: Effects) -> list[str]:
         )
     if (effects["seeds"] < MIN_SEEDS).any():
         lines.append(f"With fewer than {MIN_SEEDS} seeds there is no verdict.")
-    if (effects["mean"].isna() & ~effects["verdict"].eq(NOT_FINITE)).any():
+    explained = effects["verdict"].isin([NOT_REACHED, NOT_FINITE])
+    if (effects["mean"].isna() & ~explained).any():
         lines.append(
             "Where a run did not reach the target under some seed, no mean of its "
             "rounds is known. Only the seeds in which one run is known to be later are "
