@@ -209,8 +209,8 @@ def common_rounds(results: Results, label: str, base: str) -> pd.Series[int]:
         RecordError: they have no seed in common.
     """
     lengths = results.length
-    both = lengths[lengths.index.get_level_values("label").isin([label, base])]
-    common: pd.Series[int] = both.unstack("label").dropna().min(axis=1).astype(int)
+    pair = lengths[lengths.index.get_level_values("label").isin([label, base])]
+    common: pd.Series[int] = pair.unstack("label").dropna().min(axis=1).astype(int)
     if common.empty:
         raise RecordError(
             f"{label} and {base} have no seed in common: run both under the same seeds"
@@ -308,8 +308,8 @@ def _cut_rounds(pair: pd.DataFrame, common: pd.Series[int]) -> pd.DataFrame:
     had as many rounds.
     """
     rounds, limit = pair.to_numpy(float), common.to_numpy()[:, None]
-    both = np.isfinite(rounds).all(axis=1, keepdims=True)
-    cut = np.where(both | (rounds <= limit), rounds, math.inf)
+    is_known = np.isfinite(rounds).all(axis=1, keepdims=True)
+    cut = np.where(is_known | (rounds <= limit), rounds, math.inf)
     return pd.DataFrame(cut, pair.index, pair.columns)
 
 

@@ -1,7 +1,7 @@
 """Two runs, or two folders of runs, compared row by row.
 
-Each side is ours or the authors' published code's; the folder shows which. Of several
-seeds the differences are paired by seed, as in `effect`.
+Each side is ours or the authors' published code's; the folder shows which. Runs
+with several seeds are paired by seed, as in `effect`.
 """
 
 from __future__ import annotations
@@ -92,11 +92,20 @@ def report(
 ) -> Report:
     """Returns how the runs of two folders differ.
 
-    Of one seed it has `comparison.csv` and `.png`, of what `compare` returns. Of
-    several seeds it has `effect.csv`, `.md` and `.png`, of the rows of both folders:
-    a row that both have, as `LD [B]`, is compared with itself, `LD [A]`, and another
-    row with the baseline. `baseline` is the label or name of a row of A, else of B,
-    with which all rows are then compared; by default FedAvg, else A's first row.
+    For one seed the files are `comparison.csv` and `.png`, of what `compare` returns.
+    For several seeds they are `effect.csv`, `.md` and `.png`, of the rows of both
+    folders: a row that both have, as `LD [B]`, is compared with itself, `LD [A]`, and
+    every other row with the baseline.
+
+    Args:
+        path_a: the folder A.
+        path_b: the folder B.
+        targets: see `compare`.
+        reach: see `compare`.
+        baseline: the label or name of a row of A, else of B, with which all rows are
+            compared; by default FedAvg, or A's first row, with which the rows that
+            one folder has are compared.
+        names: the names of the folders in titles.
 
     Raises:
         RecordError: the baseline is in neither folder, or needs several seeds; or two
