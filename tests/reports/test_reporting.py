@@ -27,8 +27,8 @@ def files(folder):
 @pytest.mark.parametrize(
     ("experiment", "seeds", "names"),
     [
-        (OF_ORDERINGS, 1, {"results.csv", "results.md", "fairness.png"}),
-        (OF_ALGORITHMS, 1, {"results.csv", "results.md", "fairness.png"}),
+        (OF_ORDERINGS, 1, {"results.csv", "results.md"}),
+        (OF_ALGORITHMS, 1, {"results.csv", "results.md"}),
         (OF_ORDERINGS, 2, {*EFFECT, "seeds.csv", "seeds.md"}),
         (OF_ALGORITHMS, 2, {*EFFECT, "seeds.csv", "seeds.md"}),
     ],
@@ -38,7 +38,7 @@ def test_each_report_is_of_one_seed_or_of_several(tmp_path, experiment, seeds, n
         experiment, runs(seeds, targets=(40,)), str(tmp_path)
     )
     seed_folders = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
-    of_all = {"accuracy.png", "difference.png", "report.html"}
+    of_all = {"accuracy.png", "difference.png", "fairness.png", "report.html"}
     assert files(tmp_path) == {*names, *of_all, *seed_folders}
     for name in seed_folders:
         assert {"results.csv", "fairness.png"} < files(tmp_path / name)
@@ -78,7 +78,7 @@ def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
     text = experiment_reports.write(experiment, alone, str(tmp_path / "alone"))
     assert "results of each client are needed but were not recorded" in text
     experiment_reports.write(experiment, whole, str(tmp_path / "whole"))
-    lost = {"fairness.png"} if seeds == 1 else set()
+    lost = {"fairness.png"}
     assert files(tmp_path / "alone") == files(tmp_path / "whole") - lost
     name = "results" if seeds == 1 else "seeds"
     products = [name] if seeds == 1 else [name, "effect"]

@@ -1,5 +1,6 @@
 """The last and the best round of runs: rows, table, file and plot, by hand."""
 
+import numpy as np
 import pytest
 from made import join_results, of_seeds, results_of_seed, with_losses
 
@@ -81,6 +82,72 @@ def test_of_many_runs_each_has_a_panel_with_the_baseline():
     assert alone.get_supylabel() == "accuracy"
 
 
+# Of two devices with ten examples each: seed -> label -> [rounds, devices].
+OVER_SEEDS = {
+    0: {"DS": [[1, 3], [4, 6]], "LD": [[2, 2], [5, 9]]},
+    1: {"DS": [[2, 4], [5, 5], [9, 9]], "LD": [[3, 7], [1, 9], [9, 9]]},
+}
+
+
+def band_of(collection):
+    """Returns the lowest and the highest value of a band in each round."""
+    (path,) = collection.get_paths()
+    points = path.vertices
+    rounds = sorted({*points[:, 0]})
+    return [
+        [limit(points[points[:, 0] == x, 1]) for x in rounds] for limit in (min, max)
+    ]
+
+
+def test_of_several_seeds_the_plot_has_means_in_bands():
+    """It ends with the seed that ended first: of two devices the lowest is worst."""
+    results = of_seeds(OVER_SEEDS, [10, 10])
+    figure = summary.fairness(results).figures["fairness"]
+    worst, deviation = figure.axes[1], figure.axes[2]
+    for place, label in enumerate(("DS", "LD")):
+        counts = np.array([OVER_SEEDS[seed][label][:2] for seed in (0, 1)]) / 10
+        for axes, values in ((worst, counts.min(-1)), (deviation, counts.std(-1))):
+            line = axes.get_lines()[place]
+            assert line.get_xdata().tolist() == [1, 2]
+            np.testing.assert_allclose(line.get_ydata(), values.mean(0))
+            np.testing.assert_allclose(
+                band_of(axes.collections[place]), [values.min(0), values.max(0)]
+            )
+    assert worst.get_xlim()[1] < 2.1
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == "line: mean of 2 seeds\n" + (
+        "band: lowest to highest"
+    )
+
+
+def test_of_several_seeds_differences_are_from_the_same_seed():
+    counts = {
+        seed: {
+            **by_label,
+            **{label: by_label["LD"] for label in ("MD", "LD,MD", "MD,LD")},
+        }
+        for seed, by_label in OVER_SEEDS.items()
+    }
+    figure = fairness_plot.fairness_plot(of_seeds(counts, [10, 10]))
+    assert len(figure.axes) == 4
+    by_seed = [
+        [np.array(OVER_SEEDS[seed][label][:2]).min(-1) * 10 for seed in (0, 1)]
+        for label in ("LD", "DS")
+    ]
+    differences = np.subtract(*by_seed)
+    for axes in figure.axes:
+        _, _, worst_tenth = axes.get_lines()
+        np.testing.assert_allclose(worst_tenth.get_ydata(), differences.mean(0))
+        np.testing.assert_allclose(
+            band_of(axes.collections[1]), [differences.min(0), differences.max(0)]
+        )
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        *("10th percentile", "mean of worst tenth", "DS"),
+        "line: mean of 2 seeds; band: lowest to highest",
+    ]
+
+
 def test_over_seeds_a_run_has_its_mean_and_its_spread():
     """Last rounds of .5, .7 and .9; the numbers of the file are in the kept ones."""
     rounds = {"clients": 5, "excluded": [0, 2]}
@@ -99,7 +166,6 @@ def test_over_seeds_a_run_has_its_mean_and_its_spread():
     # t of two degrees of freedom is 4.303: 4.303 * .2 / sqrt(3).
     cell = report.pages["seeds"].blocks[-1].grid[1][1]
     assert cell == "0.700 ± 0.497 (0.500 to 0.900)"
-    assert not summary.fairness(results).figures  # It is of one seed.
     assert not results_table.report(results).tables
 
 

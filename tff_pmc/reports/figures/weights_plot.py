@@ -30,7 +30,9 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
         draw(axes, weights, style)
         axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
         figure_layout.name_panel(axes, str(label))
-    figure_layout.round_axis(all_axes[0], int(relative["round"].max()))
+    lengths = relative.groupby(["label", "seed"])["round"].max()
+    last = lengths.groupby(level="label").min().max()  # As a curve over seeds ends.
+    figure_layout.round_axis(all_axes[0], int(last))
     handles = [
         figure_layout.legend_handle("median of the cohort; band: smallest to largest"),
         figure_layout.legend_handle("equal weight", linestyle=":", linewidth=0.6),

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tff_pmc.record.metric import ACCURACY, LOSS
 from tff_pmc.record.results import RUN_KEY, Results
-from tff_pmc.reports import REPORTS, Report, single_seed_only
+from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.figures import fairness_plot, run_labels
 from tff_pmc.reports.page_model import (
     Block,
@@ -63,9 +63,8 @@ def report(results: Results) -> Report:
     )
 
 
-@single_seed_only
 def fairness(results: Results) -> Report:
-    """Returns `fairness.png` of one seed: the spread of accuracy over the rounds."""
+    """Returns `fairness.png`: how accuracy is spread over clients, over the rounds."""
     figure = fairness_plot.fairness_plot(results, title=run_labels.title_of(results))
     return Report(figures={"fairness": figure})
 
