@@ -16,20 +16,37 @@ CLASSES = 4
 SIZES = [7, 0, 12, 3, 9, 11, 5, 8, 6, 10, 4, 9]  # Eleven clients have examples.
 
 
+def write_run(folder, seed=4, shares=(0.3, 0.8, 0.5), classes=CLASSES, names=None):
+    """Writes a run of which each round gets a share right; returns labels, answers."""
+    random = np.random.default_rng(seed - 1)
+    y = random.integers(0, classes, sum(SIZES))
+    answers = []
+    for right in shares:
+        guesses = random.integers(0, classes, len(y))
+        answers.append(np.where(random.random(len(y)) < right, y, guesses))
+    settings = {"priority": ["DS"], "batch_seed": seed}
+    info = {"label": "DS", "settings": settings, "data": {"name": "digits"}}
+    info.update({"classes": names} if names else {})
+    answers[-1][0] = 255  # A score that was no number.
+    write_folder(folder / "DS", info, y, np.cumsum([0, *SIZES]), answers)
+    return y, answers
+
+
 @pytest.fixture
 def run(tmp_path):
     """A run of three rounds, of which the second is the best: labels and answers."""
-    random = np.random.default_rng(3)
-    y = random.integers(0, CLASSES, sum(SIZES))
-    answers = []
-    for right in (0.3, 0.8, 0.5):
-        guesses = random.integers(0, CLASSES, len(y))
-        answers.append(np.where(random.random(len(y)) < right, y, guesses))
-    answers[2][0] = 255  # A score that was no number.
-    settings = {"priority": ["DS"], "batch_seed": 4}
-    info = {"label": "DS", "settings": settings, "data": {"name": "digits"}}
-    write_folder(tmp_path / "DS", info, y, np.cumsum([0, *SIZES]), answers)
+    y, answers = write_run(tmp_path)
     return read_results(str(tmp_path)), y, answers
+
+
+def worst_tenth(y, answers):
+    """Returns which examples are those of the worst two clients of the eleven."""
+    owner = np.repeat(np.arange(len(SIZES)), SIZES)
+    shares = [
+        np.mean(answers[owner == k] == y[owner == k]) if size else 2
+        for k, size in enumerate(SIZES)
+    ]
+    return np.isin(owner, np.argsort(shares, kind="stable")[:2])
 
 
 def test_the_numbers_are_scikit_learns(run, tmp_path):
@@ -37,16 +54,10 @@ def test_the_numbers_are_scikit_learns(run, tmp_path):
     report = confusion_matrices.report(results)
     table = report.tables["classes"].set_index(["round", "clients", "class"])
     table = table.sort_index()
-    owner = np.repeat(np.arange(len(SIZES)), SIZES)
     for words, answer in (("best round, 2", answers[1]), ("last round, 3", answers[2])):
-        shares = [
-            np.mean(answer[owner == k] == y[owner == k]) if size else 2
-            for k, size in enumerate(SIZES)
-        ]
-        worst = np.isin(owner, np.argsort(shares, kind="stable")[:2])  # A tenth of 11.
         for clients, rows in (
-            (confusion_matrices.ALL, owner >= 0),
-            (confusion_matrices.WORST, worst),
+            (confusion_matrices.ALL, y >= 0),
+            (confusion_matrices.WORST, worst_tenth(y, answer)),
         ):
             row = table.loc[(words, clients)]
             with warnings.catch_warnings():
@@ -60,7 +71,7 @@ def test_the_numbers_are_scikit_learns(run, tmp_path):
             np.testing.assert_allclose(row["f1"], f1)
     output.write(report, str(tmp_path / "made"))
     assert {path.name for path in (tmp_path / "made").iterdir()} == {
-        *("classes.csv", "classes.md", "confusion.png")
+        *("classes.csv", "classes.md", "classes.png", "confusion.png")
     }
 
 
@@ -120,3 +131,116 @@ def test_runs_without_predictions_have_no_classes(run, tmp_path):
     for path in (tmp_path / "DS" / "predictions").iterdir():
         path.unlink()
     assert confusion_matrices.report(results) == confusion_matrices.Report()
+
+
+SEEDS = {0: (0.3, 0.8, 0.5), 1: (0.7, 0.4, 0.6), 2: (0.3, 0.5, 0.8)}
+
+
+def test_the_counts_of_several_seeds_are_summed(tmp_path):
+    """Each seed has its best round and its worst clients."""
+    counts = {"last": [], "best": []}
+    for seed, shares in SEEDS.items():
+        y, answers = write_run(tmp_path / f"seed_{seed}", seed + 1, shares)
+        for which, place in (("last", 2), ("best", int(np.argmax(shares)))):
+            answer = answers[place]
+            counts[which].append(
+                [
+                    metrics.confusion_matrix(
+                        y[rows], answer[rows], labels=[*range(CLASSES), 255]
+                    )
+                    for rows in (y >= 0, worst_tenth(y, answer))
+                ]
+            )
+    report = confusion_matrices.report(read_results(str(tmp_path)))
+    table = report.tables["classes"].set_index(["round", "clients", "class"])
+    table = table.sort_index()
+    for which, words in (
+        ("last", "last round, 3"),
+        ("best", "best round of each seed"),
+    ):
+        for clients, summed in zip(
+            (confusion_matrices.ALL, confusion_matrices.WORST), np.sum(counts[which], 0)
+        ):
+            rows = table.loc[(words, clients)]
+            hits, examples = np.diag(summed)[:CLASSES], summed.sum(1)[:CLASSES]
+            np.testing.assert_array_equal(rows["examples"], examples)
+            np.testing.assert_allclose(rows["recall"], hits / examples)
+            predictions = summed.sum(0)[:CLASSES]
+            np.testing.assert_allclose(rows["precision"], hits / predictions)
+    assert "summed over the seeds" in report.pages["classes"].markdown()
+    *panels, _ = report.figures["confusion"].axes
+    assert len(panels) == 4
+
+
+def test_a_seed_without_predictions_is_not_summed_and_said(tmp_path):
+    for seed in SEEDS:
+        write_run(tmp_path / f"seed_{seed}", seed + 1)
+    for path in (tmp_path / "seed_1" / "DS" / "predictions").iterdir():
+        path.unlink()
+    table = confusion_matrices.report(read_results(str(tmp_path))).tables["classes"]
+    assert [*table["round"].unique()] == [
+        *("last round, 3 (2 of 3 seeds)", "best round, 2 (2 of 3 seeds)")
+    ]
+    assert table.loc[:3, "examples"].sum() == 2 * sum(SIZES)
+
+
+def test_classes_have_the_names_of_the_data(tmp_path):
+    names = ["standing", "$walking$", "_a name that is far too long", "lying"]
+    write_run(tmp_path, names=names)
+    report = confusion_matrices.report(read_results(str(tmp_path)))
+    assert report.tables["classes"]["name"].tolist() == 4 * names
+    (grid,) = [b.grid for b in report.pages["classes"].blocks if hasattr(b, "grid")]
+    assert [line[3] for line in grid[1:5]] == names  # All four, in order.
+    assert "five" not in report.pages["classes"].markdown()
+    written = ["standing", r"\$walking\$", " _a name that i…", "lying"]
+    panel, *_ = report.figures["confusion"].axes
+    rows, columns = (
+        [text.get_text() for text in axis.get_ticklabels()]
+        for axis in (panel.yaxis, panel.xaxis)
+    )
+    assert rows == columns == written
+    heat_map, _ = report.figures["classes"].axes
+    assert [text.get_text() for text in heat_map.get_yticklabels()] == written
+
+
+def test_the_heat_map_has_a_row_per_class_with_its_f1_in_the_last_round(run):
+    results, y, answers = run
+    heat_map, _ = confusion_matrices.report(results).figures["classes"].axes
+    f1 = [
+        metrics.f1_score(y[rows], answers[2][rows], labels=range(CLASSES), average=None)
+        for rows in (y >= 0, worst_tenth(y, answers[2]))
+    ]
+    np.testing.assert_allclose(heat_map.images[0].get_array(), np.transpose(f1))
+    written = [text.get_text() for text in heat_map.texts]
+    assert written == [f"{value:.2f}" for value in np.ravel(np.transpose(f1))]
+    heads = [text.get_text() for text in heat_map.get_xticklabels()]
+    assert heads == ["DS\nall clients", "DS\nworst tenth"]
+    assert min(text.get_fontsize() for text in heat_map.texts) >= 7
+
+
+@pytest.mark.parametrize("classes", [5, 6])
+def test_five_classes_are_all_listed_and_of_more_the_five_of_the_lowest_f1(
+    tmp_path, classes
+):
+    write_run(tmp_path, classes=classes)
+    report = confusion_matrices.report(read_results(str(tmp_path)))
+    table = report.tables["classes"][:classes]
+    (grid,) = [b.grid for b in report.pages["classes"].blocks if hasattr(b, "grid")]
+    listed = [int(line[3]) for line in grid[1:6]]
+    lowest = [*range(5)] if classes == 5 else table.nsmallest(5, "f1")["class"].tolist()
+    assert listed == lowest
+    assert ("the five with" in report.pages["classes"].markdown()) == (classes == 6)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_of_many_classes_some_are_named_and_none_is_numbered(tmp_path, named):
+    names = [chr(ord("A") + k) for k in range(26)]
+    write_run(tmp_path, classes=26, names=names if named else None)
+    report = confusion_matrices.report(read_results(str(tmp_path)))
+    panel, *_ = report.figures["confusion"].axes
+    assert not panel.texts
+    if named:
+        written = [text.get_text() for text in panel.get_yticklabels()]
+        assert 8 < len(written) <= 26 and {*written} <= {*names}
+    heat_map, _ = report.figures["classes"].axes
+    assert len(heat_map.get_yticks()) == 26
