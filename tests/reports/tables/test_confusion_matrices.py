@@ -9,6 +9,7 @@ from sklearn import metrics
 
 from tff_pmc.record.results import read_results
 from tff_pmc.reports import output
+from tff_pmc.reports.figures import confusion_plot, figure_layout
 from tff_pmc.reports.statistics import confusion
 from tff_pmc.reports.tables import confusion_matrices
 
@@ -37,6 +38,13 @@ def run(tmp_path):
     """A run of three rounds, of which the second is the best: labels and answers."""
     y, answers = write_run(tmp_path)
     return read_results(str(tmp_path)), y, answers
+
+
+def shades_of(axes):
+    """Returns the shades of the cells, [rows, columns]."""
+    (mesh,) = axes.collections
+    rows, columns = len(axes.get_yticks()), len(axes.get_xticks())
+    return np.reshape(mesh.get_array(), [rows, columns])
 
 
 def worst_tenth(y, answers):
@@ -94,18 +102,17 @@ def test_another_normalization_is_refused():
 
 def test_one_figure_has_true_labels_in_rows_and_predicted_ones_in_columns(run):
     figure = confusion_matrices.report(run[0]).figures["confusion"]
-    *panels, bar = figure.axes
-    assert [axes.get_title().split("\n")[0] for axes in panels] == 4 * ["DS"]
+    panels = figure.axes
+    assert [axes.get_title().split("\n")[0] for axes in panels] == 4 * ["FedAvg (DS)"]
     for axes in panels:
         assert (axes.get_ylabel(), axes.get_xlabel()) == (
             "True label",
             "Predicted label",
         )
         # Without a prediction that is no class, a row sums to 1.
-        assert np.nanmax(np.sum(axes.images[0].get_array(), axis=1)) <= 1 + 1e-12
+        assert np.nanmax(np.sum(shades_of(axes), axis=1)) <= 1 + 1e-12
     best = [axes for axes in panels if "best round, 2, all" in axes.get_title()]
-    sums = best[0].images[0].get_array().sum(axis=1)
-    np.testing.assert_allclose(sums, 1)
+    np.testing.assert_allclose(shades_of(best[0]).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +175,7 @@ def test_the_counts_of_several_seeds_are_summed(tmp_path):
             predictions = summed.sum(0)[:CLASSES]
             np.testing.assert_allclose(rows["precision"], hits / predictions)
     assert "summed over the seeds" in report.pages["classes"].markdown()
-    *panels, _ = report.figures["confusion"].axes
-    assert len(panels) == 4
+    assert len(report.figures["confusion"].axes) == 4
 
 
 def test_a_seed_without_predictions_is_not_summed_and_said(tmp_path):
@@ -199,23 +205,22 @@ def test_classes_have_the_names_of_the_data(tmp_path):
         for axis in (panel.yaxis, panel.xaxis)
     )
     assert rows == columns == written
-    heat_map, _ = report.figures["classes"].axes
+    (heat_map,) = report.figures["classes"].axes
     assert [text.get_text() for text in heat_map.get_yticklabels()] == written
 
 
 def test_the_heat_map_has_a_row_per_class_with_its_f1_in_the_last_round(run):
     results, y, answers = run
-    heat_map, _ = confusion_matrices.report(results).figures["classes"].axes
+    (heat_map,) = confusion_matrices.report(results).figures["classes"].axes
     f1 = [
         metrics.f1_score(y[rows], answers[2][rows], labels=range(CLASSES), average=None)
         for rows in (y >= 0, worst_tenth(y, answers[2]))
     ]
-    np.testing.assert_allclose(heat_map.images[0].get_array(), np.transpose(f1))
+    np.testing.assert_allclose(shades_of(heat_map), np.transpose(f1))
     written = [text.get_text() for text in heat_map.texts]
     assert written == [f"{value:.2f}" for value in np.ravel(np.transpose(f1))]
     heads = [text.get_text() for text in heat_map.get_xticklabels()]
-    assert heads == ["DS\nall clients", "DS\nworst tenth"]
-    assert min(text.get_fontsize() for text in heat_map.texts) >= 7
+    assert heads == ["FedAvg (DS)\nall clients", "FedAvg (DS)\nworst tenth"]
 
 
 @pytest.mark.parametrize("classes", [5, 6])
@@ -242,5 +247,31 @@ def test_of_many_classes_some_are_named_and_none_is_numbered(tmp_path, named):
     if named:
         written = [text.get_text() for text in panel.get_yticklabels()]
         assert 8 < len(written) <= 26 and {*written} <= {*names}
-    heat_map, _ = report.figures["classes"].axes
+    (heat_map,) = report.figures["classes"].axes
     assert len(heat_map.get_yticks()) == 26
+
+
+@pytest.mark.parametrize(("factor", "words"), [(1, "examples"), (200, "percent of it")])
+def test_a_cell_has_its_count_or_where_that_is_long_its_percentage(factor, words):
+    counts = np.eye(10, 11, dtype=int) * 90 + 1
+    part = confusion_plot.ConfusionPart("DS", "last round, 1", "all", factor * counts)
+    figure = confusion_plot.confusion_plot([part])
+    assert figure.get_supxlabel().endswith(f"numbers: {words}")
+    (panel, _) = figure.axes
+    first = [text.get_text() for text in panel.texts[:2]]
+    assert first == (["91", "1"] if factor == 1 else [f"{100 * 91 / 101:.0f}", "1"])
+
+
+@pytest.mark.parametrize("rows", [2, 9])
+def test_on_a_phone_the_columns_of_the_heat_map_are_in_panels(rows):
+    counts = np.eye(3, 4, dtype=int)
+    parts = [
+        confusion_plot.ConfusionPart(f"row {k}", "last round, 1", clients, counts)
+        for k in range(rows)
+        for clients in ("all clients", "worst tenth")
+    ]
+    with figure_layout.for_page(figure_layout.PAGE_WIDTHS["narrow"]):
+        panels = confusion_plot.class_f1_plot(parts).axes
+    assert (len(panels) > 1) == (rows == 9)
+    assert sum(len(axes.get_xticks()) for axes in panels) == len(parts)
+    assert sum(len(axes.texts) for axes in panels) == 3 * len(parts)

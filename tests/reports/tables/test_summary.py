@@ -143,8 +143,8 @@ def test_of_several_seeds_differences_are_from_the_same_seed():
         )
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        *("10th percentile", "mean of worst tenth", "DS"),
-        "line: mean of 2 seeds; band: lowest to highest",
+        *("10th percentile", "mean of worst tenth", "FedAvg (DS)"),
+        "line: mean of 2 seeds\nband: lowest to highest",
     ]
 
 

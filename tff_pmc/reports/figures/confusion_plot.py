@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from tff_pmc.reports.figures import figure_layout, run_styles
@@ -17,13 +19,15 @@ _MAX_NUMBERED = 12
 _MAX_NAME_LETTERS = 16
 """Of a class's name in a figure; a longer one ends with dots."""
 
-_DARK = 0.7
-"""The shade, of 0 to 1, above which white letters are easier to read than black."""
+# From nothing to a blue through which a light or dark page shows, so that numbers in
+# the color of the page's text can be read in every cell.
+_BLUE = (0.12, 0.47, 0.79)
+_SHADES = LinearSegmentedColormap.from_list("shades", [(*_BLUE, 0), (*_BLUE, 0.65)])
 
-_MATRIX_INCHES = 2.55  # The side of a matrix whose classes have short names.
-_INCHES_PER_LETTER = 0.07
 _INCHES_PER_CLASS = 0.19
+_INCHES_PER_F1 = 0.33
 _POINTS_PER_INCH = 72
+_LETTER_WIDTH = 0.65  # Of the font's size.
 
 
 class ConfusionPart(NamedTuple):
@@ -45,36 +49,41 @@ class ConfusionPart(NamedTuple):
 def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
     """Draws confusion matrices, normalized over the true labels, two in a row.
 
-    Of up to 12 classes each cell has its number of examples. Of many named classes
-    every second or third name is written.
+    Of up to 12 classes each cell has its number of examples, or where that is too long
+    to be read, its percentage of the true label. Of many named classes every second or
+    third name is written.
     """
-    num_rows = -(-len(parts) // 2)
-    height = 0.7 + 3.2 * num_rows
-    figure = figure_layout.new_figure(height)
-    all_axes = figure.subplots(num_rows, 2, squeeze=False)
-    for axes, part in zip(all_axes.flat, parts):
+    columns = 1 if figure_layout.is_narrow() else 2
+    num_rows = -(-len(parts) // columns)
+    figure = figure_layout.new_figure(0.7 + 3.2 * num_rows)
+    all_axes: Any = figure.subplots(num_rows, columns, squeeze=False)
+    inches = 2.55  # The side of a matrix whose classes have short names, about.
+    sides = [inches - _text_inches(max(_lengths(part)) - 2) for part in parts]
+    counts_fit = all(
+        _text_inches(len(str(part.counts.max()))) * len(part.counts) <= side
+        for part, side in zip(parts, sides)
+        if len(part.counts) <= _MAX_NUMBERED
+    )
+    for axes, part, side in zip(all_axes.flat, parts, sides):
         counts = part.counts[:, : len(part.counts)]
         shares = normalized(part.counts, "true")[:, : len(part.counts)]
-        image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-        axes.grid(False)
+        _draw_cells(axes, shares)
+        axes.set_aspect("equal")
         axes.set(xlabel="Predicted label", ylabel="True label")
-        name = run_styles.figure_text(part.label)
+        name = run_styles.style_of(part.label).label
         axes.set_title(f"{name}\n{part.rounds}, {part.clients}")
-        _name_classes(axes, part)
+        _name_classes(axes, part, side)
         if len(counts) > _MAX_NUMBERED:
             continue
-        cell_points = _POINTS_PER_INCH * _matrix_inches(part) / len(counts)
-        font_size = min(7, cell_points / (0.65 * len(str(counts.max()))))
         for (row, column), count in np.ndenumerate(counts):
-            _write(axes, row, column, f"{count or ''}", shares[row, column], font_size)
+            number = count if counts_fit else round(100 * shares[row, column])
+            _write(axes, row, column, f"{number}" if count else "")
     for axes in all_axes.flat[len(parts) :]:
         axes.set_axis_off()
-    figure.colorbar(
-        image,
-        ax=all_axes,
-        shrink=min(0.6, 2.5 / height),
-        label="share of the true label",
-    )
+    words = "shade: share of the true label"
+    if any(len(part.counts) <= _MAX_NUMBERED for part in parts):
+        words += "; numbers: " + ("examples" if counts_fit else "percent of it")
+    figure.supxlabel(words, fontsize=8)
     figure_layout.set_figure_title(
         figure, f"Confusion matrices (normalize: true)\n{title}"
     )
@@ -85,59 +94,82 @@ def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
 def class_f1_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
     """Draws the F1 of each class as a heat map: a row per class, a column per part.
 
-    A class without examples and without predictions has an empty cell.
+    A class without examples and without predictions has an empty cell. Where the
+    columns are more than fit side by side, they are in panels below each other.
     """
-    names = max((part.names() for part in parts), key=len)
-    columns = [class_metrics(part.counts)["f1"].to_numpy() for part in parts]
+    largest = max(parts, key=lambda part: len(part.counts))
+    names = [*map(_short, largest.names())]
     table = np.full([len(names), len(parts)], np.nan)
-    for place, values in enumerate(columns):
-        table[: len(values), place] = values
-    heads = [f"{_short(part.label)}\n{part.clients}" for part in parts]
-    is_wide = max(map(len, _lines(heads))) * len(parts) * _INCHES_PER_LETTER > 5
-    heads_height = 1.6 if is_wide else 0.4
-    height = 0.8 + heads_height + _INCHES_PER_CLASS * len(names)
-    figure = figure_layout.new_figure(height)
-    axes = figure.subplots()
-    image = axes.imshow(table, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.grid(False)
-    axes.set_yticks(range(len(names)), [*map(_short, names)])
-    axes.set_xticks(range(len(parts)), heads, rotation=90 if is_wide else 0)
-    axes.xaxis.tick_top()
-    for (row, column), f1 in np.ndenumerate(table):
-        if np.isfinite(f1):
-            _write(axes, row, column, f"{f1:.2f}", f1, 7)
-    figure.colorbar(image, ax=axes, shrink=min(1, 2 / height), label="F1")
+    for place, part in enumerate(parts):
+        table[: len(part.counts), place] = class_metrics(part.counts)["f1"]
+    labels = [run_styles.style_of(part.label).label for part in parts]
+    heads = [f"{label}\n{part.clients}" for label, part in zip(labels, parts)]
+    longest_head = max(len(line) for head in heads for line in head.split("\n"))
+    figure = figure_layout.new_figure(1.0)
+    width = figure.get_figwidth() - _text_inches(max(map(len, names))) - 0.4
+    columns = min(len(parts), int(width / _INCHES_PER_F1))
+    is_upright = _text_inches(longest_head) * columns > width
+    num_panels = -(-len(parts) // columns)
+    heads_height = _text_inches(longest_head) if is_upright else 0.35
+    panel_height = heads_height + 0.3 + _INCHES_PER_CLASS * len(names)
+    figure.set_figheight(0.6 + panel_height * num_panels)
+    all_axes: Any = figure.subplots(num_panels, 1, squeeze=False)
+    for panel, axes in enumerate(all_axes.flat):
+        shown = slice(panel * columns, (panel + 1) * columns)
+        _draw_cells(axes, table[:, shown])
+        axes.set_xlim(-0.5, columns - 0.5)  # Columns of all panels are equally wide.
+        axes.set_yticks(range(len(names)), names)
+        places = range(len(heads[shown]))
+        axes.set_xticks(places, heads[shown], rotation=90 if is_upright else 0)
+        axes.xaxis.tick_top()
+        for (row, column), f1 in np.ndenumerate(table[:, shown]):
+            if np.isfinite(f1):
+                _write(axes, row, column, f"{f1:.2f}")
     rounds = ", ".join(dict.fromkeys(part.rounds for part in parts))
-    figure_layout.set_figure_title(figure, f"F1 of each class, {rounds}\n{title}")
+    all_axes[-1, 0].set_xlabel(f"F1, {rounds}")
+    figure_layout.set_figure_title(figure, f"F1 of each class\n{title}")
     return figure
 
 
-def _name_classes(axes: Any, part: ConfusionPart) -> None:
-    """Names the classes at both axes, as many as there is room for."""
+def _draw_cells(axes: Any, shades: Any) -> None:
+    """Draws a table of shades from 0 to 1, its first row on top."""
+    axes.grid(False)
+    rows, columns = shades.shape
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    axes.pcolormesh(*edges, shades, cmap=_SHADES, vmin=0, vmax=1)
+    axes.invert_yaxis()
+
+
+def _name_classes(axes: Any, part: ConfusionPart, inches: float) -> None:
+    """Names the classes at both axes of a matrix, as many as there is room for."""
     names = part.names()
     if len(names) > _MAX_NUMBERED and not part.class_names:
         return  # Of many numbers matplotlib writes even ones.
-    points_per_name = _POINTS_PER_INCH * _matrix_inches(part) / len(names)
-    places = range(0, len(names), max(1, round(8 / points_per_name)))
+    points_per_name = _POINTS_PER_INCH * inches / len(names)
+    step = max(1, round((_font_size() + 1) / points_per_name))
+    places = range(0, len(names), step)
     texts = [_short(names[place]) for place in places]
     axes.set_yticks(places, texts)
-    axes.set_xticks(places, texts, rotation=90 if max(map(len, texts)) > 2 else 0)
+    axes.set_xticks(places, texts, rotation=90 if max(_lengths(part)) > 2 else 0)
 
 
-def _matrix_inches(part: ConfusionPart) -> float:
-    """Returns the side of a matrix, about, beside the names of its classes."""
-    longest = max(map(len, map(_short, part.names())))
-    return _MATRIX_INCHES - _INCHES_PER_LETTER * max(0, longest - 2)
+def _write(axes: Any, row: int, column: int, text: str) -> None:
+    """Writes into a cell."""
+    axes.text(column, row, text, ha="center", va="center", fontsize=_font_size())
 
 
-def _write(
-    axes: Any, row: int, column: int, text: str, shade: float, font_size: float
-) -> None:
-    """Writes into a cell, white where the cell is dark."""
-    color = "white" if shade > _DARK else "black"
-    axes.text(
-        column, row, text, color=color, ha="center", va="center", fontsize=font_size
-    )
+def _font_size() -> float:
+    """Returns the size of the letters in cells and at axes, points."""
+    return float(matplotlib.rcParams["xtick.labelsize"])
+
+
+def _text_inches(letters: int) -> float:
+    """Returns how wide a text is, about."""
+    return max(0, letters) * _LETTER_WIDTH * _font_size() / _POINTS_PER_INCH
+
+
+def _lengths(part: ConfusionPart) -> list[int]:
+    return [len(_short(name)) for name in part.names()]
 
 
 def _short(name: str) -> str:
@@ -145,8 +177,3 @@ def _short(name: str) -> str:
     if len(text) <= _MAX_NAME_LETTERS:
         return text
     return f"{text[: _MAX_NAME_LETTERS - 1]}…"
-
-
-def _lines(texts: Sequence[str]) -> Iterator[str]:
-    for text in texts:
-        yield from text.split("\n")

@@ -91,8 +91,9 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
 def _panel_per_measure(
     rows: Sequence[_Row], titles: Mapping[str, str], word: str, band: str
 ) -> tuple[Figure, Sequence[Any]]:
-    figure = figure_layout.new_figure(4.6)
-    grid: Any = figure.subplots(2, 2, sharex=True)
+    columns = 1 if figure_layout.is_narrow() else 2
+    figure = figure_layout.new_figure(9.2 / columns)
+    grid: Any = figure.subplots(4 // columns, columns, sharex=True, squeeze=False)
     for axes, (name, title) in zip(grid.flat, titles.items()):
         shown: list[float] = []
         for row in rows:
@@ -107,14 +108,8 @@ def _panel_per_measure(
         axes.set_axis_off()
     for axes in grid[-1]:
         axes.set_xlabel(figure_layout.ROUNDS)
-    handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside right center",
-        title=band.replace("; ", "\n") or None,
-        alignment="left",
-    )
+    handles, _ = grid.flat[0].get_legend_handles_labels()
+    figure_layout.add_legend(figure, handles, band.replace("; ", "\n"))
     return figure, list(grid.flat)
 
 
@@ -149,7 +144,8 @@ def _panel_per_row(
         figure_layout.legend_handle(style.label, style.color, **run_styles.BEHIND)
         for style in base_styles
     ]
-    handles += [figure_layout.legend_handle(band, "none")] if band else []
+    if band:
+        handles.append(figure_layout.legend_handle(band.replace("; ", "\n"), "none"))
     up = word
     if bases:
         margin = max(0.05 * (max(shown) - min(shown)), 0.1)

@@ -29,7 +29,7 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
         draw = _draw_cohort if seeds == 1 else _draw_seeds
         draw(axes, weights, style)
         axes.axhline(1, color="black", linewidth=0.6, linestyle=":")
-        figure_layout.name_panel(axes, str(label))
+        figure_layout.name_panel(axes, style.label)
     lengths = relative.groupby(["label", "seed"])["round"].max()
     last = lengths.groupby(level="label").min().max()  # As a curve over seeds ends.
     figure_layout.round_axis(all_axes[0], int(last))
@@ -39,10 +39,11 @@ def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
     ]
     if seeds > 1:
         extremes = "smallest and largest"
+        band = figure_layout.band_words(seeds).replace("; ", "\n")
         handles[:1] = [
             figure_layout.legend_handle("median of the cohort"),
             figure_layout.legend_handle(extremes, linestyle=run_styles.DASHED),
-            figure_layout.legend_handle(figure_layout.band_words(seeds), "none"),
+            figure_layout.legend_handle(band, "none"),
         ]
     figure_layout.label_axes(figure, all_axes, "weight / mean of the round", handles)
     figure_layout.set_figure_title(figure, f"Weights of the clients\n{title}")
