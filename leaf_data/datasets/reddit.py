@@ -59,17 +59,20 @@ class Reddit(WordsDataset):
         )
         total = loaded.train.num_examples + loaded.test.num_examples
         num_excluded = total - train.num_examples - test.num_examples
-        source = (
-            f"{loaded.origin.source}, excluded {num_excluded:,} of {total:,} examples "
-            "whose next word is not in the vocabulary"
-        )
+        origin = loaded.origin
+        if num_excluded:
+            excluded = (
+                f"excluded {num_excluded:,} of {total:,} examples whose next word is "
+                "not in the vocabulary"
+            )
+            origin = dataclasses.replace(origin, source=f"{origin.source}, {excluded}")
         return FederatedDataset(
             "reddit",
             train,
             test,
             num_classes=len(loaded.tokens),
             pixel_convention=NO_PIXELS,
-            origin=dataclasses.replace(loaded.origin, source=source),
+            origin=origin,
             options=self.options(),
             vocabulary=Vocabulary("tokens", loaded.tokens),
         )

@@ -91,7 +91,7 @@ def test_a_small_vocabulary_excludes_more(tmp_path):
     assert {data.vocabulary.tokens[k] for k in data.train_examples.y} == {"<EOS>", "it"}
 
 
-def test_positions_that_do_not_count_are_excluded(tmp_path):
+def test_positions_that_do_not_count_are_excluded_without_a_line(tmp_path):
     write(tmp_path)
     account = comments(["it rains"])
     account["y"][0]["count_tokens"][0][1] = 0
@@ -101,6 +101,8 @@ def test_positions_that_do_not_count_are_excluded(tmp_path):
     data = leaf_data.load("reddit", tmp_path)
     labels = [data.vocabulary.tokens[k] for k in data.train_examples.client("3")["y"]]
     assert labels == ["it", "<EOS>"]
+    write(tmp_path, test={user: texts[:1] for user, texts in TRAIN.items()})
+    assert "excluded" not in leaf_data.load("reddit", tmp_path).origin.source
 
 
 def changed(part, change):
