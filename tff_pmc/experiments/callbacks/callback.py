@@ -66,6 +66,19 @@ class Run:
 
         return ROUNDS.read(self.folder)
 
+    def write_reports(self, folder: str) -> None:
+        """Writes the experiment's reports on this run alone into a folder.
+
+        They are those that `--tables` writes: tables, figures and `report.html`. In
+        `on_end` they are on all rounds.
+        """
+        from tff_pmc.experiments import experiment_reports
+        from tff_pmc.experiments.experiment import EXPERIMENTS
+        from tff_pmc.record.results import read_results
+
+        experiment = EXPERIMENTS[self.settings.experiment]
+        experiment_reports.write(experiment, read_results(self.folder), folder)
+
 
 @dataclasses.dataclass(frozen=True)
 class FinishedRound:
@@ -156,7 +169,7 @@ class Callback(Declared):
         """Runs once, after the last round or an error, if `on_start` was called.
 
         `status` is `FINISHED` or `INTERRUPTED` of `record.files`. Callbacks are called
-        in reverse order.
+        in reverse order. The model of a finished run is on disk (`model/`).
         """
 
 

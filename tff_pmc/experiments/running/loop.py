@@ -82,8 +82,8 @@ def run(
             TableRecorder(folder),
             StopOnLostRounds(),
             PredictionRecorder(),
-            ModelSaver(),
             *callbacks,
+            ModelSaver(),  # The last ends first: `callbacks` find the model on disk.
             *([] if title is None else [Progress(title)]),
         ]
         checkpoint = CheckpointRecorder(folder)
