@@ -1,12 +1,16 @@
 """The page of a run: one file, readable without scripts, on narrow screens, too."""
 
+import html as html_module
 import html.parser
+import json
 import shutil
 import subprocess
 
 import pytest
 from made import of_seeds, results_of_seed
 
+from tff_pmc.experiments import experiment_reports
+from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout
 from tff_pmc.reports.tables import html_report
@@ -134,25 +138,76 @@ def test_a_line_of_differences_is_colored():
     assert cells["+1"] == ["near"] and cells["-2"] == ["below"]
 
 
-@pytest.mark.parametrize("width", [375, 1200])
-def test_it_does_not_overflow_a_screen(tmp_path, width):
+# What a browser shows of a page: its width, the sections in their order, and of each
+# drawn text whether it is cut off, smaller than 10 pixels, or lies on another.
+LOOK = """
+const root = f.contentDocument.documentElement, faults = [];
+const boxes = [...root.querySelectorAll("svg")].filter(s => s.clientWidth);
+for (const svg of boxes) {
+  const frame = svg.getBoundingClientRect(), scale = frame.width / svg.viewBox.baseVal.width;
+  const texts = [...svg.querySelectorAll("text")].map(t => [t, t.getBoundingClientRect()]);
+  for (const [text, box] of texts) {
+    const words = svg.getAttribute("aria-label") + ": " + text.textContent;
+    const size = scale * parseFloat(f.contentWindow.getComputedStyle(text).fontSize);
+    if (size < 9.99) faults.push(words + " has " + size + " pixels");
+    if (box.left < frame.left - 3 || box.right > frame.right + 3) faults.push(words + " is cut off");
+    for (const [other, b] of texts) {
+      const across = Math.min(box.right, b.right) - Math.max(box.left, b.left);
+      const down = Math.min(box.bottom, b.bottom) - Math.max(box.top, b.top);
+      if (other !== text && across > 2 && down > 3) faults.push(words + " lies on " + other.textContent);
+    }
+  }
+}
+document.body.textContent = JSON.stringify({
+  width: root.scrollWidth, drawn: boxes.length, faults: faults,
+  sections: [...root.querySelectorAll("[id]:is(section, details)")].map(s => s.id)});
+"""  # noqa: E501
+
+
+def look_at(tmp_path, page, width):
+    """Returns what a browser shows of a page in a window of a width."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("there is no Chromium")
-    grid = [["x", *map(str, range(60))], ["a" * 40, *["1000000"] * 60]]
-    path = tmp_path / "page.html"
+    path, inner = tmp_path / "page.html", tmp_path / "inner.html"
     # Headless windows are at least 500 pixels wide; a frame may be narrower.
-    inner = tmp_path / "inner.html"
-    inner.write_text(page_of(grid, label="LD," * 40, others=["MD" * 9, "a b"]))
+    inner.write_text(page)
     path.write_text(
         f'<iframe id="f" src="inner.html" width="{width}" height="900"></iframe>'
-        "<script>f.onload = () => {"
-        "document.title = f.contentDocument.documentElement.scrollWidth}</script>"
+        f"<script>f.onload = () => {{{LOOK}}}</script>"
     )
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     options += ["--allow-file-access-from-files", "--virtual-time-budget=3000"]
     done = subprocess.run(
         [browser, *options, path.as_uri()], capture_output=True, text=True, timeout=60
     )
-    shown_width = done.stdout.partition("<title>")[2].partition("</title>")[0]
-    assert 0 < int(shown_width) <= width
+    shown = done.stdout.partition("<body>")[2].partition("</body>")[0]
+    return json.loads(html_module.unescape(shown))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_table_does_not_overflow_a_screen(tmp_path, width):
+    grid = [["x", *map(str, range(60))], ["a" * 40, *["1000000"] * 60]]
+    page = page_of(grid, label="LD," * 40, others=["MD" * 9, "a b"])
+    assert 0 < look_at(tmp_path, page, width)["width"] <= width
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_whole_page_is_readable_on_a_screen(tmp_path, width):
+    """Of six rows under five seeds: nothing is cut off, too small, or on another."""
+    labels = ["DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)", "q-FFL, q 0.5"]
+    by_seed = {
+        seed: {
+            label: [[(seed + place + r) % 9 + 1, 3 + place] for r in range(8)]
+            for place, label in enumerate(labels)
+        }
+        for seed in range(5)
+    }
+    results = of_seeds(by_seed, [12, 12], targets=(50, 70))
+    experiment_reports.write(EXPERIMENTS["quickstart"], results, str(tmp_path / "out"))
+    page = (tmp_path / "out" / html_report.FILE).read_text()
+    seen = look_at(tmp_path, page, width)
+    assert 0 < seen["width"] <= width and seen["drawn"] > 8
+    assert seen["faults"] == []
+    assert seen["sections"][:2] == ["answer", "curves"]
+    assert {"fairness", "summary", "ordering_effect", "what"} <= {*seen["sections"]}

@@ -62,7 +62,7 @@ _PAGE_LOOK: dict[str, Any] = {
     "svg.fonttype": "none",  # Letters stay letters, in the page's font.
     "font.sans-serif": ["DejaVu Sans"],
 }
-_LEGEND_LINE = 0.17  # Inches.
+_LEGEND_LINE, _HANDLE, _LETTER = 0.17, 0.5, 0.07  # Inches.
 
 PAGE_WIDTHS = {"wide": WIDTH, "narrow": 3.7}
 """The widths of figures inside a page, inches: of a screen, and of a phone."""
@@ -175,7 +175,7 @@ def add_legend(
         figure.legend(
             handles=handles,
             loc=place,
-            ncols=7 if below else 1,
+            ncols=_columns(figure, handles) if below else 1,
             title=title or None,
             alignment="center" if below else "left",
         )
@@ -188,6 +188,17 @@ def add_legend(
         title=title or None,
         alignment="left",
     )
+
+
+def _columns(figure: Figure, handles: Sequence[Any]) -> int:
+    """Returns how many columns of a legend are not wider than a figure on a page."""
+    if not _page_width.get():
+        return 7
+    widths = [_HANDLE + _LETTER * len(str(handle.get_label())) for handle in handles]
+    columns = len(handles)
+    while columns > 1 and columns * max(widths) > figure.get_figwidth():
+        columns -= 1
+    return columns
 
 
 def legend_handle(label: str, color: str = "black", **options: Any) -> Line2D:

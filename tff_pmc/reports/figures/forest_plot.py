@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from tff_pmc.reports.statistics.paired_effects import (
 from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 
 _COLUMNS = 3
+_TITLE_LETTERS = 20
 _ROW_HEIGHT = 0.19  # Inches.
 _NARROW = 2.9  # Inches: the width of a figure of one measure, for a phone.
 _NO_VERDICT = "#888888"
@@ -50,7 +52,7 @@ def forest_plot(table: pd.DataFrame, *, title: str = "", legend: bool = True) ->
     titles = table.attrs.get("titles", {})
     columns = min(_COLUMNS, max(len(parts), 1))
     lines = -(-len(parts) // columns) or 1
-    height = lines * (0.6 + _ROW_HEIGHT * (len(rows) + 1))
+    height = lines * (0.7 + _ROW_HEIGHT * (len(rows) + 1))
     height += 0.35 * legend + 0.3 * bool(title)
     width = _NARROW if columns == 1 else figure_layout.WIDTH
     figure = figure_layout.new_figure(height, width)
@@ -82,7 +84,7 @@ def _draw_measure(axes: Any, measure: str, part: pd.DataFrame, rows: list[str]) 
         place = rows.index(row["row"])
         mean, half = factor * row["mean"], factor * row["interval"]
         if math.isnan(mean):
-            axes.text(0.02, place, _signs(row), va="center", fontsize=7,
+            axes.text(0.02, place, _signs(row), va="center", fontsize=8,
                       transform=axes.get_yaxis_transform())  # fmt: skip
             continue
         color, marker = _MARKERS.get(row["verdict"], (_NO_VERDICT, "o"))
@@ -95,7 +97,7 @@ def _draw_measure(axes: Any, measure: str, part: pd.DataFrame, rows: list[str]) 
             color=color,
             markerfacecolor=color if row["verdict"] in _MARKERS else "white",
         )
-    axes.set_title(measure.replace("_", " "))
+    axes.set_title(textwrap.fill(measure.replace("_", " "), _TITLE_LETTERS))
     lower = is_lower_better(measure, metric)
     direction = {True: "left is better", False: "right is better", None: ""}[lower]
     axes.set_xlabel(", ".join(filter(None, [unit, direction])))
