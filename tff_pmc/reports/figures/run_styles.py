@@ -20,6 +20,7 @@ from matplotlib.colors import to_hex
 
 from tff_pmc.escape import single_line
 from tff_pmc.record.results import BASELINE
+from tff_pmc.reports.statistics.row_titles import row_title
 
 BASELINES = (BASELINE, "FedAvg", "Weighted mean")
 """The baselines: averaging by size, under its three names."""
@@ -103,7 +104,7 @@ def style_of(name: str) -> Style:
         # The lightest tenth cannot be seen on white.
         color = to_hex(colormaps["cividis"](0.9 * np.nan_to_num(share)))
         return Style(str(color), SOLID, figure_text(name))
-    label = figure_text(f"FedAvg ({BASELINE})" if name == BASELINE else name)
+    label = figure_text(row_title(name))
     members = name.split(",")
     places = tuple(_CRITERION_INDICES.get(code, -1) for code in members[:2])
     if -1 in places or places not in _ORDERINGS or len(members) > 3:

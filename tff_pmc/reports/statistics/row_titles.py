@@ -15,10 +15,12 @@ def row_titles(results: Results) -> dict[str, str]:
 
     The ordering `DS` is federated averaging, and displayed as `FedAvg (DS)`.
     """
-    return {
-        label: f"FedAvg ({label})" if label == BASELINE else label
-        for label in results.labels
-    }
+    return {label: row_title(label) for label in results.labels}
+
+
+def row_title(label: str) -> str:
+    """Returns the name that reports display for a label."""
+    return f"FedAvg ({label})" if label == BASELINE else label
 
 
 def with_short_labels(results: Results) -> Results:

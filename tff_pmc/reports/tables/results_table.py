@@ -21,6 +21,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     reach_sentence,
     recorded_targets,
 )
+from tff_pmc.reports.statistics.row_titles import row_title
 from tff_pmc.reports.statistics.run_notes import (
     caveat_notes,
     condition_notes,
@@ -29,8 +30,8 @@ from tff_pmc.reports.statistics.run_notes import (
 
 _TITLES = {
     "rounds": "Rounds until a share of the devices reaches the target accuracy",
-    "gain": "Rounds saved over DS (rounds of DS minus those of the run; a target that "
-    "was not reached counts as reached in the last round; Avg. = sum / 9)",
+    "gain": "Rounds saved over FedAvg (rounds of DS minus those of the run; a target "
+    "that was not reached counts as reached in the last round; Avg. = sum / 9)",
 }
 
 
@@ -140,6 +141,7 @@ def _lines(tidy: pd.DataFrame) -> page_model.Grid:
         page_model.format_number(value, of_cell, page_model.MISSING)
         for value, of_cell in zip(tidy["value"], form)
     ]
+    tidy["experiment"] = tidy["experiment"].map(row_title)
     rows = ["target", "experiment"]
     return comparison_grid(tidy, ["target", ""], rows, "devices", {"text": ""})
 

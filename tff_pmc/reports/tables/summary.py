@@ -18,6 +18,7 @@ from tff_pmc.reports.page_model import (
     grid_text,
 )
 from tff_pmc.reports.statistics.rounds_to_target import recorded_targets
+from tff_pmc.reports.statistics.row_titles import row_title
 from tff_pmc.reports.statistics.run_notes import caveat_notes, mark_incomplete_data
 from tff_pmc.reports.statistics.run_summary import (
     last_and_best,
@@ -86,7 +87,9 @@ def text(results: Results) -> str:
             rounds = rounds.iloc[:1].rename({"last": "last and best"})
         for which, figures in rounds.iterrows():
             cells = [f"{figures[name]:.4f}" for name in titles]
-            lines.append([str(label), str(which), f"{figures['round']:.0f}", *cells])
+            lines.append(
+                [row_title(label), str(which), f"{figures['round']:.0f}", *cells]
+            )
     sizes = results.clients.groupby([*RUN_KEY, "client"], sort=False)["examples"].max()
     clients: dict[str, None] = {}
     for _, of_run in sizes.groupby(level=RUN_KEY, sort=False):
@@ -141,7 +144,9 @@ def _page(results: Results, table: pd.DataFrame) -> Page:
         grid = [["", *names.values()]]
         for label in results.labels:
             rows = [table.loc[(label, name)] for name in names]
-            grid.append([label, *(_interval_and_range(row, count) for row in rows)])
+            grid.append(
+                [row_title(label), *(_interval_and_range(row, count) for row in rows)]
+            )
         blocks += [Heading(heading), Table(grid)] if names else []
     return Page(f"Over {count} seeds", blocks)
 
