@@ -78,7 +78,7 @@ def test_each_row_has_its_mean_interval_and_verdict():
             "accuracy",
             "censored",
             "rounds, left is better",
-            "later in 1",
+            "1 later",
         ),
         ("test_loss", "test_loss", "not finite", "left is better", "not finite"),
         ("worst tenth", "test_loss", "not finite", "left is better", "not finite"),

@@ -22,7 +22,7 @@ def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
     text, csv = written(results_table.report(results), tmp_path, "results")
     assert csv["target_accuracy_pct"].dropna().unique().tolist() == [70, 95]
     assert csv["value"][0] == first
-    assert text.splitlines()[2].split()[3] == str(first)
+    assert text.splitlines()[2].split()[4] == str(first)
     page = (tmp_path / "results.md").read_text()
     assert "cnn, sgd with rate 0.1, E = 5, B = all, 3 rounds" in page
 

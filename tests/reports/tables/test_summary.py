@@ -26,8 +26,8 @@ def test_the_table_has_both_rounds_or_that_they_are_one(results):
     assert title.endswith("(3 of 4, who have tests)")
     assert head.split()[0] == "round" and "mean of worst tenth" in head
     words = [line.split() for line in lines]
-    assert words[0][:4] == ["DS", "last", "3", "0.8250"]
-    assert words[1][:4] == ["DS", "best", "2", "0.8500"]
+    assert words[0][:5] == ["FedAvg", "(DS)", "last", "3", "0.8250"]
+    assert words[1][:5] == ["FedAvg", "(DS)", "best", "2", "0.8500"]
     assert words[2][:6] == ["LD,DS", "last", "and", "best", "3", "0.8000"]
     assert words[2][6:] == ["0.8000", "0.8000", "0.0000", "1.0000"]
     assert len(lines) == 3
@@ -186,7 +186,7 @@ def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range():
     assert rows.loc["rounds_to_90", "seeds"] == 1
     assert rows.loc["rounds_to_90", ["mean", "interval"]].isna().all()
     _, _, accuracy, heading, rounds = report.pages["seeds"].blocks
-    assert accuracy.grid[1][:2] == ["DS", "0.700 ± 0.196 (0.500 to 0.900)"]
+    assert accuracy.grid[1][:2] == ["FedAvg (DS)", "0.700 ± 0.196 (0.500 to 0.900)"]
     assert "half of the devices" in heading.text
     # 1, 2, 2, 1, 1: the deviation is 0.5477, so 0.680.
     assert rounds.grid == [

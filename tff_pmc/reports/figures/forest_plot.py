@@ -23,7 +23,7 @@ from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 _COLUMNS = 3
 _TITLE_LETTERS = 20
 _ROW_HEIGHT = 0.19  # Inches.
-_NARROW = 2.9  # Inches: the width of a figure of one measure, for a phone.
+_NARROW = 3.2  # Inches: the width of a figure of one measure, for a phone.
 _NO_VERDICT = "#888888"
 _MARKERS = {
     "better": ("#0072B2", "o"),
@@ -112,7 +112,9 @@ def _signs(row: Mapping[Hashable, Any]) -> str:
     """Returns the words for a difference without a mean."""
     if row["verdict"] == NOT_FINITE:
         return NOT_FINITE
-    return f"later in {row['more_in']}, earlier in {row['less_in']} of {row['seeds']}"
+    signs = [(row["more_in"], "later"), (row["less_in"], "earlier")]
+    words = [f"{count} {word}" for count, word in signs if count]
+    return ", ".join(words) if words else "equal"
 
 
 def _handles(table: pd.DataFrame) -> list[Any]:
