@@ -191,7 +191,7 @@ def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range():
     # 1, 2, 2, 1, 1: the deviation is 0.5477, so 0.680.
     assert rounds.grid == [
         ["", "60 %", "90 %"],
-        ["DS", *("1.4 ± 0.7 (1 to 2)", "1 of 5 seeds (2 to 2)")],
+        ["FedAvg (DS)", *("1.4 ± 0.7 (1 to 2)", "1 of 5 seeds (2 to 2)")],
     ]
 
 
