@@ -113,7 +113,7 @@ class Contract:
         assert_equal(resumed, going_on, 0)
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    def test_a_client_that_is_not_finite_is_left_out(
+    def test_a_client_that_is_not_finite_is_excluded(
         self, aggregator, bad, assert_equal
     ):
         broken = [u.copy() for u in UPDATES]

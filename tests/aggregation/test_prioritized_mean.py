@@ -110,7 +110,7 @@ BOUND = {"clip_norm": 1.0}
         ({}, [(1e30, 0), (0, 3)], (1e20, 1), (0, 3)),
     ],
 )
-def test_a_large_update_is_clipped_or_left_out(runtime, sums, updates, sizes, expected):
+def test_a_large_update_is_clipped_or_excluded(runtime, sums, updates, sizes, expected):
     options = tff_pmc.SumOptions(**sums)
     process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",), sums=options))
     values = list(np.array(updates, np.float32))
@@ -134,7 +134,7 @@ def test_a_large_update_is_clipped_or_left_out(runtime, sums, updates, sizes, ex
         ([(1, 0), (0, 1)], (1, 1.5)),
     ],
 )
-def test_what_float32_cannot_multiply_is_left_out(runtime, raw, expected):
+def test_a_product_beyond_float32_excludes_the_client(runtime, raw, expected):
     """With DS 2 : 1 and LD equal, the scores are 2/3 + 1/3 and 1/3 + 1/6."""
     process = create(tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("DS", "LD")))
     updates = np.array([(1, 1.5), (3, 4)], np.float32)
@@ -197,7 +197,7 @@ def refused_factories():
 
 
 @pytest.mark.parametrize("option", ["model_sum_factory", "scalar_sum_factory"])
-def test_what_is_not_known_to_sum_is_refused_by_name(option):
+def test_a_factory_not_known_to_sum_is_rejected_and_named(option):
     for name, factory in refused_factories().items():
         for kind, needed in (
             (tff_pmc.SumOptions, ()),

@@ -269,7 +269,7 @@ def test_every_client_is_read_as_it_was_packed(toy_examples, read):
         assert element["x"].dtype == client["x"].dtype
 
 
-def test_a_pack_of_nobody_has_no_client(toy_examples, read):
+def test_an_empty_pack_has_no_client(toy_examples, read):
     (pack,) = tff_pmc.pack(toy_examples, range(6), num_packs=1)
     assert read(pack.take(0)) == []
 

@@ -198,7 +198,7 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
     )
 
 
-def test_a_worker_of_another_version_that_comes_late_ends_the_command_in_one_line():
+def test_a_late_worker_of_another_version_ends_the_command_in_one_line():
     from tff_pmc.cluster import spread_runs, tasks
     from tff_pmc.runtime import EngineError
 

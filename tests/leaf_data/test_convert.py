@@ -761,7 +761,7 @@ def test_clients_named_as_missing_values_are_reported(tmp_path, caplog):
         ("", [float("nan"), 1], "y has nan: labels must be whole numbers", ()),
     ],
 )
-def test_leafs_labels_are_classes_unless_numbers_are_asked_for(
+def test_leafs_labels_are_classes_unless_numbers_are_requested(
     tmp_path, capsys, options, labels, kind, want
 ):
     leaf_file(tmp_path, "train", {"u": ([[1], [2]], labels)})

@@ -208,7 +208,7 @@ def test_equal_examples_in_both_parts_are_counted_or_kept_together(
         assert says in caplog.text
 
 
-def test_equal_examples_of_given_parts_are_counted(tmp_path, caplog):
+def test_equal_examples_of_two_parts_are_counted(tmp_path, caplog):
     x, y = numbers(10)
     clients = [("a", x, y, x[:3], y[:3]), ("b", x + 5, y, x[4:5], y[4:5])]
     written(tmp_path, clients, test_fraction=0.0)

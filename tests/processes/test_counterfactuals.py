@@ -80,7 +80,7 @@ def test_effects_are_those_of_models_made_of_the_sums(runtime, toy_examples, toy
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_what_cannot_be_asked_is_named(runtime, toy_examples, toy_model):
+def test_invalid_requests_are_named(runtime, toy_examples, toy_model):
     online = build(toy_model)
     packs = tff_pmc.pack(toy_examples, COHORT)
     tests = tff_pmc.evaluation_packs(toy_examples)

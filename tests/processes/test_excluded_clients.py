@@ -14,7 +14,7 @@ from tff_pmc._lazy import tf
 
 @pytest.mark.parametrize("two_stage", [False, True])
 @pytest.mark.parametrize("value", [np.nan, np.float64(1e-300)])
-def test_a_client_that_diverges_is_left_out_and_counted(
+def test_a_client_that_diverges_is_excluded_and_counted(
     runtime,
     toy_examples,
     toy_model,
@@ -82,7 +82,7 @@ def test_all_scores_zero_leave_the_model_as_it_is(
     assert_close(weights_of(process, state), weights_of(process, before), 0)
 
 
-def test_a_negative_criterion_is_refused_by_name(
+def test_a_negative_criterion_is_rejected_and_named(
     runtime, toy_examples, toy_model, build_prioritized
 ):
     bad = criteria.Criterion(

@@ -31,7 +31,7 @@ def test_what_a_round_measures(
     assert metrics["finalizer"]["update_rejected"] == 0
 
 
-def test_a_client_that_is_left_out_takes_no_step(
+def test_an_excluded_client_takes_no_step(
     runtime, toy_examples, toy_model, build_factory, run_rounds, assert_equal, nan_for
 ):
     """Its update stays 0, which an unweighted factory of TFF's counts as one."""

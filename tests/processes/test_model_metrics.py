@@ -78,7 +78,7 @@ def test_a_functional_models_metrics_are_tffs(
     check(metrics, tffs_metrics(metric_model, batches))
 
 
-def test_a_packed_client_left_out_counts_in_no_metric(
+def test_an_excluded_packed_client_is_in_no_metric(
     runtime, toy_examples, metric_model, build_prioritized
 ):
     """A bound that no update keeps: nobody is counted, and nothing measured."""

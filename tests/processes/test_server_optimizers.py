@@ -71,7 +71,7 @@ class ByHand:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rounds_of_given_updates_equal_numpy(runtime, name):
+def test_rounds_of_known_updates_equal_numpy(runtime, name):
     """Between them two rounds in which no client counts: they leave no trace."""
     from tff_pmc.processes.server_step import build_finalizer
 

@@ -118,7 +118,7 @@ def test_the_next_words_are_learned_and_reported(page_run):
     assert reached == {"50", "90"}
 
 
-def test_what_needs_accuracy_is_refused_by_name(page_run):
+def test_an_option_that_needs_accuracy_is_rejected_and_named(page_run):
     _, ends = page_run
     for (text, code), words in zip(
         ends[2:8],

@@ -39,7 +39,7 @@ def state():
     return make
 
 
-def test_the_last_one_comes_back_to_the_bit(tmp_path, state):
+def test_the_last_one_is_restored_to_the_bit(tmp_path, state):
     folder = str(tmp_path)
     assert checkpoints.load(folder, state(0)) is None
     saved = state(3)

@@ -98,7 +98,7 @@ def _params(old, new):
         (_replace(CLIENT, "y_pred,y_true\n1,1\n"), "round_2 has other test labels"),
     ],
 )
-def test_a_broken_folder_is_refused_by_name(tmp_path, damage, words):
+def test_a_broken_folder_is_rejected_and_named(tmp_path, damage, words):
     folder = write_theirs(tmp_path / "run")
     damage(folder)
     with pytest.raises(RecordError, match=words) as caught:

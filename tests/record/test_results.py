@@ -52,7 +52,7 @@ def seeds(tmp_path):
     return tmp_path
 
 
-def test_what_stands_beside_criteria_names_no_criterion(tmp_path, record_of):
+def test_columns_of_the_cohort_are_no_codes_of_criteria(tmp_path, record_of):
     """The frames of a run and of a round have no other columns than criteria."""
     record = record_of()
     write_run(tmp_path / "DS", "DS", [[1, 2]])
@@ -126,7 +126,7 @@ def test_runs_in_memory_are_results_too():
         ([[0, 0]], [0, 0], "some client must have test examples"),
     ],
 )
-def test_counts_that_are_none_are_refused(correct, examples, says):
+def test_invalid_counts_are_rejected(correct, examples, says):
     with pytest.raises(RecordError, match=says):
         tff_pmc.results_of_counts({"DS": correct}, examples)
 

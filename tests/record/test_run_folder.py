@@ -184,7 +184,9 @@ def test_a_run_json_without_what_resuming_needs_is_refused(begun, key):
         (None, "is missing"),
     ],
 )
-def test_a_run_json_that_is_none_is_refused(tmp_path, text, says, assert_one_line):
+def test_a_file_that_is_not_a_run_json_is_rejected(
+    tmp_path, text, says, assert_one_line
+):
     path = tmp_path / "run.json"
     if text is not None:
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -223,7 +225,7 @@ def test_a_folder_that_is_lost_ends_the_run(tmp_path, record_of, damage):
     assert len([*tmp_path.iterdir()]) == 1
 
 
-def test_metrics_that_the_rounds_before_lack_are_left_out(begun, record_of, caplog):
+def test_metrics_without_a_column_are_not_recorded(begun, record_of, caplog):
     """As of a run of an earlier version, which goes on; one line names them."""
     head = (begun / "rounds.csv").read_text().splitlines()[0]
     with take(begun) as folder:

@@ -209,7 +209,7 @@ NO_COLUMNS = [
 
 
 @pytest.mark.parametrize(("make", "message"), NO_COLUMNS)
-def test_a_criterion_without_a_column_is_refused_by_name(make, message):
+def test_a_criterion_without_a_column_is_rejected_and_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

@@ -126,7 +126,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED, ids=[m for _, m in REFUSED])
-def test_an_invalid_operator_is_refused_by_name(make, message):
+def test_an_invalid_operator_is_rejected_and_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -140,7 +140,7 @@ def test_an_invalid_operator_is_refused_by_name(make, message):
         ({("DS",): -0.1}, "not monotone: DS has -0.1 and its part nothing 0"),
     ],
 )
-def test_an_invalid_capacity_is_refused_by_name(capacity, changes, message):
+def test_an_invalid_capacity_is_rejected_and_named(capacity, changes, message):
     with pytest.raises(ValueError, match=message):
         scores.choquet({**capacity, **changes})
 

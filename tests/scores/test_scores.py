@@ -191,7 +191,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED, ids=[m for _, m in REFUSED])
-def test_an_invalid_score_is_refused_by_name(make, message):
+def test_an_invalid_score_is_rejected_and_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

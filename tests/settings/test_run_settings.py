@@ -25,7 +25,7 @@ def test_cohort_sizes_are_the_nearest_as_the_published_code_has_them():
     assert [training.cohort_size(k, "mnist") for k in (14, 16, 4)] == [1, 2, 1]
 
 
-def test_only_what_is_given_must_have_an_effect():
+def test_only_flags_that_a_user_sets_must_have_an_effect():
     """What an experiment or an earlier run sets may lose its effect."""
     nearest = mnist(cohort_rounding="nearest")
     assert nearest.with_changes(clients_per_round=10).training.clients_per_round == 10

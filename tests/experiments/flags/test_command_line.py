@@ -40,7 +40,7 @@ BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
 
 
 @pytest.mark.parametrize("case", [line for line in ASKED.splitlines() if "=>" in line])
-def test_the_runs_that_are_asked_for(case):
+def test_the_requested_runs(case):
     flags, expected = case.split(" => ")
     flags = flags.replace("QUICKSTART", QUICKSTART)
     flags = flags.replace("BOTH", "--adjustment=fixed,backtracking")
@@ -93,7 +93,7 @@ def test_an_experiment_may_set_an_adjustment_or_a_priority(monkeypatch):
     assert labels(name, "--criteria=DS,LD") == ["DS"]
 
 
-def test_a_cluster_is_asked_for_by_engine_or_by_address():
+def test_a_cluster_is_requested_by_engine_or_by_address():
     from tff_pmc.experiments.flags.command import Command
     from tff_pmc.experiments.flags.command_line import cluster_options
 

@@ -156,7 +156,7 @@ def test_a_published_table_is_narrowed_to_one_row(name):
         assert {row.split(",")[0].lower() for row in run_labels} == {word}
 
 
-def test_a_flag_of_no_use_is_refused_wherever_it_stands(tmp_path):
+def test_a_flag_without_effect_is_rejected_wherever_it_stands(tmp_path):
     file = tmp_path / "a.flags"
     file.write_text("--algorithms=momentum,median\n--momentum_beta=0.3\n")
     assert labels(f"--flagfile={file}") == ["Momentum", "Median"]

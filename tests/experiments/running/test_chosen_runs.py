@@ -83,7 +83,7 @@ def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name
     assert len({*map(tuple, cohorts(cut))}) == 3
 
 
-def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
+def test_the_clients_rate_decays_after_some_rounds(data, tf):
     from tff_pmc.algorithms.run_context import RunContext
 
     decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 2}

@@ -98,7 +98,7 @@ def test_who_is_judged_when_and_on_what(folders):
     assert first["correct"] == results("a step").rounds["correct"][0]
 
 
-def test_the_report_is_of_all_runs_that_asked(folders):
+def test_the_report_covers_all_runs_with_counterfactuals(folders):
     plain, counterfactual = (
         read_results(str(folders[name])) for name in ("plain", "asked")
     )
@@ -138,7 +138,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_asked_is_refused_before_a_folder_is_made(name):
+def test_invalid_requests_are_rejected_before_a_folder_is_made(name):
     changes, words = REFUSED[name]
     with pytest.raises(SettingError, match=words):
         experiments.settings("quickstart", changes)

@@ -49,7 +49,7 @@ def test_femnist_from_leafs_files_to_table_1(leaf_folder, tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_any_test_example_nothing_is_begun(leaf_folder, tmp_path):
+def test_no_run_starts_without_test_examples(leaf_folder, tmp_path):
     done = run(
         *("--experiment=femnist", f"--data_dir={leaf_folder}", "--rounds=1"),
         *("--sample_fraction=0.08", "--clients_per_round=1"),

@@ -120,7 +120,7 @@ def test_devices_without_test_examples_count_and_never_reach(tmp_path):
     assert "Clients without test examples: 2." in text
 
 
-def test_what_makes_no_table_is_refused_by_name_or_empty(tmp_path):
+def test_runs_without_a_table_raise_a_named_error_or_give_an_empty_one(tmp_path):
     joined = join_results([make({"DS": 0}), make({"LD": 0}, untested=1)])
     with pytest.raises(RecordError, match="DS and LD were tested on different clients"):
         write("da_table1", joined, tmp_path)

@@ -150,7 +150,9 @@ def test_table_5_is_of_the_positive_class(tmp_path):
 @pytest.mark.parametrize(
     ("algorithm", "row"), [("trimmed", {}), ("quantized", {"quantized_levels": 256})]
 )
-def test_what_the_paper_does_not_have_is_left_out_and_named(tmp_path, algorithm, row):
+def test_runs_that_the_paper_does_not_have_are_omitted_and_named(
+    tmp_path, algorithm, row
+):
     """A new aggregator, or quantized updates of before, do not come into its table."""
     other = make(algorithm, [3], **row)
     text = write("dual_table4", together(*two(), other), tmp_path)

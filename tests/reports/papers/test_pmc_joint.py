@@ -118,7 +118,7 @@ def test_published_runs_are_aligned_by_labels_or_paired_by_file(
         ({"splits": [0, 2, 4, 5], "y": Y[:5]}, "shuffled"),
     ],
 )
-def test_what_cannot_be_joined_is_refused_by_name(
+def test_runs_that_cannot_be_joined_are_rejected_and_named(
     tmp_path, fails, write_run, changes, pairing
 ):
     right = [[1, 1, 1, 0, 0, 0]]

@@ -49,7 +49,7 @@ def make(labels, cohort=True):
         (make(LABELS[:2]), "three first criteria"),
     ],
 )
-def test_without_cohorts_or_three_criteria_it_is_left_out(tmp_path, runs, why):
+def test_the_report_is_omitted_without_cohorts_or_three_criteria(tmp_path, runs, why):
     assert f"left out: {why}" in write("pmc_variance", runs, tmp_path).replace(
         "it needs runs of orderings with ", ""
     )
