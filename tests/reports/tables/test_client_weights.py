@@ -109,5 +109,34 @@ def test_a_row_that_weighs_all_alike_has_one_line(size):
     ]
 
 
+def test_a_row_shows_the_criteria_that_it_recorded():
+    """`H` is recorded for a row that weighs all alike, and shown for none."""
+    values = np.arange(1.0, 9)
+    cohort = pd.concat(
+        [
+            cohort_of(values / 36, LD=values).assign(seed=0, label="LD"),
+            cohort_of(values / 36, F=values, DS=values).assign(seed=0, label="q"),
+            cohort_of(1 / 8, H=values).assign(seed=0, label="median"),
+        ]
+    )
+    report = client_weights.report(runs_of(cohort, labels=("LD", "q", "median")))
+    by_criterion, clients = blocks_of(report, page_model.Table)
+    assert [row[:2] for row in by_criterion.grid[1:]] == [
+        ["LD", "LD"],
+        ["q", "F"],
+        ["q", "DS"],
+    ]
+    assert clients.grid[0][4:] == ["LD", "F", "DS"]
+    assert clients.grid[1][4:] == ["8", "—", "—"]
+    assert report.tables["weights"]["criterion"].nunique() == 4
+
+
+def test_a_row_without_criteria_has_its_clients_alone():
+    report = client_weights.report(runs_of(cohort_of(np.arange(1.0, 9) / 36)))
+    by_criterion, clients = blocks_of(report, page_model.Table)
+    assert len(by_criterion.grid) == 1 and not len(report.tables["weights"])
+    assert clients.grid[1] == ["LD", "h", "2", f"{8 / 4.5:.2f}"]
+
+
 def test_without_weights_on_record_there_is_no_page():
     assert client_weights.report(runs_of(cohort_of(np.nan))) == Report()

@@ -233,22 +233,25 @@ def weights_by_criterion(results: Results) -> pd.DataFrame:
     and then means over the client's rounds. Each client counts once.
 
     Returns:
-        One row per run and criterion, with the columns `seed`, `label`, `criterion`,
-        `clients` (their number) and `CRITERION_STATISTICS`: Spearman's rank correlation
-        between weight and criterion, and the mean weight of each quarter of the
-        clients by the criterion, where 1 is an equal weight. Clients with equal values
-        share their mean weight. All are NaN where the criterion is constant, the
-        correlation also where the weight is, and the quartiles below four clients.
+        One row per run and criterion that it recorded, with the columns `seed`,
+        `label`, `criterion`, `clients` (their number) and `CRITERION_STATISTICS`:
+        Spearman's rank correlation between weight and criterion, and the mean weight of
+        each quarter of the clients by the criterion, where 1 is an equal weight.
+        Clients with equal values share their mean weight. All are NaN where the
+        criterion is constant, the correlation also where the weight is, and the
+        quartiles below four clients.
     """
     codes = recorded_criteria(results)
     included, relative = _relative_to_round(results, codes)
     keys = [included[name] for name in (*RUN_KEY, "client")]
     # Of float32 numbers, more digits are noise, and no order of clients.
     means = relative.groupby(keys, sort=False).mean().round(6)
+    is_recorded = included[codes].notna().groupby(keys[:2]).any()
     rows = [
         {"seed": seed, "label": label, "criterion": code, **_followed(run, code)}
         for (seed, label), run in means.groupby(level=RUN_KEY, sort=False)
         for code in codes
+        if is_recorded.loc[(seed, label), code]
     ]
     columns = [*RUN_KEY, "criterion", "clients", *CRITERION_STATISTICS]
     return pd.DataFrame(rows, columns=columns)

@@ -35,7 +35,7 @@ _CORRELATION = (
     "Rank correlation: Spearman's, between the clients' weights and a criterion, each "
     "relative to the round's cohort and averaged over a client's rounds. 1: the larger "
     "the criterion, the larger the weight; -1: the smaller; 0: the weight does not "
-    f"follow it. {MISSING}: the criterion is equal for all clients, or not recorded."
+    f"follow it. {MISSING}: the criterion is equal for all clients."
 )
 _QUARTILES = (
     "Quartiles: the mean weight of each quarter of the clients, from the lowest to the "
@@ -103,7 +103,8 @@ def _criterion_grid(
     seeds: int,
 ) -> list[list[str]]:
     grid = [["run", "by", *_HEAD]]
-    for label in labels:
+    recorded = by_criterion.index.get_level_values("label")
+    for label in (label for label in labels if label in {*recorded}):
         of_label = by_criterion.loc[label]
         for code in dict.fromkeys(of_label.index.get_level_values("criterion")):
             rows = of_label.loc[code]
@@ -125,13 +126,16 @@ def _mean_and_range(row: pd.Series[float], seeds: int) -> str:
 def _client_grid(
     results: Results, titles: Mapping[str, str], labels: Sequence[str]
 ) -> list[list[str]]:
-    codes = weight_statistics.recorded_criteria(results)
+    by_client = weight_statistics.weights_by_client(results)
+    shown = by_client[by_client.index.get_level_values("label").isin(labels)]
+    codes = [*shown.drop(columns=["rounds", "weight"]).dropna(axis=1, how="all")]
     of_seeds = len(results.seeds) > 1
     grid = [["run", *["seed"] * of_seeds, "client", "rounds in the cohort"]]
     grid[0] += ["mean weight, equal: 1", *codes]
-    by_label = weight_statistics.weights_by_client(results).groupby(level="label")
     for label in labels:
-        largest = by_label.get_group(label).nlargest(MAX_SHOWN, "weight")
+        largest = shown.xs(label, level="label", drop_level=False).nlargest(
+            MAX_SHOWN, "weight"
+        )
         for key, row in largest.iterrows():
             names = dict(zip([*RUN_KEY, "client"], key))
             seed = [str(names["seed"])] * of_seeds
