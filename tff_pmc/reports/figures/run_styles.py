@@ -9,7 +9,7 @@ test computes this); most are of Paul Tol's muted scheme.
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Union
 
@@ -86,9 +86,16 @@ _ALGORITHMS: dict[str, tuple[str, Line]] = {
     "OWA": ("#117733", DASH_DOT),
     "Choquet": ("#aa4499", DASH_DOT),
     "Product": ("#999933", DASH_DOT),
+    "FedProx": ("#4477aa", SOLID),
+    "q-FFL": ("#882255", SOLID),
+    "SCAFFOLD": ("#117733", SOLID),
+    "FedDyn": ("#dd6655", SOLID),
+    "FedNova": ("#999933", SOLID),
+    "AFL": ("#aa4499", SOLID),
+    "TERM": ("#332288", SOLID),
 }
 _OTHER_COLORS = sorted({*_ORDERINGS.values()} - {_GRAY})
-_OTHER_LINES: tuple[Line, ...] = (DASH_DOT, DOTTED)
+_OTHER_LINES: tuple[Line, ...] = (DASH_DOT, DOTTED, SOLID, DASHED)
 
 
 def style_of(name: str) -> Style:
@@ -108,7 +115,7 @@ def style_of(name: str) -> Style:
     members = name.split(",")
     places = tuple(_CRITERION_INDICES.get(code, -1) for code in members[:2])
     if -1 in places or places not in _ORDERINGS or len(members) > 3:
-        number = zlib.crc32(name.encode())
+        number = int(hashlib.sha256(name.encode()).hexdigest(), 16)
         color = _OTHER_COLORS[number % len(_OTHER_COLORS)]
         line = _OTHER_LINES[number // len(_OTHER_COLORS) % len(_OTHER_LINES)]
         return Style(color, line, label)
