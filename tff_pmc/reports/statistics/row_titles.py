@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from tff_pmc.record.results import BASELINE, Results
@@ -46,10 +48,9 @@ def with_short_labels(results: Results) -> Results:
 
     note = results.runs["note"]
     notes = next(iter(parts.values()))[1]
-    about = {
-        COMMON_NOTES: [text for text in notes if text in common],
-        "baseline": short.get(results.baseline, results.baseline),
-    }
+    about: dict[str, Any] = {COMMON_NOTES: [text for text in notes if text in common]}
+    if baseline := results.about.get("baseline"):
+        about["baseline"] = short.get(baseline, baseline)
     return Results(
         relabel(results.runs).assign(note=note.mask(note.isin(common), "")),
         lambda name: relabel(getattr(results, name)),

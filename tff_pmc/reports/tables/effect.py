@@ -43,7 +43,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     reach_rule,
     reach_sentence,
 )
-from tff_pmc.reports.statistics.row_titles import row_titles
+from tff_pmc.reports.statistics.row_titles import row_titles, with_short_labels
 from tff_pmc.reports.statistics.run_notes import (
     caveat_notes,
     condition_notes,
@@ -137,7 +137,7 @@ def effect(
             or other metrics.
         baseline: the label or name of the row that the others are compared with, on
             the same data; by default that of the results, else FedAvg (`DS`), else the
-            first row.
+            first row. Labels are without the notes that all rows share.
 
     Returns:
         A data frame with a row per label and measure. Columns: `row`, `baseline`,
@@ -166,7 +166,10 @@ def effect(
         results = paired_effects.results_of_rounds(results)
     elif not isinstance(results, Results):
         results = join_results(results)
-    return from_table(paired_effects.effects(results, baseline))
+    if baseline:
+        results = results.only()
+        results.about["baseline"] = baseline
+    return from_table(paired_effects.effects(with_short_labels(results)))
 
 
 def from_table(table: pd.DataFrame) -> Effects:
@@ -191,7 +194,7 @@ def report(results: Results) -> Report:
     if len(results.seeds) < 2 or len(results.labels) < 2:
         return Report()
     paired_statistics.check_paired(results)
-    return effect_report(results, effect(results))
+    return effect_report(results, from_table(paired_effects.effects(results)))
 
 
 def effect_report(results: Results, effects: Effects, title: str = "") -> Report:

@@ -22,6 +22,7 @@ from tff_pmc.record.results import Results
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout, page_figure
 from tff_pmc.reports.figures.forest_plot import forest_plot
+from tff_pmc.reports.statistics import paired_effects
 from tff_pmc.reports.statistics.paired_effects import NOT_REACHED
 from tff_pmc.reports.statistics.row_titles import row_titles
 from tff_pmc.reports.tables import effect
@@ -113,7 +114,7 @@ def html(
 def _effects(results: Results) -> effect.Effects | None:
     """Returns how the rows differ from their baseline; None if there is none."""
     with contextlib.suppress(RecordError):
-        effects = effect.effect(results)
+        effects = effect.from_table(paired_effects.effects(results))
         return effects if len(effects) else None
     return None
 
