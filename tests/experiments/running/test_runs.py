@@ -47,7 +47,7 @@ def test_a_run_leaves_a_record_and_shows_its_table(finished):
     assert float(values["last_accuracy"]) == float(last["accuracy"])
     assert round(float(values["last_p10"]), 4) == float(last["p10"])
     shown = [line.split() for line in done.stdout.splitlines()]
-    assert any(line[:1] == ["DS"] and "last" in line[1:2] for line in shown)
+    assert any(line[:3] == ["FedAvg", "(DS)", "last"] for line in shown)
 
 
 def test_the_record_is_complete(finished):
