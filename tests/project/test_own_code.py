@@ -18,7 +18,7 @@ from tff_pmc.algorithms.step_algorithms import QFedAvg
 
 settings = types.SimpleNamespace(
     training=types.SimpleNamespace(learning_rate=rate),
-    columns=["q_fedavg_weight", "q_fedavg_h"],
+    criterion_codes=["q_fedavg_weight", "q_fedavg_h"],
 )
 algorithm = QFedAvg(q=q)
 by_name = tff_pmc.build_prioritized_fed_avg(
