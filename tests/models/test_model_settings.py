@@ -8,12 +8,15 @@ import pytest
 
 from tff_pmc import models
 
-NAMES = [name for name in models.__all__ if name.endswith(("_cnn", "_convnet"))]
+CNNS = [name for name in models.__all__ if name.endswith(("_cnn", "_convnet"))]
+OTHERS = ["softmax_regression", "stacked_lstm"]
+NAMES = sorted([*CNNS, *OTHERS])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_build_what_the_function_builds(name):
-    options = {"conv_activation": "none", "initializer": "glorot_normal"}
+    activation = {"conv_activation": "none"} if name in CNNS else {}
+    options = {**activation, "initializer": "glorot_normal"}
     settings = models.MODELS[name].from_flag_values({"model_seed": 3, **options})
     model, function = settings.build(), getattr(models, name)
     expected = function(seed=3, **options)
@@ -24,7 +27,12 @@ def test_settings_build_what_the_function_builds(name):
     about = inspect.getdoc(settings).splitlines()[0]
     builds = inspect.getdoc(function).splitlines()[0]
     assert about.lower() == builds.removeprefix("Builds ").lower()
-    assert re.search(r"CNN .*: [0-9,]+ parameters\.$", about)
+    parameters = re.search(r": ([0-9,]+) parameters\.$", about)
+    if name in OTHERS:
+        sizes = [array.size for array in model.initial_weights[0]]
+        assert f"{sum(sizes):,}" == parameters[1]
+    else:
+        assert "CNN" in about
 
 
 def test_every_model_is_registered():

@@ -8,6 +8,7 @@ from typing import Any
 
 import tff_pmc.algorithms  # noqa: F401 - `RunSettings` takes one by name.
 from declared_settings import Registry
+from tff_pmc.models import fitting_model
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.flag_values import call_naming_flag
@@ -199,8 +200,9 @@ def experiment_values(name: str, protocol: str = "paper") -> dict[str, Any]:
             f"--protocol={protocol}: the experiment {name} does not have it; it has "
             f"{', '.join(['paper', *experiment.protocols])}"
         )
+    model = fitting_model(experiment.settings.get("dataset", ""), "mnist_cnn")
     return {
-        **{"model": "mnist_cnn", "algorithm": "prioritized"},  # If it names no other.
+        **{"model": model, "algorithm": "prioritized"},  # If it names no other.
         **experiment.settings,
         **experiment.protocols.get(protocol, {}),
         "experiment": name,

@@ -1,7 +1,7 @@
-"""The papers' models as `tff.learning.models.FunctionalModel`s.
+"""The papers' models, and those of LEAF, as `tff.learning.models.FunctionalModel`s.
 
-Inputs are images as they are stored (uint8); the forward pass scales them, so that
-only bytes are sent to the worker. Initial weights are NumPy arrays, a pure function of
+Images are inputs as they are stored (uint8); the forward pass scales them, so that only
+bytes are sent to the worker. Initial weights are NumPy arrays, a pure function of
 the seed.
 
 `MODELS` contains the models by name, as settings: `MODELS["mnist_cnn"](seed=3).build()`
@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tff_pmc.models.functional import check_choice, weights_type
+from tff_pmc.models.leaf_models import softmax_regression, stacked_lstm
 from tff_pmc.models.model_settings import (
     CONV_ACTIVATIONS,
     INITIALIZERS,
@@ -23,6 +24,7 @@ from tff_pmc.models.model_settings import (
     DropoutModelSettings,
     DroppingModelSettings,
     ModelSettings,
+    fitting_model,
 )
 from tff_pmc.models.pmc_cnns import (
     BATCH_NORMS,
@@ -55,10 +57,13 @@ __all__ = [
     "check_choice",
     "cifar_cnn",
     "femnist_cnn",
+    "fitting_model",
     "keras_mnist_cnn",
     "keras_simple_convnet",
     "mnist_cnn",
     "obstacle_cnn",
+    "softmax_regression",
+    "stacked_lstm",
     "weights_type",
 ]
 

@@ -33,6 +33,8 @@ class ModelSettings(Settings):
             more classes raise an error.
         scaling: a description how the model or the data set scales inputs, for the
             record of a run and the exported model; empty by default.
+        default_of: the data set that it trains on where no fitting model is chosen;
+            none by default.
     """
 
     function: ClassVar[Callable[..., Any]]
@@ -40,6 +42,7 @@ class ModelSettings(Settings):
     element_dtype: ClassVar[str] = "uint8"
     num_classes: ClassVar[int] = 0
     scaling: ClassVar[str] = ""
+    default_of: ClassVar[str] = ""
 
     conv_activation: str = setting("relu", _ACTIVATION, choices=CONV_ACTIVATIONS)
     initializer: str = setting(
@@ -95,3 +98,19 @@ DroppingModelSettings = DropoutModelSettings
 MODELS: Registry[type[ModelSettings]] = Registry("model", "tff_pmc.models")
 """The models by name. A module of this package, or of a user, adds a model with
 `MODELS.register(name, subclass of ModelSettings)`."""
+
+
+def fitting_model(dataset: str, model: str) -> str:
+    """Returns the name of the model for a data set for which none was chosen.
+
+    Args:
+        dataset: the name of the data set.
+        model: the name of the model that an experiment has. It is replaced by the
+            default model of the data set, if there is one that takes other inputs.
+    """
+    inherited = MODELS.get(model, ModelSettings)
+    inputs = inherited.element_shape, inherited.element_dtype
+    for name, kind in MODELS.items():
+        if kind.default_of == dataset:
+            return model if inputs == (kind.element_shape, kind.element_dtype) else name
+    return model

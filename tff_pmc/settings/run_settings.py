@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Optional
 from declared_settings import SEED, SettingError, Settings
 from leaf_data.dataset import DATASETS, Dataset
 from tff_pmc.criteria import Criterion
-from tff_pmc.models import MODELS, ModelSettings
+from tff_pmc.models import MODELS, ModelSettings, fitting_model
 from tff_pmc.scores import Basis, Score
 from tff_pmc.selections import SELECTIONS, Selection
 from tff_pmc.settings.adjustment_settings import (
@@ -159,7 +159,8 @@ class RunSettings:
         Args:
             values: by flag, those of `CHOSEN` but the selection here or inherited.
             inherited: values to start from; those that another data set, model or
-                algorithm than the chosen one has are passed over.
+                algorithm than the chosen one has are passed over. With another data set
+                in `values` the model is that of `fitting_model`, if none is chosen.
 
         Raises:
             SettingError: a value is out of range or not one of the choices; a flag in
@@ -172,6 +173,9 @@ class RunSettings:
             **values,
         }
         names = {flag: values_by_flag[flag] for flag in COMPONENTS}
+        inherited_dataset = (inherited or {}).get("dataset")
+        if "model" not in values and names["dataset"] != inherited_dataset:
+            names["model"] = fitting_model(names["dataset"], names["model"])
         if not COMPONENTS["algorithm"]:
             raise SettingError(
                 f"unknown algorithm {names['algorithm']!r}: import "

@@ -135,3 +135,17 @@ def test_what_is_spread(spread, runs, workers, unit):
 
     options = ClusterOptions(spread=spread)
     assert options.spreads_runs(runs, workers) == (unit == "runs")
+
+
+@pytest.mark.parametrize(
+    ("flags", "model"),
+    [
+        ("--dataset=synthetic", "softmax_regression"),
+        ("--dataset=shakespeare", "stacked_lstm"),
+        ("--dataset=synthetic --model=mnist_cnn", "mnist_cnn"),
+        ("--dataset=femnist", "mnist_cnn"),
+    ],
+)
+def test_a_data_set_may_have_a_default_model(flags, model):
+    runs = parse_settings("--experiment=quickstart", *flags.split())
+    assert {run.model_name for run in runs} == {model}

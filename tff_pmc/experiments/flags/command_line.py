@@ -31,6 +31,7 @@ from tff_pmc.experiments.flags.command import (
     Command,
 )
 from tff_pmc.experiments.flags.rows import has_candidates, name_rows, parse_row
+from tff_pmc.models import fitting_model
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import owners_clause
@@ -149,6 +150,8 @@ def _runs(
     start = experiment_values(name, command.protocol)
     named = {flag: getattr(command, flag) for flag in ("dataset", "model", "selection")}
     start.update({flag: value for flag, value in named.items() if value})
+    if command.dataset and not command.model:
+        start["model"] = fitting_model(command.dataset, start["model"])
     data = DATASETS[start["dataset"]]
     for flag, taken in ("cache_dir", data.cached), ("data_dir", data.reads_folder):
         if getattr(command, flag) and not taken:
