@@ -197,7 +197,7 @@ class Declared:
             declared.check(getattr(self, declared.name), name)
 
     def check_given(self, flags: Collection[str]) -> None:
-        """Raises a `SettingError` if a given setting has no effect beside the others.
+        """Raises a `SettingError` if a given setting has no effect with the others.
 
         The constructor cannot know which values the user set, and which are defaults
         or an experiment's; the reader of flags or options knows.

@@ -1,4 +1,4 @@
-"""Attributes of clients beside their examples (numpy only).
+"""Attributes of clients, in addition to their examples (numpy only).
 
 PMC (section 4.2) names criteria that do not follow from examples: the trustworthiness
 of a device, commercial targets, group membership. Such attributes are booleans or

@@ -100,7 +100,7 @@ class FederatedDataset:
         server_examples: the server's evaluation set, as the client "server"; by
             default None.
         central_test: a test set that belongs to no client, as the client "central",
-            with results beside the clients'; by default None.
+            with separate results; by default None.
         input_names: the names of the inputs, in order: of the columns of a table, or
             else along the last axis of x; by default (), without names.
         class_names: the names of the classes, in order; by default (), without names.

@@ -99,7 +99,7 @@ def write_store(
 
     Raises:
         DataError: the folder already exists or cannot be made, a client has another
-            form, or has test examples beside a `test_fraction`, or the number of names
+            form, or has test examples and a `test_fraction`, or the number of names
             is not that of the inputs, or less than that of the classes. Then no files
             remain.
 

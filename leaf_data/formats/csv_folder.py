@@ -65,7 +65,7 @@ def _assign_subfolders(parts: Mapping[str, Sequence[str]]) -> list[NamedFile]:
 
 
 def list_unread(folder: str, files: Sequence[NamedFile]) -> list[str]:
-    """Returns the visible files and folders beside the CSVs that are not read."""
+    """Returns the other visible files and folders, which are not read."""
     read = [os.path.normpath(file.path) for file in files]
     parents = dict.fromkeys([os.path.normpath(folder), *map(os.path.dirname, read)])
     paths = [

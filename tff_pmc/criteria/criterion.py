@@ -18,7 +18,7 @@ LARGEST_EXPONENT = 100
 
 RESERVED = ("all", "seed", "label", "round", "client", "excluded", "weight")
 """Words that cannot name a criterion or an attribute of clients: `all`, as flags use
-it, and the columns beside the criteria in `cohort.csv`, `read_results` and
+it, and the other columns in `cohort.csv`, `read_results` and
 `cohort_weights`."""
 
 _FOLDERS = re.compile("seed_[0-9]+")  # Folders of the runs of several seeds.

@@ -130,7 +130,7 @@ def grid_text(grid: Grid, left: int = 1) -> str:
 
 
 MISSING = "—"
-"""What a table has in the place of a number: a target not reached, or no value."""
+"""What a table shows instead of a number: a target not reached, or no value."""
 
 
 def format_number(value: float, form: str, missing: str = "") -> str:
