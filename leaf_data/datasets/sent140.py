@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import Range, setting
 from leaf_data import leaf_clients, partition
 from leaf_data.dataset import register
-from leaf_data.datasets.words import WordsDataset
+from leaf_data.datasets.words import TweetSettings, WordsDataset
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.data_files import Folder
@@ -36,18 +35,12 @@ _CLASSES = {0: 0, 1: 1, 2: 0, 4: 1, "0": 0, "1": 1, "2": 0, "4": 1}
 
 
 @dataclasses.dataclass(frozen=True)
-class Sent140(WordsDataset):
+class Sent140(TweetSettings, WordsDataset):
     """Sentiment140, in which each account is a client.
 
     Files that are not split are split as LEAF does: of each account 90 % of the tweets,
     drawn at random, are trained on, and accounts with one tweet are excluded.
     """
-
-    max_words: int = setting(
-        25,
-        "The number of words of a tweet of sent140 that are an input: the first ones.",
-        within=Range(lambda n: 1 <= n <= 280, "from 1 to 280"),
-    )
 
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None

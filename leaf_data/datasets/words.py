@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from declared_settings import Range, setting
+from declared_settings import Range, Settings, setting
 from leaf_data import leaf_clients
 from leaf_data.dataset import Dataset
 from leaf_data.examples import Examples
@@ -32,7 +32,30 @@ class LoadedWords(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class WordsDataset(Dataset):
+class VocabularySettings(Settings):
+    """The size of a vocabulary, for data sets of words and for models of them."""
+
+    vocabulary_size: int = setting(
+        10_000,
+        "The maximum number of words in the vocabulary of sent140 or reddit, with one "
+        "id for all other words. A model of words has a weight for each.",
+        within=Range(lambda n: 2 <= n <= 2**20, "from 2 to 1048576"),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TweetSettings(Settings):
+    """The length of an input of `sent140`, and of a model of it."""
+
+    max_words: int = setting(
+        25,
+        "The number of words of a tweet of sent140 that are an input: the first ones.",
+        within=Range(lambda n: 1 <= n <= 280, "from 1 to 280"),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class WordsDataset(VocabularySettings, Dataset):
     """A data set of LEAF's whose inputs are words.
 
     The vocabulary has the most frequent words of all clients' training examples, the
@@ -40,13 +63,6 @@ class WordsDataset(Dataset):
     """
 
     cached = True
-
-    vocabulary_size: int = setting(
-        10_000,
-        "The maximum number of words in the vocabulary of sent140 or reddit, with one "
-        "id for all other words.",
-        within=Range(lambda n: 2 <= n <= 2**20, "from 2 to 1048576"),
-    )
 
     def _load_words(
         self,

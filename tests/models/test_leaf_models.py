@@ -134,6 +134,21 @@ def test_softmax_regression_is_a_product_and_a_sum():
     np.testing.assert_allclose(scores, x @ kernel + bias, rtol=1e-5, atol=1e-5)
 
 
+def test_a_bag_of_words_counts_the_words():
+    chosen = settings(
+        "baselines", {"dataset": "sent140", "vocabulary_size": 7, "max_words": 4}
+    )
+    assert (chosen.model_name, chosen.model.element_shape) == ("bag_of_words", (4,))
+    model = chosen.model.build()
+    kernel, _ = model.initial_weights[0]
+    assert kernel.shape == (7, 2)
+    bias = np.array([1, 2], np.float32)
+    x = np.array([[6, 0, 6, 2], [1, 6, 6, 6]], np.int32)
+    counts = [[1, 0, 1, 0, 0, 0, 2], [0, 1, 0, 0, 0, 0, 3]]
+    scores = model.predict_on_batch(((kernel, bias), ()), x, True)
+    np.testing.assert_allclose(scores, counts @ kernel + bias, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("changes", "name"),
     [

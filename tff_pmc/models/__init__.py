@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tff_pmc.models.functional import check_choice, weights_type
-from tff_pmc.models.leaf_models import softmax_regression, stacked_lstm
+from tff_pmc.models.leaf_models import bag_of_words, softmax_regression, stacked_lstm
 from tff_pmc.models.model_settings import (
     CONV_ACTIVATIONS,
     INITIALIZERS,
@@ -52,6 +52,7 @@ __all__ = [
     "DroppingModelSettings",
     "ModelSettings",
     "PackedModel",
+    "bag_of_words",
     "celeba_cnn",
     "celeba_reference_cnn",
     "check_choice",

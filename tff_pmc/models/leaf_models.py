@@ -1,4 +1,4 @@
-"""The models of LEAF's data sets: softmax regression and a stacked LSTM.
+"""The models of LEAF's data sets: two softmax regressions and a stacked LSTM.
 
 LEAF (Caldas et al. 2018, "LEAF: A Benchmark for Federated Settings") publishes them;
 FedProx (Li et al. 2020) and q-FFL use the first on their synthetic federations.
@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Callable, ClassVar
 
 from declared_settings import SettingError
+from leaf_data.datasets.words import TweetSettings, VocabularySettings
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.functional import classifier, initial_weights
 from tff_pmc.models.model_settings import MODELS, ModelSettings
@@ -55,6 +56,48 @@ def softmax_regression(
         predict_on_batch,
         _SYNTHETIC[:1],
         element_dtype="float32",
+        weight_names=("dense/kernel", "dense/bias"),
+    )
+
+
+def bag_of_words(
+    *,
+    vocabulary_size: int = 10_000,
+    max_words: int = 25,
+    initializer: str = "glorot_uniform",
+    seed: int = 0,
+) -> tff.learning.models.FunctionalModel:
+    """Builds LEAF's bag of words for Sent140, a softmax regression: 20,002 parameters.
+
+    The scores are W x + b, where x has the number of times that each word of the
+    vocabulary occurs. Other words and padding have an id, and so a weight, which they
+    have not in LEAF's code; there the scores pass through a sigmoid before the softmax.
+
+    Args:
+        vocabulary_size: the number of ids.
+        max_words: the number of ids in an input.
+        initializer: the distribution of W; b starts at zero. See `softmax_regression`.
+        seed: the seed of W.
+
+    Returns:
+        A model whose input is int32 `[n, max_words]`, the ids of words, and int32
+        labels `[n]`, 0 or 1, with the mean cross-entropy as its loss.
+
+    Raises:
+        ValueError: an unknown initializer.
+    """
+
+    @tf.function(autograph=False)
+    def predict_on_batch(model_weights, x, training=True):
+        kernel, bias = model_weights[0]
+        # As the product with the counts, without a column for each word.
+        return tf.reduce_sum(tf.gather(kernel, x), axis=1) + bias
+
+    return classifier(
+        initial_weights([(vocabulary_size, 2), (2,)], initializer, seed),
+        predict_on_batch,
+        (max_words,),
+        element_dtype="int32",
         weight_names=("dense/kernel", "dense/bias"),
     )
 
@@ -248,6 +291,21 @@ class SoftmaxRegression(LeafModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
+class BagOfWords(TweetSettings, VocabularySettings, LeafModelSettings):
+    """LEAF's bag of words for Sent140, a softmax regression: 20,002 parameters."""
+
+    function: ClassVar[Callable[..., Any]] = bag_of_words
+    element_shape: ClassVar[tuple[int, ...]] = (25,)
+    element_dtype: ClassVar[str] = "int32"
+    num_classes: ClassVar[int] = 2
+    default_of: ClassVar[str] = "sent140"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "element_shape", (self.max_words,))
+
+
+@dataclasses.dataclass(frozen=True)
 class StackedLstm(LeafModelSettings):
     """LEAF's stacked LSTM for Shakespeare: 817,872 parameters."""
 
@@ -258,5 +316,6 @@ class StackedLstm(LeafModelSettings):
     default_of: ClassVar[str] = "shakespeare"
 
 
+MODELS.register("bag_of_words", BagOfWords)
 MODELS.register("softmax_regression", SoftmaxRegression)
 MODELS.register("stacked_lstm", StackedLstm)

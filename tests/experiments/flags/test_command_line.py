@@ -142,6 +142,7 @@ def test_what_is_spread(spread, runs, workers, unit):
     [
         ("--dataset=synthetic", "softmax_regression"),
         ("--dataset=shakespeare", "stacked_lstm"),
+        ("--dataset=sent140 --max_words=5", "bag_of_words"),
         ("--dataset=synthetic --model=mnist_cnn", "mnist_cnn"),
         ("--dataset=femnist", "mnist_cnn"),
     ],

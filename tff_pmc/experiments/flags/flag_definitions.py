@@ -82,9 +82,9 @@ def sections() -> list[Section]:
     ]
     groups = GROUPS.values()
     result += [Section(EVERY_RUN, group.title, group.declared()) for group in groups]
-    result += [
-        section for flag in _COMPONENT_KINDS for section in _component_sections(flag)
-    ]
+    described: set[type] = set()  # A data set and a model may share a setting.
+    for flag in _COMPONENT_KINDS:
+        result += _component_sections(flag, described)
     owners: dict[str, type] = {}
     for declared in (setting for section in result for setting in section.settings):
         owner = owners.setdefault(declared.flag, declared.owner)
@@ -102,8 +102,11 @@ def sections() -> list[Section]:
     ]
 
 
-def _component_sections(flag: str) -> Iterator[Section]:
-    """Builds a section for each class that declares settings of components."""
+def _component_sections(flag: str, described: set[type]) -> Iterator[Section]:
+    """Builds a section for each class that declares settings of components.
+
+    Classes in `described` have a section; those of the new ones are added.
+    """
     what, base = _COMPONENT_KINDS[flag]
     yield Section(EVERY_RUN, f"Every {what}", base.declared())
     by_owner: dict[type, tuple[list[str], dict[str, Setting]]] = {}
@@ -115,6 +118,8 @@ def _component_sections(flag: str) -> Iterator[Section]:
             if name not in names:
                 names.append(name)
     by_owner.pop(base, None)
+    by_owner = {owner: by_owner[owner] for owner in by_owner if owner not in described}
+    described.update(by_owner)
     for names, settings in by_owner.values():
         plural = "s" if len(names) > 1 else ""
         used = [name for name, e in EXPERIMENTS.items() if _uses(e, flag, names)]
