@@ -2,10 +2,10 @@
 
     python benchmarks/round.py --shape=mnist_full --turns=5
 
-The contenders train clients of random images in turns of a few rounds each, so that a
-drift of the machine's speed affects all alike. The first round of a turn is not
-counted: while the others ran, the machine may have reclaimed the memory of a process
-that waited. All shuffle each epoch's examples.
+The contenders train clients of random images (or letters, with --shape=shakespeare) in
+turns of a few rounds each, so that a drift of the machine's speed affects all alike.
+The first round of a turn is not counted: while the others ran, the machine may have
+reclaimed the memory of a process that waited. All shuffle each epoch's examples.
 
     seven sums   the packed process over all subsets of DS, LD, MD, in its process
     one sum      the packed process with DS alone, in its process
@@ -129,7 +129,7 @@ def main():
                     memory[name].append(contender.memory())
     shape = get_shape(options)
     print(
-        f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
+        f"{options.shape}: {shape.clients} clients x {shape.examples} examples, batch "
         f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_packs} "
         f"packs; {options.turns} turns\n\n{table(names, seconds, memory)}"
     )

@@ -12,17 +12,19 @@ SHAPES = {
     "mnist_batch": Shape("mnist", 10, 50, 10),
     "femnist": Shape("femnist", 10, 140, 10),
     "celeba": Shape("celeba", 417, 19, 0),
+    "shakespeare": Shape("shakespeare", 10, 128, 10, 1),
     "mnist_100": Shape("mnist", 100, 50, 10),
     # The cost of a round besides training: one step per client.
     "mnist_fixed": Shape("mnist", 10, 10, 0, 1),
     "femnist_fixed": Shape("femnist", 10, 10, 0, 1),
 }
 RATE = 0.05
-# A model's images, classes and parameters, in TensorFlow as in PyTorch.
+# A model's inputs, classes and parameters, in TensorFlow as in PyTorch.
 MODELS = {
     "mnist": ((28, 28), 10, 1_663_370),
     "femnist": ((28, 28), 62, 6_603_710),
     "celeba": ((64, 64, 3), 2, 8_409_025),
+    "shakespeare": ((80,), 80, 817_872),
 }
 CONTENDERS = ("seven sums", "one sum", "worker", "bare loop", "fed_avg", "pytorch")
 
@@ -62,12 +64,13 @@ def format_arguments(options):
 
 
 def make_data(shape):
-    """Creates random images and labels, which cost as much time as real ones."""
+    """Creates random images, or letters, and labels, as costly as real ones."""
     size, classes, _ = MODELS[shape.model]
     generator = np.random.default_rng(0)
     total = shape.clients * shape.examples
-    images = generator.integers(0, 256, (total, *size), dtype=np.uint8)
-    return images, generator.integers(0, classes, total).astype(np.int32)
+    levels, dtype = (classes, np.int32) if len(size) == 1 else (256, np.uint8)
+    inputs = generator.integers(0, levels, (total, *size), dtype=dtype)
+    return inputs, generator.integers(0, classes, total).astype(np.int32)
 
 
 def check_parameters(shape, parameters):

@@ -37,6 +37,7 @@ MODELS = {
     "mnist": models.mnist_cnn,
     "femnist": models.femnist_cnn,
     "celeba": models.celeba_cnn,
+    "shakespeare": models.stacked_lstm,
 }
 
 
@@ -117,7 +118,8 @@ def bare_loop(model, shape, data):
                     tape.watch(weights)
                     output = model.predict_on_batch((weights, ()), batch_x, True)
                     loss = model.loss(output, batch_y)
-                gradients = tape.gradient(loss, weights)
+                # An embedding's gradient is sparse.
+                gradients = map(tf.convert_to_tensor, tape.gradient(loss, weights))
                 weights = tuple(w - RATE * g for w, g in zip(weights, gradients))
         return weights
 

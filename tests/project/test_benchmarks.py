@@ -32,6 +32,10 @@ CASES = {
         ("round.py", "--shape=femnist", *TINY, "--only=one sum", "--only=bare loop"),
         "| bare loop |",
     ),
+    "a round of text": (
+        ("round.py", "--shape=shakespeare", *TINY, "--clients=1", "--only=bare loop"),
+        "| bare loop |",
+    ),
     "this package among its peers": (
         ("peers.py", "--shape=femnist", *TINY, "--rounds=2", "--only=ours"),
         "| ours |",
