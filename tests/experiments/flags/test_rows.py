@@ -11,6 +11,7 @@ NAMES = """
 fedavg => FedAvg
 fedavg; qffl => FedAvg / q-FFL
 fedprox fedprox_mu=.001; fedprox fedprox_mu=0.1 => FedProx, mu 0.001 / FedProx, mu 0.1
+fedprox mu=1; qffl q=1 => FedProx, mu 1 / q-FFL, q 1
 qffl qffl_q=1; qffl --qffl_q=5 => q-FFL, q 1 / q-FFL, q 5
 prioritized priority=LD,DS,MD normalization=sum; prioritized priority=LD,DS,MD normalization=max => LD,DS,MD, normalization sum / LD,DS,MD, normalization max
 fedavg client_optimizer=adam learning_rate=.001 => FedAvg, client optimizer adam, learning rate 0.001

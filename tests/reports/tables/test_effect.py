@@ -179,13 +179,16 @@ def test_a_part_of_the_effects_is_drawn():
     [
         ({}, "LD: accuracy +8.0 points (+2.4 to +13.6) against"),
         ({"label": ["DS"] * 5 + ["a_$b$"] * 5}, "a_$b$: accuracy +8.0 points"),
-        ({"accuracy": ROUNDS["accuracy"] / 100}, "LD: accuracy +0.08 points (+0.02 to"),
+        (
+            {"accuracy": ROUNDS["accuracy"] / 100},
+            "LD: accuracy +0.080 points (+0.024 to +0.136",
+        ),
         ({"test_loss": math.inf}, "LD: accuracy +8.0 points"),
         (
             {"accuracy": ROUNDS["accuracy"] / -1e4},
-            "LD: accuracy +0.00 points (+0.00 to +0.00) against",
+            "LD: accuracy -0.00080 points (-0.00136 to -0.00024) against",
         ),
-        ({"accuracy": 0.5}, "LD: accuracy +0.00 points (+0.00 to +0.00) against"),
+        ({"accuracy": 0.5}, "LD: accuracy +0.0 points (+0.0 to +0.0) against"),
     ],
 )
 def test_the_sentence_of_a_row(changes, words):
@@ -197,11 +200,11 @@ def test_the_sentence_of_a_row(changes, words):
 @pytest.mark.parametrize(
     ("column", "seeds", "words"),
     [
-        ("test_loss", 5, "LD: test loss +0.08 (+0.0245 to +0.136) against FedAvg (DS)"),
+        ("test_loss", 5, "LD: test loss +0.080 (+0.024 to +0.136) against FedAvg (DS)"),
         ("test_loss", 5, "over five seeds: worse."),
         ("steps", 5, "over five seeds: higher."),
         ("auc", 2, "over two seeds: no verdict, which needs five seeds."),
-        ("auc", 1, "LD: auc +0.1 against FedAvg (DS) under one seed: no verdict,"),
+        ("auc", 1, "LD: auc +0.10 against FedAvg (DS) under one seed: no verdict,"),
     ],
 )
 def test_the_sentence_names_the_metric(column, seeds, words):

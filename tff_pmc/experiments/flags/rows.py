@@ -50,9 +50,14 @@ def parse_row(row: Variant) -> Variant:
     """
     try:
         algorithm = parse_algorithm(row.algorithm)
-        words = [f"--{flag}={text}" for flag, text in row.changes.items()]
-        parsed = flag_definitions.parse(words)
-        values = {flag: parsed[flag] for flag in row.changes}
+        # `mu` is `fedprox_mu` in a row of fedprox.
+        flags_of_names = {
+            re.sub(f"^{algorithm}_", "", flag): flag
+            for flag in ALGORITHMS[algorithm].flags()
+        }
+        texts = {flags_of_names.get(f, f): text for f, text in row.changes.items()}
+        parsed = flag_definitions.parse([f"--{f}={text}" for f, text in texts.items()])
+        values = {flag: parsed[flag] for flag in texts}
         for flag, value in values.items():
             _check_flag(flag, algorithm)
             if flag in _ORDERING_FLAGS and [*value] == [("all",)]:

@@ -188,9 +188,9 @@ def _draw(
     **options: Any,
 ) -> list[pd.Series[float]]:
     """Draws the curves of groups; returns what was drawn."""
-    drawn = []
+    drawn, styles = [], run_styles.styles_of(groups)
     for name, variants in groups.items():
-        style = run_styles.style_of(name)
+        style = styles[name]
         for words, runs in variants.items():
             curves = _curves(runs, column)
             line = lines.get(words, style.line)

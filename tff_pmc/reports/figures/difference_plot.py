@@ -37,10 +37,10 @@ def difference_plot(
         figure, all_axes = figure_layout.panels(len(curves))
     else:
         figure, all_axes = figure_layout.panels(1, height=2.2)
-    handles = []
+    handles, styles = [], run_styles.styles_of(curves)
     for place, (label, table) in enumerate(curves.items()):
         axes = all_axes[place if in_panels else 0]
-        style = run_styles.style_of(label)
+        style = styles[label]
         look: dict[str, Any] = {"color": style.color, "linestyle": style.line}
         mean = table.mean(axis=1)
         axes.plot(mean.index, mean, **look, marker="o" if len(mean) == 1 else None)

@@ -22,7 +22,8 @@ from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 
 _COLUMNS = 3
 _TITLE_LETTERS = 20
-_ROW_HEIGHT = 0.19  # Inches.
+_NAME_LETTERS = 22
+_ROW_HEIGHT, _LINE_HEIGHT = 0.19, 0.13  # Inches.
 _NARROW = 3.2  # Inches: the width of a figure of one measure, for a phone.
 _NO_VERDICT = "#888888"
 _MARKERS = {
@@ -50,9 +51,15 @@ def forest_plot(table: pd.DataFrame, *, title: str = "", legend: bool = True) ->
     parts = dict(list(drawn.groupby("measure", sort=False)))
     rows = [*dict.fromkeys(table["row"])]
     titles = table.attrs.get("titles", {})
+    names = [
+        textwrap.fill(run_styles.figure_text(str(titles.get(row, row))), _NAME_LETTERS)
+        for row in rows
+    ]
+    most_lines = max((name.count("\n") + 1 for name in names), default=1)
+    row_height = max(_ROW_HEIGHT, 0.06 + _LINE_HEIGHT * most_lines)
     columns = min(_COLUMNS, max(len(parts), 1))
     lines = -(-len(parts) // columns) or 1
-    height = lines * (0.7 + _ROW_HEIGHT * (len(rows) + 1))
+    height = lines * (0.7 + row_height * (len(rows) + 1))
     height += 0.35 * legend + 0.3 * bool(title)
     width = _NARROW if columns == 1 else figure_layout.WIDTH
     figure = figure_layout.new_figure(height, width)
@@ -61,7 +68,6 @@ def forest_plot(table: pd.DataFrame, *, title: str = "", legend: bool = True) ->
         axes.set_axis_off()
     for axes, (measure, part) in zip(all_axes, parts.items()):
         _draw_measure(axes, str(measure), part, rows)
-    names = [run_styles.figure_text(str(titles.get(row, row))) for row in rows]
     all_axes[0].set_yticks(range(len(rows)), names)
     all_axes[0].set_ylim(len(rows) - 0.4, -0.6)
     if legend:
@@ -114,7 +120,7 @@ def _signs(row: Mapping[Hashable, Any]) -> str:
         return NOT_FINITE
     signs = [(row["more_in"], "later"), (row["less_in"], "earlier")]
     words = [f"{count} {word}" for count, word in signs if count]
-    return ", ".join(words) if words else "equal"
+    return ", ".join(words) if words else "not known"
 
 
 def _handles(table: pd.DataFrame) -> list[Any]:

@@ -28,7 +28,7 @@ def title_of(results: Results) -> str:
     dealt = options.get("partition", "")
     partition = f"{dealt}, " if dealt else ""
     named = [str(first["experiment"]), data_name]
-    if first.get("is_default_experiment", False):
+    if first.get("is_default_experiment") in (True,):  # It may be missing.
         named = named[1:]  # The user named none.
     subject = ": ".join(dict.fromkeys(named)) + (", " if len({*named}) > 1 else ": ")
     fraction = float(options.get("image_fraction", 1))

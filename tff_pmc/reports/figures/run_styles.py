@@ -123,6 +123,23 @@ def style_of(name: str) -> Style:
     return Style(_ORDERINGS[places], DASH_DOT if len(members) == 2 else SOLID, label)
 
 
+def styles_of(names: Iterable[str]) -> dict[str, Style]:
+    """Returns the styles of names that are drawn together: no two have the same.
+
+    A name whose style an earlier one has gets the next that is free.
+    """
+    styles: dict[str, Style] = {}
+    free = [(color, line) for line in _OTHER_LINES for color in _OTHER_COLORS]
+    for name in names:
+        style = style_of(name)
+        used = {(other.color, other.line) for other in styles.values()}
+        if (style.color, style.line) in used:
+            color, line = next((look for look in free if look not in used), free[0])
+            style = style._replace(color=color, line=line)
+        styles[name] = style
+    return styles
+
+
 def sort_names(names: Iterable[str]) -> list[str]:
     """Returns orderings in the order that all figures have; other names as they are.
 

@@ -160,6 +160,12 @@ def results_of_rounds(rounds: pd.DataFrame) -> Results:
             f"round {row['round']}: keep one"
         )
     rounds = rounds.assign(label=rounds["label"].astype(str))
+    largest = rounds[ACCURACY.mean].max() if ACCURACY.mean in rounds else 0
+    if largest > 1:
+        raise RecordError(
+            f"the rounds have an accuracy of {largest:g}: accuracies are shares from 0 "
+            "to 1, so divide percentages by 100"
+        )
     ordered = rounds.sort_values("round", kind="stable")
     runs = rounds[RUN_KEY].drop_duplicates().assign(note="", data_name="")
     return Results(runs.assign(title=runs["label"]), {"rounds": ordered}.get)

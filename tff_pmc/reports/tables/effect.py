@@ -213,7 +213,7 @@ def effect_report(results: Results, effects: Effects, title: str = "") -> Report
         *_differences(effects),
         *closing,
     ]
-    title = title or f"Is there an effect? {results.setting('experiment', '')}"
+    title = title or f"Is there an effect? {_subject(results)}".rstrip()
     page = Page(title, blocks)
     text = "\n".join([f"# {page.title}", "", *sentences, "", *closing])
     return Report(
@@ -225,6 +225,14 @@ def effect_report(results: Results, effects: Effects, title: str = "") -> Report
     )
 
 
+def _subject(results: Results) -> str:
+    """Returns the experiment that was named, or the data where none was."""
+    first = results.runs.iloc[0]
+    if first.get("is_default_experiment") in (True,):  # It may be missing.
+        return str(first["data_name"])
+    return str(results.setting("experiment", ""))
+
+
 def _size_in_words(cells: Any, metric: str) -> str:
     """Returns a measure and its difference: `accuracy +0.05 points (-0.9 to +1.0)`."""
     measure = str(cells["measure"])
@@ -232,18 +240,25 @@ def _size_in_words(cells: Any, metric: str) -> str:
     if math.isnan(cells["mean"]):
         return words
     factor, unit = paired_effects.scale_and_unit(measure, metric)
-    mean, low, high = (
-        _signed(factor * cells[name], unit) for name in ("mean", "low", "high")
-    )
+    scaled = {name: factor * cells[name] for name in ("mean", "low", "high")}
+    digits = _common_digits(factor * cells["interval"], scaled["mean"])
+    mean, low, high = (_signed(value, digits) for value in scaled.values())
     size = " ".join(filter(None, [words, mean, unit]))
     return f"{size} ({low} to {high})" if low else size
 
 
-def _signed(value: float, unit: str) -> str:
-    """Returns a number with its sign and two digits or so; empty for NaN."""
-    if not unit:
-        return format_number(value, "+.3g")
-    digits = 1 if abs(value) >= 0.1 or unit == "rounds" else 2
+def _common_digits(interval: float, mean: float) -> int:
+    """Returns the decimals of a mean and its limits: two figures of the interval.
+
+    Without an interval they are those of the mean. At least one, at most six.
+    """
+    is_known = interval > 1e-9 * max(1, abs(mean))  # Not the noise of floats.
+    size = abs(interval if is_known else mean)
+    return min(max(1 - math.floor(math.log10(size)), 1), 6) if size > 0 else 1
+
+
+def _signed(value: float, digits: int) -> str:
+    """Returns a number with its sign; empty for NaN."""
     # Rounded first, because a mean of -0.001 would be printed as -0.00.
     return format_number(round(value, digits) + 0.0, f"+.{digits}f")
 
