@@ -227,7 +227,7 @@ def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
         def data(self):
             return self
 
-        def load(self, *_):
+        def load_limited(self, *_):
             files = (("file", path.read_text()),)
             return dataclasses.replace(
                 digits, origin=leaf_data.Origin("one", files, str(tmp_path))

@@ -142,8 +142,9 @@ def test_the_first_run_shows_the_kept_runs_rounds():
     page = (ROOT / "docs" / "start.md").read_text("utf-8")
     folder = ROOT / "results" / "reproduced" / "quickstart"
     kept = (folder / "results.md").read_text("utf-8")
-    for label in ("DS", "LD,DS,MD"):
-        (shown,) = re.findall(rf"^70 % +{label} ([ \d]+)$", page, re.MULTILINE)
+    for label in ("FedAvg (DS)", "LD,DS,MD"):
+        row = rf"^70 % +{re.escape(label)} ([ \d]+)$"
+        (shown,) = re.findall(row, page, re.MULTILINE)
         assert f"| 70 % | {label} | {' | '.join(shown.split())} |" in kept
 
 

@@ -85,7 +85,7 @@ def test_of_a_regression_it_is_the_loss_and_the_plot_has_a_line(
     np.testing.assert_allclose(results.rounds["central_loss"], mean, rtol=1e-5)
     (axes,) = plots.report(results).figures["loss"].axes
     lines = {line.get_label(): line for line in axes.get_lines()}
-    assert [*lines] == ["DS", "DS, central test"]
-    drawn = lines["DS, central test"]
+    assert [*lines] == ["FedAvg (DS)", "FedAvg (DS), central test"]
+    drawn = lines["FedAvg (DS), central test"]
     np.testing.assert_allclose(drawn.get_ydata(), results.rounds["central_loss"])
     assert drawn.get_linestyle() == ":"

@@ -193,7 +193,7 @@ def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(whole, copy, tm
         resume(path, "--resume", code=2) for path in (copy, tmp_path / "none")
     )
     assert "an earlier version with another format wrote it" in earlier.stderr
-    assert "there is no run in" in none.stderr and not (tmp_path / "none").exists()
+    assert "it contains no run" in none.stderr and not (tmp_path / "none").exists()
     assert "is in use" in held.stderr
     for refused in (done, held, earlier, none):
         assert len(refused.stderr.splitlines()) == 1
