@@ -149,14 +149,12 @@ def effect(
         seeds), and `verdict`: `better`, `worse`, `not shown`, `undecided` (below five
         seeds), `censored` (a run did not reach the target), `not reached` (none did),
         `not finite`, or `more` and `less` where it is not known which is better. The
-        measures are
-
-        - the metric, such as `accuracy` or `test_loss`: its mean over the second half
-          of the rounds, that of the last round and that of the best;
-        - of each round's clients, if they were recorded, the mean of the worst tenth,
-          the standard deviation and Jain's index: means over the second half;
-        - `rounds to T %`: until half of the devices reach each target;
-        - each metric that the model or a plugin adds to `rounds`: as the first.
+        measures are the metric, such as `accuracy` or `test_loss` (its mean over the
+        second half of the rounds, that of the last round and that of the best); of each
+        round's clients, if they were recorded, the mean of the worst tenth, the
+        standard deviation and Jain's index (means over the second half); `rounds to T
+        %`, until half of the devices reach each target; and each metric that the model
+        or a plugin adds to `rounds` (as the first).
 
     Raises:
         RecordError: the baseline is not among the rows, a row has no seed in common
