@@ -28,7 +28,7 @@ def test_predictions_are_read_by_client(folder):
     assert predictions.client_ids == ("a", "b", "c") and predictions.y.tolist() == Y
     assert predictions.right.tolist() == [True, True, False, True, True, False]
     assert predictions.correct.tolist() == [2, 1, 1]
-    other = predictions.reordered([2, 0])
+    other = predictions.reorder([2, 0])
     assert other.client_ids == ("c", "a") and other.y.tolist() == [1, 0, 0, 1]
     assert other.predicted.tolist() == [1, 255, 0, 1]
     assert other.correct.tolist() == [1, 2]

@@ -193,6 +193,6 @@ def test_predictions_give_the_recorded_counts(seeds):
         "a",
         "b",
     )
-    assert predictions.reordered([1, 0]).correct.tolist() == [2, 1]
+    assert predictions.reorder([1, 0]).correct.tolist() == [2, 1]
     with pytest.raises(RecordError, match="round 2 do not give the count of correct"):
         results.predictions(0, "DS", 2)

@@ -58,13 +58,13 @@ def build_federated_prediction(
     @tf.function
     def predict(weights, examples):
         x, row = examples["x"], examples["row"]
-        return _predicted(model, weights, x, row, num_examples, batch_size)
+        return _predict_rows(model, weights, x, row, num_examples, batch_size)
 
     # Each row is in one pack, so that a sum joins the packs.
     return map_packs_and_aggregate(model, examples_type, predict)
 
 
-def _predicted(model, weights, x, row, num_examples, batch_size):
+def _predict_rows(model, weights, x, row, num_examples, batch_size):
     """Returns the predicted label of each x at its row, int32 [N]; 0 elsewhere."""
 
     def add(predicted, rows, output):
@@ -158,7 +158,7 @@ def build_local_tuning_prediction(
                 training=training,
                 seed=tf.stack([training.seed, element["client"]]),
             )
-            predicted = _predicted(
+            predicted = _predict_rows(
                 model, tuned, x, rows, num_examples, prediction_batch_size
             )
             number = check_client(num_clients, element["client"])

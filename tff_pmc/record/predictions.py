@@ -58,7 +58,7 @@ class Predictions:
         counts: npt.NDArray[np.int64] = np.diff(sums[self.row_splits])
         return counts
 
-    def reordered(self, places: Sequence[int]) -> Predictions:
+    def reorder(self, places: Sequence[int]) -> Predictions:
         """Returns a copy with the clients in the order of these indices."""
         splits = self.row_splits
         rows = [np.arange(splits[k], splits[k + 1]) for k in places]

@@ -167,7 +167,7 @@ def _read_folder(path: str, parameters: dict[str, str]) -> ReferenceRun:
 def _sort_clients(predictions: Predictions) -> Predictions:
     """Sorts the clients by their labels, then by the number of correct examples."""
     keys = list(zip(predictions.client_ids, predictions.correct.tolist()))
-    return predictions.reordered(sorted(range(len(keys)), key=keys.__getitem__))
+    return predictions.reorder(sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def _read_parameters(path: str) -> dict[str, str]:

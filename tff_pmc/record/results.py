@@ -498,11 +498,11 @@ def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
     parts = list(every.values() if isinstance(every, Mapping) else every)
     labels = list(every) if isinstance(every, Mapping) else [None] * len(parts)
 
-    def relabeled(table: pd.DataFrame, label: Optional[str]) -> pd.DataFrame:
+    def relabel(table: pd.DataFrame, label: Optional[str]) -> pd.DataFrame:
         return table if label is None else table.assign(label=label)
 
     def join(name: str) -> pd.DataFrame:
-        tables = [relabeled(getattr(part, name), x) for part, x in zip(parts, labels)]
+        tables = [relabel(getattr(part, name), x) for part, x in zip(parts, labels)]
         # Empty tables are dropped: their columns have no types.
         return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 

@@ -68,10 +68,10 @@ def test_a_lightened_color_has_the_contrast_of_a_line(color):
         ]
         return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), parts))
 
-    seen = luminance(page_figure.lightened(color)) + 0.05
+    seen = luminance(page_figure.lighten(color)) + 0.05
     assert seen / (luminance(page_figure.DARK_PAPER) + 0.05) >= 3
     if color == "#66bbdd":
-        assert page_figure.lightened(color) == color
+        assert page_figure.lighten(color) == color
 
 
 def test_ids_of_two_figures_differ_and_equal_figures_are_equal():

@@ -46,7 +46,7 @@ class BestModel(Callback):
         self._saved = os.path.join(run.folder, BEST_MODEL)
         if self.keep != "best" or not run.rounds_before:
             return
-        best, kept = best_round(run.folder)[0], self._kept()[0]
+        best, kept = best_round(run.folder)[0], self._read_kept()[0]
         # After a kill the saved model may be that of the round that now runs again.
         if best not in (kept, read_round(self._saved)) and kept <= run.rounds_before:
             raise RecordError(
@@ -72,7 +72,7 @@ class BestModel(Callback):
         if status != files.FINISHED or self.keep != "best":
             return
         best, name = best_round(self._run.folder)
-        kept, arrays = self._kept()
+        kept, arrays = self._read_kept()
         if kept and kept == best:
             split = len(self._run.weights.trainable)
             weights = tff.learning.models.ModelWeights(arrays[:split], arrays[split:])
@@ -92,7 +92,7 @@ class BestModel(Callback):
             flush=True,
         )
 
-    def _kept(self) -> tuple[int, list[Any]]:
+    def _read_kept(self) -> tuple[int, list[Any]]:
         """Returns the best round so far and its weights, or 0 and no weights."""
         if not os.path.exists(self._path):
             return 0, []

@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from tff_pmc.reports.figures import figure_layout, run_styles
-from tff_pmc.reports.statistics.confusion import Counts, class_metrics, normalized
+from tff_pmc.reports.statistics.confusion import Counts, class_metrics, normalize_counts
 
 _MAX_NUMBERED = 12
 """The most classes whose matrix has room for numbers."""
@@ -66,7 +66,7 @@ def confusion_plot(parts: Sequence[ConfusionPart], title: str = "") -> Figure:
     )
     for axes, part, side in zip(all_axes.flat, parts, sides):
         counts = part.counts[:, : len(part.counts)]
-        shares = normalized(part.counts, "true")[:, : len(part.counts)]
+        shares = normalize_counts(part.counts, "true")[:, : len(part.counts)]
         _draw_cells(axes, shares)
         axes.set_aspect("equal")
         axes.set(xlabel="Predicted label", ylabel="True label")

@@ -115,7 +115,7 @@ def for_page(width: float) -> Iterator[None]:
         _page_width.reset(token)
 
 
-def redrawn(figure: Figure) -> Figure:
+def redraw(figure: Figure) -> Figure:
     """Returns a figure drawn again, in the layout that is in force; see `for_page`."""
     return _redraws[figure]() if figure in _redraws else figure
 

@@ -55,7 +55,7 @@ def page_svg(
 ) -> tuple[str, set[str]]:
     """Returns a figure as an SVG for one of the widths of a page, and its colors."""
     with figure_layout.for_page(figure_layout.PAGE_WIDTHS[place]):
-        again = figure_layout.redrawn(figure)
+        again = figure_layout.redraw(figure)
         text = figure_layout.svg_text(again, description, name)
     text = text.replace("#ffffff", "var(--paper)")
     colors = {*_COLOR.findall(text)}
@@ -70,12 +70,12 @@ def variable(color: str) -> str:
 def color_rules(colors: Iterable[str], *, dark: bool = False) -> str:
     """Returns the variables of colors for a style sheet, lighter on a dark screen."""
     return " ".join(
-        f"{variable(color)}: {lightened(color) if dark else color};"
+        f"{variable(color)}: {lighten(color) if dark else color};"
         for color in sorted(colors)
     )
 
 
-def lightened(color: str) -> str:
+def lighten(color: str) -> str:
     """Returns a color mixed with white until it is seen on a dark screen."""
     paper = _luminance(to_rgb(DARK_PAPER))
     for share in range(11):

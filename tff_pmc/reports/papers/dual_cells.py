@@ -197,7 +197,7 @@ def measures(
     return dict(zip(METRICS, map(float, values)))
 
 
-def chosen(rows: Results) -> pd.DataFrame:
+def chosen_lambdas(rows: Results) -> pd.DataFrame:
     """Returns one row per run and epoch in which lambda was searched.
 
     The columns are `seed`, `clients`, `epoch`, `lambda` (chosen), `equally_good` (how

@@ -21,7 +21,7 @@ from tff_pmc.reports.papers.dual_cells import (
     KEYS,
     METRICS,
     POSITIVE,
-    chosen,
+    chosen_lambdas,
     table_runs,
     tidy_rows,
 )
@@ -96,7 +96,7 @@ def report(results: Results, *, table: int) -> Report:
 def _single_seed_report(
     results: Results, rows: Results, cells: pd.DataFrame, table: int
 ) -> Report:
-    caveats, lambdas = _caveats(rows), chosen(rows)
+    caveats, lambdas = _caveats(rows), chosen_lambdas(rows)
     of_class = f"of the class {POSITIVE} (obstacles: blocked)."
     notes = [
         *caveats,
@@ -149,7 +149,7 @@ def _seeds_report(
         f"and highest over the seeds {', '.join(map(str, results.seeds))}. difference: "
         "mean minus published, which is one run. The cells of each seed are in "
         f"{name}_seeds.csv.",
-        *_lambda_notes(first, chosen(first)),
+        *_lambda_notes(first, chosen_lambdas(first)),
         *_NOISE[table],
         *_caveats(first),
     ]

@@ -205,7 +205,7 @@ def _predictions(
     generator = random.Random(f"0/{label}")
     for _ in range(round_num):
         generator.shuffle(places)
-    return predictions.reordered(places)
+    return predictions.reorder(places)
 
 
 pmc_paper.register("pmc_table{joint_table}", report)

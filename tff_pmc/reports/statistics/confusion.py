@@ -33,10 +33,10 @@ def confusion_matrix(
     counts = np.bincount(
         np.ravel_multi_index((y_true, column), shape), minlength=np.prod(shape)
     ).reshape(shape)
-    return counts if normalize is None else normalized(counts, normalize)
+    return counts if normalize is None else normalize_counts(counts, normalize)
 
 
-def normalized(counts: Counts, normalize: str) -> npt.NDArray[np.float64]:
+def normalize_counts(counts: Counts, normalize: str) -> npt.NDArray[np.float64]:
     """Returns counts as shares; `normalize` is that of `confusion_matrix`."""
     axes = {"true": 1, "pred": 0, "all": None}
     if normalize not in axes:

@@ -86,7 +86,7 @@ def _weight_moved(run: Results, record: pd.DataFrame) -> list[float]:
     }
     by_round = {key[-1]: (raw, shares) for key, raw, shares in cohorts(run)}
 
-    def moved(label: str, number_of_round: int) -> float:
+    def find_total_variation(label: str, number_of_round: int) -> float:
         score, cohort = named[label], by_round.get(number_of_round)
         if score is None or cohort is None:
             return np.nan
@@ -95,7 +95,10 @@ def _weight_moved(run: Results, record: pd.DataFrame) -> list[float]:
         weights = scores.participant_weights(raw, score, normalization)
         return scores.total_variation(weights, shares)
 
-    return [moved(*judged) for judged in zip(record["ordering"], record["round"])]
+    return [
+        find_total_variation(*judged)
+        for judged in zip(record["ordering"], record["round"])
+    ]
 
 
 def score_from_label(label: str, criteria: Sequence[str]) -> Optional[scores.Score]:
@@ -144,7 +147,7 @@ def _summary(differences: npt.NDArray[np.float64]) -> dict[str, Any]:
 def error_of_mean(
     values: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.float64], float]:
-    """Returns the standard error of means over rounds, [rounds, ...], and its freedom.
+    """Returns the standard error of means over rounds, and its degrees of freedom.
 
     It is by the means of moving blocks as long as the root of the number of rounds,
     with 1.5 (n / length - 1) degrees of freedom. For rounds that are correlated by .5

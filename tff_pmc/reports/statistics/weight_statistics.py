@@ -248,7 +248,12 @@ def weights_by_criterion(results: Results) -> pd.DataFrame:
     means = relative.groupby(keys, sort=False).mean().round(6)
     is_recorded = included[codes].notna().groupby(keys[:2]).any()
     rows = [
-        {"seed": seed, "label": label, "criterion": code, **_followed(run, code)}
+        {
+            "seed": seed,
+            "label": label,
+            "criterion": code,
+            **_criterion_statistics(run, code),
+        }
         for (seed, label), run in means.groupby(level=RUN_KEY, sort=False)
         for code in codes
         if is_recorded.loc[(seed, label), code]
@@ -275,7 +280,7 @@ def _relative_to_round(
     return included[is_weighted], relative[is_weighted]
 
 
-def _followed(run: pd.DataFrame, code: str) -> dict[str, Any]:
+def _criterion_statistics(run: pd.DataFrame, code: str) -> dict[str, Any]:
     """Returns the statistics of one criterion, of a row per client."""
     both = run[["weight", code]].dropna()
     weight, criterion = both["weight"], both[code]

@@ -240,7 +240,7 @@ def _size_in_words(cells: Any, metric: str) -> str:
     factor, unit = paired_effects.scale_and_unit(measure, metric)
     scaled = {name: factor * cells[name] for name in ("mean", "low", "high")}
     digits = _common_digits(factor * cells["interval"], scaled["mean"])
-    mean, low, high = (_signed(value, digits) for value in scaled.values())
+    mean, low, high = (_format_signed(value, digits) for value in scaled.values())
     size = " ".join(filter(None, [words, mean, unit]))
     return f"{size} ({low} to {high})" if low else size
 
@@ -255,7 +255,7 @@ def _common_digits(interval: float, mean: float) -> int:
     return min(max(1 - math.floor(math.log10(size)), 1), 6) if size > 0 else 1
 
 
-def _signed(value: float, digits: int) -> str:
+def _format_signed(value: float, digits: int) -> str:
     """Returns a number with its sign; empty for NaN."""
     # Rounded first, because a mean of -0.001 would be printed as -0.00.
     return format_number(round(value, digits) + 0.0, f"+.{digits}f")

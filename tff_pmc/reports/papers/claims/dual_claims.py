@@ -103,12 +103,12 @@ def points(
     """Returns the lead in a metric at the best epoch, in points."""
     names = "&".join(f"C{number}" for number in range(1, clients + 1))
 
-    def printed(table: str, label: str, _: Cells) -> float:
+    def find_printed(table: str, label: str, _: Cells) -> float:
         cells = published.table(table).set_index(dual_cells.KEYS)["value"]
         key = ALGORITHMS[label.partition(" (")[0]], names, metric
         return 100 * float(cells.get(key, math.nan))
 
-    rows, options = with_clients(runs, clients), {"printed": printed, **OPTIONS}
+    rows, options = with_clients(runs, clients), {"printed": find_printed, **OPTIONS}
     return compare(rows, label, AT_BEST[metric], base, name=name, **options)
 
 

@@ -237,12 +237,14 @@ def cb_needs_less_than_half(runs: Runs) -> Differences:
     60 % of the devices; Table 6 ends at 50 %, where it has 24 for 50, and that is
     judged here.)"""
 
-    def saved(results: Results, cells: Cells) -> pd.Series[float]:
+    def subtract_twice(results: Results, cells: Cells) -> pd.Series[float]:
         rounds = mean_rounds(results, cells)
         return same_seed_values(rounds, "DS") - 2 * rounds
 
     name = "rounds of DS minus twice those of CB"
-    twice = compare(runs, "CB", saved, 0, at=HALF_AT_85, needs=["DS"], name=name)
+    twice = compare(
+        runs, "CB", subtract_twice, 0, at=HALF_AT_85, needs=["DS"], name=name
+    )
     return twice.is_more()
 
 
