@@ -63,13 +63,14 @@ def report(results: Results) -> Report:
     blocks: list[Block] = [Items(notes)] if notes else []
     if unequal:
         seeds = len(results.seeds)
+        shown = min(MAX_SHOWN, relative["client"].nunique())
         notes += [_WEIGHT, _CORRELATION, _QUARTILES]
         if seeds > 1:
             notes += [f"Means over {seeds} seeds, in brackets the lowest and highest."]
         blocks = [Items(notes)]
         blocks += [Table(_criterion_grid(by_criterion, titles, unequal, seeds), left=2)]
         blocks += [
-            Heading(f"The {MAX_SHOWN} clients with the largest mean weight"),
+            Heading(f"The {shown} clients with the largest mean weight"),
             "Criteria are means over the client's rounds. cohort.csv has every client "
             "of every round.",
             Table(_client_grid(results, titles, unequal), left=2 if seeds == 1 else 3),
@@ -133,9 +134,9 @@ def _client_grid(
     grid = [["run", *["seed"] * of_seeds, "client", "rounds in the cohort"]]
     grid[0] += ["mean weight, equal: 1", *codes]
     for label in labels:
-        largest = shown.xs(label, level="label", drop_level=False).nlargest(
-            MAX_SHOWN, "weight"
-        )
+        of_row = shown.xs(label, level="label", drop_level=False)
+        count = min(MAX_SHOWN, of_row.index.get_level_values("client").nunique())
+        largest = of_row.nlargest(count, "weight")
         for key, row in largest.iterrows():
             names = dict(zip([*RUN_KEY, "client"], key))
             seed = [str(names["seed"])] * of_seeds
