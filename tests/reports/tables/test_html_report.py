@@ -72,7 +72,7 @@ def test_it_begins_with_a_sentence_per_row_and_a_forest_plot():
     first = answer.index("<p>LD: accuracy +8.3 points (+8.3 to +8.3) against FedAvg")
     second = answer.index("<p>&lt;MD&gt;: accuracy -8.3 points")
     assert first < second < answer.index("<svg")
-    assert "over five seeds: better. Worst tenth +0.0 points" not in answer
+    assert "better. Worst tenth +0.0 points (+0.0 to +0.0): no difference" in answer
     read = _Read(answer)
     drawn = [attrs["aria-label"] for tag, attrs in read.tags if tag == "svg"]
     assert drawn[:2] == ["Differences in accuracy", "Differences in last accuracy"]
