@@ -70,8 +70,9 @@ def bag_of_words(
     """Builds LEAF's bag of words for Sent140, a softmax regression: 20,002 parameters.
 
     The scores are W x + b, where x has the number of times that each word of the
-    vocabulary occurs. Other words and padding have an id, and so a weight, which they
-    have not in LEAF's code; there the scores pass through a sigmoid before the softmax.
+    vocabulary occurs among the first `max_words`. In LEAF's code (`bag_log_reg.py`) x
+    counts the words of the whole tweet, other words and padding have no weight, and W
+    and b are drawn from a normal distribution.
 
     Args:
         vocabulary_size: the number of ids.

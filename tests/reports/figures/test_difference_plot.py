@@ -55,6 +55,18 @@ def test_rounds_that_only_one_of_a_pair_has_are_not_compared():
     assert table.index.tolist() == [1]
 
 
+def test_a_row_is_compared_with_the_baseline_on_its_data():
+    labels = ["DS, 3 clients", "LD, 3 clients", "DS, 4 clients", "LD, 4 clients"]
+    counts = dict(zip(labels, [[[1, 1]], [[2, 1]], [[5, 5]], [[5, 8]]]))
+    runs = {"title": ["DS", "LD"] * 2, "note": ["3 clients"] * 2 + ["4 clients"] * 2}
+    results = of_seeds({0: counts}, EXAMPLES, runs=runs, baseline="DS")
+    tables = difference_plot.differences_by_round(results, "accuracy")
+    assert {label: round(float(t.iloc[0, 0]), 6) for label, t in tables.items()} == {
+        "LD, 3 clients": 5.0,
+        "LD, 4 clients": 15.0,
+    }
+
+
 def test_without_a_baseline_or_another_row_there_is_nothing_to_draw():
     alone = of_seeds({0: {"DS": [[1, 2]]}}, EXAMPLES)
     assert not difference_plot.has_differences(alone)

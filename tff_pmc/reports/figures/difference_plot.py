@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
 from tff_pmc.reports.figures import figure_layout, run_styles
-from tff_pmc.reports.statistics import paired_statistics
+from tff_pmc.reports.statistics import paired_effects, paired_statistics
 from tff_pmc.reports.statistics.row_titles import row_titles
 
 MAX_LINES_PER_PANEL = 3
@@ -66,7 +68,9 @@ def difference_plot(
         words = f"line: mean of {seeds} seeds; band: its 95 % interval"
         handles.append(figure_layout.legend_handle(words, "none"))
     unit = ", points" if column == "accuracy" else ""
-    word = f"{column.replace('_', ' ')} minus {titles[_baseline_label(results)]}{unit}"
+    bases = {titles[base] for base in _base_of(results).values()}
+    base_word = bases.pop() if len(bases) == 1 else "the baseline"
+    word = f"{column.replace('_', ' ')} minus {base_word}{unit}"
     figure_layout.label_axes(figure, all_axes, word, handles)
     figure_layout.set_figure_title(figure, title)
     return figure
@@ -75,26 +79,26 @@ def difference_plot(
 def differences_by_round(results: Results, column: str) -> dict[str, pd.DataFrame]:
     """Returns label -> the differences from the baseline, by round and seed.
 
-    The rounds are those that both runs of each seed have. Accuracies are in points.
+    The baseline is that on the row's data. The rounds are those that both runs of each
+    seed have. Accuracies are in points.
     """
     wide = results.rounds.pivot(index="round", columns=["label", "seed"], values=column)
     wide = wide * 100 if column == "accuracy" else wide
-    base = _baseline_label(results)
     tables = {
         label: (wide[label] - wide[base]).dropna(axis=1, how="all").dropna()
-        for label in results.labels
+        for label, base in _base_of(results).items()
         if label != base
     }
     return {label: table for label, table in tables.items() if table.size}
 
 
-def _baseline_label(results: Results) -> str:
-    """Returns the label of the first run of the baseline, or "" where there is none."""
-    runs, baseline = results.runs, results.baseline
-    is_base = (runs["label"] == baseline) | (runs["title"] == baseline)
-    return str(next(iter(runs["label"][is_base]), ""))
+def _base_of(results: Results) -> dict[str, str]:
+    """Returns label -> the label of its baseline; nothing where a row has none."""
+    with contextlib.suppress(RecordError):
+        return paired_effects.baselines(results, results.baseline)
+    return {}
 
 
 def has_differences(results: Results) -> bool:
     """Returns whether there is a baseline, and another row to compare with it."""
-    return bool(_baseline_label(results)) and len(results.labels) > 1
+    return any(label != base for label, base in _base_of(results).items())
