@@ -25,7 +25,7 @@ def weight_type():
     return tff.TensorType(np.float32)
 
 
-def test_every_baseline_is_under_the_contract(baseline_names):
+def test_every_baseline_is_covered_by_these_tests(baseline_names):
     assert list(tff_pmc.BASELINES) == baseline_names
 
 
@@ -99,7 +99,7 @@ class Contract:
         scale = SCALE.get(aggregator.name, 1)
         assert_equal(result, [scale * u[0] for u in identical], aggregator.atol)
 
-    def test_the_state_can_be_saved_and_goes_on_the_same(
+    def test_a_saved_state_continues_identically(
         self, aggregator, tmp_path, assert_equal
     ):
         manager = tff.program.FileProgramStateManager(str(tmp_path))
@@ -159,7 +159,9 @@ def one_round(name, **options):
 class TestFormulas:
     """Those of Dual's Table I are in tests/processes/test_printed_baselines.py."""
 
-    def test_laplace_noise_has_its_scale_its_seed_and_new_draws(self, runtime):
+    def test_laplace_noise_has_its_scale_and_seed_and_is_redrawn_each_round(
+        self, runtime
+    ):
         def draw(seed, epsilon, rounds=1):
             factory = tff_pmc.aggregation.laplace(epsilon, seed)
             value_type = tff.TensorType(np.float32, [20000])
@@ -181,7 +183,7 @@ class TestFormulas:
             assert abs(np.corrcoef(noise, other)[0, 1]) < 0.03
 
     @pytest.mark.parametrize("levels", [2, 16, 256])
-    def test_updates_quantized_to_the_nearest_of_the_levels_per_tensor(
+    def test_updates_are_quantized_per_tensor_to_the_nearest_level(
         self, runtime, levels, assert_equal
     ):
         def quantize(tensor):
@@ -208,11 +210,11 @@ class TestFormulas:
             ("quantized_updates", {"levels": 1}),
         ],
     )
-    def test_what_is_out_of_range_is_named(self, name, options):
+    def test_values_out_of_range_are_named(self, name, options):
         with pytest.raises(ValueError, match=next(iter(options))):
             tff_pmc.BASELINES[name](**options)
 
-    def test_a_negative_weight_and_another_type_are_refused(self, runtime):
+    def test_a_negative_weight_or_a_wrong_type_raises(self, runtime):
         with pytest.raises(Exception, match="negative"):
             Aggregator("weighted_mean").next(UPDATES, -SIZES)
         with pytest.raises(TypeError, match="number of examples"):
@@ -221,7 +223,7 @@ class TestFormulas:
             )
 
 
-def test_a_parameter_half_way_goes_to_the_even_multiple():
+def test_a_parameter_halfway_is_rounded_to_the_even_multiple():
     zero = [np.zeros(4, np.float32)]
     halves = [np.array([-0.5, -1.5, -2.5, -3.5], np.float32)]
     (sent,) = tff_pmc.aggregation.quantize_parameters(1)(zero, halves)

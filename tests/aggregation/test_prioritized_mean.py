@@ -55,19 +55,19 @@ class TestFactory:
         np.testing.assert_allclose(output.result, expected, rtol=1e-5)
 
     @pytest.mark.parametrize("kind", [set, dict.fromkeys])
-    def test_an_unordered_argument_is_refused(self, kind):
+    def test_an_unordered_argument_is_rejected(self, kind):
         for args in ((kind(CODES), ("DS",)), (CODES, kind(CODES))):
             with pytest.raises(ValueError, match="must be a sequence, got"):
                 tff_pmc.PrioritizedMeanFactory(*args)
 
-    def test_what_two_stages_cannot_do_is_refused(self):
+    def test_options_that_two_stages_do_not_support_raise(self):
         args = ("DS", "LD"), scores.owa((0.7, 0.3), ("DS", "LD"))
         secure = tff.aggregators.SecureSumFactory(8.0)
         with pytest.raises(ValueError, match="totals in the clear"):
             sums = tff_pmc.SumOptions(scalar_sum_factory=secure)
             tff_pmc.PrioritizedMeanFactory(*args, sums=sums)
 
-    def test_another_weight_is_refused(self):
+    def test_a_scalar_weight_raises(self):
         factory = tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("LD",))
         with pytest.raises(TypeError, match="raw criteria"):
             factory.create(tff.TensorType(np.float32, [2]), tff.TensorType(np.float32))
@@ -78,7 +78,9 @@ class TestFactory:
     [*(("sum", order) for order in itertools.permutations(range(3)))]
     + [("max", ORDER), ("range", ORDER)],
 )
-def test_each_equals_the_direct_formula(runtime, method, order):
+def test_each_normalization_and_ordering_equals_the_direct_formula(
+    runtime, method, order
+):
     codes = CODES
     ranges = RANGES if method == "range" else None
     normalization = scores.Normalization.from_codes(method, codes, ranges)

@@ -35,7 +35,7 @@ def test_options_that_exclude_each_other_are_named():
         tff_pmc.SumOptions("max", scalar_sum_factory=secure())
 
 
-def test_what_hides_is_named():
+def test_options_that_hide_updates_are_listed():
     options = tff_pmc.SumOptions("max", clip_norm=1.0, model_sum_factory=secure())
     assert options.hiding_options == {}
     for hiding in (

@@ -106,7 +106,7 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
         (lambda data: {"num_classes": 11}, "has 10 classes, and .* has 11"),
     ],
 )
-def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
+def test_an_unsuitable_data_set_is_rejected(federation, change, says):
     from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, **change(federation))
@@ -115,7 +115,7 @@ def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
             RunContext.from_settings(config, other)
 
 
-def test_an_error_in_percent_needs_numbers(federation):
+def test_a_percentage_error_needs_numeric_labels(federation):
     metric = {"criteria": ("MAPE", "DS"), "priority": ("MAPE",)}
     (config,) = runs_of("adafed_3", "adafed", **metric)
     with pytest.raises(SettingError, match="--criteria: MAPE: the server's targets"):
@@ -124,7 +124,7 @@ def test_an_error_in_percent_needs_numbers(federation):
         runs_of("adafed_3", "adafed", adafed_accuracy_power=2.0, **metric)
 
 
-def test_a_client_that_no_pack_holds_is_refused_at_the_start(federation):
+def test_a_client_too_large_for_a_pack_is_rejected_at_the_start(federation):
     from tff_pmc.algorithms.run_context import RunContext
 
     config = runs_of("adafed_1", max_pack_bytes=5000)[0]
@@ -133,7 +133,7 @@ def test_a_client_that_no_pack_holds_is_refused_at_the_start(federation):
         RunContext.from_settings(config, federation)
 
 
-def test_who_keeps_its_own_model_has_to_be_named(federation):
+def test_clients_that_keep_their_model_must_be_named(federation):
     from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, client_table=leaf_data.ClientTable())
@@ -183,7 +183,7 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
         )
 
 
-def test_labels_have_to_be_of_the_models_kind():
+def test_labels_must_be_of_the_models_kind():
     """Numbers for classes; the reverse is that of a model without any."""
     from tff_pmc.algorithms.run_context import RunContext
     from tff_pmc.experiments.experiment import experiment_values

@@ -96,7 +96,7 @@ def test_feddyn_keeps_gradients_of_those_that_trained(train):
         ),
     ],
 )
-def test_what_has_no_meaning_is_refused(algorithm, changes, says):
+def test_meaningless_settings_are_rejected(algorithm, changes, says):
     with pytest.raises(SettingError, match=says) as error:
         settings("quickstart", {"algorithm": algorithm, **changes})
     assert "\n" not in str(error.value)

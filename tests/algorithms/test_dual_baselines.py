@@ -42,7 +42,7 @@ def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch):
     assert calls == [5]
 
 
-def test_the_client_step_of_a_algorithm_reaches_its_process(federation, monkeypatch):
+def test_the_client_step_of_an_algorithm_reaches_its_process(federation, monkeypatch):
     from tff_pmc import processes
     from tff_pmc.algorithms import baseline_algorithms
 
@@ -81,9 +81,7 @@ def test_personalized_by_its_text_tests_the_clients_own_models(
     assert list(tables["formula"]["correct"]) != list(tables["text"]["correct"])
 
 
-def test_each_client_answers_its_own_part_with_its_own_model(
-    runtime, federation, small
-):
+def test_each_client_predicts_its_part_with_its_model(runtime, federation, small):
     """Against each client tuned by itself, one after another."""
     import tensorflow as tf
     import tensorflow_federated as tff

@@ -36,7 +36,7 @@ def test_fedavg_and_the_baselines_weigh_by_size():
         assert score(algorithm, "LD").terms == {(0,): 1.0}
 
 
-def test_a_search_has_all_orderings_of_the_ordering_in_force():
+def test_a_search_has_all_orderings_of_the_criteria_of_priority():
     config = settings("mnist_noniid", {"priority": ("MD", "DS")})
     candidates = config.algorithm.candidates(config)
     assert [candidate.label for candidate in candidates] == ["DS,MD", "MD,DS"]
@@ -49,7 +49,7 @@ def test_dual_searches_lambda_from_the_quantity_alone():
     assert config.algorithm.score(config) == grid[0]
 
 
-def test_powers_have_folders_of_their_own():
+def test_powers_have_separate_folders():
     powers = ("DS^0.5", "DS^-0.5")
     configs = (
         settings("mnist_noniid", {"criteria": powers, "priority": (code,)})
@@ -80,6 +80,6 @@ TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}
         ("adafed", ("DS",), {}, "the first of --criteria must be ACC, or MAPE for"),
     ],
 )
-def test_what_makes_no_score_is_refused(algorithm, members, changes, message):
+def test_settings_without_a_score_are_rejected(algorithm, members, changes, message):
     with pytest.raises(SettingError, match=message):
         score(algorithm, *members, **changes)

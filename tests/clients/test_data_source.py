@@ -45,7 +45,7 @@ def test_the_cohorts_are_those_of_the_command(toy_examples):
     assert numbers_of(drawn.select()) == [*trainable]
 
 
-def test_a_copy_and_what_was_saved_go_on(client_data, toy_examples):
+def test_a_copy_and_a_saved_iterator_continue(client_data, toy_examples):
     """As a program copies and saves them, where TFF's own source fails."""
     batched = client_data.preprocess(lambda dataset: dataset.batch(9))
     for data, read in (
@@ -87,7 +87,7 @@ def test_the_type_is_that_of_the_clients(client_data, toy_examples, toy_model):
     assert source.iterator().federated_type == source.federated_type
 
 
-def test_what_cannot_be_drawn_from_is_refused(client_data, toy_examples):
+def test_invalid_sources_and_states_are_rejected(client_data, toy_examples):
     nobody = toy_examples.take(0)
     source = tff_pmc.data_source(client_data, seed=1).iterator()
     fewer = tff.simulation.datasets.TestClientData(

@@ -12,7 +12,7 @@ import tff_pmc
 from tff_pmc._lazy import tf, tff
 
 
-def test_an_uneven_cohort_packs_and_an_empty_one_is_refused(toy_examples):
+def test_an_uneven_cohort_packs_and_an_empty_one_is_rejected(toy_examples):
     assert len(tff_pmc.pack(toy_examples, [0], num_packs=4)) == 1
     with pytest.raises(ValueError, match="is empty"):
         tff_pmc.pack(toy_examples, [])
@@ -53,9 +53,7 @@ def test_clients_are_named_or_numbered(toy_examples):
         ([0, "toy_2", 2], "client 'toy_2' is in the cohort 2 times"),
     ],
 )
-def test_a_client_that_is_not_there_is_named(
-    toy_examples, cohort, says, assert_one_line
-):
+def test_an_unknown_client_is_named(toy_examples, cohort, says, assert_one_line):
     assert_one_line(ValueError, lambda: tff_pmc.pack(toy_examples, cohort), says)
 
 
@@ -80,7 +78,9 @@ def test_a_client_that_is_not_there_is_named(
         ({"examples": {}}, "examples must be leaf_data.Examples, as data.train_"),
     ],
 )
-def test_what_cannot_be_packed_is_named(toy_examples, options, says, assert_one_line):
+def test_invalid_arguments_of_pack_are_named(
+    toy_examples, options, says, assert_one_line
+):
     options = {"examples": toy_examples, "clients": [0, 1], **options}
     assert_one_line(Exception, lambda: tff_pmc.pack(**options), says)
 
@@ -109,7 +109,7 @@ def test_a_client_of_a_store_may_be_of_any_size(toy_examples, tmp_path):
     assert sorted(packed) == [[0], [1], [2]]
 
 
-def test_an_attribute_out_of_range_is_refused(toy_examples):
+def test_an_attribute_out_of_range_is_rejected(toy_examples):
     part = toy_examples.client(0)
     dataset = tf.data.Dataset.from_tensor_slices((part["x"], part["y"])).batch(2)
     with pytest.raises(ValueError, match="attribute battery must be in"):
@@ -159,12 +159,12 @@ def test_attributes_are_those_of_the_clients_that_an_index_names(
         (pd.Series([pd.NA] * 6, dtype="Float32"), r"attribute q must be in \[0, 1\]"),
     ],
 )
-def test_an_attribute_of_others_is_refused(toy_examples, column, says):
+def test_an_attribute_of_other_clients_is_rejected(toy_examples, column, says):
     with pytest.raises(ValueError, match=says):
         tff_pmc.pack(toy_examples, [0], attributes={"q": column})
 
 
-def test_a_number_that_is_also_a_name_is_refused(toy_examples):
+def test_a_number_that_is_also_a_name_is_rejected(toy_examples):
     """Clients of the names 1 to 6; what the package draws are numbers."""
     ids = tuple("123456")
     examples = dataclasses.replace(toy_examples, client_ids=ids)
@@ -203,7 +203,7 @@ def test_any_client_data_can_be_packed(toy_examples):
 
 
 @pytest.mark.parametrize("names", [("x", "y"), ("pixels", "label"), ("image", "label")])
-def test_input_and_label_are_told_by_name(names):
+def test_input_and_label_are_distinguished_by_name(names):
     """TFF's EMNIST has the label before the pixels, in the alphabet's order."""
     x, y = np.arange(12, dtype=np.float32).reshape(3, 2, 2), np.array([5, 6, 7])
     client_data = tff.simulation.datasets.TestClientData(
@@ -221,7 +221,7 @@ def test_input_and_label_are_told_by_name(names):
         ({"x": [0.0], "y": [2**32 + 1]}, "client 'a' has a label outside int32"),
     ],
 )
-def test_an_element_of_another_form_is_refused(of_a, says):
+def test_elements_without_a_clear_input_and_label_are_rejected(of_a, says):
     arrays = collections.OrderedDict((k, np.array(v)) for k, v in of_a.items())
     client_data = tff.simulation.datasets.TestClientData({"a": arrays})
     with pytest.raises(ValueError, match=says):

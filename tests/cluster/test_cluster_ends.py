@@ -79,7 +79,7 @@ def test_a_signal_leaves_no_process(tmp_path, name, spread):
 
 
 @pytest.mark.slow
-def test_an_end_is_quiet_and_leaves_no_process(tmp_path):
+def test_closing_is_quiet_and_leaves_no_process(tmp_path):
     done = run_alone(
         *ALONE,
         "--rounds=1",

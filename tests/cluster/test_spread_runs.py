@@ -68,7 +68,7 @@ def kill_who_has_recorded_a_round(folder, number, killed, over):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
+def test_runs_of_workers_that_die_or_stop_equal_the_serial_runs(
     serial, flags_of_cluster, client, tmp_path, number
 ):
     folder, killed, over = tmp_path / "out", [], threading.Event()
@@ -179,7 +179,7 @@ def test_an_error_of_a_run_is_raised_unchanged(flags_of_cluster, tmp_path):
     assert "is another run (cohort_seed: 5 there, 0 here)" in line
 
 
-def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are():
+def test_a_folder_held_by_a_stopped_worker_does_not_affect_other_runs():
     from tff_pmc.cluster import spread_runs
     from tff_pmc.record.record_error import FolderInUseError, LostRunError
 
@@ -212,7 +212,7 @@ def test_a_late_worker_of_another_version_ends_the_command_in_one_line():
         spread_runs._lost_run_error(None, Failed(), None)
 
 
-def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
+def test_a_worker_trains_on_the_data_that_the_driver_read(tmp_path, monkeypatch):
     """The file is replaced between two drivers, and between a driver and its worker."""
     import leaf_data
     from leaf_data.errors import DataError

@@ -46,7 +46,7 @@ def place(kept, numbers, workers):
         (3, "a", "aaa", [0, 1, 2]),
     ],
 )
-def test_each_worker_has_a_stretch_of_about_equal_length(
+def test_each_worker_has_about_equally_many_consecutive_packs(
     kept, number, workers, expected, order
 ):
     assert place(kept, range(number), workers) == (expected, order, number)

@@ -61,7 +61,7 @@ class Other(Shared):
         ({"path": None}, "--path must be text, got None"),
     ],
 )
-def test_an_invalid_value_is_refused_by_its_flag(values, message):
+def test_the_error_for_an_invalid_value_names_its_flag(values, message):
     with pytest.raises(SettingError) as error:
         Toy(**values)
     assert str(error.value) == message
@@ -106,7 +106,7 @@ def test_a_field_carries_its_whole_declaration():
     assert inherited.owner is Shared
 
 
-def test_a_group_is_built_from_its_own_flags_alone():
+def test_a_group_is_built_from_its_flags_only():
     values = {"toy_rate": 0.25, "color": "blue", "rounds": 7}
     toy = Toy.from_flag_values(values)
     assert toy == Toy(rate=0.25, color="blue")
@@ -115,7 +115,7 @@ def test_a_group_is_built_from_its_own_flags_alone():
         Toy.from_flag_values({"size": -2})
 
 
-def test_choices_may_be_known_later():
+def test_choices_may_be_a_function():
     words = ["one"]
 
     @dataclasses.dataclass(frozen=True)
@@ -156,7 +156,7 @@ def test_a_registry_imports_its_package_when_first_read(package):
     assert "green" not in toy_colors.COLORS
 
 
-def test_the_packages_are_imported_one_after_another(package):
+def test_packages_are_imported_in_order(package):
     """The colors of the second package come last, whatever their names."""
     import toy_colors
 
@@ -183,7 +183,7 @@ def test_an_import_error_of_a_module_is_raised(package):
     assert toy_colors.COLORS["yellow"] == 3
 
 
-def test_an_unknown_name_names_the_nearest_one():
+def test_the_error_for_an_unknown_name_suggests_the_nearest():
     colors = Registry("color")
     colors.register("yellow", 3)
     colors.register("blue", 1)

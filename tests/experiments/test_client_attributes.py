@@ -19,7 +19,7 @@ def table_of_all(tmp_path):
     return write(tmp_path / "table.csv", "client,vip,battery\n" + "\n".join(lines))
 
 
-def test_from_the_command_line(table_of_all, tmp_path):
+def test_a_client_table_is_used_from_the_command_line(table_of_all, tmp_path):
     """Clients that are no VIPs have weight 0, and the record gives their groups."""
     folder = tmp_path / "out"
     run(
@@ -57,7 +57,7 @@ def test_inspect_trains_for_a_criterion_of_the_model():
     )
 
 
-def test_inspect_is_of_algorithms_that_measure_the_same():
+def test_inspect_needs_algorithms_that_measure_the_same():
     line = refusal("--experiment=quickstart", "--inspect", "--algorithms=afl,fednova")
     assert "the algorithms afl and fednova measure different criteria" in line
 

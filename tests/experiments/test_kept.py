@@ -34,7 +34,7 @@ def copy(tmp_path):
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_every_kept_table_is_made_again_to_the_byte(folder, copy):
+def test_every_kept_table_is_remade_to_the_byte(folder, copy):
     """What is emptied first is there again, but for what `as_made` names."""
     about = json.loads((folder / EXPERIMENT_JSON).read_text())
     as_made = about.get("as_made", {})
@@ -57,7 +57,7 @@ def test_the_kept_results_are_small():
     )
 
 
-def test_runs_are_kept_as_tables_and_read_the_same(copy, tmp_path):
+def test_runs_are_kept_as_tables_and_read_back_equal(copy, tmp_path):
     """Kept runs are runs, too: keeping them again gives the same files."""
     folder, goal = copy("quickstart"), tmp_path / "again"
     options = ["--command=the command", "--remark=A remark."]
@@ -71,7 +71,7 @@ def test_runs_are_kept_as_tables_and_read_the_same(copy, tmp_path):
     assert (goal / "results.md").read_bytes() == (folder / "results.md").read_bytes()
 
 
-def test_two_commands_are_kept_as_one_and_the_same_run_twice_is_refused(
+def test_two_commands_are_kept_as_one_and_a_duplicate_run_is_rejected(
     copy, tmp_path, capsys
 ):
     folder, goal = copy("quickstart"), str(tmp_path / "both")
@@ -89,7 +89,7 @@ def test_two_commands_are_kept_as_one_and_the_same_run_twice_is_refused(
     assert not pathlib.Path(goal).exists()
 
 
-def test_what_changed_is_named(copy, capsys):
+def test_changed_files_are_named(copy, capsys):
     folder = copy("quickstart")
     page = folder / "results.md"
     before = page.read_bytes()
@@ -127,7 +127,7 @@ def test_tables_and_comparisons_of_kept_folders(name, tmp_path):
     assert lines and all("+0.000 +0.000 0.000" in line for line in lines)
 
 
-def test_refused_tables_leave_nothing_behind(copy, tmp_path):
+def test_rejected_tables_leave_nothing_behind(copy, tmp_path):
     folder, out = copy("quickstart"), tmp_path / "new" / "out"
     (folder / "clients.csv.gz").write_bytes(b"no gzip")
     where = f"--output_dir={out}"

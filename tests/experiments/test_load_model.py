@@ -73,7 +73,9 @@ def test_the_model_scores_as_the_record_says_without_this_package(
         assert right.sum() == row["correct"]
 
 
-def test_it_is_loaded_with_its_weights_and_written_again(early_run, examples, tmp_path):
+def test_a_model_is_loaded_with_its_weights_and_written_again(
+    early_run, examples, tmp_path
+):
     images, labels = examples
     run = str(early_run / "LD-DS")
     rounds = read_results(run).rounds
@@ -116,9 +118,7 @@ def test_a_run_that_is_cut_off_at_its_early_end_is_resumed_to_it(early_run, tmp_
         assert first.read_bytes() == again.read_bytes()
 
 
-def test_the_model_of_a_run_that_has_more_rounds_is_not_that_of_its_first_end(
-    early_run, tmp_path
-):
+def test_more_rounds_replace_the_model_of_the_first_end(early_run, tmp_path):
     run = tmp_path / "run"
     subprocess.run(["cp", "-r", str(early_run / "LD-DS"), str(run)], check=True)
     info = json.loads((run / "run.json").read_text())
@@ -163,7 +163,7 @@ def test_a_round_without_a_test_ends_no_run(tmp_path, patience, rounds, ends):
     assert bool(callback.after_round(finished)) == ends
 
 
-def test_the_best_loss_is_that_of_more_digits_than_the_mean_has(tmp_path):
+def test_the_best_loss_is_compared_unrounded(tmp_path):
     sums = ["0.1100512", "0.1100487", "0.1100474", "0.1100480"]
     lines = ["round,test_loss,loss_sum,examples"]
     lines += [
@@ -173,7 +173,7 @@ def test_the_best_loss_is_that_of_more_digits_than_the_mean_has(tmp_path):
     assert best_round(str(tmp_path)) == (3, "test loss")
 
 
-def test_it_ended_early_and_says_why(early_run, capsys):
+def test_a_run_that_ended_early_says_why(early_run, capsys):
     results = read_results(str(early_run))
     accuracy = results.rounds["accuracy"]
     best = int(accuracy.idxmax()) + 1
@@ -196,7 +196,7 @@ def test_it_ended_early_and_says_why(early_run, capsys):
     assert len(read_results(str(early_run)).rounds) == len(accuracy)
 
 
-def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(
+def test_resuming_with_other_callback_flags_equals_a_run_that_had_them(
     early_run, tmp_path
 ):
     """What `--patience=1` has ended goes on under `--patience=2`, to its last round."""
@@ -224,7 +224,7 @@ def test_callbacks_with_other_flags_resume_to_the_run_that_had_them(
         (0, 0, 0, False),
     ],
 )
-def test_the_best_model_is_of_the_best_round_or_refused(
+def test_the_best_model_is_of_the_best_round_or_rejected(
     tmp_path, assert_one_line, kept, saved, before, refused
 ):
     """The best of three rounds is the second."""
@@ -292,7 +292,7 @@ def test_a_run_without_its_model_is_one_line(early_run, tmp_path, change, words)
     assert "\n" not in str(caught.value)
 
 
-def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
+def test_names_of_inputs_and_classes_are_in_the_record_and_with_the_model(
     early_run, tmp_path
 ):
     from tff_pmc.experiments.running import loop  # It imports TensorFlow.
@@ -339,7 +339,7 @@ def test_names_of_inputs_and_classes_are_in_the_record_and_beside_the_model(
     assert older["round"] == about["round"]
 
 
-def test_each_model_has_its_round_beside_it(early_run):
+def test_each_model_is_saved_with_its_round(early_run):
     run = early_run / "LD-DS"
     rounds = read_results(str(run)).rounds
     best = int(rounds["accuracy"].idxmax()) + 1
@@ -370,7 +370,7 @@ def test_a_run_ends_when_all_targets_are_reached(tmp_path):
     assert "all targets are reached" in results.runs["ended_early"][0]
 
 
-def test_tables_of_an_unknown_experiment_are_refused(early_run, tmp_path, capsys):
+def test_tables_of_an_unknown_experiment_are_rejected(early_run, tmp_path, capsys):
     run = tmp_path / "run"
     subprocess.run(["cp", "-r", str(early_run / "LD-DS"), str(run)], check=True)
     info = json.loads((run / "run.json").read_text())
@@ -382,7 +382,7 @@ def test_tables_of_an_unknown_experiment_are_refused(early_run, tmp_path, capsys
     assert words in capsys.readouterr().err
 
 
-def test_targets_without_clients_are_refused_before_a_folder_is_made(tmp_path, capsys):
+def test_targets_without_clients_are_rejected_before_a_folder_is_made(tmp_path, capsys):
     place = tmp_path / "runs"
     options = ["--rounds=2", "--until=targets", "--record_clients=none"]
     assert run_experiments.main([*RUN, *options, f"--output_dir={place}"]) == 2

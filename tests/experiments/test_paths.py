@@ -26,7 +26,7 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_calls_of_one_second_have_folders_of_their_own(home, monkeypatch):
+def test_calls_in_the_same_second_have_separate_folders(home, monkeypatch):
     clock = types.SimpleNamespace(strftime=lambda form: "20260101-120000")
     monkeypatch.setattr(run_experiments, "time", clock)
     name = "quickstart-20260101-120000"
@@ -36,13 +36,13 @@ def test_calls_of_one_second_have_folders_of_their_own(home, monkeypatch):
     assert {path.name for path in (home / "runs").iterdir()} == {name, f"{name}-2"}
 
 
-def test_a_refused_call_leaves_no_folder(home):
+def test_a_rejected_call_leaves_no_folder(home):
     refusal("--experiment=quickstart", "--clients_per_round=101")
     run("--experiment=quickstart", "--inspect", "--criteria=DS")
     assert not (home / "runs").exists()
 
 
-def test_all_paths_may_begin_with_the_home(home, runtime):
+def test_all_paths_may_start_with_a_tilde(home, runtime):
     run(*SMALL, "--priority=DS", "--rounds=1", "--output_dir=~/out")
     with softmax():
         settings = experiments.experiment.settings("quickstart", SHORT)

@@ -116,7 +116,7 @@ def two_layers():
     ("experiment", "data", "criteria_of"),
     [("mnist_noniid", "digits", mnist_criteria), ("celeba", "faces", celeba_criteria)],
 )
-def test_all_nine_rows_are_the_published_codes(
+def test_all_nine_rows_match_the_published_code(
     runtime, request, two_layers, experiment, data, criteria_of
 ):
     """Criteria, weights and model of a round, under the settings of a real run."""
@@ -188,7 +188,7 @@ FACES = {"model": "celeba_reference_cnn", "client_rule": "reference_code"}
         ("celeba", {**BOTH, **FACES}, 0.1),
     ],
 )
-def test_the_protocol_changes_what_the_published_code_differs_in(
+def test_the_protocol_changes_what_the_published_code_does_differently(
     experiment, changed, rate
 ):
     paper = settings(experiment).by_flag()

@@ -20,7 +20,7 @@ def test_a_csv_is_read(tmp_path):
     assert table.values["battery"].dtype == np.float32
 
 
-def test_a_dict_is_a_table_too():
+def test_a_dict_is_accepted_as_a_table():
     table = leaf_data.ClientTable.from_dict({"a": {"vip": True}, "b": {"vip": False}})
     np.testing.assert_array_equal(table.values["vip"], [1, 0])
 
@@ -62,7 +62,7 @@ def test_an_index_names_the_clients(column):
         ("ba", pd.DataFrame({"a": [1]}, index=[0]), "no value for the client 'a'"),
     ],
 )
-def test_an_index_that_names_other_clients_is_refused(clients, column, says):
+def test_an_index_that_names_other_clients_is_rejected(clients, column, says):
     with pytest.raises(leaf_data.DataError, match=says):
         leaf_data.ClientTable(tuple(clients), {"q": column})
 
@@ -94,7 +94,7 @@ def test_an_index_that_names_other_clients_is_refused(clients, column, says):
         pytest.param(f"client,vip\na,{'9' * 9999}\n", "got .9{39}$", id="9,999 digits"),
     ],
 )
-def test_a_wrong_table_is_refused_by_file_and_client(tmp_path, text, says):
+def test_an_invalid_table_is_rejected_with_its_file_and_client(tmp_path, text, says):
     path = write(tmp_path / "t.csv", text)
     with pytest.raises(leaf_data.DataError, match=says) as error:
         leaf_data.read_client_table(path)

@@ -55,7 +55,7 @@ def test_a_leaf_file_without_numbers_is_an_error_in_one_line(tmp_path, capsys, x
 
 
 @pytest.mark.parametrize(("part", "other"), [("train", "test"), ("test", "train")])
-def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, other):
+def test_a_leaf_file_without_its_other_part_is_rejected(tmp_path, capsys, part, other):
     """Its test examples would be trained on."""
     for label, name in enumerate(("train", "test")):
         leaf_file(tmp_path, name, {"u": ([[0.5]], [label])})
@@ -174,7 +174,7 @@ def test_numbers_that_float32_holds_are_accepted(tmp_path, largest):
     assert sorted(numbers) == sorted([1, np.float32(largest)])
 
 
-def test_leafs_ids_that_float32_merges_are_refused(tmp_path, capsys):
+def test_leafs_ids_that_float32_merges_are_rejected(tmp_path, capsys):
     leaf_file(tmp_path, "train", {"u": ([[16777216], [16777217]], [0, 1])})
     leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
@@ -457,7 +457,7 @@ def test_other_files_are_named_and_empty_lines_are_skipped(tmp_path, capsys):
     assert "train: 1 example, " in out and "test: 1 example, " in out
 
 
-def test_other_files_beside_training_and_test_files_are_named(tmp_path, capsys):
+def test_other_files_next_to_training_and_test_files_are_named(tmp_path, capsys):
     write_csvs(tmp_path / "f", {"train/a.csv": TRAIN_ROWS, "test/a.csv": TEST_ROWS})
     for path in ("train/b.tsv", "x.zip", "val/a.csv", "test/.hidden"):
         write_csvs(tmp_path / "f", {path: []})
@@ -484,7 +484,7 @@ def test_equal_rows_are_counted_or_kept_together(tmp_path, capsys):
     assert data.test_examples.num_examples == 20
 
 
-def test_a_fraction_beside_leafs_test_files_has_no_effect(tmp_path, capsys):
+def test_a_fraction_has_no_effect_with_leafs_test_files(tmp_path, capsys):
     for part, x in (("train", [[0], [1], [2], [3]]), ("test", [[4]])):
         leaf_file(tmp_path, part, {"u": (x, [0] * len(x))})
     arguments = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=.5"]
@@ -539,7 +539,7 @@ def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kin
     assert "classes=" not in out
 
 
-def test_a_table_that_becomes_one_client_is_a_warning(tmp_path, capsys):
+def test_a_table_that_becomes_one_client_warns(tmp_path, capsys):
     (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", "8"))
     arguments = ["--label=rating", "--test_fraction=0.4"]
     assert convert.main([str(tmp_path), str(tmp_path / "store"), *arguments]) == 0
@@ -608,7 +608,7 @@ def table(labels, header="a,kind", inputs=None):
         (["0.5", "1"] * 9, "line 2: kind is '0.5': labels must be"),
     ],
 )
-def test_the_label_that_differs_is_named(tmp_path, capsys, labels, says):
+def test_the_label_of_another_kind_is_named(tmp_path, capsys, labels, says):
     code, store = convert_csv(tmp_path, table(labels), "--label=kind")
     assert code == 2 and not os.path.exists(store)
     assert f"c.csv: {says}" in capsys.readouterr().err
@@ -634,7 +634,7 @@ AGES = ["20_29", "30_39", "40_49"]
         (table(["0", "1"] * 3, "a,kind", "012340"), "", ""),
     ],
 )  # fmt: skip
-def test_doubtful_data_are_a_warning(tmp_path, caplog, text, options, says):
+def test_doubtful_data_warn(tmp_path, caplog, text, options, says):
     assert convert_csv(tmp_path, text, "--label=kind", *options.split())[0] == 0
     lines = [
         r.getMessage() for r in caplog.records if r.name == "leaf_data.csv_clients"
@@ -698,7 +698,7 @@ def test_a_file_or_nothing_instead_of_a_folder_is_an_error_in_one_line(
         assert f"{tmp_path / name}: {says}" in capsys.readouterr().err
 
 
-def test_a_tilde_is_the_home(tmp_path, monkeypatch):
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "csvs").mkdir()
     (tmp_path / "csvs" / "c.csv").write_text(table(["0", "1"] * 2))
@@ -775,7 +775,7 @@ def test_leafs_labels_are_classes_unless_numbers_are_requested(
         assert data.train_examples.y.tolist() == want
 
 
-def test_what_is_missing_from_the_command_is_named(tmp_path, capsys):
+def test_missing_arguments_are_named(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("a,y\n1,0\n")
     call = [str(tmp_path), str(tmp_path / "store")]
     for options, says in (
@@ -786,7 +786,7 @@ def test_what_is_missing_from_the_command_is_named(tmp_path, capsys):
         assert says in capsys.readouterr().err
 
 
-def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
+def test_leafs_times_that_float32_rounds_are_rejected(tmp_path, capsys):
     leaf_file(tmp_path, "train", {"u": ([[1700000013.5]], [0])})
     leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
     assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
@@ -796,7 +796,7 @@ def test_leafs_times_that_float32_rounds_are_refused(tmp_path, capsys):
     )
 
 
-def test_a_first_line_of_numbers_is_refused(tmp_path, capsys):
+def test_a_first_line_of_numbers_is_rejected(tmp_path, capsys):
     """It would be lost; the digits that pandas writes are names."""
     rows = "5.1,0\n4.9,0\n6.3,0\n5.9,0\n"
     (tmp_path / "a.csv").write_text(rows)

@@ -107,7 +107,7 @@ def test_names_that_no_record_can_hold():
         ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' must have one"),
     ],
 )
-def test_mismatched_examples_are_refused(changes, message):
+def test_mismatched_examples_are_rejected(changes, message):
     assert_refused(lambda: three_clients(**changes), message)
 
 
@@ -129,7 +129,7 @@ def of_pool(*parts, **changes):
     return Examples.from_parts(**{**POOL, **changes}, parts=parts, client_ids=[*"abc"])
 
 
-def test_names_without_an_order_are_refused():
+def test_names_without_an_order_are_rejected():
     with pytest.raises(ValueError, match="client_ids must be a sequence, got"):
         Examples.from_parts(**POOL, parts=[[0], [1]], client_ids={"a", "b"})
 
@@ -166,7 +166,7 @@ def test_parts_are_indices_or_masks_of_a_pool():
         (pd.RangeIndex(2), {}, "parts[1] is an index of pandas"),
     ],
 )
-def test_an_invalid_pool_or_part_is_refused(part, changes, message):
+def test_an_invalid_pool_or_part_is_rejected(part, changes, message):
     assert_refused(lambda: of_pool([0], part, [], **changes), message)
 
 
@@ -204,7 +204,7 @@ def as_ids(names, large):
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_a_number_that_is_also_a_name_is_refused(large):
+def test_a_number_that_is_also_a_name_is_rejected(large):
     """Where both are the same client, or the number is no name, it is a number."""
     named = three_clients(client_ids=as_ids(["1", "x", "2"], large))
     for client, says in ((1, "of 'x' and the name of another"), (np.int64(2), None)):
@@ -223,7 +223,7 @@ def test_a_number_that_is_also_a_name_is_refused(large):
     assert three_clients(client_ids=as_ids(["01", "b", "c"], large)).position(1) == 1
 
 
-def test_invalid_clients_and_subsets_are_refused():
+def test_invalid_clients_and_subsets_are_rejected():
     examples = three_clients()
     for client in ("d", 3, -1, True, 1.0, None):
         words = f"unknown client {client!r}: the 3 clients are "

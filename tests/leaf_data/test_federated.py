@@ -116,7 +116,7 @@ SERVER.update(row_splits=np.array([0, 1]), client_ids=("server",), attributes={}
         ("server", {"y": np.array([3], np.int32)}, "server has label 3"),
     ],
 )
-def test_mismatched_parts_are_refused(part, changes, message):
+def test_mismatched_parts_are_rejected(part, changes, message):
     fields = {**SERVER, **changes} if part == "server" else changes
     examples = {f"{part}_examples": three_clients(**fields)}
     assert_refused(lambda: toy_dataset(**examples), message)
@@ -136,7 +136,7 @@ NOTHING["row_splits"] = np.array([0, 0])
         (NOTHING, "central_test has no examples"),
     ],
 )
-def test_a_central_test_set_is_like_the_data(changes, message):
+def test_a_central_test_set_must_match_the_data(changes, message):
     fields = {**SERVER, "client_ids": ("central",)}
     central = Examples(**fields)
     assert "central test: 1 example" in toy_dataset(central_test=central).describe()
@@ -234,7 +234,7 @@ def test_keeping_equal_examples_together_changes_nothing_without_any(caplog):
     ("fraction", "size", "count"),
     [(0.29, 100, 29), (0.57, 100, 57), (0.07, 100, 7), (1 / 3, 3, 1), (0.2, 9, 1)],
 )
-def test_the_fraction_of_hold_out_is_read_in_decimals(fraction, size, count):
+def test_the_fraction_of_hold_out_is_read_as_a_decimal(fraction, size, count):
     data = toy_dataset(
         train_examples=numbered_rows([np.arange(size)]),
         test_examples=numbered_rows([[]]),

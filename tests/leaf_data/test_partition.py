@@ -60,7 +60,7 @@ def test_every_example_is_used_exactly_once(cut, sizes, labels):
         (_dirichlet, "f5484e8e2473061f"),
     ],
 )
-def test_a_seed_means_the_same_partition_under_every_numpy(cut, digest, labels):
+def test_a_seed_gives_the_same_partition_under_every_numpy(cut, digest, labels):
     before = labels.copy()
     np.random.rand()  # Nothing is drawn from NumPy's own generator.
     assert _digest(cut(labels, seed=np.int64(7))).startswith(digest)
@@ -94,7 +94,7 @@ def test_sizes_fall_as_one_over_the_rank():
     assert len(by_seed) == 5 and len({tuple(sorted(s)) for s in by_seed}) == 1
 
 
-def test_clients_prefer_classes_the_more_the_smaller_alpha_is():
+def test_a_smaller_alpha_concentrates_clients_on_fewer_classes():
     """Of so many clients that no class runs out early: the shares are as drawn."""
     many = np.tile(np.arange(10), 4000)
     for alpha in (0.1, 1.0, 100.0):
@@ -113,7 +113,7 @@ def test_the_last_clients_are_not_more_mixed_than_the_first(labels):
     assert abs(np.mean(kinds[:50]) - np.mean(kinds[50:])) < 1.5
 
 
-def test_a_part_of_every_class():
+def test_a_fraction_of_every_class_is_split_off():
     y = np.repeat([0, 1, 3], [10, 4, 7])
     part, others = partition.split_classes(y, 0.5, partition.random_state(1))
     assert collections.Counter(y[part].tolist()) == {0: 5, 1: 2, 3: 4}
@@ -193,7 +193,7 @@ def test_a_share_is_rounded_down_in_decimals(fraction, size, count):
     assert partition.floor_share(fraction, np.int64(size)) == count
 
 
-def test_shares_are_those_of_decimals_and_of_floats_where_these_agree():
+def test_shares_match_decimals_and_floats_where_these_agree():
     """In whole numbers: of p percent of n, p * n // 100 examples."""
     for percent in range(1, 100):
         for size in range(1, 301):
@@ -204,7 +204,7 @@ def test_shares_are_those_of_decimals_and_of_floats_where_these_agree():
     assert all(partition.floor_share(0.2, n) == int(0.2 * n) == n // 5 for n in sizes)
 
 
-def test_leafs_own_rounding_is_kept():
+def test_leafs_rounding_is_kept():
     """LEAF's scripts take int(fraction * n), in floats: 28 of 100, not 29."""
     taken = partition.leaf_sample(np.full(10, 10), np.zeros(10), 0.29, 0)
     assert taken.sum() == 28
@@ -221,13 +221,13 @@ def test_leafs_own_rounding_is_kept():
         (10, 0, 9, 1),
     ],
 )
-def test_a_text_is_split_at_one_place(size, gap, train, test):
+def test_a_text_is_split_at_one_position(size, gap, train, test):
     rows, test_rows = partition.leaf_split_text(size, gap)
     assert rows.tolist() == list(range(train))
     assert test_rows.tolist() == list(range(size - test, size))
 
 
-def test_a_limited_draw_is_uniform_and_a_clients_own():
+def test_a_limited_draw_is_uniform_and_independent_per_client():
     assert partition.draw_at_most(7, "a", 7, 0).tolist() == list(range(7))
     draws = np.array([partition.draw_at_most(3, "a", 10, seed) for seed in range(400)])
     assert draws.shape == (400, 3) and (np.diff(draws) > 0).all()

@@ -98,12 +98,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "options", "message"), REFUSED)
-def test_invalid_options_are_refused(name, options, message):
+def test_invalid_options_are_rejected(name, options, message):
     assert_refused(lambda: leaf_data.load(name, **options), f"{name}: {message}")
 
 
 @pytest.mark.parametrize("name", [None, ["a"]])
-def test_an_unknown_data_set_is_refused(name):
+def test_an_unknown_data_set_is_rejected(name):
     assert_refused(lambda: leaf_data.load(name), f"unknown data set {name}; known: ")
 
 
@@ -171,7 +171,7 @@ def test_folders_without_data(name, tmp_path, monkeypatch, empty_home):
         ("mnist_adafed", {"reading": "a_class"}, "5,500 a class"),
     ],
 )
-def test_the_note_of_a_row(name, options, note):
+def test_options_determine_the_note_of_a_data_set(name, options, note):
     assert DATASETS[name](**options).note == note
 
 

@@ -136,7 +136,7 @@ def test_only_examples_of_the_store_have_a_store_part(tmp_path):
         assert copy.store_part is None
 
 
-def test_a_fraction_that_leaves_clients_without_tests_is_a_warning(tmp_path, caplog):
+def test_a_fraction_that_leaves_clients_without_test_examples_warns(tmp_path, caplog):
     written(tmp_path, [("a", *numbers(5)), ("b", *numbers(4)), ("c", *numbers(1))])
     (record,) = caplog.records
     assert record.getMessage() == (
@@ -151,7 +151,7 @@ def test_a_fraction_that_leaves_clients_without_tests_is_a_warning(tmp_path, cap
 
 
 @pytest.mark.parametrize(("fraction", "count"), [(0.29, 29), (0.57, 57), (0.5, 50)])
-def test_a_fraction_is_read_in_decimals(tmp_path, fraction, count):
+def test_a_fraction_is_read_as_a_decimal(tmp_path, fraction, count):
     path = written(tmp_path, [("a", *numbers(100))], test_fraction=fraction)
     assert leaf_data.open_store(path).test_examples.num_examples == count
 
@@ -220,7 +220,7 @@ def test_equal_examples_of_two_parts_are_counted(tmp_path, caplog):
     assert "4 of 4 test examples are equal to training examples" in caplog.text
 
 
-def test_keeping_equal_together_draws_the_same_without_equal_examples(tmp_path, caplog):
+def test_keeping_equal_examples_together_changes_no_draw_without_any(tmp_path, caplog):
     paths = [tmp_path / name for name in ("apart", "together")]
     for path, together in zip(paths, (False, True)):
         path.mkdir()
@@ -300,7 +300,7 @@ X = np.zeros((2, 3), np.float32)
         ),
     ],
 )
-def test_an_invalid_client_is_refused_and_no_store_is_left(
+def test_an_invalid_client_is_rejected_and_leaves_no_store(
     tmp_path, clients, test_fraction, says
 ):
     with pytest.raises(leaf_data.DataError, match=re.escape(says)):
@@ -308,7 +308,7 @@ def test_an_invalid_client_is_refused_and_no_store_is_left(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_store_is_not_written_over(tmp_path):
+def test_an_existing_store_is_not_overwritten(tmp_path):
     path = written(tmp_path)
     with pytest.raises(leaf_data.DataError, match="already exists"):
         written(tmp_path)
@@ -359,7 +359,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_damaged_store_is_refused_in_a_line_that_names_it(tmp_path, name):
+def test_a_damaged_store_is_named_in_one_line(tmp_path, name):
     path = written(tmp_path)
     BROKEN[name](path)
     with pytest.raises(leaf_data.DataError, match=path) as raised:
@@ -375,7 +375,7 @@ def test_a_flipped_bit_is_detected_with_verify(tmp_path):
         leaf_data.open_store(path, verify=True)
 
 
-def test_names_are_as_in_a_tuple():
+def test_client_ids_behave_like_a_tuple():
     names = ("a", "ü", "c c")
     ids = ClientIds.from_names(names)
     assert len(ids) == 3 and list(ids) == [*names] and ids[1] == "ü"
@@ -412,7 +412,7 @@ def test_names_are_written_and_read(tmp_path):
         ({"input_names": ["a", "b", ""]}, "input_names has an empty name"),
     ],
 )
-def test_mismatched_names_are_refused(tmp_path, names, says):
+def test_mismatched_names_are_rejected(tmp_path, names, says):
     with pytest.raises(leaf_data.DataError, match=says):
         written(tmp_path, None, test_fraction=0.2, **names)
     assert not os.listdir(tmp_path)
@@ -455,7 +455,7 @@ def test_inputs_that_are_not_finite_are_reported_with_their_client(tmp_path, cap
 
 
 @pytest.mark.parametrize("names", [{"a", "b"}, frozenset("ab")])
-def test_names_without_an_order_are_refused(tmp_path, names):
+def test_names_without_an_order_are_rejected(tmp_path, names):
     x, y = np.zeros((2, 2), np.float32), np.array([0, 1])
     with pytest.raises(ValueError, match="client_ids .*no order: give a list"):
         leaf_data.Examples.from_parts(x, y, [[0], [1]], names)

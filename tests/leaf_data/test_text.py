@@ -92,5 +92,5 @@ def test_ids_are_decoded():
         ({"unit": "words", "tokens": ["b", "a", "a"]}, "has the token 'a' twice"),
     ],
 )
-def test_an_invalid_vocabulary_is_refused(values, message):
+def test_an_invalid_vocabulary_is_rejected(values, message):
     assert_refused(lambda: Vocabulary.from_dict(values), message)

@@ -66,7 +66,7 @@ def test_all_clients_examples_are_in_tffs_order(tff):
         assert ours.element_spec == theirs.element_spec
 
 
-def test_unknown_clients_of_the_view_are_refused(tff, tf):
+def test_unknown_clients_of_the_view_are_rejected(tff, tf):
     view = toy_dataset().train
     for client in ("nobody", 0, b"c"):
         call = functools.partial(view.create_tf_dataset_for_client, client)
@@ -75,7 +75,7 @@ def test_unknown_clients_of_the_view_are_refused(tff, tf):
     assert_refused(lambda: view.serializable_dataset_fn(nobody), "'nobody'")
 
 
-def test_more_than_a_graph_can_hold_is_refused(tff, tf, monkeypatch):
+def test_examples_too_large_for_a_graph_are_rejected(tff, tf, monkeypatch):
     from leaf_data import tff_client_data
 
     monkeypatch.setattr(tff_client_data, "_GRAPH_BYTES", 35)  # 12 of x and 24 of y

@@ -348,7 +348,7 @@ def masked():
 
 
 @pytest.mark.parametrize("build", [saturated, masked])
-def test_losses_in_a_program_are_those_of_tff(build):
+def test_losses_in_a_program_equal_those_of_tff(build):
     from tff_pmc.models.tff_types.keras_models import with_penalties
 
     keras_model, loss = build(), tf.keras.losses.MeanSquaredError()

@@ -172,6 +172,6 @@ def test_a_fitting_model_is_kept():
 
 
 @pytest.mark.parametrize("name", ["softmax_regression", "stacked_lstm"])
-def test_an_activation_of_convolutions_is_refused(name):
+def test_an_activation_of_convolutions_is_rejected(name):
     with pytest.raises(SettingError, match="--conv_activation has no effect"):
         settings("baselines", {"model": name, "conv_activation": "none"})

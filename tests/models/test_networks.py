@@ -55,7 +55,7 @@ def with_biases(model):
 
 @pytest.mark.parametrize("activation", ["relu", "none"])
 @pytest.mark.parametrize("name", list(NETWORKS))
-def test_it_predicts_as_keras(name, activation):
+def test_a_network_predicts_as_in_keras(name, activation):
     settings = models.MODELS[name](seed=2, conv_activation=activation)
     keras = keras_model(name, None if activation == "none" else activation)
     model = settings.build()

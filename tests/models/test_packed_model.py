@@ -6,7 +6,7 @@ import pytest
 from tff_pmc import models
 
 
-def test_tffs_learner_trains_it(
+def test_a_tff_learner_trains_a_packed_model(
     runtime, tf, tff, toy_examples, toy_model, toy_packed_model
 ):
     """Two rounds of TFF's federated averaging, with it and with TFF's class."""
@@ -28,7 +28,9 @@ def test_tffs_learner_trains_it(
         assert np.abs(actual - first).max() > 1e-3
 
 
-def test_a_functional_model_becomes_one_without_hooks(tf, toy_model, toy_examples):
+def test_a_functional_model_becomes_a_packed_model_without_hooks(
+    tf, toy_model, toy_examples
+):
     packed = models.PackedModel.of(toy_model)
     assert models.PackedModel.of(packed) is packed
     assert not packed.has_example_losses and not packed.has_own_training

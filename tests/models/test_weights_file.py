@@ -79,7 +79,7 @@ def test_arrays_that_do_not_match_are_named(saved, arrays, says):
 
 
 @pytest.mark.parametrize("content", [b"", b"PK no archive", None])
-def test_a_file_that_is_not_of_arrays_is_named(tmp_path, content):
+def test_a_file_without_arrays_is_named(tmp_path, content):
     path = tmp_path / "w.npz"
     if content is not None:
         path.write_bytes(content)
@@ -87,6 +87,6 @@ def test_a_file_that_is_not_of_arrays_is_named(tmp_path, content):
         read_like(str(path), MODEL)
 
 
-def test_a_file_that_has_changed_is_named(saved):
+def test_a_changed_file_is_named(saved):
     with pytest.raises(DataError, match="w.npz has changed since the run was set up"):
         load_initial_weights(Model(MODEL), saved(A, B), "9f")

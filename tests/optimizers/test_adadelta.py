@@ -39,7 +39,7 @@ def test_seven_steps_equal_keras(adadelta, rate, rho, epsilon):
     assert np.abs(np.asarray(weights[0]) - first[0]).max() > 1e-4
 
 
-def test_what_the_loss_does_not_depend_on_stays(adadelta):
+def test_variables_without_a_gradient_are_unchanged(adadelta):
     optimizer = adadelta.build_adadelta()
     weights = (tf.constant([1.0]), tf.constant([2.0]))
     state = optimizer.initialize((tf.TensorSpec([1]), tf.TensorSpec([1])))
@@ -65,6 +65,6 @@ def test_hyperparameters_are_read_and_set(adadelta):
         ({"epsilon": 0}, "epsilon must be above 0, got 0"),
     ],
 )
-def test_what_cannot_be_is_named(adadelta, options, message):
+def test_invalid_hyperparameters_are_named(adadelta, options, message):
     with pytest.raises(ValueError, match=message):
         adadelta.build_adadelta(**options)

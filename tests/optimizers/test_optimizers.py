@@ -49,7 +49,7 @@ def test_the_parameters_of_the_servers_optimizers_are_settings():
 
 
 @pytest.mark.parametrize("name", CLIENT_OPTIMIZERS)
-def test_each_client_optimizer_is_one_of_tffs_kind(name):
+def test_each_client_optimizer_is_a_tff_optimizer(name):
     from tff_pmc._lazy import tff
 
     optimizer = CLIENT_OPTIMIZERS[name].build(0.5)

@@ -109,7 +109,7 @@ def test_three_rounds_equal_numpy(
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_models_of_ones_own_wait_for_their_turn(
+def test_models_of_absent_clients_are_kept_to_the_bit(
     runtime, toy_packed_model, toy_examples, server
 ):
     """A client that sits out a round finds its model as it left it, to the bit."""
@@ -122,7 +122,7 @@ def test_models_of_ones_own_wait_for_their_turn(
     assert np.abs(after.trainable[0][1] - first.trainable[0][1]).max() > 1e-3
 
 
-def test_a_class_without_examples_at_the_server_weighs_one(
+def test_a_class_without_examples_at_the_server_has_weight_one(
     runtime, toy_packed_model, toy_examples, server
 ):
     """Nothing is known of class 2; what is predicted as it counts for the others."""
@@ -148,7 +148,7 @@ def test_a_class_without_examples_at_the_server_weighs_one(
         [[4, 1, 0], [2, 6, 1], [0, 0, 3]],
     ],
 )
-def test_macro_f1_is_scikit_learns(confusion):
+def test_macro_f1_equals_scikit_learns(confusion):
     """Of the classes that are there or predicted; the F1 of others is NaN."""
     from tff_pmc.processes.server_evaluation import f1_by_class
 

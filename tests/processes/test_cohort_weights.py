@@ -90,7 +90,7 @@ def test_weights_are_those_of_the_formula(
         ),
     ],
 )
-def test_what_metrics_do_not_show_is_refused(
+def test_metrics_that_lack_the_criteria_or_the_score_raise(
     runtime,
     toy_examples,
     toy_model,
@@ -115,7 +115,7 @@ def test_a_cohort_larger_than_report_cohort_is_reported_by_name(
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_local_models_against_the_federated_one(
+def test_criteria_of_the_local_and_the_federated_model(
     runtime, toy_examples, toy_model, build_prioritized, datasets, numpy_sgd, example,
     packed,
 ):  # fmt: skip

@@ -53,7 +53,7 @@ def lines(message):
     ],
     ids=["ordering", "max", "two stages", "aggregator"],
 )
-def test_a_message_has_the_fields_of_its_sums(
+def test_the_fields_of_a_message_are_its_sums(
     toy_model, build_prioritized, options, two_stage, fields, num_scalars
 ):
     from tff_pmc.processes.communication import client_messages, traffic
@@ -109,7 +109,7 @@ def test_a_message_is_what_the_client_work_of_the_process_returns(
     )
 
 
-def test_of_a_search_the_sums_that_it_needs_count(toy_model, sgd):
+def test_a_search_counts_the_sums_that_it_needs(toy_model, sgd):
     """Three sums: of both orderings of two criteria; seven with those of the others."""
     from tff_pmc.processes.communication import client_messages
 

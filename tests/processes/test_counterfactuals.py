@@ -48,7 +48,9 @@ def correct_by_hand(weights, examples):
     return int(((x @ kernel + bias).argmax(1) == examples.y).sum())
 
 
-def test_effects_are_those_of_models_made_of_the_sums(runtime, toy_examples, toy_model):
+def test_effects_equal_those_of_models_computed_from_the_sums(
+    runtime, toy_examples, toy_model
+):
     online = build(toy_model)
     packs = tff_pmc.pack(toy_examples, COHORT)
     tests = tff_pmc.evaluation_packs(toy_examples)

@@ -10,7 +10,7 @@ import tff_pmc
 from tff_pmc._lazy import tf, tff
 
 
-def test_batches_of_a_dataset_are_the_users(
+def test_the_user_determines_the_batches_of_a_dataset(
     runtime, toy_examples, toy_model, sgd, datasets
 ):
     """Several batches, a repeated dataset, and a client without any batch."""
@@ -99,7 +99,7 @@ def random_layers(seed):
 
 
 @pytest.mark.parametrize("layers_seed", [1, None])
-def test_what_random_layers_draw_follows_from_the_seed(layers_seed, sgd, monkeypatch):
+def test_the_seed_determines_the_draws_of_random_layers(layers_seed, sgd, monkeypatch):
     """However many clients train at once; in each client and round it is another."""
     from tff_pmc.runtime import Runtime, local
 
@@ -202,7 +202,7 @@ def test_sequences_of_any_length_are_joined(runtime, sgd):
     np.testing.assert_array_equal(metrics["aggregator"]["totals"], expected)
 
 
-def test_tffs_program_runs_where_the_runtime_is_installed_and_goes_on(
+def test_a_tff_program_runs_in_the_runtime_and_resumes(
     runtime, toy_examples, toy_model, tmp_path, sgd
 ):
     """Killed after a round it comes to the same bits; evaluation runs beside it."""

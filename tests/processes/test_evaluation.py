@@ -47,7 +47,7 @@ def test_packs_hold_every_example_once(toy_examples, options):
 @pytest.mark.parametrize(
     "options", [{"num_clients": 2.5}, {"num_clients": 0}, {"batch_size": 0}]
 )
-def test_a_number_of_an_evaluation_that_cannot_be_is_named(toy_model, options):
+def test_invalid_arguments_of_an_evaluation_are_named(toy_model, options):
     with pytest.raises(ValueError, match=f"{[*options][0]} must be "):
         tff_pmc.build_federated_evaluation(toy_model, **options)
     with pytest.raises(TypeError, match="examples must be leaf_data.Examples, as data"):
@@ -70,7 +70,7 @@ def test_more_clients_than_num_clients_are_reported_by_name(
 
 
 @pytest.mark.parametrize("first", [0, slice(0, 1)])
-def test_a_model_of_one_score_has_no_accuracy(toy_model, first, assert_one_line):
+def test_a_model_with_one_output_has_no_accuracy(toy_model, first, assert_one_line):
     """Of one score the highest is always the first, so all would be of class 0."""
 
     @tf.function
@@ -90,7 +90,7 @@ def test_a_model_of_one_score_has_no_accuracy(toy_model, first, assert_one_line)
 
 
 @pytest.mark.parametrize("several", ["[None, 7]", "[None, 1]", "a pair"])
-def test_a_packed_model_of_several_labels_is_refused(toy_model, several):
+def test_a_packed_model_of_several_labels_is_rejected(toy_model, several):
     """They would be compared with one prediction, or with those of other examples."""
     x, y = toy_model.input_spec
     shapes = {"[None, 7]": [None, 7], "[None, 1]": [None, 1]}
@@ -105,7 +105,7 @@ def test_a_packed_model_of_several_labels_is_refused(toy_model, several):
         tff_pmc.build_federated_evaluation(model)
 
 
-def test_predictions_are_those_of_numpy_at_their_rows(runtime, toy_examples, toy_model):
+def test_predictions_equal_numpy_row_by_row(runtime, toy_examples, toy_model):
     predict = tff_pmc.processes.build_federated_prediction(
         toy_model, toy_examples.num_examples, batch_size=4
     )
@@ -121,7 +121,7 @@ def test_predictions_are_those_of_numpy_at_their_rows(runtime, toy_examples, toy
     assert set(predict(none, packs)) == {-1}
 
 
-def test_local_tuning_answers_for_each_client(
+def test_local_tuning_predicts_for_each_client(
     runtime, toy_examples, toy_model, sgd, trained_alone
 ):
     """What NumPy's tuned models answer; -1 for the clients who take no part."""

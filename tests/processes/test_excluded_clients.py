@@ -66,7 +66,7 @@ def test_a_client_without_examples_is_in_no_sum(
     assert with_it["client_work"]["train"]["excluded"] == 1
 
 
-def test_all_scores_zero_leave_the_model_as_it_is(
+def test_the_model_is_unchanged_if_all_scores_are_zero(
     runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
 ):
     zero = criteria.Criterion("ZE", "zero", "this test", lambda _: tf.constant(0.0))
@@ -94,7 +94,7 @@ def test_a_negative_criterion_is_rejected_and_named(
         process.next(process.initialize(), tff_pmc.pack(toy_examples, [0]))
 
 
-def test_a_label_without_a_class_is_refused_by_client(
+def test_the_error_for_a_label_without_a_class_names_its_client(
     runtime, toy_examples, toy_model, build_prioritized
 ):
     """TensorFlow names the label alone; of three classes, label 7 of client 2."""
@@ -133,7 +133,7 @@ def warnings_of(monkeypatch):
         ("zero", {}, "no client's score was above 0"),
     ],
 )
-def test_a_lost_round_is_warned_of_once_a_process_and_has_no_loss(
+def test_a_lost_round_warns_once_per_process_and_has_no_loss(
     runtime,
     toy_examples,
     metric_model,

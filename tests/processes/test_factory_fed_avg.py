@@ -9,7 +9,7 @@ from tff_pmc._lazy import tff
 COHORT = [0, 1, 2, 3]
 
 
-def test_what_a_round_measures(
+def test_the_metrics_of_a_round(
     runtime, toy_examples, toy_model, baseline_name, build_factory, run_rounds
 ):
     """More criteria are measured, and only the sizes count."""

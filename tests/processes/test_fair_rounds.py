@@ -209,13 +209,13 @@ def test_afl_learns_the_weights_of_clients(
 
 
 @pytest.mark.parametrize("algorithm", ["qffl", "q_fedavg", "fednova", "afl"])
-def test_one_sum_of_updates_leaves_a_client(build, sent_shapes, algorithm):
+def test_a_client_sends_one_sum_of_updates(build, sent_shapes, algorithm):
     _, process = build(algorithm, {})
     clear, _ = sent_shapes(process)  # It compiles to the MapReduceForm.
     assert [shape for shape in clear if len(shape) == 2] == [(16, 3)]
 
 
-def test_a_step_of_its_own_and_a_mean_are_candidates_of_one_process(
+def test_a_step_scaling_score_and_a_mean_are_candidates_of_one_process(
     runtime, toy_examples, toy_model, build, build_prioritized, weights_of, assert_equal
 ):
     """Each of two is the other's counterfactual: no other process is needed."""
@@ -241,7 +241,7 @@ def test_a_step_of_its_own_and_a_mean_are_candidates_of_one_process(
         build_prioritized(toy_model, score=nova, sums=sums, **options)
 
 
-def test_what_is_not_trained_becomes_the_mean_whatever_the_length(tf):
+def test_non_trainable_weights_become_the_mean_for_any_step_length(tf):
     """Statistics are averages, and no directions."""
     from tff_pmc.aggregation import combine
 
@@ -257,7 +257,7 @@ def test_what_is_not_trained_becomes_the_mean_whatever_the_length(tf):
 
 
 @pytest.mark.parametrize("form", ["packed", "datasets", "model_fn"])
-def test_the_received_model_runs_when_a_criterion_asks_and_once(
+def test_the_received_model_runs_once_and_only_for_criteria_that_need_it(
     runtime, toy_examples, datasets, float_datasets, build_prioritized, metric_model,
     keras_model_fn, form,
 ):  # fmt: skip
@@ -292,7 +292,7 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
 
 
 @pytest.mark.parametrize("algorithm", ["q_fedavg", "fednova"])
-def test_a_round_in_which_nobody_counts_has_no_weights(build, algorithm):
+def test_a_round_of_excluded_clients_has_no_weights(build, algorithm):
     config, _ = build(algorithm, {})
     raw = np.full((2, len(config.criterion_codes)), np.nan)
     assert weights_on_record(config, raw, left_out=True).tolist() == [0, 0]

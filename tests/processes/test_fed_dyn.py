@@ -162,7 +162,7 @@ def test_clients_send_and_receive_as_in_fedavg(build, tf, sgd):
         ({"clip_norm": 1.0}, "clip_norm cannot be combined with FedDyn"),
     ],
 )
-def test_what_has_no_meaning_is_refused(build, options, says):
+def test_meaningless_options_are_rejected(build, options, says):
     options = dict(options)
     if "clip_norm" in options:
         options["sums"] = tff_pmc.SumOptions(clip_norm=options.pop("clip_norm"))

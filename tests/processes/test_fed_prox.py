@@ -46,7 +46,7 @@ def test_two_rounds_equal_numpy(
         assert_close(process.get_model_weights(state).trainable, model)
 
 
-def test_local_weights_are_not_held_and_slices_are(tf):
+def test_the_proximal_term_holds_slices_but_not_local_weights(tf):
     """A table of which rows are looked up, weights without use, and local ones."""
     generator = np.random.default_rng(5)
     table = generator.normal(size=(3, 2)).astype(np.float32)

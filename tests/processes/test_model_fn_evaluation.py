@@ -55,7 +55,7 @@ def test_a_model_fn_is_evaluated_as_tff_does(
     assert figures["loss_sum"] == pytest.approx(losses.sum(), rel=1e-5)
 
 
-def test_each_clients_figures_are_told_apart_by_its_number(
+def test_the_counts_of_each_client_are_at_its_number(
     runtime, model_fn, clients, toy_examples, tffs_evaluation
 ):
     """In any order, and zeros for clients that are not there."""
@@ -75,7 +75,7 @@ def test_each_clients_figures_are_told_apart_by_its_number(
         tff_pmc.with_client_number(clients[0], -1)
 
 
-def test_of_a_regression_nothing_is_correct(runtime):
+def test_a_regression_has_no_correct_examples(runtime):
     def model_fn():
         dense = tf.keras.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))
         return tff.learning.models.from_keras_model(

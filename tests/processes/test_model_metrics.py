@@ -91,7 +91,9 @@ def test_an_excluded_packed_client_is_in_no_metric(
     assert all(np.isnan(metrics[name]) for name in ("top_2", "loss_sum"))
 
 
-def test_the_form_has_their_sums(metric_model, build_prioritized, sent_shapes):
+def test_the_map_reduce_form_has_the_sums_of_metrics(
+    metric_model, build_prioritized, sent_shapes
+):
     """One sum, one total, one monomial, four counts, and two numbers of two metrics."""
     process = build_prioritized(metric_model, criteria=("DS",))
     clear = sorted([(16, 3), (3,), (1,), (1,)] + 8 * [()])
@@ -111,7 +113,7 @@ class TestSecureSums:
 
         return build
 
-    def test_by_default_the_count_alone_is_measured_and_in_the_clear(
+    def test_by_default_only_the_count_is_measured_and_in_the_clear(
         self, build, sent_shapes
     ):
         process = build()
@@ -121,11 +123,11 @@ class TestSecureSums:
         clear, secret = sent_shapes(process)
         assert clear == [()] and (16, 3) in secret
 
-    def test_what_sums_in_the_clear_is_refused(self, build):
+    def test_aggregators_that_sum_in_the_clear_are_rejected(self, build):
         with pytest.raises(ValueError, match="metrics_aggregator sums in the clear"):
             build(metrics_aggregator=tff.learning.metrics.sum_then_finalize)
 
-    def test_what_sums_securely_compiles_with_the_count_alone_in_the_clear(
+    def test_secure_aggregators_compile_with_only_the_count_in_the_clear(
         self, build, sent_shapes, keras_model_fn
     ):
         """A model_fn's metrics, which are lists: TFF's aggregator takes no tuples."""
@@ -133,7 +135,7 @@ class TestSecureSums:
         process = build(keras_model_fn(), metrics_aggregator=aggregator)
         assert sent_shapes(process)[0] == [()]
 
-    def test_secure_sums_are_nearly_plain_ones(
+    def test_secure_sums_are_close_to_plain_sums(
         self, build, keras_model_fn, toy_examples, float_datasets, sgd, assert_close
     ):
         """Every mean is a quotient of sums that were rounded. TFF's worker has none."""
@@ -186,7 +188,7 @@ def test_privacy_excludes_an_aggregator_without_noise(metric_model, sgd):
         (["loss"], "two metrics named 'loss', and TFF adds one of this name"),
     ],
 )
-def test_a_metric_without_a_name_of_its_own_is_refused(
+def test_metrics_with_invalid_or_equal_names_are_rejected(
     keras_model_fn, build_prioritized, names, says
 ):
     def metrics():
@@ -196,7 +198,9 @@ def test_a_metric_without_a_name_of_its_own_is_refused(
         build_prioritized(keras_model_fn(metrics))
 
 
-def test_names_that_a_program_may_have(keras_model_fn, build_prioritized):
+def test_a_program_may_use_names_reserved_for_columns(
+    keras_model_fn, build_prioritized
+):
     """No record is written, so that the names of its columns are free."""
     names = ["accuracy", "round", "val/top-1", "recall_by_client", "1", "num_examples"]
 

@@ -52,7 +52,7 @@ class Scripted:
         return np.int32(self.answers.pop(0))
 
 
-def test_every_candidate_is_the_model_its_ordering_alone_gives(
+def test_each_candidate_equals_the_model_of_its_ordering_alone(
     runtime, toy_examples, toy_model
 ):
     """Trained once and combined six times; two are compared with their processes."""
@@ -186,12 +186,12 @@ def test_both_forms_choose_the_same_over_many_rounds(runtime, digits, policy):
     assert {1, 6} < set(tested) if policy == "backtracking" else set(tested) == {6}
 
 
-def test_the_orderings_searched_are_of_the_criteria_named(toy_model):
+def test_the_search_orders_the_criteria_of_priority(toy_model):
     process = online(toy_model, priority=("MD", "DS"))
     assert [score.label for score in process.candidates] == ["DS,MD", "MD,DS"]
 
 
-def test_the_first_ordering_is_the_one_named(toy_model):
+def test_first_determines_the_first_candidate(toy_model):
     """Without candidates, too: all orderings are."""
     for first in (scores.prioritized(("MD", "DS")), scores.prioritized((0, 1))):
         process = online(toy_model, criteria=("MD", "DS"), first=first)
@@ -214,7 +214,7 @@ def test_another_model_is_not_compared_with_the_replaced_one(
     assert [(t.index, t.correct) for t in output.trials] == [(0, 3)]
 
 
-def test_pairs_are_filled_up_with_empty_packs(toy_examples):
+def test_pairs_are_padded_with_empty_packs(toy_examples):
     packs = tff_pmc.pack(toy_examples, COHORT, num_packs=2)
     tests = tff_pmc.processes.evaluation_packs(toy_examples, num_packs=1)
     pairs = tff_pmc.processes.pair_packs(packs, tests)
@@ -225,7 +225,7 @@ def test_pairs_are_filled_up_with_empty_packs(toy_examples):
     assert isinstance(pairs[0], collections.OrderedDict)
 
 
-def test_a_judge_without_data_is_refused(runtime, toy_examples, toy_model):
+def test_a_judge_without_data_is_rejected(runtime, toy_examples, toy_model):
     process = online(toy_model)
     with pytest.raises(ValueError, match="judges is empty"):
         process.next(process.initialize(), tff_pmc.pack(toy_examples, COHORT), [])
@@ -288,7 +288,7 @@ IN_LISTS = {
 
 
 @pytest.mark.parametrize("how", IN_LISTS)
-def test_a_state_takes_another_model_as_tffs_processes_do(
+def test_set_model_weights_replaces_the_model_as_in_tff(
     runtime, toy_examples, toy_model, trained_alone, sgd, assert_equal, how
 ):
     """In lists, as Keras gives its weights; of wrong shapes one line says which."""

@@ -88,7 +88,7 @@ def both_forms(build_prioritized, datasets):
     return run
 
 
-def test_a_regression_is_that_of_numpy(runtime, numbers, linear, both_forms):
+def test_a_regression_equals_numpy(runtime, numbers, linear, both_forms):
     packed, batches = both_forms(
         linear, numbers, criteria=("DS",), priority=("DS",), local_epochs=3
     )
@@ -106,7 +106,7 @@ def test_a_regression_is_that_of_numpy(runtime, numbers, linear, both_forms):
     np.testing.assert_allclose(batches.trainable[0], kernel, rtol=1e-5)
 
 
-def test_every_clients_loss_is_that_of_numpy(runtime, numbers, linear):
+def test_every_clients_loss_equals_numpy(runtime, numbers, linear):
     """A client lies in two packs, and its examples in several batches."""
     losses = tff_pmc.processes.build_loss_sums(linear, 3, batch_size=2)
     weights = tff.learning.models.ModelWeights(*linear.initial_weights)
@@ -116,7 +116,7 @@ def test_every_clients_loss_is_that_of_numpy(runtime, numbers, linear):
     np.testing.assert_allclose(losses(weights, packs), expected, rtol=1e-5)
 
 
-def test_both_forms_of_next_words_give_one_model(
+def test_both_forms_of_next_words_give_the_same_model(
     runtime, words, next_word, both_forms, datasets
 ):
     model = next_word(words.x.dtype)
@@ -186,7 +186,7 @@ def test_two_outputs_weigh_by_examples(
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_labels_of_sequences_are_those_of_all_steps(
+def test_labels_of_sequences_cover_all_steps(
     runtime, build_prioritized, datasets, packed
 ):
     """Of three steps each: LD counts distinct words, DS the sequences."""

@@ -43,7 +43,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_two_rounds_are_those_of_the_printed_formula(
+def test_two_rounds_equal_the_printed_formula(
     runtime,
     toy_examples,
     toy_model,

@@ -103,7 +103,7 @@ def test_rounds_of_sampled_clients_equal_the_paper(
             np.testing.assert_allclose(row, oracle.c_i[i], rtol=2e-4, atol=2e-4)
 
 
-def test_it_reaches_the_optimum_and_fedavg_another_point(runtime, build):
+def test_it_reaches_the_optimum_where_fedavg_does_not(runtime, build):
     """All clients, and then two of them a round: the drift does not remain."""
     clients = clients_of()
     examples = examples_of(clients)
@@ -126,7 +126,7 @@ def test_it_reaches_the_optimum_and_fedavg_another_point(runtime, build):
         np.testing.assert_allclose(reached, expected, atol=1e-4)
 
 
-def test_an_excluded_client_changes_neither_c_nor_its_own(runtime, build):
+def test_an_excluded_client_changes_no_control_variate(runtime, build):
     clients = clients_of()
     clients[1][0][0] = np.inf
     examples = examples_of(clients)
@@ -142,7 +142,7 @@ def test_an_excluded_client_changes_neither_c_nor_its_own(runtime, build):
     assert np.all([part[1] == 0 for part in memories[1]["rows"][:1]])
 
 
-def test_the_rate_of_the_round_counts(runtime, build, tf):
+def test_the_rate_of_the_round_is_used(runtime, build, tf):
     """c_i divides by the rate with which the client has trained."""
     clients = clients_of()
     examples = examples_of(clients)
@@ -159,7 +159,7 @@ def test_the_rate_of_the_round_counts(runtime, build, tf):
     np.testing.assert_allclose(control, oracle.c, rtol=1e-3, atol=1e-4)
 
 
-def test_control_variates_travel_in_both_directions(build):
+def test_control_variates_are_sent_in_both_directions(build):
     """Three floats, of kernel and bias, with the model and with the update."""
     plain, scaffold = (build(with_memory).next for with_memory in (False, True))
     extra_bytes = (
@@ -186,11 +186,11 @@ def test_control_variates_travel_in_both_directions(build):
         ((3, 0.1, 0), "num_trainable must be from 1"),
     ],
 )
-def test_numbers_out_of_range_are_refused(arguments, says):
+def test_numbers_out_of_range_are_rejected(arguments, says):
     with pytest.raises(ValueError, match=says):
         memories.ControlVariates(*arguments)
 
 
-def test_datasets_have_no_clients_to_remember(build):
+def test_memory_needs_packed_clients(build):
     with pytest.raises(ValueError, match="memory"):
         build(packed=False)

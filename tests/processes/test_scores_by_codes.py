@@ -65,7 +65,7 @@ def shares(values):
     ("minima", "method"),
     [(False, "sum"), (False, "max"), (True, "sum"), (True, "range")],
 )
-def test_scores_in_force_weigh_by_codes_and_the_metrics_say_so(
+def test_current_scores_weigh_by_codes_and_the_metrics_show_it(
     runtime,
     toy_examples,
     toy_model,
@@ -189,7 +189,7 @@ def test_a_basis_without_codes_takes_columns_alone(toy_model, build_prioritized)
         tff_pmc.with_score(state, over, scores.single("MD"))
 
 
-def test_metrics_of_another_factory_name_criteria_and_demand_a_score(
+def test_metrics_of_another_factory_name_criteria_and_need_a_score(
     runtime, toy_examples, toy_model, build_factory
 ):
     process = build_factory(

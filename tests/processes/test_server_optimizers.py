@@ -103,7 +103,7 @@ def test_rounds_of_known_updates_equal_numpy(runtime, name):
             np.testing.assert_allclose(w, oracle.step(d), rtol=2e-5, atol=1e-6)
 
 
-def test_a_step_to_no_model_is_not_taken(runtime):
+def test_a_step_that_is_not_finite_is_rejected(runtime):
     from tff_pmc.processes.server_step import build_finalizer
 
     weights = tff.learning.models.ModelWeights((np.ones(2, np.float32),), ())
@@ -122,7 +122,7 @@ def leaves(state):
 
 
 @pytest.mark.parametrize("name", ["momentum", "adam"])
-def test_each_candidate_steps_from_the_same_state_and_one_goes_on(
+def test_each_candidate_steps_from_the_same_state_and_one_is_kept(
     runtime, toy_examples, toy_model, sgd, name
 ):
     """Three rounds of a search, and another rate beside, against NumPy.

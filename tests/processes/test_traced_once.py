@@ -19,7 +19,7 @@ def warnings():
     tf.get_logger().removeHandler(handler)
 
 
-def test_the_servers_measures_of_several_runs_are_not_taken_for_retracing(
+def test_server_criteria_of_several_runs_do_not_warn_of_retracing(
     warnings, toy_packed_model, toy_examples
 ):
     """As in Dual's eight runs, each of which measures its model on such examples."""

@@ -94,7 +94,7 @@ def online(model, sgd):
 @pytest.mark.parametrize(
     "build", [prioritized, datasets_of, two_stage, adafed, quantized, clipped, online]
 )
-def test_they_stay_to_the_bit_while_the_others_train(
+def test_weights_that_are_not_averaged_stay_to_the_bit(
     runtime, toy_examples, toy_packed_model, sgd, datasets, assert_close, build
 ):
     """Prioritized, the model is that in which they are constants, judged alike."""

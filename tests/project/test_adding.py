@@ -67,7 +67,7 @@ def test_each_addition_of_the_page_runs(page_run):
     assert lines[-1].startswith('0,"Clipped mean, largest",')
 
 
-def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
+def test_an_option_of_training_needs_only_its_declaration_and_its_use(tmp_path):
     """In a copy of the package: the flag, the argument and the record follow."""
     section = PAGE.split("## An option of training")[1].split("\n## ")[0]
     declared, used = re.findall(r"```python\n(.*?)```", section, re.S)
@@ -102,7 +102,7 @@ def test_an_option_of_training_is_its_declaration_and_its_use(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_callback_is_an_object_in_a_program(tmp_path):
+def test_a_program_may_pass_a_callback_as_an_object(tmp_path):
     (code,) = (
         b for b in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "loop.run" in b
     )
@@ -168,7 +168,7 @@ def test_a_claim_is_a_function_in_one_file(tmp_path):
     assert '"mnist_noniid: 6 runs, seeds 6 to 8"' in row
 
 
-def test_their_flags_are_in_the_help_and_checked(page_run):
+def test_flags_of_the_additions_are_in_the_help_and_checked(page_run):
     folder, _ = page_run
     plugins = f"--plugin={','.join(MODULES)}"
     shown = run(folder, plugins, "--helpfull").stdout

@@ -129,7 +129,7 @@ def test_imports_run_one_way(name, path):
             )
 
 
-def test_no_circle_of_imports():
+def test_imports_have_no_cycle():
     """Including imports within functions and for types."""
     paths = {name.removesuffix(".__init__"): path for name, path in modules()}
     graph = {}
@@ -219,7 +219,7 @@ def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
         ("Where does the server take its step?", 1),
     ],
 )
-def test_a_question_is_answered_by_this_number_of_files(question, files):
+def test_each_question_is_answered_by_few_files(question, files):
     (row,) = re.findall(rf"^\| {re.escape(question)} \|(.*?)\|", PAGE, re.M)
     assert len(re.findall(r"`[\w/.]+\.py`", row)) == files
 

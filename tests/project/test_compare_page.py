@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "compare.md").read_text("utf-8")
 ROWS = re.findall(r"^\| [^`|]+ \| `([^`]+)`[^`|]* \|$", PAGE, re.M)
 
 
-def test_the_command_makes_the_rows_that_the_page_speaks_of():
+def test_the_command_makes_the_rows_that_the_page_names():
     flags = shlex.split(COMMAND.replace("\\\n", " "))
     assert [label.replace(", 200 clients", "") for label in labels(*flags)] == [
         *("FedAvg", "FedProx, mu 0.1", "q-FFL, q 1"),
@@ -25,7 +25,7 @@ def test_other_rows_of_the_page_can_be_run(rows):
     assert len(labels(f"--rows={rows}")) == rows.count(";") + 1
 
 
-def test_the_python_of_the_page_reads_what_the_command_wrote(
+def test_the_python_of_the_page_reads_the_runs_of_the_command(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)

@@ -68,7 +68,7 @@ def counted(weights, pictures):
     return np.array(counts)
 
 
-def test_the_client_that_miscounts_has_the_weight_of_numpy(
+def test_the_weight_of_the_client_that_miscounts_equals_numpy(
     runs_of_blobs, blobs, runtime
 ):
     """Here each client trains alone, and its model counts the server's pictures."""
@@ -100,7 +100,7 @@ def test_the_client_that_miscounts_has_the_weight_of_numpy(
         assert weights.argmin() == blobs.MISCOUNTS and weights.min() < 0.1
 
 
-def test_accuracy_is_refused_before_a_folder_is_made(runs_of_blobs):
+def test_accuracy_is_rejected_before_a_folder_is_made(runs_of_blobs):
     folder, done = runs_of_blobs
     codes = [line for line in done.stdout.splitlines() if line in ("0", "2")]
     assert codes == ["0", "2"]

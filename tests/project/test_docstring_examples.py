@@ -36,7 +36,7 @@ WITH_TENSORFLOW = (
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_give_what_they_show(name):
+def test_examples_print_what_they_show(name):
     results = doctest.testmod(importlib.import_module(name))
     assert results.attempted and not results.failed
 

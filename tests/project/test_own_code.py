@@ -38,7 +38,7 @@ for one, other in zip(*(s.global_model_weights.trainable for s in (state, same))
 @pytest.mark.parametrize(
     "path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name
 )
-def test_the_page_links_to_each(path):
+def test_the_page_links_to_each_example(path):
     assert f"({path.relative_to(ROOT / 'docs')})" in PAGE
 
 

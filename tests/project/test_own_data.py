@@ -179,7 +179,7 @@ np.save("predicted.npy", scores.argmax(axis=-1))
 """
 
 
-def test_a_wrong_name_and_a_wrong_row_are_refused(page_run):
+def test_a_wrong_name_and_a_wrong_row_are_rejected(page_run):
     folder, _ = page_run
     script = str(ROOT / "run_experiments.py")
     plugins = "--plugin=readings,activity"

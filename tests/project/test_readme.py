@@ -148,7 +148,7 @@ def test_the_first_run_shows_the_kept_runs_rounds():
         assert f"| 70 % | {label} | {' | '.join(shown.split())} |" in kept
 
 
-def test_the_map_of_federations_says_what_its_table_has():
+def test_the_numbers_on_when_it_helps_are_those_of_its_table():
     page = " ".join((ROOT / "docs" / "when_it_helps.md").read_text("utf-8").split())
     folder = ROOT / "results" / "reproduced" / "when_it_helps"
     with (folder / "when_it_helps.csv").open(newline="") as file:

@@ -122,7 +122,7 @@ def assert_lines(lines, expected):
     ), lines
 
 
-def test_an_environment_is_made_once_and_heals(checkout):
+def test_an_environment_is_created_once_and_repaired(checkout):
     code, lines, commands = bootstrap(checkout, "cluster")
     assert code == 0
     assert_lines(lines, MAKING)

@@ -25,7 +25,7 @@ def refused(*flags):
 
 
 @pytest.mark.slow
-def test_invalid_arguments_are_refused_in_one_line(repository, tmp_path):
+def test_invalid_arguments_are_rejected_in_one_line(repository, tmp_path):
     new = f"--output_dir={tmp_path / 'new'}"
     data = f"--data_dir={tmp_path}"
     reference = f"--reference_repo={repository}"

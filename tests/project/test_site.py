@@ -33,7 +33,7 @@ def site(tmp_path):
     return tmp_path
 
 
-def test_a_site_without_a_fault(site):
+def test_a_correct_site_passes(site):
     assert check(site) == (0, [])
 
 

@@ -39,7 +39,7 @@ def state():
     return make
 
 
-def test_the_last_one_is_restored_to_the_bit(tmp_path, state):
+def test_the_last_checkpoint_is_restored_to_the_bit(tmp_path, state):
     folder = str(tmp_path)
     assert checkpoints.load(folder, state(0)) is None
     saved = state(3)
@@ -88,7 +88,9 @@ def archive(path, **changes):
         (lambda p: archive(p, leaf_1=np.zeros((2, 3))), "is not from this process"),
     ],
 )
-def test_a_broken_one_is_refused(tmp_path, state, damage, says, assert_one_line):
+def test_a_broken_checkpoint_is_rejected(
+    tmp_path, state, damage, says, assert_one_line
+):
     checkpoints.save(str(tmp_path), Checkpoint(state(2), 2, {}))
     path = tmp_path / checkpoints.FILE_NAME
     damage(path)
@@ -96,16 +98,14 @@ def test_a_broken_one_is_refused(tmp_path, state, damage, says, assert_one_line)
     assert_one_line(RecordError, read, path, says)
 
 
-def test_a_state_of_words_is_not_saved(tmp_path):
+def test_a_state_with_strings_is_not_saved(tmp_path):
     with pytest.raises(TypeError, match="cannot be saved"):
         checkpoints.save(str(tmp_path), Checkpoint(["a"], 1, {}))
     assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_killed_in_the_middle_of_a_save_the_old_state_is_there(
-    tmp_path, state, step, monkeypatch
-):
+def test_a_kill_during_a_save_leaves_the_old_state(tmp_path, state, step, monkeypatch):
     folder = str(tmp_path)
     checkpoints.save(folder, Checkpoint(state(1), 1, {}))
     pid = os.fork()

@@ -9,7 +9,7 @@ from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 
 
-def test_folders_made_at_once_are_different(tmp_path):
+def test_folders_created_at_once_differ(tmp_path):
     path, number = str(tmp_path / "runs" / "a"), 12
     barrier = threading.Barrier(number)
 

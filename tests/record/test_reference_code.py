@@ -106,7 +106,7 @@ def test_a_broken_folder_is_rejected_and_named(tmp_path, damage, words):
     assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_two_runs_of_one_ordering_are_refused(tmp_path):
+def test_two_runs_of_one_ordering_are_rejected(tmp_path):
     for name in ("1", "2"):
         write_theirs(tmp_path / name)
     with pytest.raises(RecordError, match="1 and .*2 are both runs of LD,DS,MD"):

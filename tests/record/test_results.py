@@ -79,7 +79,7 @@ def test_a_folder_of_seeds_is_read(seeds):
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_what_is_kept_is_read_back_and_equal_results_are_equal_files(seeds, again):
+def test_kept_results_are_read_back_and_equal_results_give_equal_files(seeds, again):
     results = tff_pmc.read_results(str(seeds))
     folders = [seeds / "kept", seeds / "kept_again"]
     for folder in folders:
@@ -166,7 +166,7 @@ def test_a_folder_that_holds_no_runs_is_named(seeds, damage, says, assert_one_li
     assert_one_line(RecordError, read, says)
 
 
-def test_what_differs_or_is_missing_is_named(seeds):
+def test_differing_settings_and_missing_tables_are_named(seeds):
     write_run(seeds / "seed_0" / "MD", "MD", [[1, 1]], learning_rate=0.5)
     results = tff_pmc.read_results(str(seeds))
     with pytest.raises(RecordError, match="LD-DS has 2, .*MD has 1"):

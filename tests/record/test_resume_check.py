@@ -46,7 +46,7 @@ def test_the_same_run_has_not_grown():
         (run_of(learning_rates=[0.1]), run_of(learning_rates=[0.1, 0.2])),
     ],
 )
-def test_more_of_the_same_is_no_other_run(before, now):
+def test_more_rounds_seeds_or_rows_are_the_same_run(before, now):
     assert check_resumable("here", before, now)
     with pytest.raises(
         RecordError, match="here cannot be resumed, because its settings differ"
@@ -73,6 +73,6 @@ def test_more_of_the_same_is_no_other_run(before, now):
          r"settings differ \(options: {'seed': 0} there, {'seed': 1} here\): use"),
     ],
 )  # fmt: skip
-def test_what_else_differs_is_another_run(before, now, words):
+def test_any_other_difference_is_another_run(before, now, words):
     with pytest.raises(RecordError, match=words):
         check_resumable("here", before, now)

@@ -29,7 +29,7 @@ def test_accuracy_is_weighted_by_local_test_size(record_of):
     }
 
 
-def test_where_nothing_is_right_or_wrong_the_loss_is_recorded(record_of):
+def test_without_correct_counts_the_loss_is_recorded(record_of):
     """A client without test examples counts in no percentile; 12 over 4 is 3."""
     losses = {"metric": LOSS, "measured": np.array([10.0, 2.0, 0.0])}
     record = record_of(sizes=np.array([2, 2, 0]), **losses)
@@ -41,7 +41,7 @@ def test_where_nothing_is_right_or_wrong_the_loss_is_recorded(record_of):
     assert first == {"round": 1, "client": "a\nb", "loss_sum": 10.0, "examples": 2}
 
 
-def test_what_only_some_rounds_have(record_of):
+def test_values_that_only_some_rounds_have(record_of):
     """A test of the model, examples of the server, clients that counted."""
     (row,) = ROUNDS.rows(record_of(measured=None, train={"examples": 0}))
     empty = ("accuracy", "correct", "examples", "p10", "p50", "p90")

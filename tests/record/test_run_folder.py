@@ -87,7 +87,7 @@ def test_results_are_never_overwritten_and_belong_to_one_process(tmp_path):
 
 @pytest.mark.parametrize("round_num", [0, 1, 2])
 @pytest.mark.parametrize("tail", [b"", b"3,", b'3,"a\n4,b\n'])
-def test_a_record_is_cut_to_its_checkpoint_and_resumes_as_if_it_had_not_been(
+def test_a_record_is_cut_to_its_checkpoint_and_resumes_as_if_uninterrupted(
     tmp_path, begun, record_of, round_num, tail
 ):
     whole = contents(begun)
@@ -133,7 +133,9 @@ def damage_table(path):
         ),
     ],
 )
-def test_what_cannot_be_resumed_is_left_as_it_is(begun, damage, says, assert_one_line):
+def test_a_run_that_cannot_be_resumed_is_unchanged(
+    begun, damage, says, assert_one_line
+):
     damage(begun)
     before = contents(begun)
     with take(begun) as folder:
@@ -151,7 +153,7 @@ def test_what_cannot_be_resumed_is_left_as_it_is(begun, damage, says, assert_one
         (None, 3, 9, False),
     ],
 )
-def test_a_finished_run_stays_as_it_is(
+def test_a_finished_run_is_unchanged(
     begun, record_of, ends, recorded, rounds, is_complete
 ):
     folder = take(begun)
@@ -166,7 +168,7 @@ def test_a_finished_run_stays_as_it_is(
 
 
 @pytest.mark.parametrize("key", ["status", "versions", "started", "resumed"])
-def test_a_run_json_without_what_resuming_needs_is_refused(begun, key):
+def test_a_run_json_without_what_resuming_needs_is_rejected(begun, key):
     path = begun / "run.json"
     path.write_text(path.read_text().replace(f'"{key}"', '"else"'))
     before = contents(begun)
@@ -194,9 +196,7 @@ def test_a_file_that_is_not_a_run_json_is_rejected(
     assert_one_line(RecordError, read, path, says)
 
 
-def test_rows_that_do_not_fit_are_an_error_that_names_their_file(
-    tmp_path, record_of, monkeypatch
-):
+def test_invalid_rows_raise_and_name_their_file(tmp_path, record_of, monkeypatch):
     def to_a_full_disk(path, mode, *unused):
         return open("/dev/full", mode) if mode == "ab" else open(path, mode)
 
@@ -238,7 +238,7 @@ def test_metrics_without_a_column_are_not_recorded(begun, record_of, caplog):
     assert "no columns for the model's metrics auc, top_2" in words
 
 
-def test_another_versions_columns_are_refused(begun, record_of):
+def test_another_versions_columns_are_rejected(begun, record_of):
     text = (begun / "rounds.csv").read_text().replace("p10", "p11")
     (begun / "rounds.csv").write_text(text)
     with pytest.raises(RecordError, match="rounds.csv: its columns are not"):

@@ -50,7 +50,7 @@ def changed(name, place, line):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", [*GOOD])
-def test_a_good_table_is_read(tmp_path, name, packed):
+def test_a_valid_table_is_read(tmp_path, name, packed):
     """By its types; a round without a test has the values of the last one."""
     put(tmp_path, name, GOOD[name])
     if packed:
@@ -75,7 +75,7 @@ def test_a_good_table_is_read(tmp_path, name, packed):
             assert table[column].dtype == np.int64
 
 
-def test_a_loss_that_is_no_number_is_not_replaced_by_that_of_another_round(tmp_path):
+def test_a_nan_loss_is_not_replaced_by_that_of_another_round(tmp_path):
     """A diverged model was tested: its round has no value of the round before."""
     lines = [
         "round,test_loss,loss_sum,examples,loss_p10,train_loss",
@@ -151,7 +151,7 @@ def test_names_are_text_whatever_they_look_like(tmp_path):
         ("candidates", changed("candidates", 1, "1,trial,1,DS,1,11,10,1,,"), "11 corr"),
     ],
 )
-def test_what_no_run_has_written_is_refused(
+def test_tables_that_no_run_writes_are_rejected(
     tmp_path, name, lines, says, assert_one_line
 ):
     put(tmp_path, name, lines)
@@ -190,7 +190,7 @@ def test_adding_a_column_touches_one_file(record_of, tmp_path):
         assert table["word"].tolist() == ["a", "b"]
 
 
-def test_a_column_of_another_length_takes_no_rows_away(record_of):
+def test_a_column_of_another_length_removes_no_rows(record_of):
     """What `zip` would do: two values, and three clients in the cohort."""
     table = TABLES["cohort"]
     short = Column("speed", NUMBER, lambda record: record.weights[:2])

@@ -87,7 +87,7 @@ def test_a_claim_has_its_number_runs_verdict_why_and_what_decides_it(
 @pytest.mark.parametrize(
     ("seeds", "runs"), [((), ""), ((4, 3), "celeba: 3 runs, seeds 3, 4, 9")]
 )
-def test_what_nobody_can_get_is_not_tested_though_there_are_runs(seeds, runs):
+def test_a_claim_on_unavailable_data_is_not_tested_despite_kept_runs(seeds, runs):
     ours, kept, verdict, why, how, *_ = judged(differences, seeds, "celeba")
     assert (ours, kept, verdict) == ("", runs, UNTESTABLE)
     assert why.startswith("it needs CelebA's photographs") and "table6" in how
@@ -96,13 +96,13 @@ def test_what_nobody_can_get_is_not_tested_though_there_are_runs(seeds, runs):
 @pytest.mark.parametrize(
     "other", [{"normalization": "max"}, {"protocol": "x"}, {"dataset": "digits5k"}]
 )
-def test_a_run_of_another_method_is_no_run_of_the_papers(other):
+def test_a_run_of_another_method_is_not_one_of_the_papers(other):
     assert judged(differences, FIVE, **other)[:3] == ("", "", SHORT)
     for options in ({"dataset": "mnist"}, {}):
         assert judged(differences, FIVE, **options)[2] == "reproduced"
 
 
-def test_of_several_flag_files_it_is_the_one_that_runs_longest():
+def test_the_command_uses_the_flag_file_with_the_most_rounds():
     assert "da_table1.flags" in command("femnist")  # The other has fewer rounds.
     assert "--experiment=other" in command("other")
     assert command("femnist", "--seeds=5,6").count("--seeds=") == 1
@@ -164,7 +164,7 @@ def test_the_table_of_claims_names_the_folders_that_decided():
     assert "mnist_table4_long" in folders["PMC-7"]
 
 
-def test_a_claim_that_is_added_moves_no_other(monkeypatch):
+def test_adding_a_claim_moves_no_other(monkeypatch):
     before = {claim.id: claim.differences for claim in claims()}
     monkeypatch.setattr(
         claim_registry.CLAIMS, "_things", {**claim_registry.CLAIMS._things}
@@ -257,7 +257,7 @@ def test_claims_are_judged_by_one_rule_whatever_that_of_the_runs(capsys):
     assert tables[0] != tables[1]
 
 
-def test_a_folder_is_one_of_results_or_has_such_folders(tmp_path):
+def test_a_folder_holds_results_or_folders_of_results(tmp_path):
     kept, _ = reproduced()
     assert {"quickstart", "adafed_2", "when_it_helps"} <= {*kept}
     by_experiment = paper_runs.read_kept(kept["quickstart"].path)
@@ -309,7 +309,7 @@ def test_the_page_has_the_claims_judged_and_the_others_by_their_reasons():
         (["--paper=Mine"], "unknown paper 'Mine'; known: DA, PMC"),
     ],
 )
-def test_what_cannot_be_ends_with_one_line(options, message, capsys):
+def test_invalid_arguments_end_with_one_line(options, message, capsys):
     folder = [] if "nowhere" in options else [f"{claims_page.RESULTS}/quickstart"]
     with pytest.raises(SystemExit) as error:
         claims_page.main([*options, *folder])

@@ -25,7 +25,7 @@ RED = "\x1b[31mred"
         ("evil\u202etxt\u2028", "evil\\u202etxt\\u2028"),
     ],
 )
-def test_control_characters_are_shown_and_not_sent(text, shown):
+def test_control_characters_are_escaped(text, shown):
     assert escape.printable(text) == shown
 
 
@@ -52,7 +52,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_figure_shows_a_name_as_it_is(name):
+def test_a_figure_shows_names_verbatim(name):
     """Against matplotlib with its reading of formulas switched off."""
     figures = [figure.Figure(figsize=(4, 1)) for _ in range(2)]
     text = run_styles.figure_text(name)

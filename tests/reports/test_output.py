@@ -48,7 +48,7 @@ def test_a_table_in_latex_by_hand(tmp_path):
     assert (tmp_path / "table.tex").read_text(encoding="utf-8") == LATEX
 
 
-def test_the_forms_differ_in_the_files_alone(tmp_path):
+def test_output_forms_differ_only_in_the_files(tmp_path):
     texts = [write_page(tmp_path / form, form) for form in output.TABLE_FORMATS]
     assert len(set(texts)) == 1
     assert not list((tmp_path / "csv").iterdir())
@@ -74,7 +74,7 @@ def test_reports_in_latex_can_go_into_a_paper(tmp_path):
         assert all("2 clients, rate 0.1" in caption for caption in captions)
 
 
-def test_no_character_of_a_text_is_a_command_of_latex():
+def test_text_is_escaped_for_latex():
     grid = [["a", "b"], ["\\input{x} $y$ ~^ #1 <b>\x1b \n%", "[1] ≻ – — ✓ †"]]
     source = page_model.Page("", [page_model.Table(grid)]).latex("x")
     line = source.partition("\\midrule\n")[2].partition(" \\\\\n")[0]
@@ -86,7 +86,7 @@ def test_no_character_of_a_text_is_a_command_of_latex():
     assert second == r"{[}1] $\succ$ -- --- $\checkmark$ \dag{}"
 
 
-def test_forms_end_with_their_context_and_others_are_refused():
+def test_output_forms_end_with_their_context_and_unknown_ones_are_rejected():
     with output.using(output.Output("latex", "pdf")):
         assert output.current() == output.Output("latex", "pdf")
     assert output.current() == output.Output("markdown", "png")

@@ -33,7 +33,7 @@ def files(folder):
         (OF_ALGORITHMS, 2, {*EFFECT, "seeds.csv", "seeds.md"}),
     ],
 )
-def test_each_report_is_of_one_seed_or_of_several(tmp_path, experiment, seeds, names):
+def test_each_report_covers_one_seed_or_several(tmp_path, experiment, seeds, names):
     text = experiment_reports.write(
         experiment, runs(seeds, targets=(40,)), str(tmp_path)
     )
@@ -57,7 +57,7 @@ def test_each_report_is_of_one_seed_or_of_several(tmp_path, experiment, seeds, n
         (("LD", "MD"), "CB", "LD"),
     ],
 )
-def test_without_ds_or_another_baseline_the_first_is_it(
+def test_without_ds_or_another_baseline_the_first_run_is_the_baseline(
     tmp_path, labels, baseline, compared
 ):
     results = runs(2, labels, baseline=baseline)
@@ -68,7 +68,7 @@ def test_without_ds_or_another_baseline_the_first_is_it(
 
 @pytest.mark.parametrize("experiment", [OF_ORDERINGS, OF_ALGORITHMS, OF_SPREAD])
 @pytest.mark.parametrize("seeds", [1, 2])
-def test_without_clients_on_record_all_that_needs_rounds_alone_is_there(
+def test_without_clients_on_record_reports_of_rounds_are_made(
     tmp_path, experiment, seeds
 ):
     """With the numbers that it has with them."""
@@ -113,7 +113,7 @@ def test_a_regression_has_no_report_that_needs_accuracy(tmp_path, seeds):
     assert pages and not [p for p in pages if "ccuracy" in p.read_text()]
 
 
-def test_seeds_with_other_runs_are_refused_before_a_file_is_written(tmp_path, fails):
+def test_seeds_with_other_runs_are_rejected_before_a_file_is_written(tmp_path, fails):
     results = runs(2).only([True, True, True, False])
     fails(
         lambda: experiment_reports.write(OF_ORDERINGS, results, str(tmp_path)),

@@ -68,11 +68,11 @@ SEVERAL = f"0.20 (0.10 to 0.90, 3 seeds) ({WHAT})"
         ([runs("A", 0.1)], {"measure": round_of_half(70)}, "not run"),
     ],
 )
-def test_of_several_seeds_it_is_the_median(folders, options, text):
+def test_hours_of_several_seeds_are_their_median(folders, options, text):
     assert here(*folders, **options) == text
 
 
-def test_a_lead_is_over_the_last_rounds_that_both_have():
+def test_a_lead_is_over_the_last_common_rounds():
     """FedAvg has two rounds more, in which it is far ahead."""
     lines = {"A": [0.1, 0.5, 0.6], "FedAvg": [0.1, 0.2, 0.3, 0.9, 0.9]}
     lead_runs = [

@@ -151,7 +151,7 @@ def test_a_sequence_may_be_a_list(local):
     assert total(rows) == 4.0
 
 
-def test_a_value_of_another_type_is_named(local, summed):
+def test_a_value_of_the_wrong_type_is_named(local, summed):
     @tff.tensorflow.computation(tff.SequenceType(np.int32))
     def total(data):
         return data.reduce(np.int32(0), lambda a, b: a + b)
@@ -189,7 +189,7 @@ def test_an_array_is_not_truncated_to_another_type(local, values, lost):
 
 
 @pytest.mark.parametrize("number", [3, np.array([3])])
-def test_a_number_is_not_a_text(local, number):
+def test_a_number_is_not_accepted_as_text(local, number):
     @tff.tensorflow.computation(tff.TensorType(np.str_, np.shape(number)))
     def identity(text):
         return text

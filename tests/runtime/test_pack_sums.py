@@ -38,7 +38,7 @@ def test_the_number_of_packs_determines_the_tree(count, tree):
     assert merge_in_tree(leaves(), merge) == tree and waiting == [tree]
 
 
-def test_concurrent_packs_change_no_bit(toy_model, toy_examples, monkeypatch):
+def test_concurrent_packs_give_identical_bits(toy_model, toy_examples, monkeypatch):
     """Five packs, one by one and four at a time."""
     from tff_pmc.runtime import Runtime, local
 

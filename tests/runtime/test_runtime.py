@@ -22,7 +22,7 @@ def ended(process):
     return out, err
 
 
-def test_an_error_in_a_computation_is_not_a_dead_worker(worker):
+def test_an_error_in_a_computation_is_not_reported_as_a_dead_worker(worker):
     @tff.tensorflow.computation(np.int32)
     def fails(n):
         with tf.control_dependencies([tf.debugging.Assert(n < 0, ["my message"])]):

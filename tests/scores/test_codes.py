@@ -108,7 +108,7 @@ def test_numbers_stay_columns():
 
 
 @pytest.mark.parametrize("order", [("DS", "LD"), ("LD", "DS")])
-def test_ranges_are_those_of_their_codes(order):
+def test_ranges_belong_to_their_codes(order):
     ranges = {"LD": (0, 10), "DS": (10, 30)}
     normalization = scores.Normalization.from_codes("range", ("DS", "LD"), ranges)
     frame = pd.DataFrame({code: RAW[code] for code in order})
@@ -249,7 +249,7 @@ TAKING = {
 
 @pytest.mark.parametrize("kind", UNORDERED)
 @pytest.mark.parametrize("taking", TAKING)
-def test_an_unordered_argument_is_refused(taking, kind):
+def test_an_unordered_argument_is_rejected(taking, kind):
     with pytest.raises(ValueError, match="must be a sequence, got"):
         TAKING[taking](UNORDERED[kind])
 

@@ -73,7 +73,7 @@ def test_quantifiers_by_hand(quantifier, weights, owa_by_sorting):
 
 @given(capacities().flatmap(lambda case: st.tuples(st.just(case), points(case[0]))))
 @settings(max_examples=200, deadline=None)
-def test_the_minima_are_the_integral(choquet_by_sorting, case):
+def test_the_sum_over_minima_equals_the_choquet_integral(choquet_by_sorting, case):
     """sum_S m(S) min_S c = the sum over the sorted criteria."""
     (m, capacity), c = case
     score = scores.choquet(capacity, ("DS", "LD", "MD", "XX")[:m])

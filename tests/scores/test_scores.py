@@ -134,7 +134,7 @@ def test_codes_and_columns_name_the_same_score():
     assert other.terms == scores.prioritized((2, 0)).terms
 
 
-def test_a_zero_total_silences_a_criterion_and_what_follows_it():
+def test_a_zero_total_silences_a_criterion_and_those_after_it():
     raw = np.array([[10.0, 0, 3], [30, 0, 5]])
     p = scores.participant_weights(raw, scores.prioritized((0, 1, 2)))
     np.testing.assert_allclose(p, [0.25, 0.75])
@@ -196,13 +196,13 @@ def test_an_invalid_score_is_rejected_and_named(make, message):
         make()
 
 
-def test_values_outside_their_range_are_cut():
+def test_values_outside_their_range_are_clipped():
     normalization = scores.Normalization("range", ((10.0, 20.0),))
     c = scores.normalize([[5.0], [15.0], [25.0]], normalization)
     np.testing.assert_allclose(c[:, 0], [0, 0.5, 1])
 
 
-def test_under_max_lower_priorities_count_however_many_clients():
+def test_with_max_lower_priorities_count_for_any_number_of_clients():
     """With 100 equal clients but one, `sum` gives the second priority 1 %."""
     raw = np.ones((100, 2))
     raw[0, 1] = 0

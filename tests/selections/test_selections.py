@@ -68,7 +68,7 @@ def by_hand(sizes, count):
 @pytest.mark.parametrize(
     ("name", "sizes"), [("uniform", [1] * 6), ("by_size", list(SIZES))]
 )
-def test_clients_come_as_often_as_they_should(name, sizes):
+def test_clients_are_drawn_at_the_expected_frequencies(name, sizes):
     counts, draws, generator = np.zeros(6), 20_000, np.random.default_rng(1)
     for _ in range(draws):
         places = chosen(name, generator, 3)
@@ -177,7 +177,7 @@ def test_a_rule_with_an_invalid_choice_is_named(choose_with, answer, says):
         ("power_of_choice", {"candidates": 1}, 2, "--choice_candidates=1 must be"),
     ],
 )
-def test_settings_that_do_not_fit_the_clients_are_refused(name, options, size, says):
+def test_settings_that_do_not_fit_the_clients_are_rejected(name, options, size, says):
     sampler = make_sampler([4, 0, 4, 4], name=name, **options)
     if says is None:
         sampler.check(size)
@@ -186,7 +186,7 @@ def test_settings_that_do_not_fit_the_clients_are_refused(name, options, size, s
             sampler.check(size)
 
 
-def test_an_attribute_that_no_client_has_is_refused(choose_with, monkeypatch):
+def test_an_attribute_that_no_client_has_is_rejected(choose_with, monkeypatch):
     monkeypatch.setattr(Own, "needs", ("battery", "distance"))
     with pytest.raises(SettingError, match="needs 'distance' .*; known: loss, batt"):
         make_sampler([4, 4], name="own").check(1)

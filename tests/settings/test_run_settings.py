@@ -20,7 +20,7 @@ def test_cohort_sizes_are_rounded_up():
         assert training.cohort_size(100, "mnist") == percent
 
 
-def test_cohort_sizes_are_the_nearest_as_the_published_code_has_them():
+def test_cohort_sizes_are_rounded_to_nearest_as_in_the_published_code():
     training = mnist(clients_per_round=0.1, cohort_rounding="nearest").training
     assert [training.cohort_size(k, "mnist") for k in (14, 16, 4)] == [1, 2, 1]
 
@@ -35,7 +35,7 @@ def test_only_flags_that_a_user_sets_must_have_an_effect():
         mnist(cohort_rounding="nearest", clients_per_round=10)
 
 
-def test_a_cohort_larger_than_the_federation_is_refused():
+def test_a_cohort_larger_than_the_federation_is_rejected():
     with pytest.raises(SettingError, match="mnist has 100 clients"):
         mnist(clients_per_round=101).training.cohort_size(100, "mnist")
 
@@ -60,7 +60,7 @@ def test_a_cohort_larger_than_the_federation_is_refused():
         ({"algorithm": "momentum", "adjustment": "backtracking"}, "has none: use"),
     ],
 )
-def test_values_out_of_range_are_refused_by_flag(change, message):
+def test_the_error_for_a_value_out_of_range_names_its_flag(change, message):
     with pytest.raises(SettingError, match=message):
         mnist(**change)
 
@@ -73,7 +73,7 @@ def test_labels_and_folders_tell_adjusted_runs_apart():
     assert adjusted.folder_name == "MD-DS-LD_backtracking"
 
 
-def test_labels_and_folders_of_algorithms_say_what_their_data_differs_in():
+def test_labels_and_folders_of_algorithms_name_differing_data_settings():
     other = settings("adafed_1", {"algorithm": "fedavg", "adafed_reading": "a_class"})
     assert other.label == "FedAvg, 5,500 a class"
     assert other.folder_name == "fedavg_5_500_a_class"
@@ -99,7 +99,7 @@ def test_a_rate_that_decays_is_in_label_folder_and_record():
     assert "client_rate_decay_every" not in config.to_record()["training"]
 
 
-def test_the_file_that_a_model_begins_with_is_in_label_and_record():
+def test_the_file_of_initial_weights_is_in_label_and_record():
     file = ("/somewhere/start.npz", "9f")
     config = mnist(priority=("DS",), initial_weights=file)
     assert (config.label, config.folder_name) == (
@@ -109,7 +109,7 @@ def test_the_file_that_a_model_begins_with_is_in_label_and_record():
     assert config.to_record()["training"]["initial_weights"] == file
 
 
-def test_femnist_is_as_the_device_aware_paper_prints_it():
+def test_femnist_has_the_settings_of_the_device_aware_paper():
     femnist = settings("femnist")
     training = femnist.training
     assert (training.rounds, training.batch_size) == (1000, 10)
@@ -118,7 +118,7 @@ def test_femnist_is_as_the_device_aware_paper_prints_it():
     assert femnist.record.targets == (75, 80)
 
 
-def test_another_model_keeps_what_it_shares_and_drops_the_rest():
+def test_another_model_keeps_shared_settings_and_drops_the_rest():
     adafed = settings("adafed_1", {"algorithm": "adafed"})
     other = adafed.with_changes(model="mnist_cnn", model_seed=3)
     assert "keras_dense_dropout" not in other.by_flag()
@@ -169,7 +169,7 @@ def test_the_record_has_every_setting_once_by_its_flag():
     assert again == config
 
 
-def test_what_is_later_than_records_is_recorded_where_it_differs():
+def test_settings_newer_than_old_records_are_recorded_only_if_they_differ():
     """So that a run of before there was the setting is resumed, and read, as it is."""
     record = mnist().to_record()
     assert "server" not in record and "selection" not in record
@@ -181,7 +181,7 @@ def test_what_is_later_than_records_is_recorded_where_it_differs():
     assert record["server"] == {"server_optimizer": "momentum", "server_momentum": 0.9}
 
 
-def test_a_seed_takes_the_place_of_all_but_of_some():
+def test_with_seed_replaces_all_seeds_except_some():
     names = {"partition_seed", "model_seed", "cohort_seed", "batch_seed"}
     values = mnist().with_seed(7, but_for=["batch_seed"]).by_flag()
     seeds = {flag: values[flag] for flag in values if flag.endswith("_seed")}

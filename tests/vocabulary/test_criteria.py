@@ -82,7 +82,7 @@ def test_codes_aliases_and_objects_resolve():
             refused()
 
 
-def test_invalid_names_of_criteria_and_attributes_are_refused():
+def test_invalid_names_of_criteria_and_attributes_are_rejected():
     from tff_pmc.clients.training_options import Training
 
     for name in (*criteria.RESERVED, "seed_0"):

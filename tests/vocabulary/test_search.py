@@ -75,7 +75,7 @@ def test_orderings_are_lexicographic():
         search.orderings(list("abcdef"))
 
 
-def test_misuse_is_refused():
+def test_invalid_use_of_a_search_raises():
     with pytest.raises(ValueError, match="must be one of fixed, backtracking"):
         CandidateSearch("greedy", 2, SearchState())
     with pytest.raises(ValueError, match="from 0 to 1, .* got 2"):

@@ -244,7 +244,7 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(case):
 @pytest.mark.parametrize(
     "base_flags", ["--experiment=quickstart", SEARCH, "--seeds=0,1 --priority=DS"]
 )
-def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
+def test_settings_that_do_not_fit_the_data_are_rejected_before_a_folder_is_made(
     flag, base_flags, says, tmp_path
 ):
     """One line, and exit code 2: of runs, a search of the rate, and several seeds."""
@@ -269,7 +269,7 @@ def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
         ),  # What holds it.
     ],
 )
-def test_folders_that_are_no_runs_are_named_in_one_line(tmp_path, flag, folder, says):
+def test_folders_without_runs_are_named_in_one_line(tmp_path, flag, folder, says):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "run.json").write_text('{"settings": {}}')
     path = tmp_path / folder

@@ -109,7 +109,7 @@ def test_a_cluster_is_requested_by_engine_or_by_address():
     assert values == ("tcp://127.0.0.1:1", "runs", 3)
 
 
-def test_a_place_may_begin_with_the_home(monkeypatch):
+def test_paths_in_flags_may_start_with_a_tilde(monkeypatch):
     """Which a shell leaves as it is behind `=`."""
     from tff_pmc.experiments.flags.flag_definitions import parse
 
@@ -130,7 +130,9 @@ def test_a_place_may_begin_with_the_home(monkeypatch):
         ("runs", 1, 4, "runs"),
     ],
 )
-def test_what_is_spread(spread, runs, workers, unit):
+def test_the_size_decides_whether_runs_or_clients_are_spread(
+    spread, runs, workers, unit
+):
     from tff_pmc.cluster.options import ClusterOptions
 
     options = ClusterOptions(spread=spread)

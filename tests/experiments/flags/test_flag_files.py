@@ -92,7 +92,7 @@ def files(tmp_path, monkeypatch):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
-def test_which_flags_count(files, arguments, expected):
+def test_the_flags_that_apply_with_flag_files(files, arguments, expected):
     values = flag_definitions.parse(arguments)
     assert {flag: values.get(flag) for flag in expected} == expected
     assert values or not arguments
@@ -133,7 +133,7 @@ def test_which_flags_count(files, arguments, expected):
         (["--flagfile=other.flags", "--", "--rounds=5"], "argument: --rounds=5"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(files, arguments, says, assert_one_line):
+def test_an_unreadable_flag_file_is_one_line(files, arguments, says, assert_one_line):
     kinds = (SettingError, flags.Error)
     assert_one_line(kinds, lambda: flag_definitions.parse(arguments), says)
 

@@ -20,7 +20,7 @@ def all_flags():
     return {s.flag for part in flag_definitions.sections() for s in part.settings}
 
 
-def test_the_first_page_is_short_and_its_examples_name_flags_that_there_are():
+def test_the_first_page_is_short_and_its_examples_name_existing_flags():
     page = flag_help.help_text()
     lines = page.splitlines()
     assert len(lines) <= 80 and max(map(len, lines)) <= 88
@@ -72,7 +72,7 @@ def test_a_part_of_the_help(part, has, lacks):
     [("-h", ""), ("-help", ""), ("--help", ""), ("--helpfull", "full"),
      ("--help=criteria", "criteria"), ("-help=da", "DA"), ("--helper", None)],
 )  # fmt: skip
-def test_which_help_a_word_asks_for(word, part):
+def test_a_help_flag_selects_a_part_of_the_help(word, part):
     shown = flag_help.requested_help(["--rounds=3", word], "run_experiments.py")
     assert shown == ("" if part is None else flag_help.help_text(part))
     assert "run_experiments.py" not in flag_help.requested_help([word], "tff-pmc")
@@ -103,13 +103,13 @@ def test_every_flag_file_is_there_with_its_first_line(text, tmp_path):
         ("owa_weights", "Beyond the papers"),
     ],
 )
-def test_flags_stand_with_the_paper_whose_they_are(text, flags, part):
+def test_flags_are_listed_with_their_paper(text, flags, part):
     for flag in flags.split():
         before = re.split(rf"^  --{flag}:", text, flags=re.M)[0]
         assert re.findall(r"^Flags\. (.*)\n=+$", before, re.M)[-1].startswith(part)
 
 
-def test_the_default_of_a_flag_is_that_of_whatever_has_it(text):
+def test_a_flag_lists_the_defaults_of_all_that_declare_it(text):
     """Each model's own, where they differ: a run of `mnist_cnn` has no ReLU."""
     words = " ".join(text.split())
     for page in (words, flag_help.markdown()):
@@ -138,7 +138,7 @@ def test_the_default_of_a_flag_is_that_of_whatever_has_it(text):
                     assert setting.default in entry.split(". ")[0], setting
 
 
-def test_an_experiment_is_of_a_paper_that_there_is():
+def test_each_experiment_names_an_existing_paper():
     papers = {"", "PMC", "DA", "AdaFed", "Dual"}
     assert {e.paper for e in EXPERIMENTS.values()} == papers
     with pytest.raises(ValueError, match="unknown paper 'PCM'; known: DA, PMC"):

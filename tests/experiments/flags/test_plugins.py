@@ -47,7 +47,7 @@ def here(tmp_path, monkeypatch):
         ["--experiment=quickstart", "--resume", "-plugin= own_a , own_b"],
     ],
 )
-def test_all_that_are_named_are_imported(here, arguments):
+def test_all_named_plugins_are_imported(here, arguments):
     (here / "mine.flags").write_text("# Mine.\n--plugin=own_a,own_b\n")
     for name in ("own_a", "own_b"):
         (here / f"{name}.py").write_text("")
@@ -67,14 +67,16 @@ def test_all_that_are_named_are_imported(here, arguments):
     ],
     ids=["no package", "an error", "no Python", "an end", "a name that is taken"],
 )  # fmt: skip
-def test_one_that_fails_is_one_line_with_the_place(here, text, says, assert_one_line):
+def test_a_failing_plugin_is_one_line_with_its_location(
+    here, text, says, assert_one_line
+):
     (here / "own_a.py").write_text(text)
     assert_one_line(
         SettingError, lambda: plugins.import_plugins(["--plugin=own_a"]), says
     )
 
 
-def test_a_name_that_is_no_module_of_ones_own_is_refused(here, assert_one_line):
+def test_a_name_that_is_not_a_users_module_is_rejected(here, assert_one_line):
     file = "give the module's name, not its file: --plugin=own_a, from"
     for module in ("own_a", "json"):
         (here / f"{module}.py").write_text("")
@@ -88,7 +90,7 @@ def test_a_name_that_is_no_module_of_ones_own_is_refused(here, assert_one_line):
         assert_one_line(SettingError, called, words[0], says)
 
 
-def test_without_plugins_nothing_is_done():
+def test_without_plugins_the_import_path_is_unchanged():
     before = list(sys.path)
     plugins.import_plugins(["--rounds=3", "plugin=mine"])
     assert sys.path == before
@@ -117,7 +119,7 @@ leaf_data.register("own_digits", Shifted)
 """
 
 
-def test_a_resume_with_other_examples_is_refused(here, monkeypatch):
+def test_a_resume_with_other_examples_is_rejected(here, monkeypatch):
     """Whatever they changed by: here a file that the record does not name."""
     monkeypatch.setattr(DATASETS, "_things", dict(DATASETS._things))
     (here / "own_data.py").write_text(DIGITS)
@@ -138,7 +140,7 @@ def test_a_resume_with_other_examples_is_refused(here, monkeypatch):
 
 
 @pytest.mark.parametrize("file", ["own_a", "own_help"])
-def test_a_plugin_that_changed_is_told_where_a_folder_goes_on(here, file):
+def test_a_changed_plugin_is_reported_when_a_folder_is_resumed(here, file):
     """Or a module that it imports; each run's record says with which it was made."""
     messages = {}
     (here / "own_a.py").write_text("def later():\n    import own_help")

@@ -75,7 +75,7 @@ def test_a_row_that_cannot_be_run_is_named(case):
     assert message.strip() in str(refusal.value)
 
 
-def test_flags_hold_for_all_rows_but_those_that_set_them():
+def test_flags_apply_to_all_rows_that_do_not_set_them():
     flags = ["--rows=fedavg; qffl; fedavg local_epochs=1", "--local_epochs=2"]
     runs = parse_settings(*flags, "--qffl_q=3")
     assert [run.training.local_epochs for run in runs] == [2, 2, 1]
@@ -89,7 +89,7 @@ def test_flags_hold_for_all_rows_but_those_that_set_them():
     assert runs[2].with_seed(7).label == "FedAvg, local epochs 1"
 
 
-def test_an_experiment_has_rows_as_the_flag_has(monkeypatch):
+def test_an_experiment_declares_rows_as_the_flag_does(monkeypatch):
     texts = ("fedavg", "fedprox fedprox_mu=0.1", "prioritized priority=LD,DS,MD")
     quickstart = EXPERIMENTS["quickstart"]
     mine = Experiment("Mine.", quickstart.settings, rows=texts)
@@ -122,11 +122,11 @@ def test_a_baseline_is_found_by_any_of_its_names(name, row):
 
 
 @pytest.mark.parametrize("name", ["MD", "prioritized", "FedProx"])
-def test_a_baseline_that_is_no_row_is_refused_with_the_rows(name):
+def test_the_error_for_a_baseline_that_is_not_a_row_lists_the_rows(name):
     with pytest.raises(SettingError, match="is not one of the rows: DS; LD,DS; LD,DS"):
         find_baseline(ROWS, name)
 
 
-def test_without_the_ordering_ds_nothing_is_federated_averaging():
+def test_without_the_ordering_ds_no_row_is_federated_averaging():
     with pytest.raises(SettingError, match="--baseline=FedAvg is not"):
         find_baseline(ROWS[1:], "FedAvg")

@@ -88,7 +88,7 @@ def test_targets_that_cannot_be_reached_are_named_before_the_first_round(
         assert bool(caplog.records) == bool(words)
 
 
-def test_a_callback_that_a_resume_adds_is_told_that_it_lacks_rounds(tmp_path):
+def test_a_callback_added_on_resume_is_told_that_it_lacks_rounds(tmp_path):
     folder = f"--output_dir={tmp_path / 'out'}"
     words = [*QUICK, "--priority=DS", "--clients_per_round=2", folder]
     said = "and was started without TensorBoard, which misses the rounds so far"
@@ -134,7 +134,7 @@ def test_a_named_callback_is_called_with_its_settings(listed, tmp_path):
         (["--callbacks=listed", "--listed_rounds=0"], "--listed_rounds must be at lea"),
     ],
 )
-def test_callbacks_that_there_are_not_are_refused(listed, flags, says):
+def test_unknown_callbacks_are_rejected(listed, flags, says):
     assert says in refusal(*flags)
 
 
@@ -195,7 +195,7 @@ def test_an_error_interrupts_the_run_and_reaches_all_callbacks(
 
 
 @pytest.mark.parametrize(("most", "rounds"), [(2, 2), (0, 4)])
-def test_a_rate_that_breaks_every_client(tmp_path, most, rounds):
+def test_a_run_ends_after_too_many_lost_rounds(tmp_path, most, rounds):
     out = tmp_path / "out"
     done = run(
         *ALONE,  # A linear model takes any rate.
@@ -276,7 +276,7 @@ def test_which_runs_are_lost(monkeypatch, most, before, then, says):
     assert not any(ends[:-1])
 
 
-def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
+def test_the_other_runs_are_made_and_a_lost_run_stays_lost(tmp_path):
     """The server's rate breaks one of two runs; the other has its tables."""
     out = tmp_path / "out"
     flags = [
@@ -297,7 +297,7 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(tmp_path):
 
 
 @pytest.mark.parametrize("rounds, lines", [(3, 3), (10, 10), (25, 9), (1000, 10)])
-def test_a_log_has_some_ten_lines_a_run(monkeypatch, rounds, lines):
+def test_a_log_has_about_ten_lines_per_run(monkeypatch, rounds, lines):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     bar = Progress("run 1 of 2: DS\x1b")
     training = types.SimpleNamespace(rounds=rounds)

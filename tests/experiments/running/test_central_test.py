@@ -36,7 +36,7 @@ def with_central_test(data, clients):
     return dataclasses.replace(data, central_test=central), len(part.y)
 
 
-def test_it_is_what_these_clients_get_right_together(runtime, tmp_path):
+def test_the_central_accuracy_is_that_of_its_clients_together(runtime, tmp_path):
     """And without one a record is the same to the byte, but for the columns."""
     from tff_pmc.experiments.running import loop
 
@@ -67,7 +67,7 @@ def test_it_is_what_these_clients_get_right_together(runtime, tmp_path):
     np.testing.assert_allclose(rows["central_accuracy"], right / size, atol=1e-6)
 
 
-def test_of_a_regression_it_is_the_loss_and_the_plot_has_a_line(
+def test_a_regression_has_the_central_loss_and_a_line_in_the_plot(
     runtime, tmp_path, wells
 ):
     from tff_pmc.experiments.running import loop

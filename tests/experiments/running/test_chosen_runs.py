@@ -95,7 +95,7 @@ def test_the_clients_rate_decays_after_some_rounds(data, tf):
     assert context.training.client_learning_rate_fn is None
 
 
-def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
+def test_a_run_starts_from_the_weights_of_a_file(tmp_path, monkeypatch):
     """Wherever the file is when it is resumed; another file is another run."""
     from tff_pmc.models import MODELS
 
@@ -128,7 +128,7 @@ def test_a_run_begins_with_the_weights_of_a_file(tmp_path, monkeypatch):
     assert f"--initial_weights={file}" in refusal(*words, f"--initial_weights={file}x")
 
 
-def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
+def test_the_losses_are_those_of_the_model_on_each_clients_examples(whole, data):
     """The first cohort, from the initial model's losses by NumPy; and what is sent."""
     from tff_pmc.models import MODELS
 
@@ -154,7 +154,9 @@ def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
     assert int(row["test_bytes"]) == 25 * (4 * size + 4)
 
 
-def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
+def test_selections_that_need_the_client_table_are_rejected_without_it(
+    data, monkeypatch
+):
     from tff_pmc.algorithms.run_context import RunContext
     from tff_pmc.selections import SELECTIONS
 
@@ -168,7 +170,7 @@ def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
         RunContext.from_settings(settings(selection="charged"), data)
 
 
-def test_inspect_shows_whom_a_run_chooses_or_says_why_it_cannot(whole, data):
+def test_inspect_shows_the_clients_of_a_run_or_why_it_cannot(whole, data):
     from tff_pmc.experiments.running.inspection import inspect
 
     quick = {"criteria": ("DS", "LD"), "selection": "by_size"}

@@ -55,7 +55,7 @@ def folders(tmp_path_factory):
     ("name", "other"),
     [("asked", "plain"), ("searched, asked", "searched")],
 )
-def test_the_record_is_that_of_the_run_without(folders, name, other):
+def test_the_record_equals_that_of_a_run_without_counterfactuals(folders, name, other):
     names = {path.name for path in folders[other].glob("*.csv")} - {"timing.csv"}
     written = {path.name for path in folders[name].glob("*.csv")}
     assert written == {*names, "timing.csv", "candidates.csv"}
@@ -64,7 +64,7 @@ def test_the_record_is_that_of_the_run_without(folders, name, other):
         assert whole == [row for row in rows if row.get("kind") != "counterfactual"]
 
 
-def test_who_is_judged_when_and_on_what(folders):
+def test_the_requested_scores_are_judged_in_their_rounds_on_their_examples(folders):
     def judged(name, kind="counterfactual"):
         rows = results(name).candidates
         return rows[rows["kind"] == kind]

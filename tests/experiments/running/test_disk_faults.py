@@ -77,7 +77,7 @@ def copied(folder):
     ],
     ids=["no memory", "folder removed", "folder replaced"],
 )
-def test_what_ends_a_run_is_one_line(tmp_path, at_checkpoint, act, says):
+def test_an_error_that_ends_a_run_is_one_line(tmp_path, at_checkpoint, act, says):
     folder = tmp_path / "out"
     at_checkpoint(lambda: act(folder))
     done = run(*FLAGS, f"--output_dir={folder}", code=1)

@@ -40,7 +40,7 @@ def correct_by_client(results):
     return results.clients.pivot(index="round", columns="client", values="correct")
 
 
-def test_who_tests_and_when_changes_nothing_of_the_training(runs):
+def test_which_clients_test_and_when_does_not_change_the_training(runs):
     (full, data), (few, _) = runs["all"], runs["few"]
     clients = sample(data)
     assert len(set(clients)) == 7 and list(clients) == sorted(clients)

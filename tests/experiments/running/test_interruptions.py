@@ -80,7 +80,7 @@ def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path):
 
 
 @pytest.mark.slow  # `make kill-test` is the same with fifty kills.
-def test_killed_in_a_save_and_at_random_a_run_ends_as_if_it_had_not_been():
+def test_a_run_killed_in_a_save_or_at_random_ends_as_if_uninterrupted():
     done = subprocess.run(
         [sys.executable, "tools/kill_test.py", "--kills=2"],
         cwd=ROOT,

@@ -115,7 +115,7 @@ def functional(finalize):
     return Model
 
 
-def test_they_are_scikit_learns_over_all_test_examples(runtime, tmp_path):
+def test_metrics_equal_scikit_learns_over_all_test_examples(runtime, tmp_path):
     """Also where a search has counted already; a resume and a second model are alike.
 
     The scores are NumPy's. A round without a test has those of the test before.
@@ -146,7 +146,7 @@ def test_they_are_scikit_learns_over_all_test_examples(runtime, tmp_path):
     assert records(again) == records(folder)
 
 
-def test_those_of_keras_are_named_alike_in_every_model(runtime, monkeypatch):
+def test_metrics_of_keras_have_the_same_names_in_every_model(runtime, monkeypatch):
     """Given as objects; Keras would name the second model's `auc_1`."""
     from tff_pmc.algorithms.run_context import RunContext
     from tff_pmc.experiments.running.evaluator import TestEvaluator
@@ -185,7 +185,7 @@ def test_those_of_keras_are_named_alike_in_every_model(runtime, monkeypatch):
         assert len(metric_values) == 2
 
 
-def test_a_regressions_are_numpys(runtime, tmp_path, monkeypatch):
+def test_metrics_of_a_regression_equal_numpys(runtime, tmp_path, monkeypatch):
     from tff_pmc.experiments.running import loop
 
     plane = MODELS["plane"]
@@ -284,7 +284,7 @@ def of_two_numbers():
         ),
     ],
 )
-def test_what_no_column_can_have_is_one_line_before_the_first_round(
+def test_metrics_that_no_column_can_hold_are_one_line_before_the_first_round(
     tmp_path, monkeypatch, assert_one_line, model, says
 ):
     from tff_pmc.experiments.running import loop

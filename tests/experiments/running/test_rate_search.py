@@ -63,7 +63,7 @@ def searched(rate_search, data, runtime, tmp_path_factory):
     return folder, rate_search.search(runs(*RATES), data, str(folder))
 
 
-def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(searched):
+def test_each_rate_ends_at_the_target_and_the_fastest_is_reported(searched):
     folder, text = searched
     rows = table(folder / "rates.csv")
     assert [float(row["learning_rate"]) for row in rows] == list(RATES)

@@ -63,7 +63,7 @@ def copy(whole, tmp_path):
     return folder
 
 
-def test_what_was_killed_before_its_first_row_is_made_again(whole, copy):
+def test_a_run_killed_before_its_first_row_is_made_again(whole, copy):
     """Also if its first state is not the one of this run: it is not used."""
     run = run_of(copy)
     for path in run.glob("*.csv"):
@@ -175,7 +175,9 @@ def test_algorithms_resume_with_their_whole_state(tmp_path, algorithm):
     assert len(set(weights)) > 1 or algorithm in EQUAL  # Clients of one size.
 
 
-def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(whole, copy, tmp_path):
+def test_a_folder_that_this_run_cannot_continue_is_rejected_in_one_line(
+    whole, copy, tmp_path
+):
     """Another run's, that of an earlier version, none, and one that is in use."""
     from tff_pmc.record import files
 

@@ -80,7 +80,7 @@ def test_the_record_is_complete(finished):
     assert [row["weight"] for row in second] != ["0.1"] * 10
 
 
-def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
+def test_an_adjusted_run_next_to_a_fixed_one(tmp_path):
     """One command; judged on a fifth of the training examples, which nobody trains on.
 
     An ordering of one criterion has nothing to adjust: it is run once, as it is.
@@ -117,7 +117,7 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
         assert row["testing_rounds"] == row["test_bytes"] == "0"
 
 
-def test_predictions_are_the_counts(finished):
+def test_predictions_give_the_counts(finished):
     """Recorded answers add up to the record."""
     folder, _ = finished
     predictions = folder / "DS" / "predictions"
@@ -147,7 +147,7 @@ def test_every_registered_criterion_runs_from_the_command_line(finished):
         ({3: 1.0}, "OWN gave a negative value"),
     ],
 )
-def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, says):
+def test_an_invalid_criterion_is_one_line(tmp_path, monkeypatch, values, says):
     """In the probe, whose client has three examples, or in the first round."""
     from tff_pmc import criteria
     from tff_pmc._lazy import tf

@@ -49,7 +49,7 @@ def resumed_run(tmp_path_factory):
     return folder
 
 
-def test_the_scalars_are_the_records_numbers(resumed_run):
+def test_the_scalars_equal_the_record(resumed_run):
     folder = resumed_run / "LD-DS-MD"
     logged = events(folder)
     for row in table(folder / "rounds.csv"):
@@ -75,7 +75,7 @@ def test_the_scalars_are_the_records_numbers(resumed_run):
         assert float(value) == pytest.approx(float(results[f"last_{name}"]), abs=2e-6)
 
 
-def test_the_histograms_are_of_clients_and_weights(resumed_run):
+def test_the_histograms_cover_clients_and_weights(resumed_run):
     folder = resumed_run / "LD-DS-MD"
     logged = events(folder)
     cohort = [row for row in table(folder / "cohort.csv") if row["round"] == "2"]
@@ -93,7 +93,7 @@ def test_the_histograms_are_of_clients_and_weights(resumed_run):
     assert weights[-1, 1] == pytest.approx(max(recorded))
 
 
-def test_a_round_that_is_made_again_has_the_same_values(resumed_run):
+def test_a_repeated_round_has_the_same_values(resumed_run):
     for (tag, step), values in events(resumed_run / "LD-DS-MD").items():
         assert len(values) == step, tag
         for value in values:

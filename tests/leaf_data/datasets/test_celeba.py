@@ -197,7 +197,7 @@ def test_missing_images_of_excluded_and_of_all_clients(raw, caplog):
     assert_refused(lambda: load(raw, client_rule="reference_code"), words)
 
 
-def test_invalid_folders_are_refused(raw):
+def test_invalid_folders_are_rejected(raw):
     (raw / "list_attr_celeba.txt").unlink()
     words = raw / "list_attr_celeba.txt", "No such file"
     assert_refused(lambda: load(raw), *words)
@@ -230,7 +230,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("name", "edit", "message"), FILES, ids=range(len(FILES)))
-def test_files_that_are_refused(raw, name, edit, message):
+def test_invalid_files_are_rejected(raw, name, edit, message):
     write = write_identities if name == IDENTITIES else write_attributes
     write(raw, edit)
     where = raw if "only one" in message else raw / name
@@ -307,7 +307,7 @@ def test_leafs_json_that_is_not_split(raw, tmp_path):
         ("20", ["000019.jpg"], [0.0], "'000019' appears twice"),
     ],
 )
-def test_leafs_json_that_is_refused(split, tmp_path, user, x, y, message):
+def test_invalid_leaf_json_is_rejected(split, tmp_path, user, x, y, message):
     users = {user: [7] * len(x)}
     write_json(split, users, lambda data: {user: {"x": x, "y": y}})
     assert_refused(lambda: load(tmp_path, source="leaf"), message)

@@ -23,7 +23,7 @@ def _lists(clients):
 _FIFTH = {10: 2, 11: 2, 12: 2, 13: 3, 14: 3, 15: 3, 17: 3, 18: 4, 23: 5}
 
 
-def test_reference_code_by_hand():
+def test_the_rule_of_the_reference_code_by_hand():
     # Ids whose order as text is another than as numbers, and too few photos twice.
     sizes = dict(zip([30, 4, 111, 7, 25, 9, 100, 8, 52], [*_FIFTH]))
     sizes.update({60: 9, 61: 1})
@@ -49,7 +49,7 @@ def test_pythons_random_numbers_are_unchanged():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_paper_by_its_properties(seed):
+def test_the_rule_of_the_paper_by_its_properties(seed):
     sizes = {i: 1 + i % 13 for i in range(1, 61)}
     photos = _photos(sizes)
     clients = celeba_clients.paper(photos, seed)
@@ -71,7 +71,7 @@ def test_paper_by_its_properties(seed):
     assert list(clients) == order
 
 
-def test_paper_draws():
+def test_the_rule_of_the_paper_draws_by_its_seed():
     photos = _photos({i: 20 for i in range(1, 41)})
     first, again, other = (celeba_clients.paper(photos, seed) for seed in (1, 1, 2))
     assert _lists(first) == _lists(again)

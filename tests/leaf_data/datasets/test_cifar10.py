@@ -200,7 +200,7 @@ def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch):
     ],
     ids=["cut", "none"],
 )
-def test_batches_of_other_data_are_refused(tmp_path, change, message, write_batches):
+def test_batches_of_other_data_are_rejected(tmp_path, change, message, write_batches):
     write_batches(tmp_path)
     path = tmp_path / "data_batch_2"
     content = path.read_bytes()
@@ -214,7 +214,7 @@ def test_the_published_checksums_of_batches():
     assert list(cifar10._BATCHES) == NAMES and together.startswith("f7358627169f1877")
 
 
-def test_missing_or_damaged_images_are_refused(tmp_path):
+def test_missing_or_damaged_images_are_rejected(tmp_path):
     _write_images(tmp_path)
 
     def fails(path, message):

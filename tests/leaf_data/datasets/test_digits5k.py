@@ -77,7 +77,7 @@ def test_digits5k_is_a_pure_function_of_the_seed():
     assert digest(1)[0] != digest(1, partition="noniid")[0]
 
 
-def test_digits5k_without_its_file(tmp_path, monkeypatch):
+def test_digits5k_without_its_file_raises(tmp_path, monkeypatch):
     from leaf_data.datasets import digits5k
 
     class Spec:

@@ -209,7 +209,7 @@ def test_files_of_two_samples_are_recognized_by_their_examples(
 
 
 @pytest.mark.parametrize(("first", "refused"), [(4, False), (3, False), (2, True)])
-def test_training_and_test_files_must_be_of_one_sample(tmp_path, first, refused):
+def test_training_and_test_files_must_come_from_one_sample(tmp_path, first, refused):
     write(tmp_path / "train" / "a.json", {"b": images_of(2, 4)})
     write(tmp_path / "test" / "b.json", {"b": images_of(2, 4, first)})
     if refused:
@@ -218,7 +218,7 @@ def test_training_and_test_files_must_be_of_one_sample(tmp_path, first, refused)
     assert seen(load(tmp_path).test_examples) == {"b": numbered(2, first, first + 4)}
 
 
-def test_a_few_equal_images_are_accepted_as_leafs(tmp_path):
+def test_a_few_equal_images_are_accepted_as_leaf_has_some(tmp_path):
     """`-s iid` mixes writers, of each of whom LEAF writes one image twice."""
     write(tmp_path / "train" / "a.json", {"b": images_of(2, 20)})
     write(tmp_path / "test" / "b.json", {"b": images_of(2, 10, 17)})
@@ -234,7 +234,7 @@ def test_a_user_without_any_example_is_named(tmp_path):
     assert_refused(lambda: load(tmp_path), words)
 
 
-def test_one_file_as_train_and_test_is_refused(tmp_path):
+def test_one_file_as_train_and_test_is_rejected(tmp_path):
     write_split(tmp_path)
     names = [f"all_data_10_niid_05_keep_0_{part}_9.json" for part in ("train", "test")]
     train, test = (tmp_path / "data" / n.split("_")[-2] / n for n in names)
@@ -277,7 +277,7 @@ def _with(place, value):
         ),
     ],
 )
-def test_users_of_other_data_are_refused(tmp_path, user, message):
+def test_users_of_another_data_set_are_rejected(tmp_path, user, message):
     path = tmp_path / "all_data" / "all_data_0.json"
     write(path, {"good": images_of(2, 2), "bad": user})
     assert_refused(lambda: load(tmp_path), f"{path}: user bad: {message}")

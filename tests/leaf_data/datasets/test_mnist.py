@@ -112,7 +112,7 @@ def test_mnist_by_environment_variable_cache_and_download(
     assert_not_loaded("mnist", no_mnist / "empty", no_mnist / "empty")
 
 
-def test_an_incomplete_set_of_idx_files_is_refused(no_mnist):
+def test_an_incomplete_set_of_idx_files_is_rejected(no_mnist):
     first, *lacking = NAMES.values()
     (no_mnist / f"{first}.gz").write_bytes(b"")
     words = f"; {no_mnist} lacks {', '.join(lacking)}"
@@ -154,7 +154,7 @@ class _Bomb:
         return open, (self.path, "w")
 
 
-def test_damaged_npz_files_are_refused(no_mnist, small_mnist):
+def test_damaged_npz_files_are_rejected(no_mnist, small_mnist):
     path, trace = no_mnist / "mnist.npz", no_mnist / "trace"
     labels, images = small_mnist["y_test"], small_mnist["x_test"]
     bomb = np.array([_Bomb(str(trace))], dtype=object)

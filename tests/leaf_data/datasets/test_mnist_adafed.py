@@ -138,7 +138,7 @@ def test_the_test_images_are_cut_in_file_order(digits):
     assert server.client_ids == ("server",)
 
 
-def test_a_server_set_apart_from_the_one_that_reports(digits):
+def test_the_server_may_have_another_set_than_the_reports(digits):
     data = leaf_data.load("mnist_adafed", simulation="2", server_set="apart")
     test, server = data.test_examples, data.server_examples
     places_by_part = [_places({"x": part.x}) for part in (test, server)]

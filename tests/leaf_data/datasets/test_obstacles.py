@@ -48,7 +48,7 @@ def test_places_are_clients_and_parts_are_disjoint(folder):
     ("remove", "message"),
     [(slice(None), "contains no .jpg or .png"), (slice(2, -2), "too few pictures")],
 )
-def test_places_with_too_few_pictures_are_refused(folder, remove, message):
+def test_places_with_too_few_pictures_are_rejected(folder, remove, message):
     for path in sorted(folder.glob("hospital/*/*"))[remove]:
         path.unlink()
     assert_refused(lambda: leaf_data.load("obstacles", folder), "hospital", message)

@@ -51,7 +51,7 @@ def test_tweets_become_ids_of_frequent_words(tmp_path):
         np.testing.assert_array_equal(data.vocabulary.encode(text, 6), x)
 
 
-def test_the_vocabulary_is_of_the_training_examples_alone(tmp_path, monkeypatch):
+def test_the_vocabulary_comes_from_the_training_examples_only(tmp_path, monkeypatch):
     write(tmp_path)
     data = leaf_data.load("sent140", tmp_path)
     write(tmp_path / "other", test={user: (["rain rain"], [0]) for user in TEST})
@@ -97,7 +97,7 @@ def test_files_that_are_not_split(tmp_path):
         (tweets([], []), "no user has examples"),
     ],
 )
-def test_damaged_files_are_refused(tmp_path, user, message):
+def test_damaged_files_are_rejected(tmp_path, user, message):
     for part in ("train", "test"):
         write_leaf(tmp_path / part / f"my{part}.json", {"ann": {**user, part: 0}})
     assert_not_loaded("sent140", tmp_path, message)

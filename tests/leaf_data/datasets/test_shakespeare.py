@@ -60,7 +60,7 @@ def test_leafs_text_becomes_ids_of_its_letters(tmp_path, caplog):
     assert "classes: " not in data.describe()
 
 
-def test_what_leafs_script_counts_wrong_is_read(tmp_path):
+def test_files_with_the_wrong_counts_of_leafs_script_are_read(tmp_path):
     """`split_data.py` writes 79 as many test examples too few for its `num_samples`."""
     write_split(tmp_path)
     path = tmp_path / "test" / "all_data_niid_1_keep_0_test_8.json"
@@ -121,7 +121,7 @@ def test_examples_with_unknown_letters_are_excluded_and_counted(
         ({"x": ["\xe9" * 80], "y": ["b"]}, "has 0 usable training and 0 usable test"),
     ],
 )
-def test_damaged_files_are_refused(tmp_path, user, message):
+def test_damaged_files_are_rejected(tmp_path, user, message):
     write_split(tmp_path, train={"KENT": user}, test={"KENT": {**user, "z": 0}})
     assert_not_loaded("shakespeare", tmp_path, message)
 

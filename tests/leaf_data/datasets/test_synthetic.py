@@ -105,7 +105,7 @@ def test_the_published_files_are_plausible_draws(name):
         assert abs(distance) < 3.5, (quantity, published[quantity], values)
 
 
-def test_another_law_is_no_plausible_draw():
+def test_a_draw_from_another_law_is_not_plausible():
     """What the test above can see: other inputs, other clients, other labels."""
     published = PUBLISHED["1_1"]
     for options, quantity in (
@@ -161,7 +161,7 @@ def test_a_federation_has_the_published_form():
      ({"alpha": 0.0}, True, True), ({"alpha": 9.0}, True, True),
      ({"seed": 1}, False, False), ({"beta": 0.0}, False, False)],
 )  # fmt: skip
-def test_what_stays_equal_when_an_option_changes(changed, same_x, same_y):
+def test_each_option_changes_only_what_it_should(changed, same_x, same_y):
     before = leaf_data.load("synthetic").train_examples.client("f_00028")
     after = leaf_data.load("synthetic", **changed).train_examples.client("f_00028")
     assert np.array_equal(before["x"], after["x"]) == same_x
@@ -182,7 +182,7 @@ def test_the_first_clients_of_a_hybrid_are_iid():
     [{"alpha": -1.0}, {"beta": float("nan")}, {"iid": 1.5}, {"labels": "softmax"},
      {"size_spread": 9.0}, {"num_clients": -1}],
 )  # fmt: skip
-def test_invalid_options_are_refused(options):
+def test_invalid_options_are_rejected(options):
     with pytest.raises(leaf_data.SettingError, match="must be"):
         Synthetic(**options)
 
@@ -198,7 +198,7 @@ def published_clients(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_what_is_said_of_the_published_files(name):
+def test_statements_about_the_published_files_hold(name):
     clients = published_clients(name)
     published = dict(PUBLISHED[name])
     assert published.pop("sizes") == [len(y) for _, y in clients]

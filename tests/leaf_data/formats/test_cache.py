@@ -53,7 +53,7 @@ def _files(folder):
     return sorted(str(path.relative_to(folder)) for path in paths)
 
 
-def test_a_cache_is_written_once_beside_the_data(home):
+def test_a_cache_is_written_once_next_to_the_data(home):
     make = maker()
     for _ in range(3):
         _get(home / "data", make)
@@ -76,7 +76,7 @@ def test_a_cache_is_rebuilt_if_a_file_changed_or_was_unpacked_with_its_times(hom
         assert make.call_count == number
 
 
-def test_files_that_change_while_they_are_read_are_refused(home):
+def test_files_that_change_while_they_are_read_are_rejected(home):
     def make():
         (home / "source").write_text("other data")
         return dict(ARRAYS)

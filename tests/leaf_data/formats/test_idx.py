@@ -23,7 +23,7 @@ def test_idx_bytes_written_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_invalid_idx_files_are_refused(tmp_path, packed):
+def test_invalid_idx_files_are_rejected(tmp_path, packed):
     path = tmp_path / ("file.gz" if packed else "file")
     good = as_idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
 

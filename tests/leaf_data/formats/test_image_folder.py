@@ -27,7 +27,7 @@ def test_the_content_decides_the_format_not_the_name(tmp_path, form, suffix, mod
 
 
 @pytest.mark.parametrize("form", ["TIFF", "JPEG2000", "GIF", "BMP", "WEBP", "EPS"])
-def test_other_forms_are_refused(tmp_path, form):
+def test_other_image_formats_are_rejected(tmp_path, form):
     path = tmp_path / "a.jpg"
     path.write_bytes(_encoded(form))
     words = f"{path}: cannot be decoded (it is not a JPEG or PNG image)"
@@ -45,7 +45,7 @@ def test_names_that_no_record_can_hold(tmp_path):
     assert_refused(lambda: image_folder.find(str(tmp_path)), words)
 
 
-def test_one_picture_in_two_formats_is_refused(tmp_path):
+def test_one_picture_in_two_formats_is_rejected(tmp_path):
     for name in ("b.png", "b.JPG"):
         (tmp_path / name).write_bytes(_encoded("PNG"))
     words = tmp_path, "holds both b.JPG and b.png"

@@ -75,7 +75,7 @@ def test_the_most_processed_folder_is_read(tmp_path):
         f"all_data/all_data_{'9' * 10}.json all",
     ],
 )
-def test_files_of_any_name(tmp_path, paths):
+def test_files_of_any_name_are_read(tmp_path, paths):
     want = [tuple(path.split()) for path in paths.split(", ")]
     for path, _ in want:
         _touch((tmp_path / path).parent, (tmp_path / path).name)
@@ -84,7 +84,7 @@ def test_files_of_any_name(tmp_path, paths):
     assert {number for *_, number in _found(tmp_path)} == {0}
 
 
-def test_folders_take_precedence_over_files_beside_them(tmp_path):
+def test_folders_take_precedence_over_files_next_to_them(tmp_path):
     """Of all folders: a file of settings beside a data set's folder is none of it."""
     _touch(tmp_path, "settings.json")
     for part in ("train", "test"):
@@ -109,7 +109,7 @@ def test_folders_take_precedence_over_files_beside_them(tmp_path):
         (("train/a\n.json", "test/b.json"), "'a\\n.json' has a character that cannot"),
     ],
 )
-def test_names_that_contradict_are_refused(tmp_path, paths, message):
+def test_names_that_contradict_are_rejected(tmp_path, paths, message):
     for path in paths:
         _touch((tmp_path / path).parent, (tmp_path / path).name)
     assert_refused(lambda: _found(tmp_path), message)
@@ -205,7 +205,7 @@ def _with_user(**fields):
         ("", "truncated or not JSON"),
     ],
 )
-def test_files_of_another_format_are_refused(tmp_path, document, message):
+def test_files_of_another_format_are_rejected(tmp_path, document, message):
     words = tmp_path / "all_data_0.json", ": ", message
     assert_refused(lambda: _read(tmp_path, document), *words)
 

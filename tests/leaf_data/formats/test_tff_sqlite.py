@@ -148,7 +148,7 @@ def test_the_packed_database(database):
         (["DELETE FROM client_metadata"], "has no clients with a split of"),
     ],
 )
-def test_tables_of_another_schema_are_refused(write, after, message):
+def test_tables_of_another_schema_are_rejected(write, after, message):
     rows = [("a", "all_train", example(pixels=GRAY, label=[5]))] * 2
     path = write(rows, after=after)
     assert_refused(lambda: _load(path.parent), f"{path}: ", message)

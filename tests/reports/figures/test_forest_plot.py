@@ -101,7 +101,7 @@ def test_a_difference_without_a_mean_has_words(measure, metric, verdict, label, 
     assert axes.get_title() == measure.replace("_", " ")
 
 
-def test_where_all_are_alike_zero_is_in_the_middle():
+def test_if_all_differences_are_equal_zero_is_in_the_middle():
     rows = [("LD", "rounds to 80 %", 0.0, 0.0, "not shown")]
     (axes,) = forest_plot(table_of(rows)).axes
     assert axes.get_xlim() == (-1, 1)

@@ -32,7 +32,7 @@ def panel_places(svg):
     ]
 
 
-def test_panels_stand_below_each_other_on_a_phone_and_no_text_shrinks():
+def test_panels_are_stacked_on_a_phone_and_no_text_shrinks():
     svg = page_figure.page_figure(draw(), "mine").svg
     wide, narrow = (ET.fromstring(svg[place]) for place in ("wide", "narrow"))
     widths = [float(root.get("width").rstrip("pt")) for root in (wide, narrow)]
@@ -46,7 +46,7 @@ def test_panels_stand_below_each_other_on_a_phone_and_no_text_shrinks():
         assert "the title" not in text and "a panel" in text
 
 
-def test_colors_are_variables_that_are_seen_on_a_dark_screen():
+def test_colors_are_variables_and_visible_on_a_dark_screen():
     figure = page_figure.page_figure(draw(), "mine")
     for text in figure.svg.values():
         assert not re.search(r"#[0-9a-f]{6}", text)
@@ -85,6 +85,6 @@ def test_ids_of_two_figures_differ_and_equal_figures_are_equal():
     assert ids[0] and not ids[0] & ids[1]
 
 
-def test_a_figure_of_very_many_points_is_a_picture(monkeypatch):
+def test_a_figure_of_very_many_points_is_a_raster_image(monkeypatch):
     monkeypatch.setattr(page_figure, "MAX_BYTES", 100)
     assert page_figure.page_figure(draw(), "mine") == (None, frozenset())

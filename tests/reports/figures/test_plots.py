@@ -36,7 +36,7 @@ def corners(band):
     return {tuple(v.round(6)) for v in band.get_paths()[0].vertices}
 
 
-def test_of_several_seeds_it_is_the_mean_in_a_band_from_lowest_to_highest():
+def test_several_seeds_are_their_mean_in_a_band_from_lowest_to_highest():
     accuracies = [[40, 44], [42, 50], [47, 47, 90]]  # Two ended early.
     seeds = [runs(seed=n, DS=curve) for n, curve in enumerate(accuracies)]
     figure = accuracy_plot(join_results(seeds))
@@ -48,7 +48,7 @@ def test_of_several_seeds_it_is_the_mean_in_a_band_from_lowest_to_highest():
     assert "mean of 3 seeds" in words and "lowest to highest" in words
 
 
-def test_of_one_seed_the_band_is_of_the_clients_that_have_examples():
+def test_with_one_seed_the_band_covers_the_clients_with_examples():
     results = results_of_counts({"LD,DS": [[3, 1, 0], [4, 2, 0]]}, [5, 10, 0])
     (axes,) = accuracy_plot(results).axes
     ((points, _),) = lines_of(axes).values()
@@ -83,7 +83,7 @@ def test_the_axes_are_close_around_the_curves():
     ("rounds", "ticks"),
     [(1, [1]), (3, [1, 2, 3]), (12, [*range(1, 13)]), (40, [1, *range(5, 41, 5)])],
 )
-def test_rounds_are_whole_numbers_that_begin_with_1(rounds, ticks):
+def test_rounds_are_whole_numbers_that_start_at_1(rounds, ticks):
     (axes,) = accuracy_plot(runs(DS=[40] * rounds)).axes
     left, right = axes.get_xlim()
     assert [x for x in axes.get_xticks() if left <= x <= right][: len(ticks)] == ticks
@@ -91,7 +91,7 @@ def test_rounds_are_whole_numbers_that_begin_with_1(rounds, ticks):
     assert list(accuracy_plot(runs(**many)).axes[0].get_xticks()) == [1, 20, 40]
 
 
-def test_of_many_each_has_a_panel_with_the_baseline_behind():
+def test_each_of_many_runs_has_a_panel_with_the_baseline_behind():
     figure = accuracy_plot(
         runs(DS=[40, 41], LD_DS_MD=[46, 47], MD=[44, 45], LD=[42, 43])
     )
@@ -212,7 +212,7 @@ def test_the_plot_shows_what_was_kept_and_what_was_rejected():
     ]
 
 
-def test_a_run_that_rejected_nothing_and_a_fixed_one():
+def test_the_plot_of_a_run_that_rejected_nothing_and_of_a_fixed_run():
     figure = adjustment_plot(adjusted(TRIALS[:1]))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["kept"]
     assert list(figure.axes[1].get_xticks()) == [1]

@@ -18,7 +18,9 @@ TRAINED = dict(experiment="mine", local_epochs=5, batch_size=0, learning_rate=0.
         ("AdaFed, weights only", "", ("AdaFed, weights only", "")),
     ],
 )
-def test_a_run_is_of_an_ordering_or_an_algorithm_and_has_words(label, note, group):
+def test_a_label_is_split_into_its_ordering_or_algorithm_and_the_rest(
+    label, note, group
+):
     assert run_labels.group_of(pd.Series({"label": label, "note": note})) == group
 
 
@@ -48,7 +50,7 @@ def test_a_file_is_named_by_its_run(label, name):
          "mine: m, 2 clients, E = 5, B = all, rate 0.1\n(Files, INCOMPLETE: 8 of 9)"),
     ],
 )  # fmt: skip
-def test_a_plots_title_says_what_the_runs_are_of(columns, settings, title):
+def test_a_plots_title_has_the_experiment_and_its_settings(columns, settings, title):
     results = results_of_counts(
         {"DS": [[1, 2]], "LD": [[2, 3]]}, [5, 5], settings={**TRAINED, **settings}
     )

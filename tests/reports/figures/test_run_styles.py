@@ -48,7 +48,7 @@ def test_the_nine_orderings_can_be_told_apart(names, seen):
 @pytest.mark.parametrize(
     "name", [n for n, experiment in EXPERIMENTS.items() if experiment.paper]
 )
-def test_the_algorithms_of_an_experiment_have_styles_of_their_own(name):
+def test_the_algorithms_of_an_experiment_have_distinct_styles(name):
     experiment = EXPERIMENTS[name]
     row_settings = [
         settings(name, row.values) for row in (*experiment.rows, *experiment.on_demand)
@@ -87,7 +87,7 @@ def test_orderings_have_one_order_and_algorithms_keep_theirs():
         ("average[0.5,0.3,0.2]:MD,DS,LD", ["average[0.5,0.3,0.2]:", "MD,DS,LD"]),
     ],
 )
-def test_titles_of_panels_are_no_wider_than_these(label, lines):
+def test_long_titles_of_panels_are_wrapped(label, lines):
     axes = Figure().subplots()
     figure_layout.name_panel(axes, label)
     assert axes.get_title().split("\n") == lines

@@ -77,7 +77,7 @@ def test_figure_4_has_a_panel_for_each_class():
 
 
 @pytest.mark.parametrize("number", [3, 4, 6])
-def test_runs_without_f1_of_after_the_round_have_no_figure_of_it(tmp_path, number):
+def test_runs_without_f1_after_the_round_lack_its_figure(tmp_path, number):
     """Records without `macro_f1` have the F1 of the model that a round began with."""
     runs = make({label: [[0.5, 0.5]] for label in F1}, 2, f1=F1)
     text = write(f"adafed_figure{number}", runs, tmp_path)
@@ -85,7 +85,7 @@ def test_runs_without_f1_of_after_the_round_have_no_figure_of_it(tmp_path, numbe
     assert not list(tmp_path.iterdir())
 
 
-def test_of_several_seeds_the_mean_is_drawn_in_a_band(tmp_path):
+def test_the_mean_of_several_seeds_is_drawn_in_a_band(tmp_path):
     runs = make({"AdaFed": [[0.2, 0.4], [0.2, 0.8]]}, 3)
     figure = adafed_figures.draw(runs, 5)
     (axes,) = figure.axes

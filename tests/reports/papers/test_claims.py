@@ -26,7 +26,7 @@ from tff_pmc.reports.statistics import published
 from tff_pmc.settings import RunSettings
 
 
-def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():
+def test_all_claims_are_in_order_and_name_experiments_of_their_papers():
     all_claims = claims()
     assert list(dict.fromkeys(claim.paper for claim in all_claims)) == list(PAPERS)
     assert [len(claims(paper)) for paper in PAPERS] == [17, 43, 17, 16]
@@ -69,7 +69,7 @@ NOT_OF_ROUNDS = (
 )
 
 
-def test_the_papers_tables_show_what_the_text_says_but_where_it_is_noted(monkeypatch):
+def test_the_papers_tables_show_what_the_text_says_except_where_noted(monkeypatch):
     """Finds a wrong sign or a wrong set of columns in a claim.
 
     The runs reach the targets in the rounds of the papers' tables, under all seeds.
@@ -254,7 +254,7 @@ def test_the_second_round_and_the_twelfth(reached, rounds, number, verdict):
     assert number in judgment.ours and judgment.verdict == verdict
 
 
-def test_a_rank_correlation_is_of_the_first_criterion():
+def test_a_rank_correlation_uses_the_first_criterion():
     """LD varies most between clients and MD least; an adjusted run is not used."""
     cohort = {"DS": [1.0, 2.0], "LD": [1.0, 9.0], "MD": [3.0, 3.0], "round": [1, 1]}
     cohort.update(excluded=[0, 0], client=[3, 4], weight=[0.5, 0.5])
@@ -298,7 +298,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("claim", POINTS)
-def test_points_are_reproduced_within_their_limits_alone(claim):
+def test_points_are_reproduced_only_within_their_limits(claim):
     """All runs of a side have one accuracy, in all rounds and under all seeds."""
     experiment, labels, bases, (low, high) = POINTS[claim]
     leads = {low - 0.1: False, low + 0.1: True, high - 0.1: True, high + 0.1: False}

@@ -95,7 +95,7 @@ def test_the_epoch_is_chosen_in_three_ways():
     assert np.isnan(row.ours_validated) and row.validated_at is pd.NA
 
 
-def test_of_several_seeds_there_is_a_mean_and_its_spread(tmp_path):
+def test_several_seeds_have_a_mean_and_its_spread(tmp_path):
     """Best accuracies .9 and .5; kept without predictions, their cells are read."""
     runs = together(*two(), make("weighted_mean", [5], seed=1))
     write("dual_table4", runs, tmp_path)
@@ -128,7 +128,7 @@ def test_of_several_seeds_there_is_a_mean_and_its_spread(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
-def test_a_part_of_the_pictures_is_not_compared_with_the_papers(tmp_path, seeds):
+def test_a_fraction_of_the_images_is_not_compared_with_the_paper(tmp_path, seeds):
     data = {"data_name": "obstacles", "data_source": "INCOMPLETE"}
     runs = together(*(make("dual", [0], seed=seed, **data) for seed in range(seeds)))
     assert "Incomplete data" in write("dual_table5", runs, tmp_path)
@@ -136,7 +136,7 @@ def test_a_part_of_the_pictures_is_not_compared_with_the_papers(tmp_path, seeds)
     assert cells["difference"].isna().all() and cells["published"].notna().all()
 
 
-def test_table_5_is_of_the_positive_class(tmp_path):
+def test_table_5_has_the_positive_class(tmp_path):
     """Two of three zeros right, one answered 1: precision 1/2 and F1 2/3 of class 1."""
     run = make("median", [1], y=np.array([0, 0, 0, 1]))
     text = write("dual_table5", run, tmp_path)
@@ -166,7 +166,7 @@ def test_runs_that_the_paper_does_not_have_are_omitted_and_named(
         assert list((tmp_path / "alone").iterdir()) == []
 
 
-def test_two_runs_of_one_row_are_refused(tmp_path):
+def test_two_runs_of_one_row_are_rejected(tmp_path):
     runs = together(make("median", [3], label="a"), make("median", [3], label="b"))
     with pytest.raises(RecordError, match="a and b are both runs of Median with C1&"):
         write("dual_table4", runs, tmp_path)
@@ -214,7 +214,7 @@ def test_the_lambda_chosen_in_each_epoch_is_shown(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_scikit_learn_says_the_same(seed):
+def test_metrics_equal_scikit_learns(seed):
     """Two to eleven classes, of which some may be without labels, or answers."""
     metrics = pytest.importorskip("sklearn.metrics")
     generator = np.random.default_rng(seed)
@@ -238,7 +238,7 @@ def test_scikit_learn_says_the_same(seed):
         assert values == pytest.approx(expected, abs=1e-12)
 
 
-def test_an_answer_of_no_class_is_wrong_and_no_class():
+def test_a_prediction_of_no_class_is_wrong_and_in_no_precision():
     y = np.repeat([0, 1, 2, 3], 5)
     metrics = dual_cells.measures(y, np.where(np.arange(20) == 0, NO_CLASS, y))
     assert metrics["Accuracy"] == 0.95

@@ -79,7 +79,7 @@ def test_the_verdict_on_one_difference(difference, word, why):
     assert why in judgment.why if why else not judgment.why
 
 
-def test_a_size_in_words_is_of_all_columns():
+def test_a_size_in_words_covers_all_columns():
     whole = around(3, printed=(2.0, 2.0))
     part = whole._replace(**PART)
     sizes = [each.printed for each in Differences([whole, part]).is_less(-8)]
@@ -153,7 +153,7 @@ LINEAR = {"model": "mnist_cnn", "conv_activation": "none"}
         ({**RELU, "model": "keras_mnist_cnn"}, 0, "", False),
     ],
 )
-def test_runs_of_less_than_the_papers_decide_nothing(row, least, why, of_data):
+def test_runs_unlike_the_papers_decide_nothing(row, least, why, of_data):
     runs = {"runs": frame(run("DS", length=3, **row)), "least_rounds": least}
     judgment = judge([around(-3, **runs)])
     assert judgment.verdict == (SHORT if why else NO) and why in judgment.why
@@ -256,7 +256,7 @@ def test_which_folder_of_a_seed_is_compared(folders, labels, least, selected):
     assert selected_folders(folders, labels, least) == folder_by_seed
 
 
-def test_a_run_that_ended_with_all_targets_reached_shows_when_they_were():
+def test_a_run_may_end_early_once_all_targets_are_reached():
     ended = {"ended_early": "ended after round 4: all (--until=targets)"}
     patient = {"ended_early": "ended after round 4: no better (--patience=2)"}
     longest, other = [e("DS", length=9, rounds=9)], [e("DS", rounds=9, **patient)]
@@ -305,7 +305,7 @@ def test_only_runs_of_one_folder_and_seed_are_compared(folders, message):
         selected_folders(folders, "DS LD")
 
 
-def test_what_is_not_known_under_every_seed_decides_nothing():
+def test_values_unknown_under_some_seed_decide_nothing():
     runs = [e(label, seed) for seed in range(5) for label in ("DS", "LD")]
 
     def last_round(results):

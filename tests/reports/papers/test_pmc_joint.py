@@ -177,7 +177,7 @@ def test_the_joint_table_with_the_published_one(tmp_path, write_run):
         {"name": "celeba", "origin": {"source": "all of CelebA"}},
     ],
 )
-def test_data_that_is_not_whole_is_named_everywhere(tmp_path, data, write_run):
+def test_incomplete_data_are_named_everywhere(tmp_path, data, write_run):
     for name, right in (("DS", [1, 0, 1, 0, 0]), ("IS", [1, 1, 0, 0, 0])):
         options = {"y": FIVE, "splits": TWO_CLIENTS, "data": {**data, "clients": 2}}
         write_run(tmp_path / "runs" / name, name, [right], **options)

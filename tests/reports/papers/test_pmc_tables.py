@@ -42,7 +42,7 @@ NEVER = np.nan
         (9 * [NEVER], 9 * [NEVER], {"Avg.": (NEVER, ""), "Avg. (text)": (NEVER, "")}),
     ],
 )
-def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(
+def test_an_unreached_target_is_a_bound_and_two_are_a_dash(
     arriving, base, ordering, expected
 ):
     """Gains of four rounds, in which 70 % is reached by the devices one by one."""
@@ -104,7 +104,7 @@ NAMES = ("pmc_table6", "pmc_table7", "pmc_figure3")
         (np.zeros((6, 10), int), [100] * 10, "CB,DS,IS has 5 rounds and IS has 6"),
     ],
 )
-def test_runs_that_cannot_be_compared_are_refused(
+def test_runs_that_cannot_be_compared_are_rejected(
     report, tmp_path, celeba_runs, correct, sizes, words
 ):
     joined = join_results([celeba_runs, results_of_seed({"IS": correct}, sizes)])
@@ -158,7 +158,7 @@ def test_over_seeds_ds_is_counted_by_the_runs_rule_and_by_the_other(run_rule, tm
         ([4, 5], math.nan, math.nan),
     ],
 )
-def test_over_seeds_what_is_after_the_end_of_a_run_is_not_known(
+def test_over_seeds_rounds_after_the_end_of_a_run_are_unknown(
     arrive, lowest, median, tmp_path
 ):
     """The run of seed 0 ends in round 3, and might have arrived in the next."""

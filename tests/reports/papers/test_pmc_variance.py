@@ -76,7 +76,7 @@ def test_the_variation_is_that_of_the_first_criterion_over_all_cohorts(tmp_path)
     assert [*pd.read_csv(tmp_path / "variance.csv").iloc[:, 0]] == [*LABELS[:4]]
 
 
-def test_gains_are_of_the_targets_that_ds_reaches():
+def test_gains_cover_the_targets_that_ds_reaches():
     correct = {
         "DS": [[0], [7], [8]],
         "LD": [[8], [8], [8]],

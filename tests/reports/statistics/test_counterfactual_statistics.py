@@ -49,7 +49,7 @@ def test_the_interval_of_independent_rounds_is_students():
     assert table["accuracy_interval"][0] == pytest.approx(expected, rel=0.3)
 
 
-def test_rounds_that_follow_on_one_another_widen_the_interval():
+def test_autocorrelated_rounds_widen_the_interval():
     """Each value held for eight rounds: eight times fewer of them say something."""
     values = np.random.default_rng(6).normal(0, 20, 75).round().repeat(8)
     table = effects({"LD": values})
@@ -57,7 +57,7 @@ def test_rounds_that_follow_on_one_another_widen_the_interval():
     assert table["accuracy_interval"][0] > 1.8 * of_independent
 
 
-def test_what_differs_is_said_and_what_is_alike_has_no_p_below_one():
+def test_effects_that_differ_are_named_and_zero_effects_have_p_one():
     noise = np.random.default_rng(8).normal(0, 10, (2, 40)).round()
     differences = {"LD": noise[0], "MD": 60 + noise[1], "LD,DS": np.zeros(40)}
     table = effects(differences)
@@ -80,14 +80,14 @@ def test_holms_rule_by_hand():
     assert counterfactual_statistics.holm(np.array([0.9, 0.8])).max() <= 1
 
 
-def test_without_ds_the_weighting_in_force_is_the_baseline():
+def test_without_ds_the_current_weighting_is_the_baseline():
     run = judged({"LD": [10, 20], "MD": [0, 0]}, in_force="MD")
     table = counterfactual_statistics.effects(run)
     assert table["weighting"].tolist() == ["LD"] and table["baseline"][0] == "MD"
     np.testing.assert_allclose(table["accuracy_mean"], [1.5])
 
 
-def test_the_weight_moved_is_that_from_the_weights_in_force():
+def test_the_weight_moved_is_relative_to_the_current_weights():
     """DS alone gives 1/4 and 3/4, LD half each; in the second round all are equal."""
     rows = [(1, "a", 1.0, 2.0, 0, 0.25), (1, "b", 3.0, 2.0, 0, 0.75)]
     rows += [(1, "c", 9.0, 9.0, 1, 0.0), (2, "a", 4.0, 2.0, 0, 0.5)]
@@ -125,5 +125,5 @@ def test_a_score_is_found_by_its_label(score):
     assert counterfactual_statistics.score_from_label(score.label, ("DS", "CB")) is None
 
 
-def test_runs_that_judged_none_and_several_seeds_have_no_report():
+def test_runs_without_counterfactuals_and_several_seeds_have_no_report():
     assert not counterfactual_effects.report(results_of_seed({"DS": [[1]]}, [2])).tables

@@ -72,7 +72,7 @@ def test_differences_are_paired_by_seed():
         ((1, 1), 0.1, 0.1),
     ],
 )
-def test_of_two_seeds_there_is_an_interval_and_no_verdict(gains, low, high):
+def test_two_seeds_give_an_interval_and_no_verdict(gains, low, high):
     results = five_seeds(gains=(*gains, 0, 0, 0)).only(seed=[0, 1])
     row = effects(results).loc["LD", "accuracy"]
     assert [row["low"], row["high"]] == pytest.approx([low, high], abs=1e-4)
@@ -117,7 +117,7 @@ def test_rounds_to_a_target_that_some_runs_do_not_reach(ds, ld, mean, signs, ver
     assert math.isnan(row["low"]) == math.isnan(mean)
 
 
-def test_runs_of_other_lengths_are_compared_over_the_rounds_that_both_have():
+def test_runs_of_different_lengths_are_compared_over_common_rounds():
     """Seed 0: rounds 1 and 2, of which 2 is the second half; seed 1: all four."""
     ds, ld = [[1, 2], [1, 1, 3, 5]], [[1, 4, 9, 9], [1, 1, 5, 6]]
     table = effects(two_rows(ds, ld))
@@ -163,7 +163,7 @@ def test_the_spread_is_that_of_the_second_half():
     assert table["verdict"].tolist() == [*verdicts, "better"]
 
 
-def test_of_losses_less_is_better():
+def test_a_lower_loss_is_better():
     """Mean losses: DS 2 and 1; LD 3 and 1.5. The best is the lowest."""
     results = join_results(
         with_losses({"DS": [[8, 8], [4, 4]], "LD": [[12, 12], [4, 8]]}, [4, 4], seed=s)
@@ -189,7 +189,7 @@ def test_of_losses_less_is_better():
         *[("true_positives", None), ("share_of_zeros", None), ("stopped", None)],
     ],
 )
-def test_whether_less_is_better_is_known_by_the_name(name, lower):
+def test_the_name_of_a_metric_determines_whether_less_is_better(name, lower):
     assert measures.is_lower_better(name) is lower
 
 
@@ -269,7 +269,7 @@ def test_the_baseline_is_fed_avg_unless_another_is_named(
 
 
 @pytest.mark.parametrize("baseline", ["MD", ""])
-def test_a_baseline_that_is_not_there_is_refused(baseline):
+def test_an_unknown_baseline_is_rejected(baseline):
     results = results_of_seed({"DS": [[1]], "LD": [[1]]}, [2])
     results.about["baseline"] = "MD"
     with pytest.raises(RecordError, match="baseline MD is not among the runs: DS, LD"):
@@ -316,12 +316,12 @@ def test_the_rounds_of_any_program_are_results():
         (ROUNDS.drop(columns="accuracy"), "no metric: add a column such as accuracy"),
     ],
 )
-def test_rounds_that_cannot_be_compared_are_refused(rounds, words):
+def test_rounds_that_cannot_be_compared_are_rejected(rounds, words):
     with pytest.raises(RecordError, match=words):
         effects(paired_effects.results_of_rounds(rounds))
 
 
-def test_the_means_of_runs_are_those_of_all_their_rounds():
+def test_the_means_of_runs_cover_all_their_rounds():
     table = paired_effects.run_measures(
         two_rows([[1, 3]], [[1, 1, 5, 6]], targets=(60,))
     )

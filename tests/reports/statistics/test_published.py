@@ -48,7 +48,7 @@ def test_the_twelve_tables_are_described():
         assert all(f"`{column}`" in line for column in columns[:-2]), line
 
 
-def test_ours_beside_theirs():
+def test_our_numbers_are_joined_with_the_published_ones():
     """A difference where both reached; the print tells a dash from no number."""
     keys = ["row", "column"]
     ours = pd.DataFrame(

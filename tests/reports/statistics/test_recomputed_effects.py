@@ -93,7 +93,7 @@ def signs(ours, theirs, shortest):
         ("mnist_table4", "DS", {"mean", "none"}),
     ],
 )
-def test_means_and_intervals_are_those_of_scipy(folder, baseline, kinds):
+def test_means_and_intervals_equal_scipys(folder, baseline, kinds):
     settings = json.loads((KEPT / folder / "experiment.json").read_text())["settings"]
     above = settings.get("reach") == "above"
     runs, seen = counts_of(folder), set()

@@ -16,7 +16,7 @@ LD = [[0, 0, 0, 0], [9, 9, 0, 0], [9, 9, 9, 9]]
 COLUMNS = {"low": (20,), "mean": (20, 60), "late": (60, 90)}
 
 
-def test_a_column_is_a_mean_of_shares_and_a_gain_over_who_never_arrives_a_bound():
+def test_a_column_averages_shares_and_a_gain_over_an_unreached_target_is_a_bound():
     runs = results_of_seed({"DS": DS, "LD": LD}, [10] * 4)
     cells = rounds_cells(runs, [90], COLUMNS, {"LD": "DS"}, averages={"sum": sum})
     rows = [tuple(cell) for cell in cells.drop(columns="target").to_numpy()]
@@ -51,7 +51,7 @@ def test_without_runs_or_targets_there_are_no_cells():
         ([1, 3, NEVER], False, [NEVER] * 3),
     ],
 )
-def test_a_run_that_never_arrives_is_later_than_its_last_round(
+def test_a_run_that_misses_the_target_is_later_than_its_last_round(
     values, is_rounds, expected
 ):
     """Runs of four rounds, or more, under some seeds."""

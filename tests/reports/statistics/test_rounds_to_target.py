@@ -34,7 +34,7 @@ CORRECT, TEN, AT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]], [10] * 4, "at_lea
         ([[0, 5]], [0, 5], 70, AT, {50: 1, 90: math.nan}),
     ],
 )
-def test_the_first_round_in_which_enough_devices_are_there(
+def test_the_first_round_in_which_enough_devices_reach_the_target(
     correct, examples, target, reach, reached
 ):
     results = results_of_seed({"DS": correct}, examples, reach="of the runs")
@@ -43,7 +43,7 @@ def test_the_first_round_in_which_enough_devices_are_there(
     assert rows["rounds"].tolist() == pytest.approx(list(reached.values()), nan_ok=True)
 
 
-def test_several_runs_and_targets_are_rows_and_a_dash_counts_as_none():
+def test_runs_and_targets_are_rows_and_the_average_omits_dashes():
     results = results_of_seed({"DS": CORRECT, "LD": CORRECT[1:]}, TEN, targets=(70, 90))
     rows = rounds_to_target(results, [70, 90]).set_index(["label", "target", "devices"])
     assert len(rows) == 2 * 2 * 9
@@ -87,11 +87,11 @@ def test_the_rule_and_the_targets_are_those_of_the_runs(setting_of, settings, ex
          "DS, seed 0, has 70,80, DS, seed 1, has 75"),
     ],
 )  # fmt: skip
-def test_runs_that_differ_are_refused_in_one_line(fails, setting_of, settings, words):
+def test_runs_that_differ_are_rejected_in_one_line(fails, setting_of, settings, words):
     fails(lambda: setting_of(runs(*settings)), words)
 
 
-def test_runs_with_losses_are_refused(fails):
+def test_runs_with_losses_are_rejected(fails):
     results = with_losses({"DS": [[1]]}, [2])
     fails(lambda: rounds_to_target(results, [70]), "rounds to a target need accuracies")
     assert targets_of(results) == ()
@@ -154,6 +154,6 @@ def test_tables_that_count_devices_say_how_many_have_no_tests(
 @pytest.mark.parametrize(
     ("sizes", "words"), [([10, 10], "(2)"), ([10, 0], "(1 of 2, who have tests)")]
 )
-def test_the_spread_over_clients_is_of_those_that_have_tests(sizes, words):
+def test_the_spread_over_clients_covers_those_with_test_examples(sizes, words):
     results = results_of_seed({"DS": [[9, 0]]}, sizes)
     assert summary.text(results).splitlines()[0].endswith(f"over the clients {words}")

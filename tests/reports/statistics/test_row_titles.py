@@ -42,7 +42,9 @@ def test_the_ordering_ds_is_displayed_as_federated_averaging():
         (["FedAvg"], ["FedAvg, 9 clients"], ["FedAvg, 9 clients"], None),
     ],
 )
-def test_what_all_rows_share_is_no_part_of_their_labels(titles, labels, short, common):
+def test_settings_that_all_rows_share_are_not_in_their_labels(
+    titles, labels, short, common
+):
     counts = {label: [[number, 1]] for number, label in enumerate(labels)}
     notes = [label.split(", ")[-1] if common else "" for label in labels]
     runs = {"title": titles, "note": notes}

@@ -20,7 +20,7 @@ def federation(request):
     return np.insert(correct, 1, 0, axis=1), np.insert(sizes, 1, 0)
 
 
-def test_the_figures_are_those_of_other_libraries(federation):
+def test_the_figures_equal_those_of_other_libraries(federation):
     correct, sizes = federation
     spread = run_summary.spread_statistics(correct, sizes)
     assert set(spread) == set(run_summary.SPREAD)
@@ -38,7 +38,7 @@ def test_the_figures_are_those_of_other_libraries(federation):
             assert spread[name][number] == pytest.approx(value, abs=1e-12), name
 
 
-def test_where_nobody_has_anything_right_all_are_alike():
+def test_if_nothing_is_correct_all_clients_are_equal():
     spread = run_summary.spread_statistics(
         np.zeros((1, 4), int), np.array([5, 5, 5, 5])
     )

@@ -78,7 +78,7 @@ def record(tmp_path, rows, label="LD"):
 
 
 @pytest.mark.parametrize("step", [1, 0.003], ids=["shares", "a step length"])
-def test_weights_by_criterion_are_scipys_and_numpys(tmp_path, step):
+def test_weights_by_criterion_equal_scipys_and_numpys(tmp_path, step):
     """Of 12 rounds of 9 among 21 clients, with ties in LD and a criterion that falls.
 
     The weights are noisy shares of LD, of which DS is an exact negative.
@@ -146,7 +146,9 @@ def test_clients_with_equal_values_share_their_weight(tmp_path):
         ),
     ],
 )
-def test_what_is_not_there_is_missing(tmp_path, rows, clients, correlation):
+def test_statistics_of_too_few_clients_are_missing(
+    tmp_path, rows, clients, correlation
+):
     row = weights_by_criterion(record(tmp_path, rows)).set_index("criterion").loc["LD"]
     assert row["clients"] == clients
     if correlation is None:
@@ -185,5 +187,5 @@ def test_accuracy_by_group_by_hand(results):
         groups(results, leaf_data.ClientTable())
 
 
-def test_the_old_module_works():
+def test_the_earlier_module_name_works():
     assert derived.weight_figures is weight_figures and derived.groups is groups

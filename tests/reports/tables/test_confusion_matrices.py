@@ -57,7 +57,7 @@ def worst_tenth(y, answers):
     return np.isin(owner, np.argsort(shares, kind="stable")[:2])
 
 
-def test_the_numbers_are_scikit_learns(run, tmp_path):
+def test_the_numbers_equal_scikit_learns(run, tmp_path):
     results, y, answers = run
     report = confusion_matrices.report(results)
     table = report.tables["classes"].set_index(["round", "clients", "class"])
@@ -84,7 +84,7 @@ def test_the_numbers_are_scikit_learns(run, tmp_path):
 
 
 @pytest.mark.parametrize("normalize", [None, "true", "pred", "all"])
-def test_the_matrix_is_scikit_learns_and_has_a_column_for_no_class(run, normalize):
+def test_the_matrix_equals_scikit_learns_and_has_a_column_for_no_class(run, normalize):
     _, y, answers = run
     counts = confusion.confusion_matrix(y, answers[2], CLASSES, normalize)
     matrix = metrics.confusion_matrix(
@@ -95,7 +95,7 @@ def test_the_matrix_is_scikit_learns_and_has_a_column_for_no_class(run, normaliz
         assert counts.sum() == len(y) and counts[:, -1].sum() == 1
 
 
-def test_another_normalization_is_refused():
+def test_an_unknown_normalization_is_rejected():
     with pytest.raises(ValueError, match="choose true, pred, all or None"):
         confusion.confusion_matrix(np.array([0]), np.array([0]), 1, "rows")
 
@@ -178,7 +178,7 @@ def test_the_counts_of_several_seeds_are_summed(tmp_path):
     assert len(report.figures["confusion"].axes) == 4
 
 
-def test_a_seed_without_predictions_is_not_summed_and_said(tmp_path):
+def test_a_seed_without_predictions_is_not_summed_but_named(tmp_path):
     for seed in SEEDS:
         write_run(tmp_path / f"seed_{seed}", seed + 1)
     for path in (tmp_path / "seed_1" / "DS" / "predictions").iterdir():
@@ -224,7 +224,7 @@ def test_the_heat_map_has_a_row_per_class_with_its_f1_in_the_last_round(run):
 
 
 @pytest.mark.parametrize("classes", [5, 6])
-def test_five_classes_are_all_listed_and_of_more_the_five_of_the_lowest_f1(
+def test_up_to_five_classes_are_all_listed_else_the_five_of_lowest_f1(
     tmp_path, classes
 ):
     write_run(tmp_path, classes=classes)
@@ -238,7 +238,7 @@ def test_five_classes_are_all_listed_and_of_more_the_five_of_the_lowest_f1(
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_of_many_classes_some_are_named_and_none_is_numbered(tmp_path, named):
+def test_some_of_many_classes_are_named_and_none_is_numbered(tmp_path, named):
     names = [chr(ord("A") + k) for k in range(26)]
     write_run(tmp_path, classes=26, names=names if named else None)
     report = confusion_matrices.report(read_results(str(tmp_path)))
@@ -252,7 +252,7 @@ def test_of_many_classes_some_are_named_and_none_is_numbered(tmp_path, named):
 
 
 @pytest.mark.parametrize(("factor", "words"), [(1, "examples"), (200, "percent of it")])
-def test_a_cell_has_its_count_or_where_that_is_long_its_percentage(factor, words):
+def test_a_cell_has_its_count_or_its_percentage_if_the_count_is_long(factor, words):
     counts = np.eye(10, 11, dtype=int) * 90 + 1
     part = confusion_plot.ConfusionPart("DS", "last round, 1", "all", factor * counts)
     figure = confusion_plot.confusion_plot([part])

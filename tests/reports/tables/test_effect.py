@@ -42,7 +42,7 @@ def page_of(results, folder):
     return (folder / "effect.md").read_text("utf-8"), rows, report.text
 
 
-def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
+def test_unknown_rounds_have_no_mean_and_no_interval(tmp_path):
     """70 %: DS never, never, 3, 3, 3; LD never, 3, 3, 3, 3. 95 %: none."""
     text, rows, _ = page_of(five_seeds(targets=(70, 95)), tmp_path)
     row = rows.set_index("measure").loc["rounds to 70 %"]
@@ -60,7 +60,7 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     assert "1.000000 | — | — |" in text
 
 
-def test_of_fewer_than_five_seeds_the_page_says_so_beside_the_number(tmp_path):
+def test_with_fewer_than_five_seeds_the_page_says_so_next_to_the_number(tmp_path):
     """LD is .1 ahead of DS: so DS is .1 behind LD, under each of four seeds."""
     few = five_seeds().only(seed=range(4))
     few.about["baseline"] = "LD"
@@ -91,7 +91,7 @@ def other_length(**lengths):
     )
 
 
-def test_runs_that_a_callback_has_ended_are_compared_over_common_rounds(tmp_path):
+def test_runs_ended_by_a_callback_are_compared_over_common_rounds(tmp_path):
     results = other_length(DS3=4, LD0=3, LD3=3)
     results.runs["rounds"] = 4
     ends = ["ended after round 2", "ended after round 3", "", "ended after round 3"]
@@ -125,7 +125,7 @@ def test_runs_that_a_callback_has_ended_are_compared_over_common_rounds(tmp_path
         ),
     ],
 )
-def test_runs_that_cannot_be_paired_are_refused(results, words):
+def test_runs_that_cannot_be_paired_are_rejected(results, words):
     with pytest.raises(RecordError, match=words):
         effect.report(results)
 
@@ -156,7 +156,7 @@ ROUNDS = pd.DataFrame(
         {"DS": five_seeds().only(label="DS"), "LD": five_seeds().only(label="LD")},
     ],
 )
-def test_effects_of_results_of_several_or_of_ones_own_rounds(results):
+def test_effects_of_results_of_folders_or_of_a_users_rounds(results):
     """8 points; half of the interval is 2.776 * sqrt(.002 / 5), 5.55 points."""
     effects = tff_pmc.effect(results)
     words = "LD: accuracy +8.0 points (+2.4 to +13.6) against FedAvg (DS) over five"
@@ -222,7 +222,7 @@ def test_a_loss_that_is_not_finite_has_no_mean(tmp_path):
     assert "LD: test loss against FedAvg (DS) over two seeds: a value is not" in shown
 
 
-def test_weights_are_those_on_the_cohorts_of_the_baseline(tmp_path):
+def test_weights_are_computed_on_the_cohorts_of_the_baseline(tmp_path):
     columns = ["round", "client", "DS", "LD", "excluded"]
     cohort = pd.DataFrame(
         [(1, "a", 1.0, 1.0, 0), (1, "b", 3.0, 1.0, 0), (1, "c", 9.0, 1.0, 1)],

@@ -193,7 +193,7 @@ def test_a_run_of_ours_in_their_form_and_back(tmp_path):
         ("femnist", "DS", "no data set femnist"),
     ],
 )
-def test_an_index_by_meaning_or_a_refusal(data, label, expected):
+def test_an_index_is_found_by_its_meaning_or_rejected(data, label, expected):
     run = pd.Series({"path": "runs/x", "data_name": data, "label": label})
     if isinstance(expected, int):
         assert reference_export.ordering_index(run) == expected
@@ -202,7 +202,7 @@ def test_an_index_by_meaning_or_a_refusal(data, label, expected):
             reference_export.ordering_index(run)
 
 
-def test_exports_that_cannot_be_leave_nothing_behind(tmp_path):
+def test_failed_exports_leave_nothing_behind(tmp_path):
     out = tmp_path / "new" / "out"
     ours = write_ours(tmp_path / "a", CLIENTS, [[1, 2, 0]], predictions=False)
     with pytest.raises(RecordError, match="labels.npz is missing.*--predictions"):

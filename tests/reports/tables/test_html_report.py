@@ -45,7 +45,7 @@ def page_of(grid, label="DS", left=1, others=()):
     return html_report.html(results, {"a": report}, "A run", "make it & again")
 
 
-def test_it_is_one_file_without_scripts_and_names_are_no_markup():
+def test_the_page_is_one_file_without_scripts_and_escapes_names():
     text = page_of([["x", "y"], ["<i>", "1"]], label="<script>alert(1)</script>")
     read = _Read(text)
     assert "script" not in {tag for tag, _ in read.tags}
@@ -62,7 +62,7 @@ def test_it_is_one_file_without_scripts_and_names_are_no_markup():
     assert read.cells["0.6667"] == []  # The accuracy of the last round.
 
 
-def test_it_begins_with_a_sentence_per_row_and_a_forest_plot():
+def test_the_page_begins_with_a_sentence_per_row_and_a_forest_plot():
     """Under five seeds LD has 1 of 12 more right in the last round; MD has 1 less."""
     last = {"DS": [4, 4], "LD": [5, 4], "<MD>": [4, 3]}
     counts = {label: [[1, 2], right] for label, right in last.items()}

@@ -14,7 +14,7 @@ TEN = [10] * 4
 
 
 @pytest.mark.parametrize(("reach", "first"), [("at_least", 1), ("above", 2)])
-def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
+def test_the_file_and_the_text_follow_the_targets_and_the_rule_of_the_runs(
     tmp_path, reach, first
 ):
     """7 of 10 is not above 70 %: the first device is there in round 2, with 8."""
@@ -52,7 +52,7 @@ def test_where_neither_run_reached_a_target_there_is_no_average(tmp_path):
     assert f"| 95 % | LD |{' — |' * 10}" in page
 
 
-def test_the_average_counts_a_run_that_did_not_arrive_with_the_last_round(tmp_path):
+def test_the_average_counts_an_unreached_target_with_the_last_round(tmp_path):
     """DS has all devices in round 1; LD three of four, which are 10 to 70 % of them."""
     runs = results_of_seed(
         {"DS": 3 * [[9] * 4], "LD": 3 * [[9, 9, 9, 0]]}, TEN, targets=(90,)
@@ -68,7 +68,7 @@ def test_the_average_counts_a_run_that_did_not_arrive_with_the_last_round(tmp_pa
     assert gains["70%"] == 0 and math.isnan(gains["Avg."])  # It may arrive in round 3.
 
 
-def test_gains_are_over_the_run_of_ds_with_the_same_words(tmp_path):
+def test_gains_are_over_the_run_of_ds_with_the_same_settings(tmp_path):
     """Such as the selection, or the server's optimizer."""
     counts = {
         "DS": CORRECT[2:],

@@ -55,7 +55,7 @@ def test_the_plot_has_each_figure_over_the_rounds(results):
     assert worst[1].get_xydata().tolist() == [[1, 0.0], [2, 0.1], [3, 0.8]]
 
 
-def test_of_many_runs_each_has_a_panel_with_the_baseline():
+def test_each_of_many_runs_has_a_panel_with_the_baseline():
     """By hand: of one client with one right of ten each round, all figures are it."""
     labels = ("DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)")
     counts = {label: [[k], [2 * k + 1]] for k, label in enumerate(labels)}
@@ -99,7 +99,7 @@ def band_of(collection):
     ]
 
 
-def test_of_several_seeds_the_plot_has_means_in_bands():
+def test_the_plot_of_several_seeds_has_means_in_bands():
     """It ends with the seed that ended first: of two devices the lowest is worst."""
     results = of_seeds(OVER_SEEDS, [10, 10])
     figure = summary.fairness(results).figures["fairness"]
@@ -120,7 +120,7 @@ def test_of_several_seeds_the_plot_has_means_in_bands():
     )
 
 
-def test_of_several_seeds_differences_are_from_the_same_seed():
+def test_differences_over_seeds_are_paired_by_seed():
     counts = {
         seed: {
             **by_label,
@@ -195,7 +195,7 @@ def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range():
     ]
 
 
-def test_of_losses_the_lowest_is_the_best_and_the_highest_are_the_worst():
+def test_the_lowest_loss_is_the_best_and_the_highest_are_the_worst():
     """Sums of three rounds; the last client has no examples."""
     sums = {"DS": [[8, 3, 0], [2, 1, 0], [4, 2, 0]]}
     results = with_losses(sums, [4, 1, 0])
@@ -213,12 +213,12 @@ def test_of_losses_the_lowest_is_the_best_and_the_highest_are_the_worst():
     assert seeds.loc["best_test_loss", "mean"] == pytest.approx(0.6)
 
 
-def test_a_loss_that_is_not_finite_is_no_best_one():
+def test_a_loss_that_is_not_finite_is_never_the_best():
     results = with_losses({"DS": [[float("inf")], [float("nan")], [6]]}, [5])
     assert run_summary.last_and_best(results)["round"].tolist() == [3, 3]
 
 
-def test_accuracies_and_losses_do_not_go_together(fails):
+def test_accuracies_and_losses_cannot_be_compared(fails):
     mixed = join_results(
         [results_of_seed({"LD": [[1]]}, [2]), with_losses({"DS": [[1]]}, [2])]
     )

@@ -347,7 +347,7 @@ def build(toy_packed_model, sgd):
     CASES,
     ids=[f"{name}-{message}" for name, _, message in CASES],
 )
-def test_what_cannot_be_built_is_named(build, name, options, message):
+def test_invalid_arguments_are_named(build, name, options, message):
     with pytest.raises(ValueError, match=message):
         build(name, **options())
 
@@ -385,7 +385,7 @@ def keras_model(labels):
         ("build_prioritized_fed_avg", "several", "one tensor of labels.* packed=False"),
     ],
 )
-def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, message):
+def test_an_unsupported_model_is_named(build, toy_model, name, model, message):
     with_packs = ("maker", "keras", "keras_fn", "variable", "number", None)
     by_packs = "prioritized" in name and model in with_packs
     options = {"packed": True} if by_packs else {}
@@ -416,7 +416,7 @@ def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, messag
         build(name, models.get(model, model_fn), **options)
 
 
-def test_what_is_of_another_type_is_named(build):
+def test_arguments_of_the_wrong_type_are_named(build):
     with pytest.raises(TypeError, match="client_optimizer_fn"):
         keras = tf.keras.optimizers.SGD(0.1)
         build("build_prioritized_fed_avg", client_optimizer_fn=keras)
@@ -429,7 +429,7 @@ def test_what_is_of_another_type_is_named(build):
         build("build_prioritized_fed_avg", epochs=2)
 
 
-def test_what_is_next_to_these_is_built(build):
+def test_nearby_valid_arguments_are_accepted(build):
     """An alias, and a judge of one's own beside sums that hide."""
     process = build("build_prioritized_fed_avg", priority=("MW", "DS"))
     assert isinstance(process, tff.learning.templates.LearningProcess)

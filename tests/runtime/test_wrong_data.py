@@ -108,7 +108,7 @@ def test_all_clients_data_is_checked_before_training(refused, dataset):
     assert not read
 
 
-def test_a_rounds_output_is_not_a_state(processes, refused, dataset):
+def test_the_output_of_a_round_is_not_accepted_as_a_state(processes, refused, dataset):
     process, data = processes["batches"], [dataset.batch(2)]
     refused(
         "batches",
@@ -130,7 +130,7 @@ def test_matching_data_is_accepted(processes, dataset, toy_examples):
     assert train["examples"] == len(toy_examples.client(0)["y"])
 
 
-def test_values_at_clients_that_are_not_datasets(worker, assert_one_line):
+def test_values_at_clients_may_be_other_than_datasets(worker, assert_one_line):
     from tff_pmc.runtime import WrongDataError
 
     pair = collections.OrderedDict(a=np.int32, b=np.int32)
