@@ -3,14 +3,16 @@
 import numpy as np
 
 import leaf_data
+import tff_pmc
 from tff_pmc import models
 
 SIZES = (4, 7, 3, 0, 6, 5)
 TRAINABLE = tuple(np.flatnonzero(SIZES).tolist())
+COHORTS = ((0, 1), (4,), (1, 2, 4, 5), (0, 5), (4, 1))
 
 
 def clients_of(num_features=2, seed=5):
-    """Clients that differ in curvature and in what they want: (x, y) of each."""
+    """Clients whose losses differ in curvature and in optimum: (x, y) of each."""
     generator = np.random.default_rng(seed)
     return [
         (
@@ -83,8 +85,33 @@ def optimum(clients):
     return np.linalg.solve(np.mean(hessians, axis=0), np.mean(slopes, axis=0))
 
 
+def train(process, examples, cohorts):
+    """The vector of the model after a round with each of the cohorts."""
+    state = process.initialize()
+    for cohort in cohorts:
+        state = process.next(state, tff_pmc.pack(examples, cohort)).state
+    return flat(process.get_model_weights(state).trainable)
+
+
+def assert_reaches_the_optimum(process, rate, steps):
+    """Trains with all clients, and then with two per round: both end at the optimum.
+
+    Returns the examples, and the point at which FedAvg ends with all clients.
+    """
+    clients = clients_of()
+    training = [clients[k] for k in TRAINABLE]
+    best, fedavg_point = optimum(training), fixed_point_of_fedavg(training, rate, steps)
+    assert np.abs(best - fedavg_point).max() > 0.5
+    generator = np.random.default_rng(0)
+    pairs = [generator.choice(TRAINABLE, 2, replace=False).tolist() for _ in range(120)]
+    examples = examples_of(clients)
+    for cohorts in ([TRAINABLE] * 60, pairs):
+        np.testing.assert_allclose(train(process, examples, cohorts), best, atol=1e-4)
+    return examples, fedavg_point
+
+
 def fixed_point_of_fedavg(clients, rate, steps):
-    """Where the plain mean of the clients' models after so many steps stays."""
+    """The model that a round of FedAvg with all clients leaves unchanged."""
     moved, pulled = [], []
     for client in clients:
         h, b = quadratic(client)

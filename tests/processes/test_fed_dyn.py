@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 from quadratic import (
+    COHORTS,
     SIZES,
     TRAINABLE,
+    assert_reaches_the_optimum,
     clients_of,
     examples_of,
-    fixed_point_of_fedavg,
     flat,
     gradient,
     linear_model,
-    optimum,
 )
 
 import tff_pmc
@@ -22,7 +22,6 @@ communication = LazyModule("tff_pmc.processes.communication")
 fed_dyn = LazyModule("tff_pmc.processes.fed_dyn")
 
 RATE, STEPS, ALPHA = 0.1, 10, 1.0
-COHORTS = ((0, 1), (4,), (1, 2, 4, 5), (0, 5), (4, 1))
 
 
 @pytest.fixture(scope="module")
@@ -92,22 +91,7 @@ def test_rounds_of_sampled_clients_equal_the_paper(runtime, build, num_packs):
 
 
 def test_it_reaches_the_optimum_where_fedavg_does_not(runtime, build):
-    """All clients, and then two of them a round."""
-    clients = clients_of()
-    examples = examples_of(clients)
-    training = [clients[k] for k in TRAINABLE]
-    best = optimum(training)
-    elsewhere = fixed_point_of_fedavg(training, RATE, STEPS)
-    assert np.abs(best - elsewhere).max() > 0.5
-    generator = np.random.default_rng(0)
-    pairs = [generator.choice(TRAINABLE, 2, replace=False).tolist() for _ in range(120)]
-    process = build()
-    for cohorts in ([TRAINABLE] * 60, pairs):
-        state = process.initialize()
-        for cohort in cohorts:
-            state = process.next(state, tff_pmc.pack(examples, cohort)).state
-        reached = flat(process.get_model_weights(state).trainable)
-        np.testing.assert_allclose(reached, best, atol=1e-4)
+    assert_reaches_the_optimum(build(), RATE, STEPS)
 
 
 def test_excluded_clients_change_nothing(runtime, build):

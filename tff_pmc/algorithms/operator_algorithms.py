@@ -1,4 +1,4 @@
-"""Algorithms with other operators over the criteria than the prioritized score."""
+"""Algorithms that combine criteria by other operators than the prioritized score."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class WeightedAverage(_Operator):
     def check_own_settings(self) -> None:
         """Raises a `ValueError` without weights."""
         if not self.weights:
-            raise ValueError("give --average_weights")
+            raise ValueError(
+                "give --average_weights, a weight for each criterion of --priority"
+            )
 
     def combine(self, aggregation: AggregationSettings) -> scores.Score:
         """Returns the average."""
@@ -114,16 +116,20 @@ class ChoquetIntegral(_Operator):
     def check_own_settings(self) -> None:
         """Raises a `ValueError` without a capacity."""
         if not self.capacity:
-            raise ValueError("give --choquet_capacity")
+            raise ValueError(
+                "give --choquet_capacity, a value for each set of criteria"
+            )
 
     def combine(self, aggregation: AggregationSettings) -> scores.Score:
         """Returns the integral."""
         value = {tuple(subset.split("+")): worth for subset, worth in self.capacity}
         if len(value) < len(self.capacity):
-            raise ValueError("the capacity names a set twice")
+            raise ValueError(
+                "--choquet_capacity names a set twice: give each set one value"
+            )
         if {code for subset in value for code in subset} != set(aggregation.priority):
             raise ValueError(
-                "the capacity must name these criteria and no others: "
+                "--choquet_capacity must name these criteria and no others: "
                 f"{', '.join(aggregation.priority)}"
             )
         return scores.choquet(value, aggregation.criteria)
@@ -148,9 +154,9 @@ class DualCriterion(ScoredAlgorithm):
     2024). Quality is ACC, the accuracy of the client's model on the evaluation set.
     Here the server holds this set; in the paper each client holds it and measures
     itself. Quantity is DS. With `--adjustment=best_of_all`, the default, each round
-    tests all lambdas on the examples of `--judge_on`; the paper's validation set is
-    also the one that it reports, `test`. With `--adjustment=fixed`
-    lambda is 0, which is FedAvg.
+    tests all lambdas on the examples of `--judge_on`; the
+    experiment `dual_criterion` chooses `test`, because the paper's validation set is
+    also its test set. With `--adjustment=fixed` lambda is 0, which is FedAvg.
     """
 
     name = "Dual-criterion"

@@ -201,8 +201,7 @@ class LocalGradients(GradientRows):
         local_client: LocalClient,
         *,
         included: tf.Tensor,
-        correction: Sequence[Any] = (),
-        rate: tf.Tensor | None = None,
+        **_: Any,
     ) -> Any:
         """Adds the client's new g_k."""
         received, trained = local_client.initial_weights, local_client.trained_weights

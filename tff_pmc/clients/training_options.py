@@ -38,7 +38,7 @@ class TrainingOptions(TypedDict, total=False):
             draws of layers in training. By default 0.
         prox_mu: FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2
             (Li et al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model
-            that they received; 0 is no such term. By default 0.0.
+            that they received; 0 omits the term. By default 0.0.
         packed: the form of the data; by default packed for a functional model
             and datasets of batches for a `model_fn`.
         client_learning_rate_fn: a function from the round number, an int32 tensor that

@@ -8,7 +8,7 @@ One round:
 
 Here training and judging are two federated computations with the search between them,
 so that no more candidates are tested than the search needs. `online_iterative` composes
-the same components to one pure process.
+the same components into one pure process.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ class OnlineAdjustedFedAvg:
     ) -> OnlineOutput:
         """Runs the second half of `next`: tests candidates after `parts.train`."""
         if self.policy == "fixed":
-            # A search resumes at the state's index, also in another process's state;
-            # `fixed` ignores it.
+            # The state's index is where a search resumes. `fixed` ignores it, because
+            # the state may come from another process.
             index, correct, trials, counts = self.parts.first, -1, [], None
             server_output = self.step(state, trained, self.candidates[index])
         else:
@@ -226,8 +226,8 @@ class OnlineAdjustedFedAvg:
     def set_model_weights(self, state: OnlineState, weights: Any) -> OnlineState:
         """Returns the state with another model, as a TFF `LearningProcess` does.
 
-        The number of examples that it classifies correctly is unknown: the next round
-        searches as the first round does, from the current candidate.
+        How many examples the new model classifies correctly is unknown, so the next
+        round searches as the first round does, from the current candidate.
         """
         type_ = self.parts.components.weights_type
         tensors = tff.tensorflow.computation(lambda w: w, type_)(weights)
@@ -242,11 +242,11 @@ class OnlineAdjustedFedAvg:
             )
 
     def count_correct(self, weights: Any, judges: Sequence[Any]) -> np.ndarray:
-        """Runs the judge: the correctly classified examples, int64 [] or [K]."""
+        """Runs the judge; returns its counts of correct examples, int64 [] or [K]."""
         return np.asarray(self.judge(weights, judges), np.int64)
 
     def correct(self, weights: Any, judges: Sequence[Any]) -> np.ndarray:
-        """Returns `count_correct(...)`: its earlier name, for one more release."""
+        """The earlier name of `count_correct`, kept for one more release."""
         return self.count_correct(weights, judges)
 
     def step(
@@ -334,8 +334,8 @@ def build_online_adjusted_fed_avg(
             model classifies correctly, for any data J. By default
             `build_federated_evaluation`, which needs a functional model.
         num_clients: the number of clients in the federation, K, to let the default
-            judge count per client; by default it returns the total, with a
-            `scalar_sum_factory` by a secure sum.
+            judge count per client; by default it returns the total, as a secure sum if
+            `sums` has a `scalar_sum_factory`.
         sums: normalization, clipping, secure sums, privacy. Candidates and
             normalization determine whether two stages are needed.
         **training: the clients' training, see `TrainingOptions`.
@@ -395,7 +395,7 @@ def build_online_components(
     criteria: Sequence[Union[str, criteria_lib.Criterion]],
     sums: SumOptions,
 ) -> OnlineComponents:
-    """Checks the arguments of `build_online_adjusted_fed_avg`, builds components."""
+    """Checks the arguments of a search, and builds its components."""
     resolved = criteria_lib.resolve(criteria)
     codes = [criterion.code for criterion in resolved]
     for name, value in {"candidates": candidates, "first": first}.items():
@@ -484,7 +484,7 @@ def _build_train(
     sums: tff.templates.AggregationProcess,
     state_type: tff.Type,
 ) -> tff.Computation:
-    """Builds the training of one cohort, with the sums as its result.
+    """Builds the computation that trains one cohort and returns its sums.
 
     (<LearningAlgorithmState@SERVER, {D*}@CLIENTS>
      -> <client_work=..., aggregator=...,

@@ -66,8 +66,8 @@ def build_round_components(
         "client_optimizer_fn": client_optimizer,
         "server_optimizer_fn": server_optimizer,
     }
+    optimizer_type = tff.learning.optimizers.Optimizer
     for name, optimizer in optimizers.items():
-        optimizer_type = tff.learning.optimizers.Optimizer
         check_type(
             name, optimizer, optimizer_type, "a tff.learning.optimizers.Optimizer"
         )
@@ -143,7 +143,8 @@ def build_single_client_work(
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work whose result is one client's update and size.
 
-    Any TFF aggregation factory takes it, and then sees each client's update.
+    A process of any TFF aggregation factory can take these results, and then sees each
+    client's update.
 
     `inner` sends the sums over a pack's clients of `n_k d_k` and of `n_k`. For a pack
     of one client their quotient is `d_k`. An excluded client sends an update of 0 with
@@ -154,12 +155,14 @@ def build_single_client_work(
 
     @tff.tensorflow.computation(sums_type, data_type.member, weights_type.member)
     def divide(sums, pack, received):
-        clients = pack.reduce(0, lambda count, _: count + 1)
+        num_clients = pack.reduce(0, lambda count, _: count + 1)
         message = (
             "each pack must hold exactly one client (num_packs=len(cohort)), but one "
             "holds"
         )
-        assertion = tf.debugging.Assert(tf.equal(clients, 1), [message, clients])
+        assertion = tf.debugging.Assert(
+            tf.equal(num_clients, 1), [message, num_clients]
+        )
         with tf.control_dependencies([assertion]):
             size = tf.identity(sums.update_weight["monomials"][0])
         update = tf.nest.map_structure(
