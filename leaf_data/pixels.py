@@ -38,4 +38,4 @@ PHOTOGRAPH = PixelConvention("photograph", background=None, ink=None)
 """Red, green and blue of a photograph, 0 = dark."""
 
 NO_PIXELS = PixelConvention("no pixels", background=None, ink=None)
-"""For inputs that are no images: numbers, or ids of words."""
+"""For inputs that are not images: numbers, or ids of words."""

@@ -103,7 +103,7 @@ def install(python, anew, extras, descriptor):
     uv = get_uv(descriptor)
     if anew:
         # Without a name uv takes the first Python that pyproject.toml allows, and gets
-        # one where there is none.
+        # one if there is none.
         venv = [uv, "venv", "--clear", VENV] + (["--python", python] if python else [])
         why = run(venv, descriptor)
         if why:

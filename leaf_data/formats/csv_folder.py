@@ -23,7 +23,7 @@ def find(folder: str) -> list[NamedFile]:
     """Returns the CSVs of a folder, training files first; `rest` names a file's client.
 
     A folder without CSVs may have one of training and one of test files; validation
-    files are the test files where there are no others.
+    files are the test files if the folder has no test files.
 
     Raises:
         DataError: `folder` is not a folder or has no CSV, a CSV is packed, or the names

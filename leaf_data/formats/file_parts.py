@@ -50,7 +50,7 @@ def assign_parts(paths: Sequence[str]) -> list[NamedFile]:
     A validation set is the test set if there is no other.
 
     Raises:
-        DataError: beside a training and a test set there is another file or a
+        DataError: in addition to a training and a test set there is another file or a
             validation set; or one of several files is named as a training or a test
             set, and none as the other.
     """
@@ -74,8 +74,8 @@ def assign_parts(paths: Sequence[str]) -> list[NamedFile]:
             if file.part in (TRAIN, TEST) and not file.rest:
                 other = TEST if file.part == TRAIN else TRAIN
                 raise DataError(
-                    f"{file.path} is a {file.part} set by its name, but no file beside "
-                    f"it is a {other} set: name that one {other}, move this one to "
+                    f"{file.path} is a {file.part} set by its name, but no file next "
+                    f"to it is a {other} set: name that one {other}, move this one to "
                     "another folder, or rename it if it is as the others"
                 )
         return [NamedFile(path, ALL, stem) for path, stem in zip(paths, stems)]

@@ -125,12 +125,12 @@ def test_a_large_update_is_clipped_or_excluded(runtime, sums, updates, sizes, ex
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        # A product of 1e-50, or a total of 6e38, is none in float32: who has it is out.
+        # A product of 1e-50, or a total of 6e38, is outside float32: excluded.
         ([(1e-25, 1e-25), (1e-25, 1e-25)], (0, 0)),
         ([(3e38, 1), (3e38, 1)], (0, 0)),
         ([(3e38, 1), (1, 1)], (3, 4)),
         ([(1e-25, 1e-25), (0, 1)], (0, 0)),
-        # The edges of what is safe; a criterion of 0 is none of them.
+        # The edges of what is safe; a criterion of 0 is safe, too.
         ([(2e-15, 1e-15), (1e-15, 1e-15)], (5 / 3, 7 / 3)),
         ([(2e14, 4e14), (1e14, 4e14)], (5 / 3, 7 / 3)),
         ([(1, 0), (0, 1)], (1, 1.5)),
@@ -187,7 +187,7 @@ def test_the_factories_are_injected_separately(runtime, name, factor):
 
 
 def refused_factories():
-    """What is no sum of what the packs send, by the name of its class."""
+    """Factories that do not sum what the packs send, by the names of their classes."""
     aggregators = tff.aggregators
     private = aggregators.DifferentiallyPrivateFactory.gaussian_fixed(
         noise_multiplier=1.0, clients_per_round=10, clip=1.0

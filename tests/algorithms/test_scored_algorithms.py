@@ -26,7 +26,7 @@ def test_settings_make_the_scores():
     capacity = (("DS", 0.25), ("LD", 0.5))
     choquet = score("choquet", *members, choquet_capacity=capacity)
     assert choquet.terms == {(0,): 0.25, (1,): 0.5, (0, 1): 0.25}
-    # The single-criterion baseline, beside any of them.
+    # The single-criterion baseline, which can be run with any of them.
     alone = score("choquet", "DS", choquet_capacity=capacity)
     assert (alone.label, alone.terms) == ("DS", {(0,): 1.0})
 

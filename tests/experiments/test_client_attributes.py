@@ -20,7 +20,7 @@ def table_of_all(tmp_path):
 
 
 def test_a_client_table_is_used_from_the_command_line(table_of_all, tmp_path):
-    """Clients that are no VIPs have weight 0, and the record gives their groups."""
+    """Clients that are not VIPs have weight 0, and the record has their groups."""
     folder = tmp_path / "out"
     run(
         *(*QUICK, "--rounds=1", "--criteria=DS,vip,battery"),

@@ -1,4 +1,4 @@
-"""Stores made of LEAF's files and of CSVs, and what is no such file."""
+"""Stores made from LEAF's files and from CSVs, and files that are neither."""
 
 import json
 import os
@@ -137,7 +137,7 @@ IDS = "store ids as int32 with leaf_data.write_store"
                 ("0" * 20 + "16777217", 2**24),
             )
         ),
-        # What is no CSV, unlike these, cannot be read as one.
+        # Unlike these, a file that is not a CSV cannot be read as one.
         ('a,kind,b\n1,0,"', ": cannot be read as CSV (unexpected end of data)"),
         ("a,kind,b\n1,0,\udcff\n", ": cannot be read as CSV ('utf-8' codec"),
     ],

@@ -205,7 +205,7 @@ def as_ids(names, large):
 
 @pytest.mark.parametrize("large", [False, True])
 def test_a_number_that_is_also_a_name_is_rejected(large):
-    """Where both are the same client, or the number is no name, it is a number."""
+    """If both are the same client, or the number is not a name, it is a number."""
     named = three_clients(client_ids=as_ids(["1", "x", "2"], large))
     for client, says in ((1, "of 'x' and the name of another"), (np.int64(2), None)):
         if says:

@@ -22,7 +22,7 @@ def test_describe():
 
 
 def of_sizes(sizes, value=0, ids="abcd"):
-    """Examples of clients that have so many, all equal and of the label 0."""
+    """Examples of clients of these sizes, all equal and with the label 0."""
     splits = np.concatenate([[0], np.cumsum(sizes)])
     count = splits[-1]
     x, y = np.full((count, 2), value, np.uint8), np.zeros(count, np.int32)

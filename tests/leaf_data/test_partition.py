@@ -74,7 +74,7 @@ def test_nine_of_the_200_shards_hold_two_digits(labels, seed):
     shards = [labels[shard] for part in parts for shard in part.reshape(2, 300)]
     digits = [np.unique(shard) for shard in shards]
     assert [len(d) for d in digits].count(1) == 191
-    # One at each border between digits: the borders are no multiples of 300.
+    # One at each border between digits: the borders are not multiples of 300.
     mixed = sorted(tuple(d) for d in digits if len(d) > 1)
     assert mixed == [(d, d + 1) for d in range(9)]
     assert np.all(np.cumsum(MNIST_COUNTS)[:-1] % 300 != 0)
@@ -95,7 +95,7 @@ def test_sizes_fall_as_one_over_the_rank():
 
 
 def test_a_smaller_alpha_concentrates_clients_on_fewer_classes():
-    """Of so many clients that no class runs out early: the shares are as drawn."""
+    """With clients so small that no class runs out early, the shares are as drawn."""
     many = np.tile(np.arange(10), 4000)
     for alpha in (0.1, 1.0, 100.0):
         parts = partition.dirichlet(many, np.full(400, 100), alpha, 3)

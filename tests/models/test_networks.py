@@ -10,9 +10,9 @@ import pytest
 from tff_pmc import models
 
 # PMC 5.1, DA section 3, PMC 5.2: two convolutions with filters of this side, 32 and 64
-# channels, each followed by 2x2 max pooling; a dense layer of so many units "and ReLu
-# activation", the only one that is named; an output of so many units. Ours for Dual:
-# two convolutions before each pooling. Keras's two examples: no padding.
+# channels, each followed by 2x2 max pooling; a dense layer of these units "and ReLu
+# activation", the only one that is named; an output of these units. Ours for Dual: two
+# convolutions before each pooling. Keras's two examples: no padding.
 # Side; channels, by what is pooled; units; padding; parameters.
 NETWORKS = {
     "mnist_cnn": (5, [[32], [64]], [512, 10], "same", 1_663_370),

@@ -191,7 +191,7 @@ def sent_shapes():
 
 @pytest.fixture(scope="session")
 def nan_for():
-    """Makes a criterion that is no number for the client of a size, else 1."""
+    """Makes a criterion that is NaN for the client of a size, else 1."""
 
     def make(size, value=np.nan):
         return criteria.Criterion(

@@ -205,7 +205,7 @@ def test_sequences_of_any_length_are_joined(runtime, sgd):
 def test_a_tff_program_runs_in_the_runtime_and_resumes(
     runtime, toy_examples, toy_model, tmp_path, sgd
 ):
-    """Killed after a round it comes to the same bits; evaluation runs beside it."""
+    """Killed after a round it comes to the same bits; evaluation runs concurrently."""
     process = tff_pmc.build_prioritized_fed_avg(
         toy_model, client_optimizer_fn=sgd(), local_epochs=1
     )

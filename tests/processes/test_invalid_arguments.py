@@ -1,4 +1,4 @@
-"""What no process is built of: each is refused by name, before anything is traced."""
+"""Invalid arguments of builders: each is named before anything is traced."""
 
 import functools
 
@@ -16,7 +16,7 @@ SERVER = dict(server_examples=(X, np.zeros(40, np.int32)), num_classes=3)
 
 
 def with_criterion(value, code="OWN"):
-    """Options with a criterion of one's own beside DS."""
+    """Options with DS and a user's criterion."""
     return {"criteria": ("DS", criteria.Criterion(code, "mine", "this test", value))}
 
 
@@ -430,7 +430,7 @@ def test_arguments_of_the_wrong_type_are_named(build):
 
 
 def test_nearby_valid_arguments_are_accepted(build):
-    """An alias, and a judge of one's own beside sums that hide."""
+    """An alias, and a user's judge with sums that hide."""
     process = build("build_prioritized_fed_avg", priority=("MW", "DS"))
     assert isinstance(process, tff.learning.templates.LearningProcess)
     judged = functools.partial(build, judge=lambda *_: np.int32(1))

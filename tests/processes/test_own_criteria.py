@@ -1,4 +1,4 @@
-"""Criteria, scores and attributes of one's own in a process, and what is refused."""
+"""A user's criteria, scores and attributes in a process, and invalid ones."""
 
 import numpy as np
 import pytest

@@ -125,7 +125,7 @@ def leaves(state):
 def test_each_candidate_steps_from_the_same_state_and_one_is_kept(
     runtime, toy_examples, toy_model, sgd, name
 ):
-    """Three rounds of a search, and another rate beside, against NumPy.
+    """Three rounds of a search, and of another rate, against NumPy.
 
     Updates are told by the same process with SGD of rate 1, which has no state.
     """

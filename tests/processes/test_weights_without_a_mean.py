@@ -1,4 +1,4 @@
-"""Weights that are no floats, as a layer's counter, stay what the server has."""
+"""Weights that are not floats, such as a counter, stay those of the server."""
 
 import numpy as np
 import pytest

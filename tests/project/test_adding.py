@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "extend.md").read_text()
 MODULES = {
     name: (ROOT / "docs" / "examples" / "extend" / f"{name}.py").read_text()
     for name in re.findall(r"\(examples/extend/(\w+)\.py\)", PAGE)
-    if name != "stripes_paper"  # It imports others, and has files beside it.
+    if name != "stripes_paper"  # It imports others, and has files next to it.
 }
 COMMANDS = re.findall(r"```\n(CHECKOUT/\.venv/bin/.*?)```", PAGE, re.S)
 COMMAND, PAPER_COMMANDS, CLAIM_COMMAND = COMMANDS

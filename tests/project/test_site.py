@@ -188,7 +188,7 @@ def test_imports_of_documents_and_notebooks_are_in_the_reference():
     lacking = {
         (module, name)
         for module, name in used
-        # A module itself, and what is private, are no members.
+        # A module itself, and private names, are not members.
         if not module.split(".")[-1].startswith("_")
         and f"{module}.{name}" not in shown
         and (module not in shown or name not in (shown[module] or {name}))

@@ -58,8 +58,8 @@ def test_columns_of_the_cohort_are_no_codes_of_criteria(tmp_path, record_of):
     write_run(tmp_path / "DS", "DS", [[1, 2]])
     rows = pd.DataFrame(COHORT.rows(record))
     rows.to_csv(tmp_path / "DS" / "cohort.csv", index=False, lineterminator="\n")
-    beside = {*tff_pmc.read_results(str(tmp_path)).cohort} - {*record.codes}
-    assert beside == COHORT.reserved == {*criteria.RESERVED} - {"all"}
+    other_columns = {*tff_pmc.read_results(str(tmp_path)).cohort} - {*record.codes}
+    assert other_columns == COHORT.reserved == {*criteria.RESERVED} - {"all"}
 
 
 def test_a_folder_of_seeds_is_read(seeds):

@@ -89,7 +89,7 @@ def test_candidates_are_in_the_order_of_their_tests(record_of):
     """Those of a search, then those of other weightings, each numbered from 1."""
     tried = (RecordedTrial("LD,DS", 3, 8, False), RecordedTrial("DS", 6, 8, True))
     ld, ds = (scores.prioritized((code,)) for code in ("LD", "DS"))
-    beside = [
+    judged_scores = [
         types.SimpleNamespace(score=score, rate=rate, correct=np.array(correct))
         for score, rate, correct in ((ds, None, [4, 0, 2]), (ld, 0.5, 5))
     ]
@@ -97,7 +97,7 @@ def test_candidates_are_in_the_order_of_their_tests(record_of):
     record = record_of(
         outcome={
             **{"in_force": ds, "trials": tried},
-            **{"counterfactuals": beside, "counterfactual_examples": judged},
+            **{"counterfactuals": judged_scores, "counterfactual_examples": judged},
         }
     )
     names = ("kind", "trial", "ordering", "rate", "correct", "examples", "kept")
@@ -108,6 +108,6 @@ def test_candidates_are_in_the_order_of_their_tests(record_of):
         ("counterfactual", 1, "DS", 1.0, 6, 8, 1),
         ("counterfactual", 2, "LD", 0.5, 5, 8, 0),
     ]
-    # 1 and 0 of two clients; where nobody is counted by itself there is none.
+    # 1 and 0 of two clients; without counts per client there is none.
     spread = [(row["worst_tenth"], row["jain_index"]) for row in rows]
     assert spread == [(None, None), (None, None), (0.0, 0.5), (None, None)]

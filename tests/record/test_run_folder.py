@@ -48,7 +48,7 @@ def begun(tmp_path, record_of):
 
 @pytest.mark.parametrize("mask", [0o000, 0o077])
 def test_rows_are_on_disk_as_soon_as_they_are_written(tmp_path, record_of, mask):
-    """As the umask says, with the line ends of Unix; tables without rows are none."""
+    """As the umask says, with the line ends of Unix; tables without rows are absent."""
     path, before = tmp_path / "run", os.umask(mask)
     try:
         with take(path, resume=False) as folder:

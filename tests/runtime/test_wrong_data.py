@@ -1,4 +1,4 @@
-"""Data of another kind is refused by name, in one line, before a client trains."""
+"""Data of the wrong kind raises one line that names it, before a client trains."""
 
 import collections
 
@@ -51,7 +51,7 @@ def refused(processes):
 
 # The process's form; the data, of examples and a dataset of them; what is said.
 REFUSED = {
-    "arrays are no packs": (
+    "arrays are not packs": (
         "packs",
         lambda examples, _: [examples.client(k)["x"] for k in range(2)],
         FIRST + r"must be a tf.data.Dataset .*; got ndarray; tff_pmc.pack ",
@@ -61,7 +61,7 @@ REFUSED = {
         lambda _, dataset: [dataset.batch(2)],
         FIRST + f"is a dataset of {BATCH}; it must be one of {PACK}; tff_pmc.pack ",
     ),
-    "a pack is no batch": (
+    "a pack is not a batch": (
         "batches",
         lambda examples, _: tff_pmc.pack(examples, [0, 1]),
         FIRST + f"is a dataset of {PACK}; it must be one of {BATCH}; packs are for .* "

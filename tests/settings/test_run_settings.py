@@ -130,7 +130,7 @@ def test_another_model_keeps_shared_settings_and_drops_the_rest():
 @pytest.mark.parametrize(
     ("data", "flag", "meant"),
     [
-        # A number of clients is no share of examples, and sizes are no rule.
+        # A number of clients is not a share of examples, and sizes are not a rule.
         ("femnist", "num_clients", ""),
         ("celeba", "client_sizes", ""),
         ("cifar10", "wrong_clients", ""),

@@ -17,7 +17,8 @@ from tff_pmc.settings.run_settings import RunSettings
 
 _METRIC_CHECK_EXAMPLES = 32  # On these the model's metrics are checked.
 MAX_RECORDED_CLASSES = 255
-"""The largest number of classes of `--predictions`: a byte per label, 255 is none."""
+"""The largest number of classes of `--predictions`: a byte per label, and
+255 means no class."""
 
 
 def check_run(

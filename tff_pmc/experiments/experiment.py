@@ -41,7 +41,8 @@ class Variant:
         {'local_epochs': '1'}
 
         Raises:
-            SettingError: it is empty, or a word behind the algorithm is no setting.
+            SettingError: the row is empty, or a word after the algorithm is not a
+                setting.
         """
         algorithm, *words = text.split() or [""]
         if not algorithm or "=" in algorithm:
@@ -54,7 +55,7 @@ class Variant:
             flag, equals, value = word.lstrip("-").partition("=")
             if not (flag and equals and value):
                 raise SettingError(
-                    f"--rows: {text.strip()}: {word!r} is no setting: write "
+                    f"--rows: {text.strip()}: {word!r} is not a setting: write "
                     "FLAG=VALUE, without spaces, and ; between rows"
                 )
             if flag in changes:

@@ -82,7 +82,7 @@ class RunFolder:
             resume: whether to resume the recorded run.
 
         Raises:
-            RecordError: the folder is none of these, or another process writes into it.
+            RecordError: the folder is none of these, or another process writes to it.
         """
         self.path = path = expand_path(path)
         self._lengths: dict[str, int] = {}  # Of the tables' files, in bytes.

@@ -183,7 +183,7 @@ class Table(NamedTuple):
         Rounds without a test have the values of the last tested round.
 
         Raises:
-            ValueError: the content is none that a run writes.
+            ValueError: the content is not one that a run writes.
         """
         if not content.endswith(b"\n"):
             raise ValueError("the file ends within a row")

@@ -8,7 +8,7 @@ namespace (without root), starts the worker there, and relays its port to the un
 socket FOLDER/worker.sock, which only the user can open. With PRIVATE = 0, or if the
 machine forbids namespaces, it does the same without the namespace.
 
-It prints one line each: `ready`, with the reason if there is no namespace, and
+It prints two lines: `ready`, with the reason if there is no namespace, and later
 `died EXIT_CODE`. The end of stdin means that the parent has ended; then this process
 ends the worker and removes socket and folder. The worker in turn dies with this
 process.

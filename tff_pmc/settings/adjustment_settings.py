@@ -53,7 +53,7 @@ class AdjustmentSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class CounterfactualSettings(Settings):
-    """Models that other weightings would have given in a round, judged as well."""
+    """Which models that other weightings would give in a round are judged, too."""
 
     title: ClassVar[str] = "Counterfactuals of a round"
 

@@ -86,7 +86,7 @@ def check_digits(text: str) -> str:
 
 
 def parse_number(item: str) -> float:
-    """Parses a number as people write it: `1_0`, `nan` and other digits are none."""
+    """Parses a number as people write it, not `1_0`, `nan` or non-ASCII digits."""
     if not _NUMBER.fullmatch(item.strip()):
         raise ValueError(f"{item.strip()!r} is not a number")
     return float(item)

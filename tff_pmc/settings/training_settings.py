@@ -53,7 +53,7 @@ class LocalTraining(Settings):
         0.0,
         "FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2 (Li et "
         "al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model that they "
-        "received; 0 is no such term.",
+        "received; 0 omits the term.",
         within=_FINITE,
         omit_default=True,
     )

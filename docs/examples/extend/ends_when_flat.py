@@ -21,7 +21,7 @@ class EndsWhenFlat(Callback):
         self._run = run
 
     def after_round(self, round):
-        """Ends the run if the best round is so many rounds ago."""
+        """Ends the run if the best round is `flat_rounds` rounds ago."""
         accuracy = self._run.rounds["accuracy"]
         return len(accuracy) - 1 - accuracy.argmax() >= self.flat_rounds
 

@@ -44,8 +44,8 @@ fedavg; ; qffl | | a row is empty
 fedavg; fedprx | | --rows: fedprx: unknown algorithm 'fedprx' (did you mean fedprox?)
 mu=1 | | --rows: 'mu=1' does not begin with an algorithm
 fedprox fedprox_m=1 | | --rows: fedprox fedprox_m=1: Unknown command line flag 'fedprox_m'. Did you mean: fedprox_mu
-fedprox mu 1 | | 'mu' is no setting: write FLAG=VALUE
-fedprox fedprox_mu= | | 'fedprox_mu=' is no setting
+fedprox mu 1 | | 'mu' is not a setting: write FLAG=VALUE
+fedprox fedprox_mu= | | 'fedprox_mu=' is not a setting
 fedprox fedprox_mu=1 fedprox_mu=2 | | fedprox_mu is given twice
 fedprox fedprox_mu=x | | --rows: fedprox fedprox_mu=x: flag --fedprox_mu=x
 fedprox fedprox_mu=-1 | | --rows: fedprox fedprox_mu=-1: --fedprox_mu must be 0 or more

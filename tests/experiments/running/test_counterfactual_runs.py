@@ -73,7 +73,7 @@ def test_the_requested_scores_are_judged_in_their_rounds_on_their_examples(folde
         return read_results(str(folders[name]))
 
     candidates, correct = judged("asked"), results("asked").rounds["correct"]
-    # Nine orderings, three averages that are none of them, and two rates.
+    # Nine orderings, three averages that are not among them, and two rates.
     assert candidates["round"].tolist() == [1] * 24 + [2] * 24
     assert candidates["trial"].tolist() == 2 * [*range(1, 25)]
     labels = [*candidates["ordering"].unique()]

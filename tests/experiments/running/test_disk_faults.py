@@ -61,7 +61,7 @@ def no_memory(folder):
 
 
 def copied(folder):
-    """Puts a copy in the place of a folder: equal bytes, other inodes."""
+    """Replaces a folder with a copy: equal bytes, other inodes."""
     folder = folder / "DS"
     folder.rename(folder.with_name("moved"))
     shutil.copytree(folder.with_name("moved"), folder)

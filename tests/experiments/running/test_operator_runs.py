@@ -18,7 +18,7 @@ CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4
 def test_a_run_records_the_scores_weights(
     tmp_path, normalization, capacity, choquet_by_sorting
 ):
-    """Two stages, then one; the baseline beside it, and the weights by hand."""
+    """Two stages, then one; with the baseline, and the weights by hand."""
     flags = []
     if normalization == "range":
         flags = ["--normalization=range", "--criteria_ranges=DS=0:80,LD=0:10,MD=0:1"]

@@ -239,7 +239,7 @@ def test_invalid_files_are_rejected(raw, name, edit, message):
 
 @pytest.fixture
 def split(raw):
-    """What LEAF's preprocess.sh leaves: beside the raw folder, train and test."""
+    """What LEAF's preprocess.sh leaves: the folders raw, train and test."""
     name = "all_data_niid_05_keep_5_{}_8.json"
     train = write_json(raw.parent / "train" / name.format("train"), TRAIN)
     write_json(raw.parent / "test" / name.format("test"), TEST)

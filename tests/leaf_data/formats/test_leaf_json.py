@@ -85,7 +85,7 @@ def test_files_of_any_name_are_read(tmp_path, paths):
 
 
 def test_folders_take_precedence_over_files_next_to_them(tmp_path):
-    """Of all folders: a file of settings beside a data set's folder is none of it."""
+    """In all folders; a file of settings next to a data set's folder is not read."""
     _touch(tmp_path, "settings.json")
     for part in ("train", "test"):
         _touch(tmp_path / "toy" / "data" / part, f"my{part}.json")
@@ -105,7 +105,7 @@ def test_folders_take_precedence_over_files_next_to_them(tmp_path):
         ),
         (("train.json", "test.json", "val.json"), "val.json is a validation set"),
         (("mytrain.json", "mytest.json", "b.json"), "b.json is neither by its name"),
-        (("train.json", "b.json"), "no file beside it is a test set"),
+        (("train.json", "b.json"), "no file next to it is a test set"),
         (("train/a\n.json", "test/b.json"), "'a\\n.json' has a character that cannot"),
     ],
 )

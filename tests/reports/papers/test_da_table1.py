@@ -92,7 +92,7 @@ def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(tmp_path):
 
 
 def test_each_row_has_its_run_and_the_published_number(tmp_path):
-    """Against the rounds of `AT_75` and `AT_80`, each so many later."""
+    """The rounds of `AT_75` and `AT_80`, each this number later."""
     write("da_table1", make(the_fifteen()), tmp_path)
     table = pd.read_csv(tmp_path / "table1.csv").rename(columns={"ours": "value"})
     mean = (0 + 1 + 2 + 3 + 4 + 5) / 6

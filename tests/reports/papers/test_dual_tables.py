@@ -158,7 +158,7 @@ def test_runs_that_the_paper_does_not_have_are_omitted_and_named(
     text = write("dual_table4", together(*two(), other), tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table4.csv")
     assert [*cells.algorithm[::4]] == ["Simple Average", "Weighted Mean"]
-    note = f"Runs that are no row of this table: {algorithm}, 3 clients."
+    note = f"Runs without a row in this table: {algorithm}, 3 clients."
     assert note in text and note in (tmp_path / "dual_table4.md").read_text()
     for runs in (other, together(other, make(algorithm, [3], seed=1, **row))):
         text = write("dual_table4", runs, tmp_path / "alone")

@@ -162,7 +162,7 @@ def test_runs_unlike_the_papers_decide_nothing(row, least, why, of_data):
     complete = {"runs": frame(run("DS", length=4)), "least_rounds": least}
     judgment = judge([around(9, **runs), around(-3, **complete, name="complete")])
     assert judgment.verdict == NO and judgment.decided_by == "complete"
-    # Equal weights on other data are no proof; in few rounds they are one.
+    # Equal weights on other data prove nothing; in few rounds they do.
     equal = judge([around(3, equal=True, **runs)])
     assert equal.verdict == (SHORT if of_data else NO)
 
@@ -241,12 +241,12 @@ PART_OF_IMAGES = {"data_options": {"image_fraction": 0.5}}
          "DS", 0, 5 * [0]),
         ([[e("DS", k, length=5) for k in range(4)], [e("DS", k) for k in range(6)]],
          "DS", 0, 6 * [1]),
-        # Another reading of the network counts where there is no other.
+        # Another reading of the network counts if there is no other.
         ([[e("DS", **LINEAR)], [e("DS", length=9, **RELU)]], "DS", 0, [0]),
         ([[e("DS", **LINEAR)], [e("DS", **RELU), e("LD", **RELU)]], "DS LD", 0, [1]),
         # A run that ended early shows nothing of rounds, nor does its seed.
         ([[e("DS", rounds=3, length=3), e("DS", 1, rounds=3, length=2)]], "DS", 0, [0]),
-        # Another method is no run of the papers'; a setting may not be on record.
+        # Another method is not a run of the paper's; a setting may not be on record.
         ([[e("DS", normalization="max")], [e("DS")]], "DS", 0, [1]),
         ([[e("DS", length=2, protocol="x")], [e("DS")]], "DS", 0, [1]),
     ],

@@ -160,7 +160,7 @@ def test_the_joint_table_with_the_published_one(tmp_path, write_run):
     assert shuffled[2] + shuffled[3] == 2 and shuffled[1] + shuffled[3] == 2
     page = (tmp_path / "table3.md").read_text()
 
-    # Without predictions, the page is made of the CSV that was kept, or there is none.
+    # Without predictions, the page is made from the kept CSV, or is absent.
     for label in runs.labels:
         shutil.rmtree(tmp_path / "runs" / label / "predictions")
     text = write("pmc_table3", runs, tmp_path / "none")

@@ -89,7 +89,7 @@ def test_the_table_marks_differences_bounds_and_misprints(tmp_path, celeba_runs)
         for part in ("≤-2", "6†", "-8", "8.62", "8.6, 11.5 and 13", "exchanged"):
             assert part in shown
     assert "No run, so no row: IS; DS,CB,IS; DS,IS,CB; IS,DS,CB; " in text
-    assert "Runs that are no row of this table: DS,CB." in text
+    assert "Runs without a row in this table: DS,CB." in text
     assert "| DS (baseline) | rounds, ours | 3 |" in markdown
 
 

@@ -11,7 +11,7 @@ from tff_pmc.reports.tables import counterfactual_effects
 
 
 def judged(differences, in_force="DS", cohort=None, **settings):
-    """A run in which DS has 500 of 1,000 right, and others so many more."""
+    """A run in which DS has 500 of 1,000 right, and others these differences more."""
     rows = []
     for number, values in enumerate(zip(*differences.values()), 1):
         for trial, (label, extra) in enumerate(zip(differences, values), 1):

@@ -1,4 +1,4 @@
-"""The published tables as data, and ours beside them."""
+"""The published tables as data, and ours next to them."""
 
 import hashlib
 import pathlib

@@ -24,7 +24,7 @@ CORRECT, TEN, AT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]], [10] * 4, "at_lea
     [
         # 70 %: one device in round 1, two in round 2, all four in round 3.
         (CORRECT, TEN, 70, AT, {10: 1, 25: 1, 30: 2, 50: 2, 60: 3, 75: 3, 90: 3}),
-        # Above it, as the published script has it, is one in round 2.
+        # With the published script's rule, above the target, one is in round 2.
         (CORRECT, TEN, 70, "above", {10: 2, 25: 2, 30: 3, 75: 3, 80: math.nan}),
         # ceil(2.8) = 3 of the 4 devices have 90 %, and ceil(3.2) = 4 have not.
         (CORRECT, TEN, 90, AT, {70: 3, 80: math.nan}),

@@ -55,7 +55,7 @@ def test_weight_figures_follow_from_the_cohort(results):
     assert figures.loc[(1, "LD,DS"), "total_variation"] == pytest.approx(
         moved, rel=1e-6
     )
-    # A score in force that is no ordering is there, too.
+    # A current score that is not an ordering is there, too.
     last = figures.loc[(2, "w=0.5")]
     assert (last["in_force"], last["effective_clients"]) == (1, 2)
     assert len(figures) == 4 + 5

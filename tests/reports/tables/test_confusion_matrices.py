@@ -109,7 +109,7 @@ def test_one_figure_has_true_labels_in_rows_and_predicted_ones_in_columns(run):
             "True label",
             "Predicted label",
         )
-        # Without a prediction that is no class, a row sums to 1.
+        # If each prediction is a class, a row sums to 1.
         assert np.nanmax(np.sum(shades_of(axes), axis=1)) <= 1 + 1e-12
     best = [axes for axes in panels if "best round, 2, all" in axes.get_title()]
     np.testing.assert_allclose(shades_of(best[0]).sum(axis=1), 1)

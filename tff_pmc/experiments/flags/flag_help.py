@@ -77,7 +77,7 @@ def help_text(part: str = "") -> str:
         part: criteria, algorithms, the short name of a paper, or full, which has all.
 
     Raises:
-        SettingError: there is no such part.
+        SettingError: the part is unknown.
     """
     sections = flag_definitions.sections()
     if not part:

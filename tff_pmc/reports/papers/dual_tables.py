@@ -177,7 +177,7 @@ def _caveats(rows: Results) -> list[str]:
     if fraction < 1:
         notes.append(
             f"On {fraction:g} of the images, {rows.length.max()} epochs: the "
-            "differences are no comparison with the paper, which had all of them."
+            "paper used all of them, so its numbers cannot be compared with these."
         )
     return notes
 

@@ -155,7 +155,7 @@ class Runs(NamedTuple):
         """Returns all runs of one folder for each seed that has a run of every label.
 
         Only runs of one folder are compared: one command produced them. Runs of another
-        reading than the paper's are used only if there are no others. If two folders
+        reading than the paper's are used only if it has no others. If two folders
         have a seed, the folder is chosen by, in this order: more of the data set, at
         least `least` rounds, more seeds up to five, longer runs, more seeds, more runs.
         If a folder with five seeds is chosen, seeds with shorter runs are dropped.

@@ -16,9 +16,9 @@ def confusion_matrix(
 ) -> npt.NDArray[Any]:
     """Returns the number of examples by true label (row) and predicted label (column).
 
-    It is scikit-learn's function of this name with `labels=range(num_classes)`, and a
-    last column more, of predictions that are no class, as of scores that are not
-    numbers: the shape is [num_classes, num_classes + 1].
+    It is scikit-learn's function of this name with `labels=range(num_classes)`, and
+    one more column at the end, for predictions that are not a class, such as those from
+    scores that are not numbers. The shape is [num_classes, num_classes + 1].
 
     Args:
         y_true: the labels, int [N].

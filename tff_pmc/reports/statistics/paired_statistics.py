@@ -40,7 +40,7 @@ def check_paired(results: Results) -> list[str]:
     Raises:
         RecordError: a seed lacks a run that another has; or runs of one label differ in
             their number of rounds, where none was ended by a callback, or in a setting
-            that is no seed.
+            other than the seeds.
     """
     labels, length = results.labels, planned_length(results)
     for label, runs in results.runs.groupby("label", sort=False):
@@ -77,7 +77,7 @@ def planned_length(results: Results) -> pd.Series[int]:
 
 
 def half_interval(deviation: Any, count: int) -> Any:
-    """Returns half the 95 % confidence interval of a mean of so many seeds.
+    """Returns half the 95 % confidence interval of a mean over `count` seeds.
 
     It is Student's t with `count - 1` degrees of freedom, of the deviation of a sample;
     NaN for one seed.

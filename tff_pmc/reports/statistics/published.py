@@ -79,7 +79,7 @@ def missing_row_notes(
     labels = results.labels
     missing = [label for label in rows if label not in labels]
     others = [label for label in labels if label not in rows]
-    named = {what: missing, "Runs that are no row of this table": others}
+    named = {what: missing, "Runs without a row in this table": others}
     return [f"{words}: {'; '.join(names)}." for words, names in named.items() if names]
 
 
@@ -144,7 +144,7 @@ def rounds_of_ds(name: str) -> Rounds:
 def rounds_saved(name: str, label: str) -> Rounds:
     """Returns the rounds that such a table has a run save over DS, by its label.
 
-    Empty for a run that is no row of it.
+    Empty for a run without a row in it.
     """
     if label == BASELINE:
         return {cell: 0.0 * rounds for cell, rounds in rounds_of_ds(name).items()}
@@ -177,7 +177,7 @@ def rounds_of_half(experiment: str, label: str) -> dict[int, float]:
 
 
 def _cells(name: str, **row: str) -> Rounds:
-    """Returns the cells of one row; its averages are none."""
+    """Returns the cells of one row, without its averages."""
     rows = table(name)
     for column, value in row.items():
         rows = rows[rows[column] == value]

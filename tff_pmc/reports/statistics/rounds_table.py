@@ -48,8 +48,8 @@ def rounds_cells(
         targets: target accuracies, percent.
         columns: the table's columns: name -> shares of the devices, percent. A mean of
             shares is not reached where one of them is not.
-        baseline: label -> the label of the run over which it gains; by default there
-            are no gains.
+        baseline: label -> the label of the run over which it gains; by default the
+            table has no gains.
         averages: further columns of the gains: name -> function of a row's gains.
         reach: the rule of reaching a target, see `rounds_to_target`.
 

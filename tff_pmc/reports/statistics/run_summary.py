@@ -45,7 +45,7 @@ class Spread(NamedTuple):
 
 
 def _deviation(values: Floats) -> Floats:
-    with np.errstate(invalid="ignore"):  # Of infinite losses there is none.
+    with np.errstate(invalid="ignore"):  # It is NaN if a loss is infinite.
         deviation: Floats = values.std(axis=-1)
     return deviation
 
@@ -185,7 +185,7 @@ def last_and_best(results: Results) -> pd.DataFrame:
         test_interval = run.get("evaluate_every", 1)
         test_interval = 1 if test_interval != test_interval else int(test_interval)
         last = max(len(means) // test_interval * test_interval, 1)
-        # Losses that are not finite are no best ones.
+        # A loss that is not finite is never the best.
         best = means.idxmax() if measure is ACCURACY else _lowest(means)
         for which, number_of_round in (("last", last), ("best", int(best))):
             key = (run["seed"], run["label"], which)
