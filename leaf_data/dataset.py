@@ -210,7 +210,7 @@ def load(
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
     if cache_dir is not None and not kind.cached:
-        raise DataError(f"{name}: keeps no cache: leave cache_dir out")
+        raise DataError(f"{name}: keeps no cache: remove cache_dir")
     if data_dir is not None and not kind.reads_folder:
-        raise DataError(f"{name}: reads no folder: leave data_dir out")
+        raise DataError(f"{name}: reads no folder: remove data_dir")
     return dataset.load_limited(data_dir, cache_dir)

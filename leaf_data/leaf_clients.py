@@ -1,4 +1,4 @@
-"""The clients of LEAF's JSON files: of any kind, or with numbers of one shape."""
+"""Reads the clients of LEAF's JSON files: of its data sets, or of others in numbers."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class _FirstUserError(Exception):
 
 
 def detect_dataset(files: Sequence[leaf_json.LeafFile]) -> str:
-    """Returns the data set whose text the first example is, or "" for other data."""
+    """Returns the data set of text that the first example comes from, else ""."""
 
     def stop(x: list[Any], y: list[Any]) -> None:
         if x:
@@ -176,7 +176,7 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
 def read_files(
     files: Sequence[leaf_json.LeafFile], convert: Convert, *, check_counts: bool = True
 ) -> Iterator[Client]:
-    """Reads the users of files as `read_clients` does, with a conversion by `convert`.
+    """Reads the users of files as `read_clients` does, with the conversion `convert`.
 
     `check_counts` is that of `leaf_json.read`.
     """

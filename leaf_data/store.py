@@ -59,7 +59,7 @@ _LOG = logging.getLogger(__name__)
 _SPLIT_STREAM = 81  # Beside those that partitions draw from.
 _ROWS_PER_CHUNK = 1 << 16  # That are copied at once.
 _LONGEST_OPTIONS = 1 << 14
-_HAS_TEST_EXAMPLES = "already has test examples: leave out test_fraction"
+_HAS_TEST_EXAMPLES = "already has test examples: remove test_fraction"
 
 
 def write_store(

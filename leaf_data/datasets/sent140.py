@@ -4,7 +4,7 @@ LEAF (Caldas et al. 2018) made it of Sentiment140 (Go et al. 2009). An example o
 files is a row of fields of a tweet, of which the fifth is the text. As LEAF's models
 read it, the text is split into words (`text.split_words`), and the first 25 are the
 input; unknown words, and what a shorter text lacks, have one id, the last. LEAF takes
-the vocabulary of downloaded vectors; here it is made of the training examples.
+the vocabulary of downloaded vectors; here it is built from the training examples.
 
 LEAF's other model has a bag of words as its input: the number of times that each word
 occurs. A model computes it from this input, as the sum over the positions.

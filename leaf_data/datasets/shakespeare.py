@@ -65,7 +65,7 @@ class Shakespeare(Dataset):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x int32 [80], the ids of letters; y the next one's.
+        """Returns the data set: x int32 [80], ids of letters; y, the id of the next.
 
         The files are looked for as those of `femnist` are.
         """

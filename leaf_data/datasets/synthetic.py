@@ -1,4 +1,4 @@
-"""`synthetic`: drawn federations whose clients differ by two numbers, alpha and beta.
+"""`synthetic`: federations drawn at random; alpha and beta set how clients differ.
 
 The law is that of FedProx (Li et al. 2020, section 5.1, and its published code) and of
 q-FFL (Li et al. 2020, "Fair Resource Allocation in Federated Learning"). Client k has
@@ -60,7 +60,7 @@ _FINITE = Range(lambda x: 0 <= x <= 100, "from 0 to 100")
 
 @dataclasses.dataclass(frozen=True)
 class Synthetic(DealtDataset):
-    """A federation by FedProx's law, of `num_clients` clients, by default 30.
+    """A federation of `num_clients` clients, by default 30, drawn by FedProx's law.
 
     The first `floor(0.9 n)` of a client's n examples are trained on, the others test.
     The first `floor(iid * num_clients)` clients are IID. With another number of clients

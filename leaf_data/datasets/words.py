@@ -45,7 +45,7 @@ class VocabularySettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class TweetSettings(Settings):
-    """The length of an input of `sent140`, and of a model of it."""
+    """The number of words of an input, for `sent140` and for models of it."""
 
     max_words: int = setting(
         25,
@@ -56,7 +56,7 @@ class TweetSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class WordsDataset(VocabularySettings, Dataset):
-    """A data set of LEAF's whose inputs are words.
+    """A data set of LEAF whose inputs are words.
 
     The vocabulary has the most frequent words of all clients' training examples, the
     first by name of equally frequent ones; `max_client_examples` does not change it.

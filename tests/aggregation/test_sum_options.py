@@ -27,7 +27,7 @@ def test_a_norm_out_of_range_is_named(name, words, norm):
 
 
 def test_options_that_exclude_each_other_are_named():
-    with pytest.raises(ValueError, match="leave out model_sum_factory and"):
+    with pytest.raises(ValueError, match="remove model_sum_factory and"):
         tff_pmc.SumOptions(
             privacy=tff_pmc.GaussianSums(1.0), model_sum_factory=secure()
         )

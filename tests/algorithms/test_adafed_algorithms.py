@@ -142,7 +142,7 @@ def test_clients_that_keep_their_model_must_be_named(federation):
 
 
 def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
-    """Labels from 1 on, say, of one's own data and one's own model."""
+    """Labels from 1 on, for example, of a user's data and model."""
     from tff_pmc.algorithms.run_context import RunContext
 
     other = dataclasses.replace(federation, num_classes=11)

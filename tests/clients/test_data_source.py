@@ -28,7 +28,7 @@ def sizes_of(datasets):
 
 
 def test_the_cohorts_are_those_of_the_command(toy_examples):
-    """Of clients that have examples; with as many in a pack as is asked."""
+    """Cohorts of clients with examples; a pack has the requested number of clients."""
     nobody = np.insert(toy_examples.row_splits, 3, toy_examples.row_splits[3])
     examples = dataclasses.replace(
         toy_examples, row_splits=nobody, client_ids=(*toy_examples.client_ids, "last")

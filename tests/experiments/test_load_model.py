@@ -199,7 +199,7 @@ def test_a_run_that_ended_early_says_why(early_run, capsys):
 def test_resuming_with_other_callback_flags_equals_a_run_that_had_them(
     early_run, tmp_path
 ):
-    """What `--patience=1` has ended goes on under `--patience=2`, to its last round."""
+    """A run that `--patience=1` ended continues to the end of `--patience=2`."""
     flags, whole = ["--rounds=9", "--patience=2", "--keep=best"], tmp_path / "whole"
     assert run_experiments.main([*RUN, *flags, f"--output_dir={whole}"]) == 0
     place = tmp_path / "runs"

@@ -512,7 +512,7 @@ RATINGS = "user,movie,rating\n" + "7,1,{0}\nx y,2,{1}\n7,3,{2}\n"
     ],
 )
 def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kind):
-    """Of one table, and of several that are joined: here each label is in both."""
+    """In one table, and in several that are joined: here each label is in both."""
     csvs = tmp_path / "csvs"
     csvs.mkdir()
     for name in "ab":

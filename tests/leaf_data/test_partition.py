@@ -177,14 +177,14 @@ def test_a_cut_writer_keeps_the_proportion_of_train_and_test():
 @pytest.mark.parametrize(
     ("fraction", "size", "count"),
     [
-        # Of these the product in floats is below the whole number.
+        # The product of these floats is below the whole number.
         *((0.29, 100, 29), (0.57, 100, 57), (0.58, 50, 29), (0.07, 300, 21)),
         (0.1 + 0.2, 10, 3),
         (np.float64(0.29), 100, 29),
         (np.float32(0.29), 100, 29),
         (fractions.Fraction(1, 3), 9, 3),
         *((1 - 0.8, 5, 1), (1 - 0.9, 10, 1), (15 / 22, 22, 15), (1 - 0.8, 4, 0)),
-        # Of these it is not.
+        # The product of these is not.
         *((1 / 3, 3, 1), (2 / 3, 6, 4), (0.5, 7, 3), (0.29, 99, 28), (1e-7, 100, 0)),
         (0, 100, 0),
     ],

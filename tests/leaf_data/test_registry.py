@@ -119,10 +119,10 @@ def test_only_data_sets_that_read_a_folder_accept_one(name, tmp_path):
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
         f"{name.removesuffix('_dealt')}: ",  # They share their files.
-        " in " if cached else "keeps no cache: leave cache_dir out",
+        " in " if cached else "keeps no cache: remove cache_dir",
     )
     if not reads:
-        message = f"{name}: reads no folder: leave data_dir out"
+        message = f"{name}: reads no folder: remove data_dir"
         assert_refused(lambda: leaf_data.load(name, tmp_path), message)
 
 

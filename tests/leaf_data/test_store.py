@@ -387,7 +387,7 @@ NAMES = {"input_names": ["a", "b", "c"], "class_names": ["p", "q", "r", "s", "t"
 
 
 def test_names_are_written_and_read(tmp_path):
-    """Of five classes the last has no example."""
+    """The last of five classes has no example."""
     data = leaf_data.open_store(written(tmp_path, None, test_fraction=0.2, **NAMES))
     assert data.input_names == ("a", "b", "c") and data.num_classes == 5
     assert data.class_names == ("p", "q", "r", "s", "t")

@@ -82,8 +82,8 @@ def test_ids_are_decoded():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["a"], "a vocabulary has a unit and tokens; got ['a']"),
-        ({"unit": "words"}, "a vocabulary has a unit and tokens"),
+        (["a"], "a vocabulary must have a unit and tokens; got ['a']"),
+        ({"unit": "words"}, "a vocabulary must have a unit and tokens"),
         ({"unit": "bytes", "tokens": ["a"]}, "one of letters, words, tokens; got 'byt"),
         ({"unit": "words", "tokens": "ab"}, "tokens must be a sequence"),
         ({"unit": "words", "tokens": []}, "needs 1 to 1048576 tokens"),

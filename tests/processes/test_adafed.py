@@ -149,7 +149,7 @@ def test_a_class_without_examples_at_the_server_has_weight_one(
     ],
 )
 def test_macro_f1_equals_scikit_learns(confusion):
-    """Of the classes that are there or predicted; the F1 of others is NaN."""
+    """The mean over present or predicted classes; the F1 of others is NaN."""
     from tff_pmc.processes.server_evaluation import f1_by_class
 
     counts = np.array(confusion)

@@ -40,7 +40,7 @@ def lines(message):
         (
             {"score": OWA, "normalization": "max"},
             True,
-            # The totals and largest criteria; then the scales come back; then the sums.
+            # The totals and largest criteria; then the scales return; then the sums.
             [("updates", f"7 x {UPDATE}"), ("criteria", 3), ("monomials", 7)],
             (3 + 3) + 3 + (3 + 7),
         ),

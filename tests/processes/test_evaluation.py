@@ -71,7 +71,7 @@ def test_more_clients_than_num_clients_are_reported_by_name(
 
 @pytest.mark.parametrize("first", [0, slice(0, 1)])
 def test_a_model_with_one_output_has_no_accuracy(toy_model, first, assert_one_line):
-    """Of one score the highest is always the first, so all would be of class 0."""
+    """The highest of one score is always the first, so all would be in class 0."""
 
     @tf.function
     def predict_one(weights, x, training=True):

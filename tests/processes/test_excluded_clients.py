@@ -1,4 +1,4 @@
-"""What a round leaves out, and what it refuses."""
+"""Clients that a round excludes, and data that end it with an error."""
 
 import dataclasses
 import re
@@ -144,7 +144,7 @@ def test_a_lost_round_warns_once_per_process_and_has_no_loss(
     options,
     says,
 ):
-    """Loss and accuracy were measured of nobody, which is not 0."""
+    """Loss and accuracy were measured on no client, which is not 0."""
     value = 0.0 if form == "zero" else 1e31
     large = criteria.Criterion("BIG", "large", "this test", lambda _: value)
     options = {"criteria": ("DS", large), "client_optimizer_fn": sgd(), **options}

@@ -50,7 +50,7 @@ def test_a_model_fns_metrics_are_tffs(
     assert expected["num_examples"] == 2 * metrics["examples"] == 52
     check(metrics, expected)
     bad = clients[0].map(lambda x, y: (x * np.float32("nan"), y))
-    with_bad = [bad, clients[1]]  # One that is left out counts in no metric.
+    with_bad = [bad, clients[1]]  # An excluded client is in no metric.
     metrics = ours.next(ours.initialize(), with_bad).metrics["client_work"]["train"]
     expected = tffs_metrics(keras_model_fn(), [d.repeat(2) for d in with_bad])
     assert metrics["excluded"] == 1 and expected["num_examples"] == 10
@@ -81,7 +81,7 @@ def test_a_functional_models_metrics_are_tffs(
 def test_an_excluded_packed_client_is_in_no_metric(
     runtime, toy_examples, metric_model, build_prioritized
 ):
-    """A bound that no update keeps: nobody is counted, and nothing measured."""
+    """A bound that no update keeps: all clients are excluded, nothing is measured."""
     sums = tff_pmc.SumOptions(max_update_norm=1e-9)
     ours = build_prioritized(metric_model, priority=("DS",), sums=sums)
     packs = tff_pmc.pack(toy_examples, [0, 2])

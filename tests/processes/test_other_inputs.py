@@ -189,7 +189,7 @@ def test_two_outputs_weigh_by_examples(
 def test_labels_of_sequences_cover_all_steps(
     runtime, build_prioritized, datasets, packed
 ):
-    """Of three steps each: LD counts distinct words, DS the sequences."""
+    """Sequences of three steps: LD counts distinct words, DS the sequences."""
     generator = np.random.default_rng(6)
     x = generator.integers(0, WORDS, (SPLITS[-1], 3)).astype(np.int32)
     examples = leaf_data.Examples(x, x[:, 0], SPLITS, NAMES)

@@ -140,7 +140,7 @@ def tffs_rounds(runtime, toy_examples, toy_model, sgd, datasets):
 def test_the_clients_rate_by_round_is_that_of_tffs_own_builder(
     tffs_rounds, toy_examples, toy_model, sgd, datasets, assert_close, name
 ):
-    """Also where a state goes on in a process that is built anew."""
+    """Also if a state continues in a process that is built anew."""
     cohort, expected = tffs_rounds
     data = tff_pmc.pack(toy_examples, cohort, num_packs=3)
     if name == "datasets":

@@ -110,7 +110,7 @@ def test_current_scores_weigh_by_codes_and_the_metrics_show_it(
 def test_a_built_score_weighs_by_codes(
     runtime, toy_examples, toy_model, build_prioritized, raw, check_model
 ):
-    """Of a state without a score, as after `initialize`."""
+    """The state has no score, as after `initialize`."""
     packs = tff_pmc.pack(toy_examples, COHORT)
     for criteria, score in ((CODES, LD), (("MD", *CODES), scores.product(CODES))):
         process = build_prioritized(toy_model, score=score, criteria=criteria)

@@ -51,7 +51,7 @@ def test_a_map_reduce_form_has_sums_only(toy_model, packed, sgd, sent_shapes):
 def test_a_state_of_another_score_continues_with_the_score_of_the_process(
     runtime, toy_examples, toy_model, sgd, trained_alone, assert_close, form
 ):
-    """As where a program is edited and resumed; `with_score` puts another in force."""
+    """As if a program is edited and resumed; `with_score` sets another score."""
     cohort = [0, 1, 2, 3]
     codes = ("DS", "LD")
     basis = scores.Basis.all_subsets(codes)

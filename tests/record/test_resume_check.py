@@ -1,4 +1,4 @@
-"""Which folders a run may go on with."""
+"""Which folders a run may resume."""
 
 import pytest
 

@@ -62,7 +62,7 @@ def test_values_that_only_some_rounds_have(record_of):
     ("algorithm", "algorithm_criteria", "excluded", "weights"),
     [
         ("prioritized", [], [0, 0, 0], [1 / 3] * 3),
-        # Who is left out keeps its criteria and has no weight.
+        # An excluded client keeps its criteria and has no weight.
         ("prioritized", [], [0, 1, 0], [0.5, 0, 0.5]),
         # All count alike, whatever their criteria.
         ("median", [], [0, 1, 0], [0.5, 0, 0.5]),

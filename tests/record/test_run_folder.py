@@ -215,7 +215,7 @@ def test_invalid_rows_raise_and_name_their_file(tmp_path, record_of, monkeypatch
     ids=["folder moved", "folder made anew"],
 )
 def test_a_folder_that_is_lost_ends_the_run(tmp_path, record_of, damage):
-    """With the next round; what is not there is not made again."""
+    """With the next round; a file that is absent is not made again."""
     path = tmp_path / "run"
     with pytest.raises(FolderLostError, match="run was removed or replaced"):
         with take(path, resume=False) as folder:
@@ -226,7 +226,7 @@ def test_a_folder_that_is_lost_ends_the_run(tmp_path, record_of, damage):
 
 
 def test_metrics_without_a_column_are_not_recorded(begun, record_of, caplog):
-    """As of a run of an earlier version, which goes on; one line names them."""
+    """As of a run of an earlier version, which is resumed; one line names them."""
     head = (begun / "rounds.csv").read_text().splitlines()[0]
     with take(begun) as folder:
         folder.load(state(0))

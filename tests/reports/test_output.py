@@ -1,4 +1,4 @@
-"""Tables and figures in the forms that are in force, each by one writer."""
+"""Tables and figures in the current formats, each by one writer."""
 
 import dataclasses
 import pathlib

@@ -199,7 +199,7 @@ def test_a_number_is_not_accepted_as_text(local, number):
 
 
 def test_only_datasets_with_labels_are_searched_for_a_label():
-    """A mapping of one's own names has none: the error stays that of the label."""
+    """A mapping with a user's names has none: the error stays that of the label."""
     from tff_pmc.runtime import context
 
     dataset = tf.data.Dataset.from_tensors({"pixels": [0.0], "label": [7]})

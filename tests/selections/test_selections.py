@@ -1,4 +1,4 @@
-"""The choice of a round's clients, by each rule and by one's own."""
+"""The selection of a round's clients, by each rule and by a user's."""
 
 import dataclasses
 import itertools
@@ -49,7 +49,7 @@ def test_uniform_is_a_pure_function_of_seed_and_round():
     assert full.draw(1, 10) == (first, 0)  # Whatever came before.
     other = make_sampler([5] * 100, seed=4)
     assert other.draw(1, 10).clients != first
-    # Who has no examples is nobody: the same places, among the others.
+    # Clients without examples are ignored: the same indices, among the others.
     gaps = make_sampler([5, 0] * 100, seed=3)
     assert gaps.draw(1, 10).clients == [2 * k for k in first]
 

@@ -49,7 +49,7 @@ def value(code, client):
         ("MD_layers", {"moved": ((3.0, 4.0), (12.0,))}, 6**-0.5),
         ("DS^0.5", {}, 2),
         ("LD^-1", {}, 1 / 3),
-        ("CB^-0.5", {"y": (1, 1, 1)}, np.inf),  # Such a client is left out.
+        ("CB^-0.5", {"y": (1, 1, 1)}, np.inf),  # Such a client is excluded.
     ],
 )
 def test_values_by_hand(code, client, expected):
@@ -123,7 +123,7 @@ def test_powers_are_criteria_like_their_base():
     [(60.0, -50, np.nan), (60.0, 50, np.inf), (0.0, 50, 0.0), (60.0, 0.5, 60**0.5)],
 )
 def test_a_power_too_small_for_float32_is_not_zero(value, exponent, expected):
-    """What is not finite is left out and counted; a true 0 is a value."""
+    """A value that is not finite is excluded and counted; a true 0 is a value."""
     base = criteria.Criterion("BE", "base", "this test", lambda client: value)
     power = float(criteria.power(base, exponent).value(None))
     np.testing.assert_allclose(power, expected, rtol=1e-6)
@@ -179,7 +179,7 @@ def test_criteria_of_the_server_are_bound_to_its_examples(
 
 
 def test_the_percentage_error_agrees_with_numpy(toy_model, toy_examples):
-    """Of three numbers for each example, or of a column that is one number for each."""
+    """Three numbers for each example, or a column with one number for each."""
     x, n = toy_examples.x, len(toy_examples.y)
     y = np.random.default_rng(2).uniform(-3, -1, (n, 3)).astype(np.float32)
     weights = toy_model.initial_weights[0]

@@ -14,7 +14,7 @@ def algorithm_1(in_force, last, accuracies):
     ordering, tried = in_force, []
     while True:
         tried.append(ordering)
-        if accuracies[ordering] >= last:  # Line 17 goes on only while it is lower.
+        if accuracies[ordering] >= last:  # Line 17 continues only while it is lower.
             return tried, ordering
         if not waiting:  # Line 22: none was good enough.
             best = tried[0]

@@ -169,7 +169,7 @@ class SumOptions(SumSettings):
             factory is not None for factory in sum_factories
         ):
             raise ValueError(
-                "privacy replaces the sum factories: leave out model_sum_factory and "
+                "privacy replaces the sum factories: remove model_sum_factory and "
                 "scalar_sum_factory"
             )
         if self.scalar_sum_factory is not None and self.normalization == "max":

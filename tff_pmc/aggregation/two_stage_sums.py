@@ -56,7 +56,7 @@ def build_two_stage_sums(
     if plan.scalar_sum_factory is not None:
         raise ValueError(
             "scalar_sum_factory cannot be combined with two stages, which send the "
-            "totals in the clear: leave it out, or declare ranges, with which one "
+            "totals in the clear: remove it, or declare ranges, with which one "
             "stage is enough"
         )
     num_criteria, method = plan.basis.num_criteria, plan.normalization.method

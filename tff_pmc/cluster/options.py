@@ -110,14 +110,14 @@ class ClusterOptions(Settings):
         if self.address != LOCAL and self.workers:
             raise ClusterSettingError(
                 "--cluster_workers only applies to --cluster=local, not to "
-                f"--cluster={self.address}: leave it out"
+                f"--cluster={self.address}: remove it"
             )
         with_tls = self.address.startswith("tls:")
         for flag, path in self.files.items():
             if path and not with_tls:
                 raise ClusterSettingError(
                     f"--{flag} only applies to --cluster=tls://HOST:PORT, not to "
-                    f"--cluster={self.address}: leave it out"
+                    f"--cluster={self.address}: remove it"
                 )
             if with_tls and not os.path.isfile(path):
                 raise ClusterSettingError(

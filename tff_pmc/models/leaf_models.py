@@ -262,7 +262,7 @@ def _step_array(num_steps: int, width: int) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class LeafModelSettings(ModelSettings):
-    """The settings of a model of LEAF's, none of which has convolutions."""
+    """The settings of LEAF's models, which have no convolutions."""
 
     def check_given(self, flags: Collection[str]) -> None:
         """Raises a `SettingError` if an activation of convolutions was given."""

@@ -104,7 +104,7 @@ class RunFolder:
             # A run that a callback ended before its last round stays complete.
             planned = flatten_groups(self._before["settings"])["rounds"]
             self.is_complete = len(ROUNDS.read(path)) < planned
-        # With other flags of the callback that ended it, the run goes on.
+        # With other flags of the callback that ended it, the run continues.
         by = self._before.get("ended_by", "")
         self._reopened = bool(by) and _callback_flags(
             self._before, by

@@ -62,8 +62,8 @@ averaged over those columns of the paper's table that all of our runs reach; in 
 same columns the paper's table has 1.6 rounds earlier. A column is a share of the
 devices (clients) at a target: the round in which that share has reached that accuracy,
 each device on its own test examples. Points are hundredths of accuracy. Where numbers
-have signs, + means that what is named first has more. Of many numbers only those that
-decide are shown, and "2 more" counts the others;
+have signs, + means that what is named first has more. If there are many, only those
+that decide are shown, and "2 more" counts the others;
 [claims.csv](../results/reproduced/claims.csv) has all of them, with noise floors (how
 far apart two runs of the baseline are that differ in their seeds alone), the runs, and
 the kept folders that they are in.

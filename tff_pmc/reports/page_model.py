@@ -152,7 +152,7 @@ def comparison_grid(
     column: str,
     lines: Mapping[str, str],
 ) -> Grid:
-    """Returns cells as a grid: for each row a line of ours, of the published, ...
+    """Returns cells as a grid, in which each row has lines: ours, the published, ...
 
     Args:
         cells: one row per cell, in the grid's order.
@@ -161,7 +161,7 @@ def comparison_grid(
             comes after them.
         column: the column of `cells` that names the grid's column.
         lines: the columns of `cells` with the texts of a line -> the line's title, with
-            the names of `cells` in braces. A line without texts is left out.
+            the names of `cells` in braces. A line without texts is omitted.
     """
     columns = list(dict.fromkeys(cells[column]))
     grid = [[*head, *columns]]

@@ -104,8 +104,8 @@ def _verdict_counts(table: pd.DataFrame) -> list[list[str]]:
 def our_value(headline: Headline, kept: pd.DataFrame) -> str:
     """Returns our number with what its runs are of, or that none is there.
 
-    Of several seeds it is the median, the lowest and the highest. Where it is not
-    reached under a seed it counts as later than all others.
+    With several seeds it is the median, the lowest and the highest. A target that is
+    not reached under a seed counts as later than all others.
     """
     try:
         values, runs = headline.evaluate(kept)

@@ -174,8 +174,8 @@ def participant_weights(
     """Computes each client's weight, `p_k = s_k / sum_k s_k` (DA eq. 3, PMC eq. 5).
 
     Args:
-        raw: raw criteria, float array [clients, m]; see `normalize`. Of a data frame
-            whose columns have codes, a score by codes takes these.
+        raw: raw criteria, float array [clients, m]; see `normalize`. A score by codes
+            takes these columns of a data frame whose columns have codes.
         score: a function of normalized criteria [clients, m] to scores [clients], for
             example `prioritized(("DS", "LD", "MD"))`.
         normalization: how the criteria are normalized.

@@ -17,7 +17,7 @@ from tff_pmc.experiments.callbacks import CALLBACKS, Callback
 CASES = {
     "momentum": {
         **{"selection": "by_size", "server_optimizer": "momentum"},
-        "evaluate_every": 3,  # It goes on in a round without a test.
+        "evaluate_every": 3,  # It resumes in a round without a test.
         "client_rate_decay": 0.5,
     },
     "adam": {
@@ -45,7 +45,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def run(data, runtime):
-    """Runs, or goes on, into a folder."""
+    """Runs or resumes into a folder."""
 
     def into(folder, **changes):
         from tff_pmc.experiments.running import loop

@@ -18,7 +18,7 @@ FLAGS = [
 
 
 def resume(folder, *flags, code=0):
-    """Runs, or goes on, into a folder, in this process."""
+    """Runs or resumes into a folder, in this process."""
     return run(*FLAGS, f"--output_dir={folder}", *flags, code=code)
 
 

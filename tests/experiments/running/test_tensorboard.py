@@ -102,7 +102,7 @@ def test_a_repeated_round_has_the_same_values(resumed_run):
 
 @pytest.fixture
 def of_a_round():
-    """A round of two clients, one of whom was left out, and its model."""
+    """A round of two clients, one of whom was excluded, and its model."""
     settings = experiments.settings("quickstart")
     reported = {
         "criteria_by_client": np.array([[4.0, 1, 1], [5.0, 1, 1]]),

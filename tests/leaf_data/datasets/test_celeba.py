@@ -169,7 +169,7 @@ def test_missing_images_are_counted_and_skipped(raw, caplog):
     )
     caplog.clear()
     data = load(raw, client_rule="reference_code")
-    # One lost a photo. The others lost all of a part, and are left out.
+    # One lost a photo. The others lost all of a part, and are excluded.
     assert all_photos(data) == {first: [complete[first][0][1:], complete[first][1]]}
     assert [words in record.message for record in caplog.records] == [True]
     assert words in data.describe()

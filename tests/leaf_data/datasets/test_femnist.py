@@ -132,7 +132,7 @@ def test_unsplit_data_is_sampled_and_split_by_leafs_rule(tmp_path):
     for seed in range(4):
         half = load(tmp_path, sample_fraction=0.5, seed=seed)
         total = half.train_examples.num_examples + half.test_examples.num_examples
-        assert 39 <= total <= 41  # Whoever is left with one image is left out.
+        assert 39 <= total <= 41  # A writer left with one image is excluded.
 
 
 def test_sampling_split_data(tmp_path):

@@ -117,7 +117,7 @@ def test_several_seeds_have_a_mean_and_its_spread(tmp_path):
             assert path.read_bytes() == (expected / path.name).read_bytes()
         shutil.rmtree(tmp_path / "again")
 
-    # Of one seed the table itself has the cells.
+    # With one seed the table itself has the cells.
     alone = together(*two(path=first))
     write("dual_table4", alone, tmp_path / "again")
     for name in ("dual_table4.csv", "dual_table4.md"):
@@ -162,7 +162,7 @@ def test_runs_that_the_paper_does_not_have_are_omitted_and_named(
     assert note in text and note in (tmp_path / "dual_table4.md").read_text()
     for runs in (other, together(other, make(algorithm, [3], seed=1, **row))):
         text = write("dual_table4", runs, tmp_path / "alone")
-        assert text == "Dual Table IV (CIFAR-10) is left out: no run of its algorithms."
+        assert text == "Dual Table IV (CIFAR-10) is omitted: no run of its algorithms."
         assert list((tmp_path / "alone").iterdir()) == []
 
 

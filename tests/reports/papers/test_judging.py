@@ -236,7 +236,7 @@ PART_OF_IMAGES = {"data_options": {"image_fraction": 0.5}}
         ([[e("DS", length=2)], [e("DS"), e("DS", 1)]], "DS", 0, [1, 1]),
         # So many rounds come before more seeds.
         ([[e("DS", length=5)], [e("DS"), e("DS", 1)]], "DS", 4, [0, 1]),
-        # Five seeds decide: longer runs then come before a sixth, which is left out.
+        # Five seeds decide: longer runs then come before a sixth, which is dropped.
         ([[e("DS", k, length=5) for k in range(5)], [e("DS", k) for k in range(6)]],
          "DS", 0, 5 * [0]),
         ([[e("DS", k, length=5) for k in range(4)], [e("DS", k) for k in range(6)]],

@@ -71,4 +71,4 @@ def test_the_figures_are_named_as_in_the_paper(tmp_path, celeba_runs, number, ti
     # 9 of ten devices have 85 %.
     assert ["DS", "0.7650", "3", "0.7650"] in lines
     none = write(f"pmc_figure{number}", celeba_runs.only(label="none"), tmp_path)
-    assert none == f"PMC Figure {number} is left out: no run of its orderings."
+    assert none == f"PMC Figure {number} is omitted: no run of its orderings."

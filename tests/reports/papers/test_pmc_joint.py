@@ -144,7 +144,7 @@ def test_the_joint_table_with_the_published_one(tmp_path, write_run):
     write_run(tmp_path / "runs" / "MD", "MD", [[1, 1, 0, 0, 0]], FIVE, TWO_CLIENTS)
     runs = read_results(str(tmp_path / "runs"))
     text = write("pmc_table3", runs.only(label="DS"), tmp_path)
-    assert text == "PMC Table 3 is left out: there are no two runs, DS and another"
+    assert text == "PMC Table 3 is omitted: there are no two runs, DS and another"
     text = write("pmc_table3", runs, tmp_path)
     cells = pd.read_csv(tmp_path / "table3.csv")
     aligned = cells[cells["pairing"] == "aligned"]
@@ -164,7 +164,7 @@ def test_the_joint_table_with_the_published_one(tmp_path, write_run):
     for label in runs.labels:
         shutil.rmtree(tmp_path / "runs" / label / "predictions")
     text = write("pmc_table3", runs, tmp_path / "none")
-    assert text.startswith("PMC Table 3 is left out: ") and "--predictions" in text
+    assert text.startswith("PMC Table 3 is omitted: ") and "--predictions" in text
     shutil.copy(tmp_path / "table3.csv", tmp_path / "runs")
     write("pmc_table3", runs, tmp_path / "again")
     assert (tmp_path / "again" / "table3.md").read_text() == page

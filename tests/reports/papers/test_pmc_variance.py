@@ -50,7 +50,7 @@ def make(labels, cohort=True):
     ],
 )
 def test_the_report_is_omitted_without_cohorts_or_three_criteria(tmp_path, runs, why):
-    assert f"left out: {why}" in write("pmc_variance", runs, tmp_path).replace(
+    assert f"omitted: {why}" in write("pmc_variance", runs, tmp_path).replace(
         "it needs runs of orderings with ", ""
     )
     assert list(tmp_path.iterdir()) == []

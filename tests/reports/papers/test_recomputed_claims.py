@@ -122,7 +122,7 @@ def saved(
 ):
     """The rounds that weightings save over others, mean over columns all runs reach.
 
-    Of several weightings it is their mean, or what `pick` makes of them. `in_words` is
+    For several weightings it is their mean, or what `pick` returns. `in_words` is
     the size that the paper's words give, which is of all columns.
     """
     compared = [*labels, *over]
@@ -349,7 +349,7 @@ OTHER_EPOCHS = {
 }
 ALONE = ["DS", "MD", "LD"]
 PRINTED_MEANS = (2.5, 3.7, 3.4, 4.1, 64.2)
-# Of each claim its numbers; they are computed when it is tested.
+# The numbers of each claim; they are computed when it is tested.
 DA = {
     "DA-1": lambda: [
         lead(

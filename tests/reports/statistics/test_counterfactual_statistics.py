@@ -26,7 +26,7 @@ def judged(differences, in_force="DS", cohort=None, **settings):
 
 
 def effects(differences):
-    """The effects where DS is in force."""
+    """The effects if DS is current."""
     size = len(next(iter(differences.values())))
     return counterfactual_statistics.effects(judged({"DS": [0] * size, **differences}))
 

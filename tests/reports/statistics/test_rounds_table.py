@@ -10,7 +10,7 @@ from made import results_of_seed
 from tff_pmc.reports.statistics.rounds_table import rounds_cells, seed_range
 
 NEVER = math.nan
-# Of four devices 20, 60 and 90 % are one, three and all.
+# 20, 60 and 90 % of four devices are one, three and all.
 DS = [[9, 0, 0, 0], [9, 9, 9, 0], [9, 9, 9, 0]]
 LD = [[0, 0, 0, 0], [9, 9, 0, 0], [9, 9, 9, 9]]
 COLUMNS = {"low": (20,), "mean": (20, 60), "late": (60, 90)}

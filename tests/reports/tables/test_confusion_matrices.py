@@ -124,7 +124,7 @@ def test_one_figure_has_true_labels_in_rows_and_predicted_ones_in_columns(run):
     ],
 )
 def test_a_last_round_without_a_test_is_named(run, tmp_path, without, words):
-    """And a best round whose predictions somebody has removed is left out."""
+    """And a best round whose predictions somebody has removed is omitted."""
     results, *_ = run
     for number in without:
         (tmp_path / "DS" / "predictions" / f"round_000{number}.npz").unlink()

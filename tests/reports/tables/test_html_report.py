@@ -194,7 +194,7 @@ def test_a_long_table_does_not_overflow_a_screen(tmp_path, width):
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_whole_page_is_readable_on_a_screen(tmp_path, width):
-    """Of six rows under five seeds: nothing is cut off, too small, or on another."""
+    """Six rows under five seeds: nothing is cut off, too small, or overlaps."""
     labels = ["DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)", "q-FFL, q 0.5"]
     by_seed = {
         seed: {

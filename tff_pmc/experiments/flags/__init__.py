@@ -1,1 +1,1 @@
-"""The command line: its flags, made of the declared settings, and its help."""
+"""The command line: its flags, built from the declared settings, and its help."""

@@ -156,7 +156,7 @@ def _runs(
     for flag, taken in ("cache_dir", data.cached), ("data_dir", data.reads_folder):
         if getattr(command, flag) and not taken:
             raise SettingError(
-                f"--{flag} does not apply to {start['dataset']}: leave it out"
+                f"--{flag} does not apply to {start['dataset']}: remove it"
             )
     experiment = get_experiment(name)
     if command.rows:

@@ -1,4 +1,4 @@
-"""The command line's flags, made of the declared settings, and their values."""
+"""The command line's flags, built from the declared settings, and their values."""
 
 from __future__ import annotations
 

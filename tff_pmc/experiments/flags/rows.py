@@ -89,7 +89,7 @@ def _check_flag(flag: str, algorithm: str) -> None:
 def name_rows(
     rows: Sequence[Variant], values: Sequence[Values], build: BuildSettings
 ) -> list[RunSettings]:
-    """Returns the settings of rows, whose labels say what each row sets.
+    """Returns the settings of rows, with labels that say what each row sets.
 
     Args:
         rows: the rows, parsed.

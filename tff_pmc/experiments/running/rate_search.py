@@ -99,8 +99,7 @@ def search(
                     "learning_rate": job.settings.training.learning_rate,
                     "rounds": _first_round(ordered, sizes, target, rule),
                     "rounds_run": len(accuracy),
-                    # Of a lost run, the accuracy of a model that was not trained any
-                    # more.
+                    # In a lost run the model was not trained any more.
                     "best_accuracy": math.nan if lost else accuracy.max(),
                 }
             )

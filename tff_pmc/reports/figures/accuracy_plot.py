@@ -35,12 +35,12 @@ def accuracy_plot(
 ) -> Figure:
     """Returns a plot of the accuracy on all clients' test examples, over the rounds.
 
-    Up to three orderings or algorithms are lines of one panel, and of one seed and at
-    most two of them the band is the clients' 10th to 90th percentile. Of more, each has
-    a panel with the baseline in gray. Of several seeds the line is the mean
-    and the band goes from the lowest to the highest. Marks are the rounds in which half
-    of the devices reach a target, filled for these runs and hollow as the papers print
-    them; see `target_marks.mark_rounds`.
+    Up to three orderings or algorithms are lines of one panel; with one seed and at
+    most two of them the band is the clients' 10th to 90th percentile. If there are
+    more, each has a panel with the baseline in gray. With several seeds the line is the
+    mean and the band extends from the lowest to the highest. Marks are the rounds in
+    which half of the devices reach a target, filled for these runs and hollow as the
+    papers print them; see `target_marks.mark_rounds`.
 
         figure = accuracy_plot(read_results("runs/mine"))
 

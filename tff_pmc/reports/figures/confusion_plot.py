@@ -17,7 +17,7 @@ _MAX_NUMBERED = 12
 """The most classes whose matrix has room for numbers."""
 
 _MAX_NAME_LETTERS = 16
-"""Of a class's name in a figure; a longer one ends with dots."""
+"""The longest name of a class in a figure; a longer one ends with dots."""
 
 # From nothing to a blue through which a light or dark page shows, so that numbers in
 # the color of the page's text can be read in every cell.
@@ -31,7 +31,7 @@ _LETTER_WIDTH = 0.65  # Of the font's size.
 
 
 class ConfusionPart(NamedTuple):
-    """A confusion matrix, and what it is of."""
+    """A confusion matrix, with the run, the rounds and the clients that it counts."""
 
     label: str  # Of the run.
     rounds: str  # Such as "last round, 40".
@@ -40,7 +40,7 @@ class ConfusionPart(NamedTuple):
     class_names: Sequence[str] = ()  # Of all classes in order; by default numbers.
 
     def names(self) -> list[str]:
-        """Returns the name of each class, or its number where it has none."""
+        """Returns the name of each class, or its number if it has none."""
         names = [*self.class_names[: len(self.counts)]]
         return names + [*map(str, range(len(names), len(self.counts)))]
 

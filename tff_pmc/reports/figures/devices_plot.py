@@ -17,7 +17,7 @@ _COLORS = ("#4477aa", "#228833", "#cc6677", "#aa7733")
 
 @figure_layout.with_style
 def devices_plot(cells: pd.DataFrame, title: str, seeds: int) -> Figure:
-    """Draws the rounds of DS by the share of the devices, ours and the published.
+    """Draws when shares of the devices reach targets with DS, ours and the published.
 
     A line ends where the median is not known.
 

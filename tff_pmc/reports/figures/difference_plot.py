@@ -24,8 +24,8 @@ def difference_plot(
 ) -> Figure:
     """Draws a column of `rounds` minus that of the baseline under the same seed.
 
-    It shows what curves that lie on each other hide. Of several seeds the line is the
-    mean of the differences, and the band its 95 % interval (Student's t).
+    It shows what overlapping curves hide. With several seeds the line is the mean of
+    the differences, and the band its 95 % interval (Student's t).
 
     Args:
         results: the runs, of the baseline and of others.

@@ -52,10 +52,11 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
 
     Up to four rows are lines of panels, one for each of `run_summary.SPREAD`; a row
     whose ordering was adjusted is dashed, in the color of the ordering that it began
-    with. Of more, each has a panel, with the 10th percentile and the mean of the worst
-    tenth: their differences from the baseline, which is the line at 0. Without a
-    baseline they are as they are. Of several seeds a line is the mean and its band goes
-    from the lowest to the highest; differences are from the baseline of the same seed.
+    with. If there are more, each has a panel, with the 10th percentile and the mean of
+    the worst tenth: their differences from the baseline, which is the line at 0.
+    Without a baseline the values themselves are drawn. With several seeds a line is the
+    mean and its band extends from the lowest to the highest; differences are from the
+    baseline of the same seed.
     """
     measure = run_summary.results_metric(results)
     spread = dict(
@@ -79,7 +80,7 @@ def fairness_plot(results: Results, *, title: str = "") -> Figure:
     draw = _panel_per_measure if len(rows) <= MAX_RUNS_PER_PANEL else _panel_per_row
     band = figure_layout.band_words(len(results.seeds))
     figure, all_axes = draw(rows, titles, word, band)
-    # All panels share it. Of several seeds a curve ends with the shortest.
+    # All panels share it. With several seeds a curve ends with the shortest run.
     last = results.length.groupby(level="label").min().max()
     figure_layout.round_axis(all_axes[0], int(last))
     figure_layout.set_figure_title(

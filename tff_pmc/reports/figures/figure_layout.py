@@ -103,7 +103,7 @@ def with_style(draw: _Drawing) -> _Drawing:
 
 @contextlib.contextmanager
 def for_page(width: float) -> Iterator[None]:
-    """Makes figures that are drawn inside the context fit a page of a width, inches.
+    """Makes figures drawn inside the context fit a page of this width, in inches.
 
     They have no titles, which the page has; the narrower the page, the fewer panels
     stand side by side, and legends stand below.
@@ -116,7 +116,7 @@ def for_page(width: float) -> Iterator[None]:
 
 
 def redraw(figure: Figure) -> Figure:
-    """Returns a figure drawn again, in the layout that is in force; see `for_page`."""
+    """Returns a figure drawn again, in the current layout; see `for_page`."""
     return _redraws[figure]() if figure in _redraws else figure
 
 

@@ -39,7 +39,7 @@ class PageFigure(NamedTuple):
 
 
 def page_figure(figure: Figure, name: str, description: str = "") -> PageFigure:
-    """Returns a figure for a page on which no other has the same name."""
+    """Returns a figure for a page, on which its name must be unique."""
     texts, colors = {}, set()
     for place in figure_layout.PAGE_WIDTHS:
         text, used = page_svg(figure, description or name, place, f"{name}-{place}")
@@ -53,7 +53,7 @@ def page_figure(figure: Figure, name: str, description: str = "") -> PageFigure:
 def page_svg(
     figure: Figure, description: str, place: str, name: str = ""
 ) -> tuple[str, set[str]]:
-    """Returns a figure as an SVG for one of the widths of a page, and its colors."""
+    """Returns a figure as an SVG for one of the page widths, and its set of colors."""
     with figure_layout.for_page(figure_layout.PAGE_WIDTHS[place]):
         again = figure_layout.redraw(figure)
         text = figure_layout.svg_text(again, description, name)
@@ -63,7 +63,7 @@ def page_svg(
 
 
 def variable(color: str) -> str:
-    """Returns the name of the page's variable of a color."""
+    """Returns the name of a color's variable in the page's style sheet."""
     return f"--c{color[1:]}"
 
 
@@ -76,7 +76,7 @@ def color_rules(colors: Iterable[str], *, dark: bool = False) -> str:
 
 
 def lighten(color: str) -> str:
-    """Returns a color mixed with white until it is seen on a dark screen."""
+    """Returns a color mixed with white until it is visible on a dark screen."""
     paper = _luminance(to_rgb(DARK_PAPER))
     for share in range(11):
         mixed = [value + (1 - value) * share / 10 for value in to_rgb(color)]

@@ -26,7 +26,7 @@ BASELINES = (BASELINE, "FedAvg", "Weighted mean")
 """The baselines: averaging by size, under its three names."""
 
 LAMBDA = "lambda="
-"""How the candidates of Dual's search begin; their colors go from dark to light."""
+"""How the candidates of Dual's search begin; their colors range from dark to light."""
 
 SOLID, DASHED, DOTTED = "-", (0, (4, 1.6)), (0, (1, 1.4))
 DASH_DOT = (0, (5, 1.5, 1, 1.5))

@@ -14,7 +14,7 @@ from tff_pmc.reports.figures import figure_layout, run_styles
 def weights_plot(relative: pd.DataFrame, title: str = "") -> Figure:
     """Draws the largest, the median and the smallest weight of each round.
 
-    Of several seeds they are means, in bands from the lowest to the highest seed.
+    With several seeds they are means, in bands from the lowest to the highest seed.
 
     Args:
         relative: the relative weights of runs, as `weight_statistics.relative_weights`

@@ -148,8 +148,8 @@ def page(results: Results) -> Report:
         if figure.experiment == experiment
     ]
     notes = [
-        f"AdaFed's simulation {experiment[-1]}. {'; '.join(drawn)}. Of the paper's "
-        "curves there are no numbers but those in its claims.",
+        f"AdaFed's simulation {experiment[-1]}. {'; '.join(drawn)}. The paper's "
+        "curves have no numbers except those in its claims.",
         *condition_notes(results),
         *early_stop_notes(results),
         f"`lead`: the mean difference to {FEDAVG} over rounds 1 to 5, and over all, "

@@ -85,7 +85,7 @@ def report(results: Results, *, table: int) -> Report:
     """
     rows = table_runs(results)
     if not len(rows.runs):
-        return Report(f"{TITLES[table]} is left out: no run of its algorithms.")
+        return Report(f"{TITLES[table]} is omitted: no run of its algorithms.")
     cells = tidy_rows(results, table)
     if data_caveat(rows):
         cells["difference"] = float("nan")

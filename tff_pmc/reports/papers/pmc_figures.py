@@ -37,7 +37,7 @@ def report(results: Results, *, experiment: str) -> Report:
     paper = PAPER[experiment]
     rows = paper.rows(results)
     if not rows.labels:
-        text = f"PMC Figure {paper.figure} is left out: no run of its orderings."
+        text = f"PMC Figure {paper.figure} is omitted: no run of its orderings."
         return Report(text)
     curves = _curves(rows)
     grid = [["ordering", "best accuracy", "in round", "in the last round"]]

@@ -75,7 +75,7 @@ def report(results: Results, *, experiment: str) -> Report:
             raise RecordError(f"there are no two runs, {BASELINE} and another")
         cells = _cells(rows, number)
     except RecordError as error:
-        return Report(f"PMC Table {number} is left out: {error}")
+        return Report(f"PMC Table {number} is omitted: {error}")
     notes = [*paper.notes(results), *_NOTES]
     ours, printed = (cells[name].iloc[:4].sum() for name in ("ours", "published"))
     if printed and ours != printed:

@@ -101,7 +101,7 @@ def report(results: Results, *, experiment: str) -> Report:
     rows, number = paper.rows(results), paper.rounds_table
     if BASELINE not in rows.labels:
         why = f"no run of {BASELINE}, its baseline"
-        return Report(f"PMC Table {number} is left out: {why}.")
+        return Report(f"PMC Table {number} is omitted: {why}.")
     ours = rounds_and_gains(rows, paper.targets)
     theirs = pmc_paper.published_rows(number)
     notes = [

@@ -38,7 +38,7 @@ def report(results: Results) -> Report:
     try:
         table = orderings(results)
     except RecordError as error:
-        return Report(f"The variance of section 4.2 is left out: {error}")
+        return Report(f"The variance of section 4.2 is omitted: {error}")
     correlation_by_column = correlations(table)
     words = [
         f"Rank correlation with {name.replace('_', ' ')}: "

@@ -59,7 +59,7 @@ def best_round(results: Results, column: str = "accuracy") -> Series[float]:
 def second_half(results: Results, column: str = "accuracy") -> Series[float]:
     """Returns the mean of a column of `rounds` over the second half of the rounds.
 
-    Of an odd number of rounds the middle one counts.
+    If the number of rounds is odd, the second half includes the middle one.
     """
     half = results.rounds.groupby(RUN_KEY, sort=False)["round"].transform("max") // 2
     late = results.rounds[results.rounds["round"] > half]

@@ -209,7 +209,7 @@ def _names_by_slug(results: Results) -> dict[str, str]:
 
 
 def common_rounds(results: Results, label: str, base: str) -> pd.Series[int]:
-    """Returns how many rounds both of two rows have, by the seeds that both have.
+    """Returns the number of rounds that two rows have in common, by common seed.
 
     Raises:
         RecordError: they have no seed in common.

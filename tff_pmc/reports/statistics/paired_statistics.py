@@ -58,7 +58,7 @@ def check_paired(results: Results) -> list[str]:
                 raise RecordError(
                     f"{label} has {rounds} rounds under seed {seed} and "
                     f"{lengths[first]} under seed {first}: resume the shorter run, or "
-                    "leave its seed out"
+                    "exclude its seed"
                 )
         results.only(label=label).check_settings()
     return labels

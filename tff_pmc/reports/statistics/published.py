@@ -142,7 +142,7 @@ def rounds_of_ds(name: str) -> Rounds:
 
 @functools.cache
 def rounds_saved(name: str, label: str) -> Rounds:
-    """Returns the rounds that such a table has a run save over DS, by its label.
+    """Returns the rounds that a run saves over DS in such a table, by the run's label.
 
     Empty for a run without a row in it.
     """

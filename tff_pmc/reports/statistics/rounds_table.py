@@ -56,8 +56,8 @@ def rounds_cells(
     Returns:
         One row per run, target and column, first the `rounds` of all runs, then each
         `gain`: `label`, `quantity`, `target`, `column`, `value` (NaN: not reached) and
-        `bound`. Of two runs one of which does not arrive, the gain is a bound: that run
-        counts as arriving in the last round of the longer one (`gains_over`).
+        `bound`. If one of two runs does not reach the target, the gain is a bound: that
+        run counts as reaching it in the last round of the longer one (`gains_over`).
     """
     heads = ["label", "quantity", "target", "column", "value", "bound"]
     if not (results.labels and targets):

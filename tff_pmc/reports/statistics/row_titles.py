@@ -29,8 +29,8 @@ def with_short_labels(results: Results) -> Results:
     """Returns the runs without the notes that all labels share.
 
     `FedAvg, 200 clients` and `FedProx, mu 0.1, 200 clients` are `FedAvg` and `FedProx,
-    mu 0.1`: what is equal in all rows stands in the title alone. One row keeps its
-    label.
+    mu 0.1`: settings that are equal in all rows are only in the title. One row keeps
+    its label.
     """
     titles = dict(zip(results.runs["label"], results.runs["title"]))
     parts = {label: _split(label, str(titles[label])) for label in results.labels}

@@ -38,7 +38,7 @@ CRITERION_STATISTICS = ("rank_correlation", *QUARTILES)
 
 
 def weight_figures(results: Results) -> pd.DataFrame:
-    """Returns how unequal each ordering's weights were: could another have mattered?
+    """Returns how unequal each ordering's weights were, and how far from the current.
 
     Returns:
         One row per run, round and ordering of `recorded_orderings`, and one for the

@@ -2,7 +2,7 @@
 
 They follow from the recorded predictions (`--predictions`), for the last and the best
 round, on the examples of all clients and of the tenth of the clients with the lowest
-accuracy in that round. Of several seeds the counts are summed.
+accuracy in that round. With several seeds the counts are summed.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _judge_note(results: Results) -> str:
 
 
 def summary_sentence(table: pd.DataFrame) -> str:
-    """Returns the sentence of what differs from the baseline in accuracy, if any."""
+    """Returns a sentence on which weightings differ from the baseline in accuracy."""
     if table.empty:
         return "Only one weighting was judged: there is nothing to compare."
     baseline, rounds = table["baseline"].iloc[0], table["rounds"].iloc[0]

@@ -1,4 +1,4 @@
-"""The effect: how rows differ from a baseline under the same seeds, and if it is shown.
+"""The effect: how rows differ from a baseline, seed by seed, and whether it is shown.
 
     effects = tff_pmc.effect(tff_pmc.read_results("runs/mine"))
     print(effects.sentences())

@@ -46,7 +46,7 @@ _CELLS = (
 
 
 def report(results: Results) -> Report:
-    """Returns the last and the best round of runs as text; of several seeds a table.
+    """Returns the last and the best round of runs as text; for several seeds, a table.
 
     The table is `seeds.csv` with its page; see `seed_statistics`. It shows how good
     each run is, and how much of that is due to the seed. Nothing is compared with the
