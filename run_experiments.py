@@ -44,7 +44,8 @@ def main(argv):
             return 0
         values_by_flag = flag_definitions.parse(argv[1:])
         command = command_line.parse_command(values_by_flag)
-        text = shlex.join([program_name(), *argv[1:]])
+        words = flag_definitions.without_user_files(argv[1:])
+        text = shlex.join([program_name(), *words])
         command = dataclasses.replace(command, invocation=text)
         forms = output.Output(command.format, command.figures)
         offline = command.compare, command.export, command.tables

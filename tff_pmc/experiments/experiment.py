@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tff_pmc.algorithms  # noqa: F401 - `RunSettings` takes one by name.
@@ -12,10 +12,6 @@ from tff_pmc.models import fitting_model
 from tff_pmc.reports.paper import PAPERS
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.flag_values import call_naming_flag
-from tff_pmc.settings.run_settings import slug
-
-BASELINE = "DS"
-"""The label of the ordering that is federated averaging."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,37 +139,6 @@ EXPERIMENTS: Registry[Experiment] = Registry(
     "experiment", "tff_pmc.experiments.catalog"
 )
 """The named experiments."""
-
-
-def find_baseline(rows: Iterable[tuple[str, str, str]], name: str) -> str:
-    """Returns the label, or the algorithm in words, of the row that a name refers to.
-
-    A row can be named by its label, its folder, or its algorithm, in words or as in
-    flags. `FedAvg` also refers to the ordering `DS`. Rows of one algorithm on different
-    data are named by the algorithm.
-
-    Args:
-        rows: for each run, its label, its algorithm in words, and its name in flags.
-        name: the name to look up.
-
-    Raises:
-        SettingError: no row has this name; the message lists the rows.
-    """
-    rows = [*rows]
-    by_name: dict[str, str] = {}
-    for label, _, _ in rows:
-        by_name.setdefault(slug(label), label)
-    for label, title, algorithm in rows:
-        if label == title or label.startswith(f"{title}, "):
-            by_name.setdefault(slug(title), title)
-            by_name.setdefault(slug(algorithm), title)
-    if BASELINE in (label for label, _, _ in rows):
-        for alias in ("FedAvg", f"FedAvg ({BASELINE})"):
-            by_name.setdefault(slug(alias), BASELINE)
-    if slug(name) not in by_name:
-        labels = "; ".join(dict.fromkeys(label for label, _, _ in rows))
-        raise SettingError(f"--baseline={name} is not one of the rows: {labels}")
-    return by_name[slug(name)]
 
 
 def get_experiment(name: str) -> Experiment:

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from typing import Optional
 
 from leaf_data.formats.data_files import expand_path
-from tff_pmc.experiments.experiment import Experiment, Variant, find_baseline
+from tff_pmc.experiments.experiment import Experiment, Variant
 from tff_pmc.record.metric import ACCURACY
 from tff_pmc.record.record_error import ClientsNotRecordedError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import BEYOND_PAPERS, FOR_ALL, REPORTS, Report, output
 from tff_pmc.reports.figures import plots, run_labels
 from tff_pmc.reports.statistics import paired_statistics
-from tff_pmc.reports.statistics.row_titles import with_short_labels
+from tff_pmc.reports.statistics.row_titles import row_names, with_short_labels
 from tff_pmc.reports.statistics.run_summary import results_metric
-from tff_pmc.settings import SettingError
+from tff_pmc.settings.row_names import find_baseline
 
 RESULTS = "rounds_to_target"
 """The report that writes `results.csv`."""
@@ -97,23 +97,16 @@ def _write(experiment: Experiment, results: Results, folder: str, page: bool) ->
 
 def _with_baseline(experiment: Experiment, results: Results) -> Results:
     """Returns the runs with the baseline that they name, or the first that is there."""
-    rows = run_names(results)
+    rows = row_names(results)
     candidates = (results.about.get("baseline"), experiment.baseline, "FedAvg")
     baseline = results.labels[0]
     for name in filter(None, candidates):
-        with contextlib.suppress(SettingError):
+        with contextlib.suppress(ValueError):
             baseline = find_baseline(rows, str(name))
             break
     chosen = results.only()
     chosen.about["baseline"] = baseline
     return chosen
-
-
-def run_names(results: Results) -> list[tuple[str, str, str]]:
-    """Returns the names of each run by which a baseline can be chosen."""
-    runs = results.runs
-    algorithms = runs.get("algorithm", runs["title"]).fillna("")
-    return [*zip(runs["label"], runs["title"], algorithms)]
 
 
 def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:

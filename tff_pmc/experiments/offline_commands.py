@@ -13,7 +13,6 @@ from tff_pmc.experiments import experiment_reports, load_model
 from tff_pmc.experiments.experiment import (
     EXPERIMENTS,
     experiment_values,
-    find_baseline,
     get_experiment,
 )
 from tff_pmc.experiments.flags.command import Command, OfflineOptions
@@ -21,8 +20,11 @@ from tff_pmc.record import files
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import output
+from tff_pmc.reports.statistics.row_titles import row_names
 from tff_pmc.reports.tables import folder_comparison, reference_export
 from tff_pmc.settings import RunSettings
+from tff_pmc.settings.flag_values import call_naming_flag
+from tff_pmc.settings.row_names import find_baseline
 
 # Besides `OfflineOptions`: how runs are read, and where reports are written.
 _OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
@@ -99,8 +101,9 @@ def _tables(command: Command, values_by_flag: Mapping[str, Any], goal: str) -> s
     results = read_results(command.tables)
     experiment = get_experiment(_name(command, values_by_flag, results))
     if command.baseline:
-        rows = experiment_reports.run_names(results)
-        results.about["baseline"] = find_baseline(rows, command.baseline)
+        results.about["baseline"] = call_naming_flag(
+            "--baseline", find_baseline, row_names(results), command.baseline
+        )
     if reach := _reach(values_by_flag):
         results.runs["reach"] = reach
     return experiment_reports.write(experiment, results, goal)

@@ -33,9 +33,7 @@ from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.record.tables import ROUNDS, TABLES
 from tff_pmc.record.tables import RUN_KEY as RUN_KEY
-
-BASELINE = "DS"
-"""The label of federated averaging, the usual baseline."""
+from tff_pmc.settings.row_names import BASELINE as BASELINE
 
 RUN_INFO_COLUMNS = (
     *(

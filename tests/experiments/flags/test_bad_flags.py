@@ -115,7 +115,7 @@ stray | unexpected argument: stray
 --seeds=1 | --seeds=1: name two or more seeds
 --seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
 --seeds=1,2 --cohort_seed=3 | --cohort_seed cannot be combined with --seeds
---seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is not one of the rows: LD
+--seeds=1,2 --priority=LD --baseline=DS | --baseline: DS is not one of the rows: LD
 --priority=LD,MD;LD --baseline=FedAvg | FedAvg is not one of the rows: LD,MD; LD
 --adjustment=backtracking --priority=DS | has nothing to search
 --sample_fraction=0.1 | --sample_fraction is not a setting of the data

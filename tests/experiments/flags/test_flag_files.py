@@ -92,10 +92,15 @@ def files(tmp_path, monkeypatch):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
-def test_the_flags_that_apply_with_flag_files(files, arguments, expected):
+def test_the_flags_that_apply_with_flag_files(files, tmp_path, arguments, expected):
     values = flag_definitions.parse(arguments)
     assert {flag: values.get(flag) for flag in expected} == expected
     assert values or not arguments
+    # A recorded command needs no file of the user.
+    words = flag_definitions.without_user_files(arguments)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert flag_definitions.parse(words) == values
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import pytest
 from cli import labels, parse_settings
 
-from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, find_baseline
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.settings import SettingError
+from tff_pmc.settings.row_names import RowName, find_baseline
 
 # The rows, and the labels of their runs.
 NAMES = """
@@ -63,6 +64,7 @@ fedavg | --algorithms=qffl | --algorithms cannot be combined with rows
 fedavg | --inspect | --inspect cannot be combined with rows
 fedavg | --qffl_q=1 | --qffl_q has no effect on the algorithm fedavg
 fedavg | --experiment=lr_search | --rows does not apply to --experiment=lr_search
+fedprox mu=1; fedprox mu=2 | --baseline=fedprox | --baseline: fedprox fits several rows: name one of FedProx, mu 1; FedProx, mu 2
 fedavg | --rows=qffl | --rows is given twice: give it once, with ';' between
 """  # noqa: E501
 
@@ -105,7 +107,12 @@ ROWS = [
     ("LD,DS (backtracking)", "Prioritized", "prioritized"),
     ("q-FFL, q 1", "q-FFL", "qffl"),
     ("q-FFL, q 5", "q-FFL", "qffl"),
+    ("Median, 3 clients", "Median", "median", "3 clients"),
+    ("Median, 4 clients", "Median", "median", "4 clients"),
+    ("AFL", "AFL", "afl"),
+    ("AFL, local epochs 2", "AFL", "afl"),
 ]
+ROWS = [RowName(*row) for row in ROWS]
 
 
 @pytest.mark.parametrize(
@@ -114,19 +121,34 @@ ROWS = [
         *[("DS", "DS"), ("FedAvg", "DS"), ("fedavg", "DS"), ("FedAvg (DS)", "DS")],
         *[("ld,ds", "LD,DS"), ("LD-DS_backtracking", "LD,DS (backtracking)")],
         *[("q-FFL, q 5", "q-FFL, q 5"), ("q_ffl_q_5", "q-FFL, q 5")],
-        *[("qffl", "q-FFL"), ("q-FFL", "q-FFL")],
+        *[("median", "Median"), ("afl", "AFL")],
     ],
 )
 def test_a_baseline_is_found_by_any_of_its_names(name, row):
     assert find_baseline(ROWS, name) == row
 
 
-@pytest.mark.parametrize("name", ["MD", "prioritized", "FedProx"])
-def test_the_error_for_a_baseline_that_is_not_a_row_lists_the_rows(name):
-    with pytest.raises(SettingError, match="is not one of the rows: DS; LD,DS; LD,DS"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        *[
+            (n, "is not one of the rows: DS; LD,DS; LD,DS")
+            for n in ("MD", "prioritized")
+        ],
+        *[
+            (n, "several rows: name one of q-FFL, q 1; q-FFL, q 5")
+            for n in ("qffl", "Q-FFL")
+        ],
+    ],
+)
+def test_a_baseline_that_fits_no_row_or_several_lists_the_rows(
+    name, message
+):
+    with pytest.raises(ValueError, match=message):
         find_baseline(ROWS, name)
 
 
-def test_without_the_ordering_ds_no_row_is_federated_averaging():
-    with pytest.raises(SettingError, match="--baseline=FedAvg is not"):
+def test_federated_averaging_is_the_ordering_ds_or_the_algorithm():
+    with pytest.raises(ValueError, match="FedAvg is not one of"):
         find_baseline(ROWS[1:], "FedAvg")
+    assert find_baseline([RowName("FedAvg", "FedAvg", "fedavg")], "DS") == "FedAvg"

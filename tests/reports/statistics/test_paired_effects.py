@@ -272,7 +272,7 @@ def test_the_baseline_is_fed_avg_unless_another_is_named(
 def test_an_unknown_baseline_is_rejected(baseline):
     results = results_of_seed({"DS": [[1]], "LD": [[1]]}, [2])
     results.about["baseline"] = "MD"
-    with pytest.raises(RecordError, match="baseline MD is not among the runs: DS, LD"):
+    with pytest.raises(RecordError, match="baseline MD is not one of the rows: DS; LD"):
         effects(results, baseline)
 
 

@@ -10,6 +10,7 @@ import pytest
 from made import join_results, of_seeds, results_of_seed, with_losses, written
 
 import tff_pmc
+from tff_pmc.record import kept_results
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.statistics.weight_statistics import WEIGHT_COLUMNS
 from tff_pmc.reports.tables import effect
@@ -98,12 +99,12 @@ def test_runs_ended_by_a_callback_are_compared_over_common_rounds(tmp_path):
     results.runs["ended_early"] = ends
     text, rows, _ = page_of(results, tmp_path)
     assert set(rows["row"]) == {"LD"} and set(rows["rounds"]) == {2}
-    assert "LD and FedAvg (DS) are compared over the first 2 to 3 rounds, which" in text
+    assert "LD against FedAvg (DS): over the first 2 to 3 rounds." in text
     results.runs["ended_early"] = ""
     with pytest.raises(RecordError, match="4 rounds under seed 3 and 2 under seed 0"):
         effect.report(results)
     same = other_length(LD0=3, LD3=3)
-    assert "are compared over the first 2 rounds" in page_of(same, tmp_path)[0]
+    assert "over two seeds, over the first 2 rounds: " in page_of(same, tmp_path)[2]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +196,75 @@ def test_the_sentence_of_a_row(changes, words):
     effects = tff_pmc.effect(ROUNDS.assign(**changes))
     assert effects.sentences()[0].startswith(words)
     effects.plot()
+
+
+@pytest.fixture
+def three_folders(tmp_path):
+    """DS and LD under five seeds each, in the folders a, b and c.
+
+    In b LD has two more right of 20 and another target, in c there are other seeds.
+    """
+    folders = {}
+    for name, ld, first, targets in (
+        ("a", 10, 0, (40,)),
+        ("b", 12, 0, (50,)),
+        ("c", 10, 5, (40,)),
+    ):
+        by_seed = {
+            seed: {"DS": [[5, 5]], "LD": [[ld // 2, ld // 2]]}
+            for seed in range(first, first + 5)
+        }
+        results = of_seeds(by_seed, TEN, targets=targets)
+        results.runs["data_clients"] = 3 if name == "b" else 2
+        folders[name] = str(tmp_path / name)
+        kept_results.keep_results(results, folders[name])
+    return folders
+
+
+@pytest.mark.parametrize(
+    ("names", "baseline", "expected"),
+    [
+        # Another's seeds are further seeds of the same rows.
+        ("ac", "", {"LD": ("DS", 0.0, 10)}),
+        ("ab", "", {"DS [b]": ("DS [a]", 0.0, 5), "LD [b]": ("LD [a]", 0.1, 5)}),
+        (
+            "ab",
+            "ld",
+            {
+                "DS [a]": ("LD [a]", 0.0, 5),
+                "DS [b]": ("LD [a]", 0.0, 5),
+                "LD [b]": ("LD [a]", 0.1, 5),
+            },
+        ),
+    ],
+)
+def test_folders_are_joined_and_namesakes_compared(
+    three_folders, names, baseline, expected
+):
+    paths = [three_folders[name] for name in names]
+    results = [tff_pmc.read_results(path) for path in paths]
+    for parts in (paths, results, dict(zip(names, results))):
+        effects = tff_pmc.effect(parts, baseline=baseline)
+        rows = effects[effects["measure"] == "accuracy"].set_index("row")
+        shown = {
+            row: (cells["baseline"], pytest.approx(cells["mean"]), cells["seeds"])
+            for row, cells in rows.iterrows()
+            if row in expected
+        }
+        assert shown == expected
+        on_other_data = "against LD [a] over five seeds, on other data: "
+        assert any(on_other_data in s for s in effects.sentences()) == (names == "ab")
+    reached = {*effects["measure"]} & {"rounds to 40 %", "rounds to 50 %"}
+    assert len(reached) == (2 if names == "ab" else 1)
+
+
+def test_what_can_be_joined():
+    rounds = [ROUNDS, ROUNDS.assign(accuracy=ROUNDS["accuracy"] + 0.01)]
+    joined = tff_pmc.effect(rounds)
+    assert {"DS [B]", "LD [B]"} <= {*joined["row"]}
+    assert len(joined.merge(joined).sentences()) == len(joined.sentences())
+    with pytest.raises(RecordError, match="there are no results: give one or more"):
+        tff_pmc.effect([])
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,16 @@ def test_the_curves_of_both_sides_are_in_one_panel(tmp_path):
     assert comparison_plot(alone, "a", "b") is None
 
 
+def test_other_data_are_said(tmp_path):
+    write_ours(tmp_path / "a" / "1", CLIENTS, [[1, 2, 0]], priority=["DS"])
+    celeba = [(0, 1), (0, 1)]
+    write_ours(tmp_path / "b" / "1", celeba, [[2, 1]], "celeba", priority=["DS"])
+    for other, is_said in (("a", False), ("b", True)):
+        text = folder_comparison.report(str(tmp_path / "a"), str(tmp_path / other)).text
+        words = "A and B are on different data: A has mnist, 3 clients, B has celeba, 2"
+        assert (words in text) == is_said
+
+
 def test_a_run_of_ours_in_their_form_and_back(tmp_path):
     counts = [[1, 2, 0], [4, 3, 2], [2, 2, 4]]
     ours = write_ours(tmp_path / "a" / "ours", CLIENTS, counts)

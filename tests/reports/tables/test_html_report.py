@@ -113,6 +113,7 @@ def test_the_answer_comes_first_and_its_tables_are_folded():
         ("run.py --output_dir 'a b' --rounds=2", "run.py --rounds=2"),
         ("run.py --resume=true -output_dir='a b' x", "run.py x"),
         ("run.py --priority='DS;LD,DS'", "run.py --priority='DS;LD,DS'"),
+        ("run_experiments.py --rounds=2", "python run_experiments.py --rounds=2"),
         ("", ""),
     ],
 )

@@ -21,7 +21,6 @@ from tff_pmc.experiments.experiment import (
     Experiment,
     Variant,
     experiment_values,
-    find_baseline,
     get_experiment,
 )
 from tff_pmc.experiments.flags.command import (
@@ -34,6 +33,7 @@ from tff_pmc.experiments.flags.rows import has_candidates, name_rows, parse_row
 from tff_pmc.models import fitting_model
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.flag_values import call_naming_flag
+from tff_pmc.settings.row_names import RowName, find_baseline
 from tff_pmc.settings.run_settings import owners_clause
 
 Values = Mapping[str, Any]
@@ -123,8 +123,11 @@ def build_run_settings(
         reason = "cannot be combined with --seeds, which sets every seed"
         _reject(f"seed {seeds}", values_by_flag, reason)
     if command.baseline:
-        names = [(r.label, r.algorithm.name, r.algorithm_name) for r in runs]
-        find_baseline(names, command.baseline)
+        names = [
+            RowName(r.label, r.algorithm.name, r.algorithm_name, r.data.note)
+            for r in runs
+        ]
+        call_naming_flag("--baseline", find_baseline, names, command.baseline)
     if command.seed is None:
         return runs
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
+import pathlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ _COMPONENT_KINDS: dict[str, tuple[str, type[Settings]]] = {
 # which a shell joins lines.
 _COMMENT = re.compile(r"(^|\s+)((#|//).*|\\)$")
 _FLAG = re.compile(r"(?P<name>--?\w+)(?:(?P<mark>\s*=\s*|\s+)(?P<value>.*))?")
+_FLAG_FILE = ("--flagfile", "-flagfile")
 _ANOTHER_FLAG = re.compile(r"\s(--?[A-Za-z]\w*)(?=\s|=|$)")
 
 
@@ -183,6 +185,48 @@ def define(
         make(declared.flag, None, words, **options)
 
 
+def without_user_files(arguments: Sequence[str]) -> list[str]:
+    """Returns arguments that give the same values without flag files of the user.
+
+    The lines of these replace `--flagfile`, except those that a later word replaces.
+    The project's own files, which everybody has, stay.
+    """
+    words = _user_lines(arguments)
+    last = {_flag_name(word): place for place, (word, _) in enumerate(words)}
+    return [
+        word
+        for place, (word, is_of_file) in enumerate(words)
+        if not is_of_file or last[_flag_name(word)] == place
+    ]
+
+
+def _user_lines(
+    arguments: Sequence[str], paths: tuple[str, ...] = ()
+) -> list[tuple[str, bool]]:
+    """Returns words, and those of the user's files, with whether it is of a file."""
+    words: list[tuple[str, bool]] = []
+    rest = iter(arguments)
+    for word in rest:
+        name, is_whole, file = word.partition("=")
+        if word == "--":
+            words += [(word, False), *((argument, False) for argument in rest)]
+        elif name not in _FLAG_FILE:
+            words.append((word, bool(paths)))
+        else:
+            path = _find_flag_file(file if is_whole else next(rest, ""))
+            folder = project_files.folder(project_files.FLAG_FILES)
+            if pathlib.Path(path).resolve().parent == folder.resolve():
+                name = f"{project_files.FLAG_FILES}/{os.path.basename(path)}"
+                words.append((f"--flagfile={name}", False))
+            elif path not in paths:
+                words += _user_lines(_flags_in_file(path), (*paths, path))
+    return words
+
+
+def _flag_name(word: str) -> str:
+    return word.lstrip("-").partition("=")[0]
+
+
 def _expand_flag_files(
     words: Sequence[str],
     by_flag: dict[str, Setting],
@@ -200,7 +244,7 @@ def _expand_flag_files(
         name, is_whole, file = word.partition("=")
         if word == "--":  # The rest are not flags.
             return [*expanded, word, *rest]
-        if name not in ("--flagfile", "-flagfile"):
+        if name not in _FLAG_FILE:
             expanded.append(word)
             continue
         if not is_whole and (file := next(rest, "")) == "":
@@ -216,7 +260,7 @@ def _reject_repeated_lists(
     words: Sequence[str], by_flag: dict[str, Setting], where: str
 ) -> None:
     """Rejects a repeated list flag: absl would silently keep only the last one."""
-    names = [word.lstrip("-").partition("=")[0] for word in words if word[:1] == "-"]
+    names = [_flag_name(word) for word in words if word[:1] == "-"]
     for name, count in collections.Counter(names).items():
         declared = by_flag.get(name)
         if declared and count > 1 and (declared.repeated or declared.kind is tuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -26,6 +27,8 @@ def title_of(results: Results) -> str:
     options = first["data_options"]
     clients = " or ".join(dict.fromkeys(map(str, results.runs["data_clients"])))
     dealt = options.get("partition", "")
+    if dealt == "dirichlet":
+        dealt += f"({options['dirichlet_alpha']:g})"
     partition = f"{dealt}, " if dealt else ""
     named = [str(first["experiment"]), data_name]
     if first.get("is_default_experiment") in (True,):  # It may be missing.
@@ -45,9 +48,16 @@ def title_of(results: Results) -> str:
     other = "".join(f", {note}" for note in notes if note != f"{clients} clients")
     return (
         f"{subject}{part}{clients} clients, {partition}"
-        f"E = {first['local_epochs']:.0f}, B = {batch_text(first['batch_size'])}, "
-        f"rate {first['learning_rate']:g}{other}" + (f"\n({caveat})" if caveat else "")
+        f"E = {_values(results, 'local_epochs', '{:.0f}'.format)}, "
+        f"B = {_values(results, 'batch_size', batch_text)}, "
+        f"rate {_values(results, 'learning_rate', '{:g}'.format)}{other}"
+        + (f"\n({caveat})" if caveat else "")
     )
+
+
+def _values(results: Results, name: str, as_text: Callable[[float], str]) -> str:
+    """Returns a setting of the runs; where they differ, all its values."""
+    return " or ".join(dict.fromkeys(map(as_text, results.runs[name].dropna())))
 
 
 def file_name(label: str) -> str:

@@ -22,8 +22,8 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     recorded_targets,
     rounds_to_target,
 )
-from tff_pmc.reports.statistics.row_titles import row_titles
-from tff_pmc.settings.run_settings import slug
+from tff_pmc.reports.statistics.row_titles import row_names, row_titles
+from tff_pmc.settings.row_names import find_baseline
 
 COLUMNS = (
     *("row", "baseline", "measure", "seeds", "rounds", "mean", "low", "high"),
@@ -61,7 +61,9 @@ def effects(results: Results, baseline: str = "") -> pd.DataFrame:
             row.
 
     Returns:
-        A table whose `attrs` have the `metric` and `titles`, label -> displayed name.
+        A table whose `attrs` have the `metric`; `titles`, label -> displayed name; and
+        `conditions`, label -> what else a sentence on the row must say, such as `over
+        the first 50 rounds`.
         One row per label that is not a baseline and per measure, with `COLUMNS`: `row`
         and `baseline` are labels; `seeds` that both have; `rounds` that are compared,
         the fewest of all seeds; `mean` of the differences, `low` and `high`, the limits
@@ -83,11 +85,12 @@ def paired_effects(results: Results, base_of: Mapping[str, str]) -> pd.DataFrame
     per_round = _rounds_with_spread(results)
     spread = [name for name in SPREAD.values() if name in per_round]
     reached = _rounds_reached(results)
-    rows = []
+    rows, conditions = [], {}
     for label, base in base_of.items():
         if label == base:
             continue
         common = common_rounds(results, label, base)
+        conditions[label] = _conditions(results, label, base, common)
         pair = per_round[
             per_round["label"].isin([label, base])
             & (per_round["round"] <= per_round["seed"].map(common))
@@ -108,8 +111,32 @@ def paired_effects(results: Results, base_of: Mapping[str, str]) -> pd.DataFrame
             cells = {"row": label, "baseline": base, "measure": measure, **stat}
             rows.append({**cells, "rounds": int(common.min())})
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table.attrs = {"metric": metric, "titles": row_titles(results)}
+    table.attrs = {
+        "metric": metric,
+        "titles": row_titles(results),
+        "conditions": {label: words for label, words in conditions.items() if words},
+    }
     return table
+
+
+def _conditions(
+    results: Results, label: str, base: str, common: pd.Series[int]
+) -> list[str]:
+    """Returns that a row and its baseline differ in the data, or in the rounds."""
+    words = []
+    runs = results.runs[results.runs["seed"] == common.index[0]].set_index("label")
+    names = ("data_name", "data_clients", "data_options")
+    data = [
+        [str(runs.loc[row].get(name)) for name in names if name in runs]
+        for row in (label, base)
+    ]
+    if data[0] != data[1]:
+        words.append("on other data")
+    lengths = results.length.unstack("label")[[label, base]].loc[common.index]
+    if (common < lengths.max(axis=1)).any():
+        span = " to ".join(map(str, dict.fromkeys([common.min(), common.max()])))
+        words.append(f"over the first {span} rounds")
+    return words
 
 
 def run_measures(results: Results) -> pd.DataFrame:
@@ -178,18 +205,17 @@ def baselines(results: Results, baseline: str = "") -> dict[str, str]:
         RecordError: the baseline is not among the runs, or not on a row's data.
     """
     runs = results.runs.drop_duplicates("label")
-    names = {*runs["title"], *runs["label"]}
     baseline = baseline or str(results.about.get("baseline") or "")
-    if not baseline:
+    if baseline:
+        try:
+            baseline = find_baseline(row_names(results), baseline)
+        except ValueError as error:
+            raise RecordError(f"the baseline {error}") from error
+    else:
+        names = {*runs["title"], *runs["label"]}
         choices = (*_DEFAULT_BASELINES, results.labels[0])
         baseline = next(name for name in choices if name in names)
-    if baseline not in names:
-        baseline = _names_by_slug(results).get(slug(baseline), baseline)
     plain = runs[(runs["title"] == baseline) | (runs["label"] == baseline)]
-    if plain.empty:
-        raise RecordError(
-            f"the baseline {baseline} is not among the runs: {', '.join(runs['label'])}"
-        )
     # The plain baseline comes first: not, for example, one with another server
     # optimizer.
     on_data = dict(zip(plain["note"][::-1], plain["label"][::-1]))
@@ -197,15 +223,6 @@ def baselines(results: Results, baseline: str = "") -> dict[str, str]:
         if note not in on_data:
             raise RecordError(f"{label}: there is no run of {baseline} on its data")
     return {label: on_data[note] for label, note in zip(runs["label"], runs["note"])}
-
-
-def _names_by_slug(results: Results) -> dict[str, str]:
-    """Returns the labels and titles by what a user may call them."""
-    names = {title: label for label, title in row_titles(results).items()}
-    if BASELINE in results.labels:
-        names.setdefault("FedAvg", BASELINE)
-    names.update((name, name) for name in [*results.runs["title"], *results.labels])
-    return {slug(name): target for name, target in names.items()}
 
 
 def common_rounds(results: Results, label: str, base: str) -> pd.Series[int]:

@@ -145,10 +145,11 @@ def reach_sentence(reach: str) -> str:
 
 
 def targets_of(results: Results) -> tuple[int, ...]:
-    """Returns the target accuracies of all runs, percent; () for a regression."""
-    if ACCURACY.mean not in results.rounds:
+    """Returns the target accuracies of any of the runs, percent; () of a regression."""
+    if ACCURACY.mean not in results.rounds or "targets" not in results.runs:
         return ()
-    return tuple(results.setting("targets", ()))
+    targets = results.runs["targets"].dropna()
+    return tuple(dict.fromkeys(target for of_run in targets for target in of_run))
 
 
 def recorded_targets(results: Results) -> tuple[int, ...]:

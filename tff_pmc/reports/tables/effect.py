@@ -13,13 +13,14 @@ the baseline compared with itself under other seeds.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Union
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.record.results import Results, join_results
+from tff_pmc.record.results import RUN_KEY, Results, join_results
 from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.figures.forest_plot import forest_plot
 from tff_pmc.reports.page_model import (
@@ -32,6 +33,12 @@ from tff_pmc.reports.page_model import (
     format_number,
 )
 from tff_pmc.reports.statistics import paired_effects, paired_statistics
+from tff_pmc.reports.statistics.joined_folders import (
+    Runs,
+    as_results,
+    join_folders,
+    named_results,
+)
 from tff_pmc.reports.statistics.paired_effects import (
     NOT_FINITE,
     NOT_REACHED,
@@ -96,16 +103,20 @@ class Effects(pd.DataFrame):  # type: ignore[misc]  # Pandas has no types.
         'LD: accuracy +0.05 points (-0.9 to +1.0) against FedAvg (DS) over five seeds: \
 no difference shown. Worst tenth -10.2 points (-16.6 to -3.8): worse.'
         """
-        metric = str(self.attrs["metric"])
+        metric = str(self.attrs.get("metric") or self["measure"].iloc[0])
+        titles = self.attrs.get("titles", {})
+        conditions = self.attrs.get("conditions", {})
         lines = []
         for row, part in self.groupby("row", sort=False):
             by_measure = {str(cells["measure"]): cells for _, cells in part.iterrows()}
             if metric not in by_measure:
                 continue
-            first, titles = by_measure[metric], self.attrs["titles"]
+            first = by_measure[metric]
+            base = first["baseline"]
+            words = [_seeds_in_words(first["seeds"]), *conditions.get(row, ())]
             line = (
-                f"{titles[row]}: {_size_in_words(first, metric)} against "
-                f"{titles[first['baseline']]} {_seeds_in_words(first['seeds'])}: "
+                f"{titles.get(row, row)}: {_size_in_words(first, metric)} against "
+                f"{titles.get(base, base)} {', '.join(words)}: "
                 f"{_verdict_in_words(first)}."
             )
             if SPREAD["worst_tenth"] in by_measure:
@@ -119,7 +130,7 @@ no difference shown. Worst tenth -10.2 points (-16.6 to -3.8): worse.'
 
 
 def effect(
-    results: Union[Results, pd.DataFrame, Iterable[Results], Mapping[str, Results]],
+    results: Union[Runs, Iterable[Runs], Mapping[str, Runs]],
     baseline: str = "",
 ) -> Effects:
     """Returns how each row differs from a baseline, with 95 % confidence intervals.
@@ -131,10 +142,12 @@ def effect(
     and a verdict from five.
 
     Args:
-        results: what `read_results` returns; several of these, to be joined (a dict has
-            a new label for each); or a data frame of any program's rounds, one row per
-            `seed`, `label` and `round` (from 1), with a column `accuracy`, `test_loss`
-            or other metrics.
+        results: what `read_results` returns, or the path of a folder; a data frame of
+            any program's rounds, one row per `seed`, `label` and `round` (from 1), with
+            a column `accuracy`, `test_loss` or other metrics; or several of these, to
+            be joined, of which a dict has a new name for each. A label that two of them
+            have under one seed is then two rows, such as `DS [old]` and `DS [new]`, and
+            the later one is compared with the first.
         baseline: the label or name of the row that the others are compared with, on
             the same data; by default that of the results, else FedAvg (`DS`), else the
             first row. Labels are without the notes that all rows share.
@@ -160,10 +173,18 @@ def effect(
         RecordError: the baseline is not among the rows, a row has no seed in common
             with it, or the data frame lacks a column.
     """
-    if isinstance(results, pd.DataFrame):
-        results = paired_effects.results_of_rounds(results)
-    elif not isinstance(results, Results):
-        results = join_results(results)
+    if isinstance(results, (Results, pd.DataFrame, str, os.PathLike)):
+        results = as_results(results)
+    else:
+        parts = named_results(results)
+        runs = pd.concat([part.runs[RUN_KEY] for part in parts.values()])
+        is_relabeled = isinstance(results, Mapping) and all(
+            len(part.labels) == 1 for part in parts.values()
+        )
+        if runs.duplicated().any() and not is_relabeled:
+            joined, base_of = join_folders(parts, baseline)
+            return from_table(paired_effects.paired_effects(joined, base_of))
+        results = join_results(parts if is_relabeled else parts.values())
     if baseline:
         results = results.only()
         results.about["baseline"] = baseline
@@ -325,26 +346,20 @@ def _intro(results: Results, effects: Effects) -> list[Block]:
         Items(condition_notes(results.only(seed=results.seeds[0]))),
         "Means over the seeds:",
         Table([["", *(name.replace("_", " ") for name in means)], *lines]),
-        *_length_notes(results, effects),
+        *_condition_notes(results, effects),
         *caveat_notes(results),
     ]
 
 
-def _length_notes(results: Results, effects: Effects) -> list[str]:
-    """Returns which rows are compared over fewer rounds than a run has."""
-    lengths, notes = results.length, []
-    titles = effects.attrs["titles"]
+def _condition_notes(results: Results, effects: Effects) -> list[str]:
+    """Returns which rows differ from their baseline in the data or in the rounds."""
+    conditions, titles = effects.attrs["conditions"], effects.attrs["titles"]
     pairs = effects[["row", "baseline"]].drop_duplicates()
-    for row, base in pairs.itertuples(index=False):
-        common = paired_effects.common_rounds(results, row, base)
-        longest = lengths.unstack("label")[[row, base]].loc[common.index].max(axis=1)
-        if (common < longest).any():
-            span = " to ".join(map(str, dict.fromkeys([common.min(), common.max()])))
-            notes.append(
-                f"{titles[row]} and {titles[base]} are compared over the first {span} "
-                "rounds, which both have under the seed."
-            )
-    return notes
+    return [
+        f"{titles[row]} against {titles[base]}: {', '.join(conditions[row])}."
+        for row, base in pairs.itertuples(index=False)
+        if row in conditions
+    ]
 
 
 def _digits(measure: str) -> int:

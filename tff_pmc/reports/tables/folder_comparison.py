@@ -6,7 +6,6 @@ with several seeds are paired by seed, as in `effect`.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -15,7 +14,7 @@ import pandas as pd
 
 from tff_pmc.record import reference_code
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results, join_results, read_results
+from tff_pmc.record.results import Results, read_results
 from tff_pmc.reports import Report
 from tff_pmc.reports.figures.comparison_plot import comparison_plot
 from tff_pmc.reports.page_model import (
@@ -25,10 +24,12 @@ from tff_pmc.reports.page_model import (
     grid_text,
 )
 from tff_pmc.reports.statistics import paired_effects
+from tff_pmc.reports.statistics.joined_folders import join_folders
 from tff_pmc.reports.statistics.rounds_to_target import (
     DEVICES,
     reach_sentence,
     rounds_to_target,
+    targets_of,
 )
 from tff_pmc.reports.statistics.run_notes import caveat_notes
 from tff_pmc.reports.tables import effect
@@ -52,8 +53,9 @@ def compare(
     without runs, or with two of one ordering, is a `RecordError`.
 
     The `targets`, percent, and the rule to `reach` one on both sides (`above`, as the
-    published evaluation script has it, or `at_least`) are by default the runs', and
-    where none has targets, those of the published tables on their data set.
+    published evaluation script has it, or `at_least`) are by default the runs', the
+    targets those of either side, and where none has targets, those of the published
+    tables on their data set.
 
     The columns are experiment, quantity, target_accuracy_pct, devices, round, a, b,
     difference (b minus a) and reach (of rounds). The quantity is `rounds` (until the
@@ -76,8 +78,8 @@ def compare(
     table: pd.DataFrame = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(types)
     table["difference"] = table["b"] - table["a"]
     table["reach"] = table["quantity"].map({"rounds": rule}).fillna("")
-    notes = dict.fromkeys(note for side in sides for note in caveat_notes(side))
-    table.attrs["untested"] = list(notes)
+    notes = [*_data_note(sides), *(n for side in sides for n in caveat_notes(side))]
+    table.attrs["notes"] = list(dict.fromkeys(notes))
     return table
 
 
@@ -121,7 +123,7 @@ def report(
         figure = comparison_plot(table, *names)
         drawn = {"comparison": figure} if figure else {}
         return Report(comparison_text(table), {"comparison": table}, figures=drawn)
-    joined, base_of = _join_over_seeds(sides, baseline)
+    joined, base_of = join_folders(dict(zip("AB", sides)), baseline)
     targets, rule = _targets_and_rule(sides, targets, reach)
     joined.runs["targets"] = [tuple(targets)] * len(joined.runs)
     joined.runs["reach"] = rule
@@ -130,47 +132,12 @@ def report(
     return effect.effect_report(joined, effects, title)
 
 
-def _join_over_seeds(
-    sides: Sequence[Results], baseline: str
-) -> tuple[Results, dict[str, str]]:
-    """Returns the runs of both folders, and label -> the label of its baseline.
-
-    A label that both folders have ends in the folder's letter.
-    """
-    shared = {*sides[0].labels} & {*sides[1].labels}
-    names = [
-        {label: f"{label} [{mark}]" if label in shared else label for label in labels}
-        for mark, labels in (("A", sides[0].labels), ("B", sides[1].labels))
-    ]
-    chosen = ""
-    for name, (side, name_of) in itertools.product(
-        [baseline] if baseline else ["FedAvg", ""], list(zip(sides, names))
-    ):
-        with contextlib.suppress(RecordError):
-            chosen = (
-                chosen
-                or name_of[next(iter(paired_effects.baselines(side, name).values()))]
-            )
-    if not chosen:
-        raise RecordError(
-            f"the baseline {baseline} is in neither folder: A has "
-            f"{'; '.join(sides[0].labels)}, B has {'; '.join(sides[1].labels)}"
-        )
-    parts, base_of = {}, {}
-    for side, name_of in zip(sides, names):
-        for label, name in name_of.items():
-            parts[name] = side.only(label=label)
-            is_pair = label in shared and not baseline
-            base_of[name] = names[0][label] if is_pair else chosen
-    return join_results(parts), base_of
-
-
 def comparison_text(table: pd.DataFrame) -> str:
     """Returns the rows of `compare` as text; `+` is later, or more accurate."""
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
     rule = reach_sentence(next(iter(rounds["reach"]), "at_least"))
-    notes = "\n".join([rule, *table.attrs.get("untested", ())])
+    notes = "\n".join([rule, *table.attrs.get("notes", ())])
     return f"{_rounds_text(rounds)}\n{notes}\n\n{_accuracy_text(accuracy)}"
 
 
@@ -179,25 +146,35 @@ def _is_published(results: Results) -> bool:
     return "experiment" not in results.runs
 
 
+def _data_note(sides: Sequence[Results]) -> list[str]:
+    """Returns that two sides are on different data, if they are."""
+    texts = [
+        dict.fromkeys(
+            f"{run['data_name']}, {run['data_clients']} clients"
+            + "".join(f", {key}={value}" for key, value in run["data_options"].items())
+            for run in side.runs.to_dict("records")
+        )
+        for side in sides
+    ]
+    if any(map(_is_published, sides)) or texts[0].keys() & texts[1].keys():
+        return []
+    on_sides = (f"{name} has {'; '.join(t)}" for name, t in zip("AB", texts))
+    return [f"A and B are on different data: {', '.join(on_sides)}."]
+
+
 def _targets_and_rule(
     sides: Sequence[Results], targets: Optional[Sequence[int]], reach: str
 ) -> tuple[Sequence[int], str]:
     """Returns the targets of a comparison, percent, and the rule of reaching one."""
-    rule = reach or _shared_setting(sides, "reach", "at_least")
+    rules = {side.path: side.setting("reach") for side in sides}
+    recorded = {path: rule for path, rule in rules.items() if rule is not None}
+    if not reach and len({*recorded.values()}) > 1:
+        words = "; ".join(f"{path} has {rule}" for path, rule in recorded.items())
+        raise RecordError(f"the folders differ in reach ({words}): choose with --reach")
     if targets is None:
-        targets = _shared_setting(sides, "targets", ()) or _published_targets(sides)
-    return targets, rule
-
-
-def _shared_setting(sides: Sequence[Results], name: str, default: Any) -> Any:
-    """Returns a setting of all runs of both sides; two values are a `RecordError`."""
-    values = {side.path: side.setting(name) for side in sides}
-    recorded = {path: value for path, value in values.items() if value is not None}
-    if len(set(recorded.values())) > 1:
-        words = "; ".join(f"{path} has {value}" for path, value in recorded.items())
-        flag = "--reach" if name == "reach" else "--experiment"
-        raise RecordError(f"the folders differ in {name} ({words}): choose with {flag}")
-    return next(iter(recorded.values()), default)
+        all_targets = {target for side in sides for target in targets_of(side)}
+        targets = sorted(all_targets) or _published_targets(sides)
+    return targets, reach or next(iter(recorded.values()), "at_least")
 
 
 def _published_targets(sides: Sequence[Results]) -> Sequence[int]:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from tff_pmc.escape import printable
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results
+from tff_pmc.record.results import RUN_INFO_COLUMNS, Results
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.figures import figure_layout, page_figure
 from tff_pmc.reports.figures.forest_plot import forest_plot
@@ -150,25 +150,48 @@ def repeat_command(command: str) -> str:
     """Returns a command that makes the same runs in a new folder.
 
     >>> repeat_command("run_experiments.py --seeds=0,1 --output_dir=runs/a --resume")
-    'run_experiments.py --seeds=0,1'
+    'python run_experiments.py --seeds=0,1'
     """
-    return _OF_ONE_FOLDER.sub("", command)
+    words = _OF_ONE_FOLDER.sub("", command)
+    return f"python {words}" if words.startswith("run_experiments.py") else words
 
 
 def _facts(results: Results) -> dict[str, str]:
     """Returns what all the runs share, in words."""
     first = results.runs.iloc[0]
     facts = {
-        "Data": f"{first['data_name']}, {first['data_clients']} clients",
+        "Data": f"{first['data_name']}, {first['data_clients']} clients"
+        + "".join(
+            f", {name} {_text(value)}"
+            for name, value in first["data_options"].items()
+            if name not in ("num_clients", "seed")
+        ),
         "Source": str(first["data_source"]),
         "Seeds": ", ".join(map(str, results.seeds)),
     }
     for words, name in _SETTINGS.items():
         values = results.runs[name].dropna() if name in results.runs else ()
         facts[words] = " or ".join(dict.fromkeys(map(_text, values)))
+    facts["What rows differ in"] = "; ".join(_settings_of_rows(results))
     if results.runs.get("is_default_experiment", pd.Series(dtype=bool)).any():
         facts["Experiment"] += ", the default: what no flag sets is as it has it"
     return {words: printable(text) for words, text in facts.items() if text}
+
+
+def _settings_of_rows(results: Results) -> list[str]:
+    """Returns the settings of each row that other rows lack or have otherwise."""
+    runs, titles = results.runs.drop_duplicates("label"), row_titles(results)
+    info = {*RUN_INFO_COLUMNS, "algorithm", "criteria", "priority", "adjustment"}
+    names = [
+        name
+        for name in runs
+        if name not in info and runs[name].map(_text).nunique() > 1
+    ]
+    texts = []
+    for run in runs.to_dict("records"):
+        values = [f"{n} {_text(run[n])}" for n in names if _text(run[n]) != "nan"]
+        texts += [f"{titles[run['label']]}: {', '.join(values)}"] if values else []
+    return texts
 
 
 def _versions(results: Results) -> str:
