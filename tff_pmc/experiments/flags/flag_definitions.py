@@ -193,10 +193,12 @@ def without_user_files(arguments: Sequence[str]) -> list[str]:
     """
     words = _user_lines(arguments)
     last = {_flag_name(word): place for place, (word, _) in enumerate(words)}
+    in_file = {_flag_name(word) for word, is_of_file in words if is_of_file}
     return [
         word
         for place, (word, is_of_file) in enumerate(words)
-        if not is_of_file or last[_flag_name(word)] == place
+        if last[_flag_name(word)] == place
+        or not (is_of_file or (_flag_name(word) in in_file and "=" in word))
     ]
 
 
