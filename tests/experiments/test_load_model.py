@@ -184,7 +184,7 @@ def test_a_run_that_ended_early_says_why(early_run, capsys):
         "(--patience=1)"
     )
     _, _, reason = words.partition(": ")
-    note = f"LD,DS: ended after {best + 1} rounds: {reason}."
+    note = f"LD,DS ended after {best + 1} rounds (seed 0): {reason}."
     assert note in (early_run / "results.md").read_text()
     page = (early_run / "report.html").read_text()
     assert "--patience=1" in page and "<svg" in page

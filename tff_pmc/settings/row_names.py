@@ -10,7 +10,8 @@ from tff_pmc.settings.run_settings import slug
 BASELINE = "DS"
 """The label of the ordering that is federated averaging."""
 
-_FED_AVG = "FedAvg"
+FED_AVG = "FedAvg"
+"""The title of the algorithm that is federated averaging."""
 
 
 class RowName(NamedTuple):
@@ -49,10 +50,10 @@ def find_baseline(rows: Iterable[RowName], name: str) -> str:
             by_name.setdefault(slug(row.title), row.title)
             by_name.setdefault(slug(row.algorithm), row.title)
     if BASELINE in (row.label for row in rows):
-        for alias in (_FED_AVG, f"{_FED_AVG} ({BASELINE})"):
+        for alias in (FED_AVG, f"{FED_AVG} ({BASELINE})"):
             by_name.setdefault(slug(alias), BASELINE)
-    elif slug(_FED_AVG) in by_name:
-        by_name.setdefault(slug(BASELINE), by_name[slug(_FED_AVG)])
+    elif slug(FED_AVG) in by_name:
+        by_name.setdefault(slug(BASELINE), by_name[slug(FED_AVG)])
     if not slug(name) or slug(name) not in by_name:
         labels = "; ".join(dict.fromkeys(row.label for row in rows))
         raise ValueError(f"{name} is not one of the rows: {labels}")

@@ -11,6 +11,7 @@ from tff_pmc.settings.row_names import RowName, find_baseline
 NAMES = """
 fedavg => FedAvg
 fedavg; qffl => FedAvg / q-FFL
+fedavg; qffl; => FedAvg / q-FFL
 fedprox fedprox_mu=.001; fedprox fedprox_mu=0.1 => FedProx, mu 0.001 / FedProx, mu 0.1
 fedprox mu=1; qffl q=1 => FedProx, mu 1 / q-FFL, q 1
 qffl qffl_q=1; qffl --qffl_q=5 => q-FFL, q 1 / q-FFL, q 5
@@ -40,7 +41,8 @@ def test_a_row_is_named_by_what_it_sets(case):
 
 # The rows, other flags, and a part of the refusal.
 REFUSED = """
-fedavg; | | --rows=: a row is empty
+; | | --rows=: a row is empty
+fedavg; ; | | --rows=: a row is empty
 fedavg; ; qffl | | a row is empty
 fedavg; fedprx | | --rows: fedprx: unknown algorithm 'fedprx' (did you mean fedprox?)
 mu=1 | | --rows: 'mu=1' does not begin with an algorithm

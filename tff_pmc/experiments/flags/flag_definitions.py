@@ -163,7 +163,16 @@ def parse(
     values.set_gnu_getopt(True)  # Flags may follow other arguments.
     for declared in by_flag.values():
         define(declared, declared.help, values)
-    rest = values(["", *words], known_only=known_only)[1:]
+    try:
+        rest = values(["", *words], known_only=known_only)[1:]
+    except flags.UnrecognizedFlagError as error:
+        longer = [name for name in by_flag if name.endswith(f"_{error.flagname}")]
+        if not longer:
+            raise
+        names = " or ".join(f"--{name}" for name in longer)
+        raise SettingError(
+            f"unknown flag --{error.flagname}: did you mean {names}?"
+        ) from error
     if rest and not known_only:
         raise SettingError(f"unexpected argument: {rest[0]}")
     given_flags = {name: values[name] for name in by_flag if values[name].present}
@@ -332,7 +341,9 @@ def _parse_value(declared: Setting, value: Any) -> Any:
         )
     if declared.parse is None:
         return value.split(",") if declared.repeated else value
-    texts = value.split(";") if declared.repeated else [value]
+    texts = [value]
+    if declared.repeated:  # As in a list, a ; may stand behind the last one, too.
+        texts = re.sub(r"(?<=[^;\s])\s*;\s*$", "", value).split(";")
     values = [
         call_naming_flag(f"--{declared.flag}={text}", declared.parse, text)
         for text in texts

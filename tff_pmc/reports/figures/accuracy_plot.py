@@ -75,6 +75,8 @@ def loss_plot(
     up = "local test loss, all clients"
     if column != "test_loss":
         up = f"{column}, all clients' test examples"
+    if column == "train_loss":
+        up = "training loss, the round's clients"
     figure_layout.finish_panel(axes, title, up, axes.get_lines(), what, band)
     return figure
 

@@ -99,6 +99,6 @@ def _base_of(results: Results) -> dict[str, str]:
     return {}
 
 
-def has_differences(results: Results) -> bool:
+def has_differences(results: Results, column: str = "accuracy") -> bool:
     """Returns whether there is a baseline, and another row to compare with it."""
-    return any(label != base for label, base in _base_of(results).items())
+    return bool(differences_by_round(results, column))

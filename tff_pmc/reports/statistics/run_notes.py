@@ -66,22 +66,27 @@ def condition_notes(results: Results) -> list[str]:
 def early_stop_notes(results: Results) -> list[str]:
     """Returns which runs a callback ended early, and after which rounds.
 
-    Each reason has one line, such as "DS, MD: ended after 146 to 158 rounds: all
-    targets are reached".
+    Each reason has one line, such as "DS; LD,DS ended after 146 to 158 rounds (seeds
+    0, 1): all targets are reached".
     """
-    ended: dict[str, list[tuple[str, int]]] = {}
+    ended: dict[str, list[tuple[str, int, int]]] = {}
     for run in results.runs.to_dict("records"):
         words = run.get("ended_early")
         if isinstance(words, str) and words:
             length = int(results.length[run["seed"], run["label"]])
             reason = words.partition(": ")[2]
-            ended.setdefault(reason, []).append((run["label"], length))
+            ended.setdefault(reason, []).append((run["label"], run["seed"], length))
     notes = []
     for reason, runs in ended.items():
-        labels = ", ".join(dict.fromkeys(label for label, _ in runs))
-        lengths = sorted({length for _, length in runs})
+        labels = "; ".join(dict.fromkeys(label for label, _, _ in runs))
+        seeds = sorted({seed for _, seed, _ in runs})
+        lengths = sorted({length for _, _, length in runs})
         span = " to ".join(map(str, dict.fromkeys([lengths[0], lengths[-1]])))
-        notes.append(f"{labels}: ended after {span} rounds{reason and f': {reason}'}.")
+        plural = "s" if len(seeds) > 1 else ""
+        notes.append(
+            f"{labels} ended after {span} rounds (seed{plural} "
+            f"{', '.join(map(str, seeds))}){reason and f': {reason}'}."
+        )
     return notes
 
 

@@ -20,6 +20,7 @@ from tff_pmc.record.metric import float32_digits
 from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports.statistics.paired_statistics import ordering_of
 from tff_pmc.settings.flag_values import all_orderings
+from tff_pmc.settings.row_names import BASELINE, FED_AVG
 
 WEIGHT_STATISTICS = ("coefficient_of_variation", "effective_clients", "total_variation")
 """How unequal an ordering's weights are, and, as `total_variation`, which share of the
@@ -68,11 +69,12 @@ def mean_weight_statistics(results: Results, baseline: str) -> pd.DataFrame:
     """Returns the `WEIGHT_COLUMNS` of each ordering, means over the baseline's cohorts.
 
     A label that is not an ordering of their criteria is excluded; of an adjusted
-    ordering it is the initial one. Without raw criteria the table is empty.
+    ordering it is the initial one. The baseline `FedAvg` is the ordering `DS`. Without
+    raw criteria the table is empty.
     """
     bases = results.only(label=baseline)
     criteria = bases.setting("criteria", ())
-    base = ordering_of(baseline)
+    base = BASELINE if baseline == FED_AVG else ordering_of(baseline)
     labels = dict.fromkeys([base, *map(ordering_of, results.labels)])
     orderings = [
         ordering for ordering in labels if {*ordering.split(",")} <= {*criteria}

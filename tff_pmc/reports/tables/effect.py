@@ -408,6 +408,8 @@ def _differences(effects: Effects) -> list[Block]:
             verdict = row["verdict"]
             if verdict in (NOT_REACHED, NOT_FINITE):
                 verdict = _IN_WORDS[verdict]
+            elif verdict == "censored":
+                verdict = "one did not reach it"
             elif row["seeds"] < MIN_SEEDS:
                 verdict = f"no verdict: {row['seeds']} of {MIN_SEEDS} seeds"
             name = titles[row["row"]]
@@ -420,7 +422,9 @@ def _differences(effects: Effects) -> list[Block]:
 
 def _closing(effects: Effects) -> list[str]:
     """Returns how many differences are shown, and how many would be by chance."""
-    counts, lines = effects["verdict"].value_counts(), []
+    # Equal under each seed, such as what does not depend on the row.
+    is_same = (effects["mean"] == 0) & (effects["interval"] == 0)
+    counts, lines = effects.loc[~is_same, "verdict"].value_counts(), []
     shown = int(counts.reindex(["better", "worse", "more", "less"]).sum())
     decided = shown + int(counts.get("not shown", 0))
     if decided:

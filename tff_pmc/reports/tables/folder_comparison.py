@@ -137,7 +137,8 @@ def comparison_text(table: pd.DataFrame) -> str:
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
     rule = reach_sentence(next(iter(rounds["reach"]), "at_least"))
-    notes = "\n".join([rule, *table.attrs.get("notes", ())])
+    missing = f"{MISSING}: not reached, or only the other side has the row."
+    notes = "\n".join([rule, missing, *table.attrs.get("notes", ())])
     return f"{_rounds_text(rounds)}\n{notes}\n\n{_accuracy_text(accuracy)}"
 
 

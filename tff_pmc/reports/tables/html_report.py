@@ -24,6 +24,7 @@ from tff_pmc.reports.figures import figure_layout, page_figure
 from tff_pmc.reports.figures.forest_plot import forest_plot
 from tff_pmc.reports.statistics import paired_effects
 from tff_pmc.reports.statistics.paired_effects import NOT_REACHED
+from tff_pmc.reports.statistics.paired_statistics import MIN_SEEDS
 from tff_pmc.reports.statistics.row_titles import row_titles
 from tff_pmc.reports.tables import effect
 
@@ -100,6 +101,7 @@ def html(
         answer=[] if effects is None else [*map(printable, effects.sentences())],
         panels=[] if effects is None else _panels(effects, colors),
         has_intervals=len(results.seeds) > 1,
+        has_verdicts=effects is not None and (effects["seeds"] >= MIN_SEEDS).any(),
         facts=_facts(results),
         versions=printable(_versions(results)),
         runs=_table(page_model.Table(_runs(results), left=1)),
