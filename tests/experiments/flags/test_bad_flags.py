@@ -82,7 +82,7 @@ BAD = """
 --server_learning_rate=1e39 | --server_learning_rate must be above 0, as a float32
 --no_such_flag | no_such_flag
 --experiment=pmc_table4 | is a flag file, not an experiment: use --flagfile=exper
---experiment=dual_criterion --mu=0.1 | unknown flag --mu: did you mean --prox_mu or --fedprox_mu?
+--mu=0.1 | unknown flag --mu: did you mean --prox_mu or --fedprox_mu?
 --sample_fraction=0.1 | did you mean --image_fraction?
 --help=algoritms | --help=algoritms: unknown part of the help 'algoritms'
 --local_epoch=3 | Did you mean: local_epochs

@@ -42,7 +42,7 @@ def test_a_row_is_named_by_what_it_sets(case):
 # The rows, other flags, and a part of the refusal.
 REFUSED = """
 ; | | --rows=: a row is empty
-fedavg; ; | | --rows=: a row is empty
+fedavg; ; | | : a row is empty
 fedavg; ; qffl | | a row is empty
 fedavg; fedprx | | --rows: fedprx: unknown algorithm 'fedprx' (did you mean fedprox?)
 mu=1 | | --rows: 'mu=1' does not begin with an algorithm
@@ -143,9 +143,7 @@ def test_a_baseline_is_found_by_any_of_its_names(name, row):
         ],
     ],
 )
-def test_a_baseline_that_fits_no_row_or_several_lists_the_rows(
-    name, message
-):
+def test_a_baseline_that_fits_no_row_or_several_lists_the_rows(name, message):
     with pytest.raises(ValueError, match=message):
         find_baseline(ROWS, name)
 
