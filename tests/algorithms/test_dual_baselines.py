@@ -60,7 +60,7 @@ def test_the_client_step_of_an_algorithm_reaches_its_process(federation, monkeyp
         assert (arguments["client_step"] is not None) == steps
 
 
-def test_personalized_by_its_text_tests_the_clients_own_models(
+def test_personalized_as_in_its_text_tests_the_clients_models(
     runtime, federation, small, tmp_path
 ):
     from tff_pmc.experiments.running import loop

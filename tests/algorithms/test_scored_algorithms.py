@@ -42,7 +42,7 @@ def test_a_search_has_all_orderings_of_the_criteria_of_priority():
     assert [candidate.label for candidate in candidates] == ["DS,MD", "MD,DS"]
 
 
-def test_dual_searches_lambda_from_the_quantity_alone():
+def test_dual_searches_lambda_starting_from_quantity():
     config = settings("dual_criterion", {"algorithm": "dual", "dual_lambda_steps": 3})
     grid = config.algorithm.candidates(config)
     assert [s.label for s in grid] == ["lambda=0.00", "lambda=0.50", "lambda=1.00"]

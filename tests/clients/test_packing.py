@@ -132,7 +132,7 @@ QUALITY = {f"toy_{k}": 0.1 * k for k in range(6)}
         leaf_data.ClientTable(tuple(QUALITY)[::-1], {"q": pd.Series(QUALITY)}),
     ],
 )
-def test_attributes_are_those_of_the_clients_that_an_index_names(
+def test_an_index_assigns_attributes_to_the_clients_that_it_names(
     toy_examples, attributes
 ):
     source = tff_pmc.data_source(toy_examples, attributes=attributes)

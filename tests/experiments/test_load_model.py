@@ -57,7 +57,7 @@ def examples():
     return data.x, data.y
 
 
-def test_the_model_scores_as_the_record_says_without_this_package(
+def test_the_exported_model_scores_as_recorded_without_this_package(
     early_run, examples, tmp_path
 ):
     images, labels = examples

@@ -12,7 +12,7 @@ LEAFS = (
 )
 
 
-def test_letters_are_leafs_in_its_order():
+def test_letters_are_those_of_leaf_in_its_order():
     assert text.LETTERS == LEAFS and len(set(LEAFS)) == 80
     assert text.letter_ids(LEAFS).tolist() == list(range(80))
     ids = text.letter_ids("aé{\ud800😀~")

@@ -165,7 +165,7 @@ def test_macro_f1_equals_scikit_learns(confusion):
     np.testing.assert_allclose(np.nanmean(f1), macro, rtol=1e-6)
 
 
-def test_it_compiles_to_map_reduce_form_with_sums_alone(
+def test_adafed_compiles_to_map_reduce_form_with_only_sums(
     runtime, toy_packed_model, server, sent_shapes
 ):
     # One sum of a model, two totals, one monomial, four counts: no client's accuracy.

@@ -137,7 +137,7 @@ def tffs_rounds(runtime, toy_examples, toy_model, sgd, datasets):
 
 
 @pytest.mark.parametrize("name", BY_ROUND)
-def test_the_clients_rate_by_round_is_that_of_tffs_own_builder(
+def test_the_clients_rate_by_round_is_that_of_tffs_builder(
     tffs_rounds, toy_examples, toy_model, sgd, datasets, assert_close, name
 ):
     """Also if a state continues in a process that is built anew."""
@@ -167,7 +167,7 @@ def test_the_clients_rate_by_round_is_that_of_tffs_own_builder(
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_a_rate_by_round_of_python_alone(
+def test_a_rate_by_round_in_plain_python(
     runtime, toy_examples, toy_model, datasets, weights_of, numpy_sgd, packed
 ):
     """With Adam, whose first step is the rate in each weight that has a gradient."""

@@ -176,7 +176,7 @@ def test_adafed_takes_a_score_by_codes(
     assert_close(*models, 0)
 
 
-def test_a_basis_without_codes_takes_columns_alone(toy_model, build_prioritized):
+def test_a_basis_without_codes_takes_only_columns(toy_model, build_prioritized):
     basis = scores.Basis.all_subsets(2)
     process = build_prioritized(toy_model, criteria=CODES, basis=basis)
     state = process.initialize()

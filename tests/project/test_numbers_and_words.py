@@ -136,7 +136,7 @@ def test_an_option_that_needs_accuracy_is_rejected_and_named(page_run):
     assert not (page_run[0] / "no").exists()
 
 
-def test_its_table_and_plot_are_recomputed_and_made_over_several_seeds(page_run):
+def test_the_table_and_plot_of_a_regression_are_recomputed_over_several_seeds(page_run):
     folder, ends = page_run
     (text, code), (again, again_code) = ends[8:]
     assert again_code == "0" and "Loss over all test examples" in again, again

@@ -134,7 +134,7 @@ def test_the_files_become_clients_with_their_names_and_sums(page_run):
     assert info["settings"]["data"]["readings_test_share"] == 0.3
 
 
-def test_it_learns_and_is_plotted(page_run):
+def test_the_example_learns_and_is_plotted(page_run):
     folder, printed = page_run
     for name in ("DS", "MO-LD-DS"):
         rounds = rows(folder / "out" / name / "rounds.csv")

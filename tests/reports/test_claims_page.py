@@ -244,7 +244,7 @@ def test_the_page_of_pmc_says_which_verdicts_the_published_codes_rule_changes(ca
         assert f"{size} rounds sooner" in words
 
 
-def test_claims_are_judged_by_one_rule_whatever_that_of_the_runs(capsys):
+def test_claims_are_judged_by_one_rule_whatever_the_rule_of_the_runs(capsys):
     folder = f"{claims_page.RESULTS}/mnist_table4_ld"
     tables = []
     for rule, words in (("at_least", "of at least the target"), ("above", "above the")):

@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 import pytest
-from made import of_seeds
+from small_results import of_seeds
 
 from tff_pmc.reports import Report, output, page_model
 from tff_pmc.reports.tables import effect, summary

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from made import join_results, of_seeds, with_losses
+from small_results import join_results, of_seeds, with_losses
 
 from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import Experiment, Variant

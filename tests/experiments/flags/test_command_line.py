@@ -40,7 +40,7 @@ BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
 
 
 @pytest.mark.parametrize("case", [line for line in ASKED.splitlines() if "=>" in line])
-def test_the_requested_runs(case):
+def test_the_requested_runs_are_built(case):
     flags, expected = case.split(" => ")
     flags = flags.replace("QUICKSTART", QUICKSTART)
     flags = flags.replace("BOTH", "--adjustment=fixed,backtracking")

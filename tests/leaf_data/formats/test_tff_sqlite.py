@@ -237,7 +237,7 @@ def test_passages_of_roles(write, caplog):
     assert line in caplog.text and data.origin.source == f"TFF's Shakespeare, {line}"
 
 
-def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch):
+def test_tffs_cache_and_download(tmp_path, database, monkeypatch):
     database, _ = database
     data = database.read_bytes()
     database.unlink()

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made import of_seeds
 from scipy import stats
+from small_results import of_seeds
 
 from tff_pmc.reports.figures import difference_plot
 

@@ -59,7 +59,7 @@ def test_the_algorithms_of_an_experiment_have_distinct_styles(name):
     )
 
 
-def test_a_style_follows_from_the_name_alone():
+def test_a_style_depends_only_on_the_name():
     for name in ("XX,DS", "DS,LD", "lambda=0.30", "My own", "DS,LD,MD,XX"):
         assert run_styles.style_of(name).color.startswith("#")
     assert run_styles.style_of("DS,LD").line != run_styles.style_of("DS,LD,MD").line

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from made import results_of_seed
+from small_results import results_of_seed
 
 FOLDER = pathlib.Path(__file__).parents[3] / "results" / "paper"
 SHARES = [f"{share}%" for share in range(10, 100, 10)]

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made import RECORDED
 from reported import write
+from small_results import RECORDED
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports.papers import adafed_figures

@@ -4,8 +4,8 @@ import math
 
 import pandas as pd
 import pytest
-from made import results_of_seed
 from reported import write
+from small_results import results_of_seed
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import join_results

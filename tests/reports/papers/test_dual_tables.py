@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from made import RECORDED
 from reported import write
+from small_results import RECORDED
 
 from tff_pmc.record.predictions import NO_CLASS, Predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from claim_runs import folder, kept, run
-from made import results_of_seed
+from small_results import results_of_seed
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging
@@ -276,7 +276,7 @@ def test_a_run_may_end_early_once_all_targets_are_reached():
         ("at_least", "above", False),
     ],
 )
-def test_a_run_that_reached_its_targets_may_not_be_above_them(
+def test_targets_reached_at_least_are_not_known_to_be_exceeded(
     recorded, requested, reached
 ):
     runs = results_of_seed(

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made import results_of_seed
 from reported import write
+from small_results import results_of_seed
 
 from tff_pmc.reports.papers import pmc_figures
 

@@ -6,8 +6,8 @@ import pathlib
 import numpy as np
 import pandas as pd
 import pytest
-from made import of_seeds, results_of_seed
 from reported import write
+from small_results import of_seeds, results_of_seed
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import join_results

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made import results_of_seed
+from small_results import results_of_seed
 
 from tff_pmc import scores
 from tff_pmc.reports.statistics import counterfactual_statistics

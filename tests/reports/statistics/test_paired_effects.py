@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made import join_results, of_seeds, results_of_seed, with_losses
+from small_results import join_results, of_seeds, results_of_seed, with_losses
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made import results_of_seed
+from small_results import results_of_seed
 
 from tff_pmc.reports.statistics.rounds_table import rounds_cells, seed_range
 

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from made import join_results, results_of_seed, with_losses
+from small_results import join_results, results_of_seed, with_losses
 
 from tff_pmc.reports import REPORTS
 from tff_pmc.reports.statistics.rounds_to_target import (

@@ -1,7 +1,7 @@
 """The names of rows that reports display."""
 
 import pytest
-from made import of_seeds
+from small_results import of_seeds
 
 from tff_pmc.reports.statistics.row_titles import (
     COMMON_NOTES,

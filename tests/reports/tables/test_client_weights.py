@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made import join_results, results_of_seed
+from small_results import join_results, results_of_seed
 
 from tff_pmc.reports import Report, page_model
 from tff_pmc.reports.statistics import weight_statistics
@@ -131,7 +131,7 @@ def test_a_row_shows_the_criteria_that_it_recorded():
     assert report.tables["weights"]["criterion"].nunique() == 4
 
 
-def test_a_row_without_criteria_has_its_clients_alone():
+def test_a_row_without_criteria_has_only_its_clients():
     report = client_weights.report(runs_of(cohort_of(np.arange(1.0, 9) / 36)))
     by_criterion, clients = blocks_of(report, page_model.Table)
     assert len(by_criterion.grid) == 1 and not len(report.tables["weights"])

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pandas as pd
 import pytest
-from made import join_results, of_seeds, results_of_seed, with_losses, written
+from small_results import join_results, of_seeds, results_of_seed, with_losses, written
 
 import tff_pmc
 from tff_pmc.record import kept_results

@@ -8,8 +8,8 @@ import math
 import pandas as pd
 import pytest
 from folders import write_ours
-from made import of_seeds, written
 from published_code import CLIENTS, write_theirs
+from small_results import of_seeds, written
 
 from tff_pmc.record import kept_results
 from tff_pmc.record.record_error import RecordError
@@ -155,7 +155,7 @@ def test_the_curves_of_both_sides_are_in_one_panel(tmp_path):
     assert comparison_plot(alone, "a", "b") is None
 
 
-def test_other_data_are_said(tmp_path):
+def test_differing_data_are_named(tmp_path):
     write_ours(tmp_path / "a" / "1", CLIENTS, [[1, 2, 0]], priority=["DS"])
     celeba = [(0, 1), (0, 1)]
     write_ours(tmp_path / "b" / "1", celeba, [[2, 1]], "celeba", priority=["DS"])
@@ -165,7 +165,7 @@ def test_other_data_are_said(tmp_path):
         assert (words in text) == is_said
 
 
-def test_a_run_of_ours_in_their_form_and_back(tmp_path):
+def test_a_run_is_exported_in_the_published_form_and_read_back(tmp_path):
     counts = [[1, 2, 0], [4, 3, 2], [2, 2, 4]]
     ours = write_ours(tmp_path / "a" / "ours", CLIENTS, counts)
     out = tmp_path / "b" / "theirs"

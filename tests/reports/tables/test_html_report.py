@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from made import of_seeds, results_of_seed
+from small_results import of_seeds, results_of_seed
 
 from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import EXPERIMENTS

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made import results_of_seed, written
+from small_results import results_of_seed, written
 
 from tff_pmc.record.results import join_results
 from tff_pmc.reports.tables import results_table

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made import join_results, of_seeds, results_of_seed, with_losses
+from small_results import join_results, of_seeds, results_of_seed, with_losses
 
 from tff_pmc.record.results import Results
 from tff_pmc.reports.figures import fairness_plot
@@ -20,7 +20,7 @@ def results():
     return results_of_seed({"DS": FALLING, "LD,DS": RISING}, EXAMPLES)
 
 
-def test_the_table_has_both_rounds_or_that_they_are_one(results):
+def test_the_table_has_the_last_and_the_best_round_or_says_they_are_the_same(results):
     title, head, *lines, note = summary.report(results).text.splitlines()
     assert "chosen on these test examples" in note
     assert title.endswith("(3 of 4, who have tests)")
