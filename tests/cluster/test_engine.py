@@ -187,7 +187,7 @@ def test_an_error_of_a_client_is_raised_unchanged(installed, summed):
         installed("cluster", lambda: sums([0, 2]))
 
 
-def kill_one_that_works(client, number, killed):
+def kill_working_worker(client, number, killed):
     """Sends a signal to a worker as soon as it sums a pack."""
     deadline = time.monotonic() + 600
     while not killed and time.monotonic() < deadline:
@@ -220,7 +220,7 @@ def test_a_worker_killed_or_stopped_during_a_round_changes_nothing(
     undisturbed = installed("local", one_round)
     client, killed = cluster.engine.connection.client, []
     client.wait_for_workers(WORKERS)
-    killer = threading.Thread(target=kill_one_that_works, args=(client, number, killed))
+    killer = threading.Thread(target=kill_working_worker, args=(client, number, killed))
     killer.start()
     with caplog.at_level(logging.WARNING):
         disturbed = installed("cluster", one_round)

@@ -50,7 +50,7 @@ def client(dask_cluster):
     connection.close()
 
 
-def kill_who_has_recorded_a_round(folder, number, killed, over):
+def kill_worker_of_a_started_run(folder, number, killed, over):
     """Sends a signal to the worker of a run between its first and last round.
 
     Workers are looked up each time: one that was lost before has another process.
@@ -73,7 +73,7 @@ def test_runs_of_workers_that_die_or_stop_equal_the_serial_runs(
 ):
     folder, killed, over = tmp_path / "out", [], threading.Event()
     arguments = folder, number, killed, over
-    killer = threading.Thread(target=kill_who_has_recorded_a_round, args=arguments)
+    killer = threading.Thread(target=kill_worker_of_a_started_run, args=arguments)
     killer.start()
     try:
         done = run(*FLAGS, *flags_of_cluster, f"--output_dir={folder}")

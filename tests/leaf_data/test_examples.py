@@ -125,7 +125,7 @@ def test_inputs_of_other_types_and_labels_that_are_numbers(dtype):
 POOL = {"x": np.arange(8, dtype=np.uint8).reshape(4, 2), "y": [0, 1, 2, 3]}
 
 
-def of_pool(*parts, **changes):
+def from_pool(*parts, **changes):
     return Examples.from_parts(**{**POOL, **changes}, parts=parts, client_ids=[*"abc"])
 
 
@@ -136,10 +136,10 @@ def test_names_without_an_order_are_rejected():
 
 def test_parts_are_indices_or_masks_of_a_pool():
     mask = np.array([False, True, False, True])
-    examples = of_pool([2], mask, [])
+    examples = from_pool([2], mask, [])
     assert examples.y.tolist() == [2, 1, 3] and examples.sizes.tolist() == [1, 2, 0]
     assert examples.x.tolist() == [[4, 5], [2, 3], [6, 7]]
-    assert of_pool([0, 1], [], [], y=mask).y.tolist() == [0, 1]
+    assert from_pool([0, 1], [], [], y=mask).y.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_parts_are_indices_or_masks_of_a_pool():
     ],
 )
 def test_an_invalid_pool_or_part_is_rejected(part, changes, message):
-    assert_refused(lambda: of_pool([0], part, [], **changes), message)
+    assert_refused(lambda: from_pool([0], part, [], **changes), message)
 
 
 def test_rows_of_a_data_frame_are_positions():

@@ -21,7 +21,7 @@ def test_describe():
     ]
 
 
-def of_sizes(sizes, value=0, ids="abcd"):
+def examples_of_sizes(sizes, value=0, ids="abcd"):
     """Examples of clients of these sizes, all equal and with the label 0."""
     splits = np.concatenate([[0], np.cumsum(sizes)])
     count = splits[-1]
@@ -47,7 +47,10 @@ def of_sizes(sizes, value=0, ids="abcd"):
     ],
 )  # fmt: skip
 def test_clients_without_training_or_test_examples_are_described(train, test, lines):
-    parts = {"train_examples": of_sizes(train), "test_examples": of_sizes(test, 1)}
+    parts = {
+        "train_examples": examples_of_sizes(train),
+        "test_examples": examples_of_sizes(test, 1),
+    }
     data = toy_dataset(**parts, num_classes=1, options={}, pixel_convention=NO_PIXELS)
     assert data.describe().splitlines()[:-1] == lines
 

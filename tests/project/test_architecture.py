@@ -184,7 +184,7 @@ def test_the_tests_have_the_folders_of_what_they_test():
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 
-def places():
+def answers():
     """What the page says is where, as (files, names)."""
     _, _, table = PAGE.partition("## Where is it?")
     for row in re.findall(r"^\| .*\? \|.*", table.partition("\n## ")[0], re.M):
@@ -194,7 +194,7 @@ def places():
         yield [file], [names]
 
 
-@pytest.mark.parametrize(("files", "names"), list(places()), ids=str)
+@pytest.mark.parametrize(("files", "names"), list(answers()), ids=str)
 def test_what_the_page_names_is_in_the_files_that_it_names(files, names):
     paths = [ROOT / file if (ROOT / file).is_file() else ROOT / "tff_pmc" / file
              for file in files]  # fmt: skip
@@ -226,7 +226,7 @@ def test_each_question_is_answered_by_few_files(question, files):
 
 def test_the_page_answers_all_its_questions():
     table = PAGE.partition("## Where is it?")[2].partition("\n## ")[0]
-    assert len(list(places())) == table.count("\n|") - 2 + 12
+    assert len(list(answers())) == table.count("\n|") - 2 + 12
 
 
 def test_the_folders_of_the_page_and_of_the_repository_map_exist():

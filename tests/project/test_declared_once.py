@@ -52,7 +52,7 @@ def test_each_flag_is_in_one_section_of_the_help():
     assert [flag for flag in flags if page.count(f"| `--{flag}` |") != 1] == []
 
 
-def of_one_thing():
+def component_settings():
     """Returns the settings that one data set, model, algorithm or base declares."""
     common = {flag for group in GROUPS.values() for flag in group.flags()}
     shared = {"partition_seed", "model_seed", "conv_activation", "initializer"}
@@ -61,7 +61,7 @@ def of_one_thing():
     return sorted(settings_of_one)
 
 
-@pytest.mark.parametrize(("flag", "name", "module"), of_one_thing())
+@pytest.mark.parametrize(("flag", "name", "module"), component_settings())
 def test_a_setting_of_one_component_is_named_only_in_its_module(flag, name, module):
     """Outside, only named experiments may set it, and reports may read a record's."""
     declared = module.replace(".", "/") + ".py"

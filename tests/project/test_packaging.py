@@ -56,11 +56,11 @@ def run(wheel, tmp_path):
     ).groups()
     code = COMMAND.format(name=name, module=module, call=f"{module}.{call}")
 
-    def call_it(*arguments):
+    def call_command(*arguments):
         environment = {"PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"}
         return python("-c", code, *arguments, cwd=tmp_path, **environment)
 
-    return call_it
+    return call_command
 
 
 def test_the_wheel_has_what_the_checkout_has(wheel):

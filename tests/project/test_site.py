@@ -161,7 +161,7 @@ def imported(text):
             yield statement[1], name.partition(" as ")[0]
 
 
-def referred():
+def documented_members():
     """Returns the members that the API reference shows, by module; None is all."""
     shown = {}
     for path in sorted((ROOT / "docs" / "api").glob("*.md")):
@@ -175,7 +175,7 @@ def referred():
 
 
 def test_imports_of_documents_and_notebooks_are_in_the_reference():
-    shown, used = referred(), set()
+    shown, used = documented_members(), set()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for code in re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.S):
             used.update(imported(code))
@@ -198,7 +198,7 @@ def test_imports_of_documents_and_notebooks_are_in_the_reference():
 
 def test_the_reference_shows_only_public_names_and_all_exported_ones():
     """A package shows its `__all__`; for a module, the page lists the members."""
-    for module, members in referred().items():
+    for module, members in documented_members().items():
         path = ROOT / module.replace(".", "/") / "__init__.py"
         offers = path.is_file() and "__all__ = " in path.read_text("utf-8")
         assert members or offers, module
@@ -211,7 +211,7 @@ def test_the_reference_shows_only_public_names_and_all_exported_ones():
 
 
 def test_the_members_in_the_reference_exist():
-    for module, members in referred().items():
+    for module, members in documented_members().items():
         path = ROOT / module.replace(".", "/")
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         text = path.read_text("utf-8")

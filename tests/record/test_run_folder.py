@@ -36,7 +36,7 @@ def contents(folder):
 
 
 @pytest.fixture
-def begun(tmp_path, record_of):
+def interrupted_run(tmp_path, record_of):
     """The folder of a run that was interrupted after two rounds."""
     path = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt), take(path, resume=False) as folder:
@@ -88,9 +88,9 @@ def test_results_are_never_overwritten_and_belong_to_one_process(tmp_path):
 @pytest.mark.parametrize("round_num", [0, 1, 2])
 @pytest.mark.parametrize("tail", [b"", b"3,", b'3,"a\n4,b\n'])
 def test_a_record_is_cut_to_its_checkpoint_and_resumes_as_if_uninterrupted(
-    tmp_path, begun, record_of, round_num, tail
+    tmp_path, interrupted_run, record_of, round_num, tail
 ):
-    whole = contents(begun)
+    whole = contents(interrupted_run)
     path = tmp_path / "cut"
     with pytest.raises(KeyboardInterrupt), take(path, resume=False) as folder:
         folder.save(state(0), 0)
@@ -108,7 +108,7 @@ def test_a_record_is_cut_to_its_checkpoint_and_resumes_as_if_uninterrupted(
         write(folder, record_of, *range(round_num + 1, 3))
         raise KeyboardInterrupt
     for name in (*TABLES, "checkpoint.npz"):
-        assert (path / name).read_bytes() == whole[begun / name]
+        assert (path / name).read_bytes() == whole[interrupted_run / name]
     # Equal runs have equal checkpoints: what differs in them is not in these.
     with np.load(path / "checkpoint.npz") as checkpoint:
         assert {*checkpoint["tables"]} == {*TABLES} - {"timing.csv"}
@@ -134,13 +134,15 @@ def damage_table(path):
     ],
 )
 def test_a_run_that_cannot_be_resumed_is_unchanged(
-    begun, damage, says, assert_one_line
+    interrupted_run, damage, says, assert_one_line
 ):
-    damage(begun)
-    before = contents(begun)
-    with take(begun) as folder:
-        assert_one_line(RecordError, lambda: folder.load(state(0)), says, str(begun))
-    assert contents(begun) == before
+    damage(interrupted_run)
+    before = contents(interrupted_run)
+    with take(interrupted_run) as folder:
+        assert_one_line(
+            RecordError, lambda: folder.load(state(0)), says, str(interrupted_run)
+        )
+    assert contents(interrupted_run) == before
 
 
 @pytest.mark.parametrize(
@@ -154,27 +156,27 @@ def test_a_run_that_cannot_be_resumed_is_unchanged(
     ],
 )
 def test_a_finished_run_is_unchanged(
-    begun, record_of, ends, recorded, rounds, is_complete
+    interrupted_run, record_of, ends, recorded, rounds, is_complete
 ):
-    folder = take(begun)
+    folder = take(interrupted_run)
     with folder:
         folder.load(state(0))
         write(folder, record_of, *range(3, recorded + 1))
         folder.__exit__(ends, None, None)
-    before = contents(begun)
-    with take(begun, rounds=rounds) as again:
+    before = contents(interrupted_run)
+    with take(interrupted_run, rounds=rounds) as again:
         assert again.is_complete == is_complete
-    assert contents(begun) == before
+    assert contents(interrupted_run) == before
 
 
 @pytest.mark.parametrize("key", ["status", "versions", "started", "resumed"])
-def test_a_run_json_without_what_resuming_needs_is_rejected(begun, key):
-    path = begun / "run.json"
+def test_a_run_json_without_what_resuming_needs_is_rejected(interrupted_run, key):
+    path = interrupted_run / "run.json"
     path.write_text(path.read_text().replace(f'"{key}"', '"else"'))
-    before = contents(begun)
+    before = contents(interrupted_run)
     with pytest.raises(RecordError, match=f"run.json has no '{key}'"):
-        take(begun)
-    assert contents(begun) == before
+        take(interrupted_run)
+    assert contents(interrupted_run) == before
 
 
 @pytest.mark.parametrize(
@@ -225,23 +227,23 @@ def test_a_folder_that_is_lost_ends_the_run(tmp_path, record_of, damage):
     assert len([*tmp_path.iterdir()]) == 1
 
 
-def test_metrics_without_a_column_are_not_recorded(begun, record_of, caplog):
+def test_metrics_without_a_column_are_not_recorded(interrupted_run, record_of, caplog):
     """As of a run of an earlier version, which is resumed; one line names them."""
-    head = (begun / "rounds.csv").read_text().splitlines()[0]
-    with take(begun) as folder:
+    head = (interrupted_run / "rounds.csv").read_text().splitlines()[0]
+    with take(interrupted_run) as folder:
         folder.load(state(0))
         for number in (3, 4):
             folder.write(record_of(number, model_metrics={"auc": 0.5, "top_2": 0.25}))
-    lines = (begun / "rounds.csv").read_text().splitlines()
+    lines = (interrupted_run / "rounds.csv").read_text().splitlines()
     assert lines[0] == head and lines[-1].startswith("4,")
     (words,) = [r.getMessage() for r in caplog.records if "auc" in r.getMessage()]
     assert "no columns for the model's metrics auc, top_2" in words
 
 
-def test_another_versions_columns_are_rejected(begun, record_of):
-    text = (begun / "rounds.csv").read_text().replace("p10", "p11")
-    (begun / "rounds.csv").write_text(text)
+def test_another_versions_columns_are_rejected(interrupted_run, record_of):
+    text = (interrupted_run / "rounds.csv").read_text().replace("p10", "p11")
+    (interrupted_run / "rounds.csv").write_text(text)
     with pytest.raises(RecordError, match="rounds.csv: its columns are not"):
-        with take(begun) as folder:
+        with take(interrupted_run) as folder:
             folder.load(state(0))
             folder.write(record_of(3))

@@ -35,7 +35,7 @@ def differences(runs):
     return Differences([Difference("a", values, base, runs=used)])
 
 
-def lacks(runs):
+def claim_without_runs(runs):
     """A claim whose runs are not there."""
     raise RecordError(f"no LD under {len(runs.rows)} runs")
 
@@ -67,7 +67,7 @@ BELOW = "2 seeds; below five nothing is decided"
             ("a +3.0", "mnist_iid: 2 runs, seeds 3, 4", SHORT, BELOW, HOW),
         ),
         (
-            lacks,
+            claim_without_runs,
             (4, 3),
             (
                 *("", "mnist_iid: 3 runs, seeds 3, 4, 9", SHORT),

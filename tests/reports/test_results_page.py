@@ -27,7 +27,7 @@ def last(results):
     return results.rounds.groupby(["seed", "label"])["accuracy"].last()
 
 
-def here(*folders, label="A", measure=last, **options):
+def our_number(*folders, label="A", measure=last, **options):
     """The number of A, or of another, and the runs that it is of."""
     arguments = "PMC", "Table 9", "an accuracy", ".5", "quickstart", label, measure
     options = {"form": "{:.2f}", **options}
@@ -69,7 +69,7 @@ SEVERAL = f"0.20 (0.10 to 0.90, 3 seeds) ({WHAT})"
     ],
 )
 def test_hours_of_several_seeds_are_their_median(folders, options, text):
-    assert here(*folders, **options) == text
+    assert our_number(*folders, **options) == text
 
 
 def test_a_lead_is_over_the_last_common_rounds():
@@ -80,4 +80,4 @@ def test_a_lead_is_over_the_last_common_rounds():
         for label, accuracies in lines.items()
     ]
     options = {"measure": lead_at_the_end, "needs": ["FedAvg"], "form": "{:+.2f}"}
-    assert here(lead_runs, **options) == "+0.20 (3 to 5 rounds, 7 clients)"
+    assert our_number(lead_runs, **options) == "+0.20 (3 to 5 rounds, 7 clients)"

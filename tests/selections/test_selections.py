@@ -135,11 +135,11 @@ def choose_with(monkeypatch):
     monkeypatch.setattr(SELECTIONS, "_things", dict(SELECTIONS))
     SELECTIONS.register("own", Own)
 
-    def with_answer(answer, sizes=(4, 0, 4, 4)):
+    def choose_answer(answer, sizes=(4, 0, 4, 4)):
         monkeypatch.setitem(globals(), "ANSWER", answer)
         return make_sampler(sizes, name="own").draw(1, 2)
 
-    return with_answer
+    return choose_answer
 
 
 def test_a_registered_rule_may_return_a_set(choose_with):

@@ -116,10 +116,12 @@ def build_online_adjusted_iterative_process(
     def choose(state, server_outputs, correct, training_output):
         counts = tf.stack(correct)
         index = choose_index(policy, counts, state.index, state.correct)
-        model = tf.switch_case(
+        server_output = tf.switch_case(
             index, [lambda output=output: output for output in server_outputs]
         )
-        next_state, metrics = finish_round(training_output, model, index, counts[index])
+        next_state, metrics = finish_round(
+            training_output, server_output, index, counts[index]
+        )
         metrics["search"] = collections.OrderedDict(correct=counts, chosen=index)
         return next_state, metrics
 

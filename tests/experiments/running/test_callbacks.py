@@ -156,7 +156,7 @@ class Fails(Callback):
 
 
 @pytest.fixture(scope="module")
-def whole(runtime, tmp_path_factory):
+def adjusted_run(runtime, tmp_path_factory):
     """An adjusted run without an error: its settings, its data and its folder."""
     from tff_pmc.experiments.running import loop
 
@@ -174,13 +174,13 @@ def whole(runtime, tmp_path_factory):
     [("round", ["interrupted"] * 2), ("end", ["finished", "interrupted"])],
 )
 def test_an_error_interrupts_the_run_and_reaches_all_callbacks(
-    whole, tmp_path, at, statuses
+    adjusted_run, tmp_path, at, statuses
 ):
     """In the reverse order; a run that is resumed is the one without the error."""
     from tff_pmc.experiments.running import loop
 
     CALLS.clear()
-    run_settings, data, without = whole
+    run_settings, data, without = adjusted_run
     folder = str(tmp_path / "cut")
     with pytest.raises(KeyboardInterrupt):
         failing = [Fails("never"), Fails(at)]

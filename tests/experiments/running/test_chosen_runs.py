@@ -47,18 +47,18 @@ def data():
 def run(data, runtime):
     """Runs or resumes into a folder."""
 
-    def into(folder, **changes):
+    def run_into(folder, **changes):
         from tff_pmc.experiments.running import loop
 
         how = {"resume": folder.exists(), "title": None}
         loop.run(settings(**changes), data, str(folder), **how)
         return folder
 
-    return into
+    return run_into
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, run):
+def uninterrupted_run(tmp_path_factory, run):
     """The run of a case without interruption, made when it is first asked for."""
     root = tmp_path_factory.mktemp("whole")
     return functools.cache(lambda name: run(root / name, **CASES[name]))
@@ -76,10 +76,12 @@ def cohorts(folder):
     "name",
     [pytest.param(n, marks=[pytest.mark.slow] if n == "yogi" else []) for n in CASES],
 )
-def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name):
+def test_a_run_that_is_resumed_is_the_same_to_the_bit(
+    run, uninterrupted_run, tmp_path, name
+):
     run(tmp_path / "cut", **{**CASES[name], "rounds": 1})
     cut = run(tmp_path / "cut", **CASES[name])
-    assert records(cut, states=True) == records(whole(name), states=True)
+    assert records(cut, states=True) == records(uninterrupted_run(name), states=True)
     assert len({*map(tuple, cohorts(cut))}) == 3
 
 
@@ -128,7 +130,9 @@ def test_a_run_starts_from_the_weights_of_a_file(tmp_path, monkeypatch):
     assert f"--initial_weights={file}" in refusal(*words, f"--initial_weights={file}x")
 
 
-def test_the_losses_are_those_of_the_model_on_each_clients_examples(whole, data):
+def test_the_losses_are_those_of_the_model_on_each_clients_examples(
+    uninterrupted_run, data
+):
     """The first cohort, from the initial model's losses by NumPy; and what is sent."""
     from tff_pmc.models import MODELS
 
@@ -147,8 +151,8 @@ def test_the_losses_are_those_of_the_model_on_each_clients_examples(whole, data)
         losses[k] = np.mean(np.log(np.exp(output).sum(axis=1)) - right)
     worst = sorted(losses, key=lambda k: -losses[k])[:10]
     named = sorted(data.client_ids[k] for k in worst)
-    assert cohorts(whole("adam"))[0] == named
-    row = table(whole("adam") / "rounds.csv")[0]
+    assert cohorts(uninterrupted_run("adam"))[0] == named
+    row = table(uninterrupted_run("adam") / "rounds.csv")[0]
     size = sum(np.size(w) for w in model.initial_weights[0])
     # The model to each of the 25, and a number back.
     assert int(row["test_bytes"]) == 25 * (4 * size + 4)
@@ -170,12 +174,14 @@ def test_selections_that_need_the_client_table_are_rejected_without_it(
         RunContext.from_settings(settings(selection="charged"), data)
 
 
-def test_inspect_shows_the_clients_of_a_run_or_why_it_cannot(whole, data):
+def test_inspect_shows_the_clients_of_a_run_or_why_it_cannot(uninterrupted_run, data):
     from tff_pmc.experiments.running.inspection import inspect
 
     quick = {"criteria": ("DS", "LD"), "selection": "by_size"}
     shown = inspect([settings(**quick)], data, {})
     (line,) = [line for line in shown.splitlines() if "First cohort" in line]
-    assert line == "First cohort: " + ", ".join(cohorts(whole("momentum"))[0])
+    assert line == "First cohort: " + ", ".join(
+        cohorts(uninterrupted_run("momentum"))[0]
+    )
     asks = settings(**{**quick, "selection": "power_of_choice"})
     assert "--selection=power_of_choice needs the model" in inspect([asks], data, {})

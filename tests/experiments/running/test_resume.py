@@ -33,7 +33,7 @@ def assert_same_run(a, b):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def uninterrupted_run(tmp_path_factory):
     """The run without interruption."""
     folder = tmp_path_factory.mktemp("whole") / "out"
     resume(folder)
@@ -55,15 +55,15 @@ def test_the_same_flags_give_the_same_run_in_a_new_process(tmp_path):
 
 
 @pytest.fixture
-def copy(whole, tmp_path):
+def copy(uninterrupted_run, tmp_path):
     """The finished run as if it had been killed before `run.json` was written."""
     folder = tmp_path / "copy"
-    shutil.copytree(whole, folder)
+    shutil.copytree(uninterrupted_run, folder)
     mark_as_running(run_of(folder))
     return folder
 
 
-def test_a_run_killed_before_its_first_row_is_made_again(whole, copy):
+def test_a_run_killed_before_its_first_row_is_made_again(uninterrupted_run, copy):
     """Also if its first state is not the one of this run: it is not used."""
     run = run_of(copy)
     for path in run.glob("*.csv"):
@@ -74,10 +74,10 @@ def test_a_run_killed_before_its_first_row_is_made_again(whole, copy):
         first = {**arrays, "round": 0, "tables": np.array([], "U"), "lengths": []}
     np.savez(run / "checkpoint.npz", **first)
     resume(copy, "--resume")
-    assert_same_run(copy, whole)
+    assert_same_run(copy, uninterrupted_run)
 
 
-def everything(folder):
+def file_contents(folder):
     """All files of a folder: their bytes, and when they were written."""
     return {
         path: (path.read_bytes(), path.stat().st_mtime_ns)
@@ -88,14 +88,14 @@ def everything(folder):
 
 def test_without_a_checkpoint_nothing_is_changed(copy):
     (run_of(copy) / "checkpoint.npz").unlink()
-    before = everything(copy)
+    before = file_contents(copy)
     done = resume(copy, "--resume", code=2)
     assert len(done.stderr.splitlines()) == 1
     assert "rounds but no checkpoint.npz; nothing was changed" in done.stderr
-    assert everything(copy) == before
+    assert file_contents(copy) == before
 
 
-def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path):
+def test_a_folder_may_get_more_rounds_and_orderings(uninterrupted_run, tmp_path):
     """They are what they had been if they had been asked for at once.
 
     What is finished is reported again and not touched.
@@ -103,11 +103,11 @@ def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path):
     folder = tmp_path / "out"
     resume(folder, "--rounds=3")
     resume(folder, "--resume")
-    assert_same_run(folder, whole)
+    assert_same_run(folder, uninterrupted_run)
     (folder / "results.csv").unlink()
-    before = everything(run_of(folder))
+    before = file_contents(run_of(folder))
     run(*FLAGS[:-1], "--priority=LD,DS,MD;DS", f"--output_dir={folder}", "--resume")
-    assert everything(run_of(folder)) == before and (folder / "results.csv").exists()
+    assert file_contents(run_of(folder)) == before and (folder / "results.csv").exists()
     assert rounds_done(folder) == ROUNDS
     plan = json.loads((folder / "run.json").read_text())
     assert plan["settings"]["orderings"] == ["LD,DS,MD", "DS"]
@@ -124,12 +124,14 @@ def test_a_comparison_may_get_more_rows_seeds_and_rounds(tmp_path):
         "--rows=fedavg; qffl qffl_q=5",
         "--rows=fedavg; qffl qffl_q=5; fedavg learning_rate=0.2",
     ]
-    grown, whole = (f"--output_dir={tmp_path / name}" for name in ("grown", "whole"))
+    grown, uninterrupted_run = (
+        f"--output_dir={tmp_path / name}" for name in ("grown", "whole")
+    )
     run(*QUICK, "--rounds=1", rows[0], "--seeds=0,1", grown)
     run(*QUICK, "--rounds=1", rows[1], "--seeds=0,1", grown, "--resume")
     last = [*QUICK, "--rounds=2", rows[1], "--seeds=0,1,2"]
     run(*last, grown, "--resume")
-    run(*last, whole)
+    run(*last, uninterrupted_run)
     assert records(tmp_path / "grown") == records(tmp_path / "whole")
     rates = run(*last, "--learning_rate=0.3", grown, "--resume", code=2)
     assert "learning_rate: 0.1 there, 0.3 here" in rates.stderr
@@ -168,21 +170,23 @@ def test_algorithms_resume_with_their_whole_state(tmp_path, algorithm):
         extra_flags = ["--resume"] if (folder, rounds) == ("out", 3) else []
         into = f"--output_dir={tmp_path / folder}"
         run(*flags, f"--rounds={rounds}", into, *extra_flags)
-    whole = records(tmp_path / "whole", states=True)
-    assert records(tmp_path / "out", states=True) == whole
-    (name,) = (name for name in whole if name.endswith("cohort.csv"))
-    weights = [line.split(b",")[-1] for line in whole[name].splitlines()[-10:]]
+    uninterrupted_run = records(tmp_path / "whole", states=True)
+    assert records(tmp_path / "out", states=True) == uninterrupted_run
+    (name,) = (name for name in uninterrupted_run if name.endswith("cohort.csv"))
+    weights = [
+        line.split(b",")[-1] for line in uninterrupted_run[name].splitlines()[-10:]
+    ]
     assert len(set(weights)) > 1 or algorithm in EQUAL  # Clients of one size.
 
 
 def test_a_folder_that_this_run_cannot_continue_is_rejected_in_one_line(
-    whole, copy, tmp_path
+    uninterrupted_run, copy, tmp_path
 ):
     """Another run's, that of an earlier version, none, and one that is in use."""
     from tff_pmc.record import files
 
     other = ("--learning_rate=0.2", "--cohort_seed=5", "--rounds=4")
-    done = resume(whole, "--resume", *other, code=2)
+    done = resume(uninterrupted_run, "--resume", *other, code=2)
     for words in ("learning_rate: 0.1 there, 0.2 here", "cohort_seed: 0 there, 5 here",
                   f"rounds: {ROUNDS} there, 4 here"):  # fmt: skip
         assert words in done.stderr

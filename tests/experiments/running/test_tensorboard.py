@@ -101,7 +101,7 @@ def test_a_repeated_round_has_the_same_values(resumed_run):
 
 
 @pytest.fixture
-def of_a_round():
+def tested_round():
     """A round of two clients, one of whom was excluded, and its model."""
     settings = experiments.settings("quickstart")
     reported = {
@@ -130,11 +130,11 @@ def of_a_round():
     return record, types.SimpleNamespace(trainable=[np.zeros((2, 3))])
 
 
-def test_a_rounds_events_are_on_disk_when_it_is_released(tmp_path, of_a_round):
+def test_a_rounds_events_are_on_disk_when_it_is_released(tmp_path, tested_round):
     """And from a thread that runs an event loop, as that of a notebook does."""
     from tff_pmc.experiments.callbacks import FinishedRound, tensorboard_events
 
-    record, weights = of_a_round
+    record, weights = tested_round
     callback = tensorboard_events.TensorBoard()
     callback.on_start(types.SimpleNamespace(folder=str(tmp_path)))
 

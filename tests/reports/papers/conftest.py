@@ -34,7 +34,7 @@ def pmc_lines():
 
 
 @pytest.fixture
-def arriving():
+def runs_from_arrivals():
     """A function that makes runs of ten devices from the rounds of their arrivals.
 
     By label: the k-th device has `target` % from round `line[k]` on, else nothing; NaN:
@@ -53,7 +53,7 @@ def arriving():
 
 
 @pytest.fixture
-def published_as_runs(arriving):
+def published_as_runs(runs_from_arrivals):
     """A function that makes the runs that a published table describes.
 
     A dash, or a censored run, never arrives.
@@ -75,7 +75,7 @@ def published_as_runs(arriving):
             }
             label = labels(name.replace("≻", ",").replace("MW", "MD"))
             runs[label] = _line(arrivals, rounds)
-        return arriving(runs, target, rounds, **options)
+        return runs_from_arrivals(runs, target, rounds, **options)
 
     return make
 
@@ -90,6 +90,6 @@ CELEBA = {"DS": 9 * [3], "CB": 9 * [1], "CB,DS,IS": 9 * [np.nan]}
 
 
 @pytest.fixture
-def celeba_runs(arriving):
+def celeba_runs(runs_from_arrivals):
     """Three runs with CelebA's criteria, as `CELEBA` has them, of five rounds."""
-    return arriving(CELEBA, 85, 5)
+    return runs_from_arrivals(CELEBA, 85, 5)

@@ -17,7 +17,7 @@ PAGES = ("README.md", "docs/fidelity.md")
 STUDENTS_T = {5: 2.7764451, 6: 2.5705818, 9: 2.3060041}
 
 
-def said(path):
+def page_text(path):
     """The text of a page of the repository, in one line."""
     return " ".join((KEPT.parents[1] / path).read_text("utf-8").split())
 
@@ -63,7 +63,7 @@ def text(differences, digits):
 
 
 @functools.cache
-def clients_there(name, seed, label, target, above=0):
+def clients_at_target(name, seed, label, target, above=0):
     """How many clients reach a target (or exceed it) in each round, and of how many."""
     data = runs_of(name, "clients")[seed, label]
     shape = len({*data["round"]}), len({*data["client"]})
@@ -83,7 +83,7 @@ def rounds(name, seed, label, columns=COLUMNS, above=0):
     """
     first_round = {}
     for target, share in columns:
-        there, clients = clients_there(name, seed, label, target, above)
+        there, clients = clients_at_target(name, seed, label, target, above)
         enough = there * 100 >= share * clients
         if enough.any():
             first_round[target, share] = int(np.flatnonzero(enough)[0]) + 1

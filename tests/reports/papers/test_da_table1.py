@@ -47,7 +47,7 @@ def adjusted(label, policy="backtracking"):
     return f"{label} ({policy})"
 
 
-def the_fifteen(final=(3, 1, 4, 1, 5, 9)):
+def rounds_late(final=(3, 1, 4, 1, 5, 9)):
     """Label -> rounds late: Ind 0, 1, 2, MCA 0 to 5, Final as given."""
     late = {name: n for n, name in enumerate(("DS", "MD", "LD"))}
     late.update({name: n for n, name in enumerate(ORDERINGS)})
@@ -80,7 +80,7 @@ def test_a_mean_is_not_reached_where_one_of_the_six_is_not():
 
 
 def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(tmp_path):
-    runs = make(the_fifteen())
+    runs = make(rounds_late())
     best = cells(da_table1.tidy_rows(runs), 75, "Final", "Best")
     assert best == later(AT_75, 1)
     text = write("da_table1", runs, tmp_path)
@@ -93,7 +93,7 @@ def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(tmp_path):
 
 def test_each_row_has_its_run_and_the_published_number(tmp_path):
     """The rounds of `AT_75` and `AT_80`, each this number later."""
-    write("da_table1", make(the_fifteen()), tmp_path)
+    write("da_table1", make(rounds_late()), tmp_path)
     table = pd.read_csv(tmp_path / "table1.csv").rename(columns={"ours": "value"})
     mean = (0 + 1 + 2 + 3 + 4 + 5) / 6
     for target, values in ((75, AT_75), (80, AT_80)):

@@ -49,7 +49,7 @@ def make(algorithm, wrong, *, seed=0, label="", path="", tables=(), y=LABELS, **
     return Results(runs, tables_by_name.get, path=str(path), predictions=predictions)
 
 
-def together(*runs):
+def joined_runs(*runs):
     """Several runs as one."""
     run_by_key = {(run.seeds[0], run.labels[0]): run for run in runs}
 
@@ -84,7 +84,7 @@ def accuracy(cells, algorithm):
 
 def test_the_epoch_is_chosen_in_three_ways():
     """Right answers 1, 6, 9, 9, 7: best 3 (the first), last 5, validated 2."""
-    cells = dual_cells.tidy_rows(together(*two()))
+    cells = dual_cells.tidy_rows(joined_runs(*two()))
     row = accuracy(cells, "Weighted Mean")
     chosen = ["best_epoch", "last", "validated"]
     assert [row[f"ours_{name}"] for name in chosen] == [0.9, 0.7, 0.6]
@@ -97,7 +97,7 @@ def test_the_epoch_is_chosen_in_three_ways():
 
 def test_several_seeds_have_a_mean_and_its_spread(tmp_path):
     """Best accuracies .9 and .5; kept without predictions, their cells are read."""
-    runs = together(*two(), make("weighted_mean", [5], seed=1))
+    runs = joined_runs(*two(), make("weighted_mean", [5], seed=1))
     write("dual_table4", runs, tmp_path)
     row = accuracy(pd.read_csv(tmp_path / "dual_table4.csv"), "Weighted Mean")
     assert (row["mean"], row.lowest, row.highest) == (0.7, 0.5, 0.9)
@@ -106,7 +106,7 @@ def test_several_seeds_have_a_mean_and_its_spread(tmp_path):
     first = tmp_path / "first"
     write("dual_table4", runs.only(seed=0), first)
 
-    kept = together(*two(path=tmp_path), make("weighted_mean", [5], seed=1))
+    kept = joined_runs(*two(path=tmp_path), make("weighted_mean", [5], seed=1))
     cells, again = dual_cells.tidy_rows(runs), dual_cells.tidy_rows(kept)
     column_types = {"validated_at": "float64"}  # In one NaN, in the other NA.
     again, cells = again.astype(column_types), cells.astype(column_types)
@@ -118,11 +118,11 @@ def test_several_seeds_have_a_mean_and_its_spread(tmp_path):
         shutil.rmtree(tmp_path / "again")
 
     # With one seed the table itself has the cells.
-    alone = together(*two(path=first))
+    alone = joined_runs(*two(path=first))
     write("dual_table4", alone, tmp_path / "again")
     for name in ("dual_table4.csv", "dual_table4.md"):
         assert (tmp_path / "again" / name).read_bytes() == (first / name).read_bytes()
-    lacking = together(*two(path=first), make("median", [1], path=first))
+    lacking = joined_runs(*two(path=first), make("median", [1], path=first))
     with pytest.raises(RecordError, match="no predictions"):
         dual_cells.tidy_rows(lacking)
 
@@ -130,7 +130,7 @@ def test_several_seeds_have_a_mean_and_its_spread(tmp_path):
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_a_fraction_of_the_images_is_not_compared_with_the_paper(tmp_path, seeds):
     data = {"data_name": "obstacles", "data_source": "INCOMPLETE"}
-    runs = together(*(make("dual", [0], seed=seed, **data) for seed in range(seeds)))
+    runs = joined_runs(*(make("dual", [0], seed=seed, **data) for seed in range(seeds)))
     assert "Incomplete data" in write("dual_table5", runs, tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table5.csv")
     assert cells["difference"].isna().all() and cells["published"].notna().all()
@@ -155,19 +155,19 @@ def test_runs_that_the_paper_does_not_have_are_omitted_and_named(
 ):
     """A new aggregator, or quantized updates of before, do not come into its table."""
     other = make(algorithm, [3], **row)
-    text = write("dual_table4", together(*two(), other), tmp_path)
+    text = write("dual_table4", joined_runs(*two(), other), tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table4.csv")
     assert [*cells.algorithm[::4]] == ["Simple Average", "Weighted Mean"]
     note = f"Runs without a row in this table: {algorithm}, 3 clients."
     assert note in text and note in (tmp_path / "dual_table4.md").read_text()
-    for runs in (other, together(other, make(algorithm, [3], seed=1, **row))):
+    for runs in (other, joined_runs(other, make(algorithm, [3], seed=1, **row))):
         text = write("dual_table4", runs, tmp_path / "alone")
         assert text == "Dual Table IV (CIFAR-10) is omitted: no run of its algorithms."
         assert list((tmp_path / "alone").iterdir()) == []
 
 
 def test_two_runs_of_one_row_are_rejected(tmp_path):
-    runs = together(make("median", [3], label="a"), make("median", [3], label="b"))
+    runs = joined_runs(make("median", [3], label="a"), make("median", [3], label="b"))
     with pytest.raises(RecordError, match="a and b are both runs of Median with C1&"):
         write("dual_table4", runs, tmp_path)
 
@@ -187,7 +187,7 @@ def searched(judge_on, seed=0):
 
 
 def test_the_lambda_chosen_in_each_epoch_is_shown(tmp_path):
-    text = write("dual_table4", together(searched("test"), *two()), tmp_path)
+    text = write("dual_table4", joined_runs(searched("test"), *two()), tmp_path)
     lambdas = pd.read_csv(tmp_path / "dual_table4_lambda.csv")
     expected = {
         "epoch": [1, 2],
@@ -204,11 +204,11 @@ def test_the_lambda_chosen_in_each_epoch_is_shown(tmp_path):
     assert "the highest of 3 models', and that of every other" in text
     assert "it is 0.0750 above the mean of the lambdas" in text
     assert "on the reported examples, as printed (--judge_on=test)" in text
-    seeds = together(searched("server"), searched("server", seed=1))
+    seeds = joined_runs(searched("server"), searched("server", seed=1))
     text = write("dual_table4", seeds, tmp_path)
     assert "on the evaluation set, which is not reported (--judge_on=server)" in text
     assert "above the mean of the lambdas" not in text
-    without = write("dual_table4", together(*two()), tmp_path / "without")
+    without = write("dual_table4", joined_runs(*two()), tmp_path / "without")
     assert "lambda was chosen" not in without
     assert not list((tmp_path / "without").glob("*lambda*"))
 

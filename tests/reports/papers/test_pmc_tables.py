@@ -43,10 +43,10 @@ NEVER = np.nan
     ],
 )
 def test_an_unreached_target_is_a_bound_and_two_are_a_dash(
-    arriving, base, ordering, expected
+    runs_from_arrivals, base, ordering, expected
 ):
     """Gains of four rounds, in which 70 % is reached by the devices one by one."""
-    runs = arriving({"DS": base, "LD": ordering}, 70, 4)
+    runs = runs_from_arrivals({"DS": base, "LD": ordering}, 70, 4)
     rows = pmc_tables.rounds_and_gains(runs, (70,)).query("quantity == 'gain'")
     gain_by_column = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
     for column, (gain, bound) in expected.items():
@@ -174,9 +174,9 @@ def test_over_seeds_rounds_after_the_end_of_a_run_are_unknown(
 
 @pytest.mark.parametrize("report", [*NAMES, "pmc_variance", "da_table1"])
 def test_a_printed_row_is_one_run_and_several_seeds_have_none(
-    report, tmp_path, arriving
+    report, tmp_path, runs_from_arrivals
 ):
-    seeds = [arriving({"DS": 9 * [3]}, 85, 5, seed=seed) for seed in (0, 1)]
+    seeds = [runs_from_arrivals({"DS": 9 * [3]}, 85, 5, seed=seed) for seed in (0, 1)]
     assert write(report, join_results(seeds), tmp_path) == ""
     assert list(tmp_path.iterdir()) == []
 

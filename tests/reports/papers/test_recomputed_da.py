@@ -9,15 +9,15 @@ from recomputing import (
     cohorts,
     column,
     half_interval,
+    page_text,
     printed_table,
     rounds,
     runs_of,
-    said,
     text,
     weights,
 )
 
-DA = said("docs/da.md")
+DA = page_text("docs/da.md")
 ADJUSTED = "MD,DS,LD (backtracking)"
 # (target, column of DA's Table 1) -> the columns that it is the mean of.
 LOW_TO_HIGH = {
@@ -36,7 +36,7 @@ def rounds_of_da(label, above=0):
 
 def test_when_da_brings_70_and_75_percent_of_the_devices_to_75_percent():
     ds, adjusted = rounds_of_da("DS"), rounds_of_da(ADJUSTED)
-    readme, fidelity = map(said, PAGES)
+    readme, fidelity = map(page_text, PAGES)
     saved = [a[75, 70] - b[75, 70] for a, b in zip(ds, adjusted)]
     size = f"{text(saved, 1).lstrip('+')} rounds sooner"
     assert f"| 140 rounds sooner | {size} | not reproduced |" in DA
@@ -94,7 +94,7 @@ def test_rounds_saved_by_das_adjusting_as_a_share_of_those_of_ds():
     ) in DA
     assert within == [(80, "Mid mean")]
     words = f"is {ours[4]} of DS's rounds (paper: {theirs[4]} %)"
-    assert words in said("docs/fidelity.md")
+    assert words in page_text("docs/fidelity.md")
 
 
 def test_how_much_the_ordering_matters_in_das_search():

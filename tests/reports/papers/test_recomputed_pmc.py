@@ -16,10 +16,10 @@ from recomputing import (
     cohorts,
     column,
     half_interval,
+    page_text,
     printed_table,
     rounds,
     runs_of,
-    said,
     text,
     weights,
 )
@@ -211,7 +211,7 @@ def test_the_long_runs_of_three_weightings_are_on_the_page():
     assert sentence + ends_of[2] in words
     mean = text(np.add(first, two) / 2, 1).lstrip("+")
     assert f"DS is {mean} rounds later than the mean of both" in words
-    readme, fidelity = map(said, PAGES)
+    readme, fidelity = map(page_text, PAGES)
     first, two, three = (text(saved(x, LATE), 1).lstrip("+") for x in theirs)
     sentence = (
         f"LD, MD and MD,LD,DS are {first}, {two} and {three} rounds sooner than FedAvg"
@@ -256,7 +256,7 @@ def test_md_and_md_ld_ds_are_apart_in_table_4_and_not_here():
     sentence = f"are at most {most:.1f} rounds apart, and {most_late:.1f} at 95 %"
     assert f"{sentence} ({len(of_others)} pairs)" in words
     sentence = f"at most {most:.1f} rounds apart even under different seeds"
-    assert sentence in said("docs/fidelity.md")
+    assert sentence in page_text("docs/fidelity.md")
     orderings = [("MD",), ("MD", "LD", "DS")]
     moved = []
     for group in LONG:
@@ -360,7 +360,7 @@ def test_both_rules_of_reaching_a_target_are_on_the_page(data, table, name):
         assert f"{first} {inside[1]} by the second" in words
         last = f"above 95 % in round {medians[-1]:g} (median; paper: {paper[95, 90]:g})"
         for path in PAGES:
-            page = said(path)
+            page = page_text(path)
             assert last in page and f"{inside[1]} of the 36 rounds" in page
     else:
         assert f"is {-max(off[0]):.0f} to {-min(off[0]):.0f} % sooner in all" in words
@@ -370,4 +370,4 @@ def test_both_rules_of_reaching_a_target_are_on_the_page(data, table, name):
         deviations = (
             f"holds {inside[1]} of Table 4's 36 rounds ({inside[0]} at or above"
         )
-        assert deviations in said("README.md")
+        assert deviations in page_text("README.md")
