@@ -56,7 +56,7 @@ Client = tuple[Any, ...]
 """A client's name, x and y, and perhaps the x and y it is tested on."""
 
 _LOG = logging.getLogger(__name__)
-_SPLIT_STREAM = 81  # Beside those that partitions draw from.
+_SPLIT_STREAM = 81  # Other than those that partitions draw from.
 _ROWS_PER_CHUNK = 1 << 16  # That are copied at once.
 _LONGEST_OPTIONS = 1 << 14
 _HAS_TEST_EXAMPLES = "already has test examples: remove test_fraction"

@@ -13,7 +13,7 @@ model of the ordering classify it correctly. The two are paired in two ways:
 
 The margins, each model's counts of right and wrong, are the same in both.
 
-Beside each count are the count that independent errors of the two models would give,
+Next to each count are the count that independent errors of the two models would give,
 and the published count.
 """
 
