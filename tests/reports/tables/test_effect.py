@@ -262,7 +262,7 @@ def test_folders_are_joined_and_namesakes_compared(
     assert len(reached) == (2 if names == "ab" else 1)
 
 
-def test_what_can_be_joined():
+def test_rounds_of_any_program_can_be_joined():
     rounds = [ROUNDS, ROUNDS.assign(accuracy=ROUNDS["accuracy"] + 0.01)]
     joined = tff_pmc.effect(rounds)
     assert {"DS [B]", "LD [B]"} <= {*joined["row"]}
