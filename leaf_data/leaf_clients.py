@@ -240,7 +240,7 @@ def _arrays(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Returns the examples of a user: float32 inputs, int64 or float64 labels."""
     try:
-        numbers, labels = np.array(x), np.array(y)
+        numbers = np.array(x)
         if numbers.dtype.kind not in "iuf":
             raise ValueError(f"they are {numbers.dtype}")
         with np.errstate(over="ignore"):
@@ -248,7 +248,13 @@ def _arrays(
         if not np.isfinite(inputs).all():
             raise ValueError("a number is too large for float32")
     except ValueError as error:
-        raise DataError("its examples are not float32 numbers of one shape") from error
+        raise DataError(
+            f"its examples are not float32 numbers of one shape: {_first_misfit(x)}"
+        ) from error
+    for index, label in enumerate(y):
+        if not isinstance(label, (bool, int, float)):
+            raise DataError(f"y[{index}] is {label!r:.40}, not a number")
+    labels = np.array(y)
     lost = inputs != numbers
     if numbers.dtype.kind == "f":  # Beyond 2^53 every float is a whole number.
         lost = (abs(numbers) < 2.0**53) & (abs(inputs - numbers) > 0.5)
@@ -266,3 +272,27 @@ def _arrays(
             )
         labels = labels.astype(np.int64)
     return inputs, labels
+
+
+def _first_misfit(x: list[Any]) -> str:
+    """Returns the first example that is not float32 numbers of the first's shape."""
+    shape = np.shape(x[0]) if _is_float32(x[0]) else ()
+    misfits = (
+        index
+        for index, example in enumerate(x)
+        if not _is_float32(example) or np.shape(example) != shape
+    )
+    index = next(misfits, 0)
+    return f"x[{index}] is {x[index]!r:.40}"
+
+
+def _is_float32(example: Any) -> bool:
+    """Returns whether an example is an array of numbers that float32 can hold."""
+    try:
+        numbers = np.array(example)
+    except ValueError:  # Lists of different lengths.
+        return False
+    if numbers.dtype.kind not in "iuf":
+        return False
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(numbers.astype(np.float32)).all())

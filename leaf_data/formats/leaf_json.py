@@ -139,7 +139,7 @@ def read(
         if not isinstance(x, list) or not isinstance(y, list):
             return data
         if len(x) != len(y):
-            return DataError(f"{len(x)} examples but {len(y)} labels")
+            return DataError(f"x has {len(x)} examples, but y has {len(y)} labels")
         try:
             return _Converted(len(x), convert(x, y))
         except DataError as error:  # The outer object will tell the user's name.
@@ -161,7 +161,7 @@ def read(
     for user, data in user_data.items():
         check_name(user, f"{path}: user")
         if not isinstance(data, _Converted):
-            what = data if isinstance(data, DataError) else "has no lists x and y"
+            what = data if isinstance(data, DataError) else _describe_non_lists(data)
             raise DataError(f"{path}: user {user}: {what}")
         if data.number and user not in counts:
             raise DataError(f"{path}: user {user}: is in user_data but not in users")
@@ -185,6 +185,16 @@ def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
                 f"{train[digest]} and {file.path} are the same: clients would be "
                 "tested on what they trained on"
             )
+
+
+def _describe_non_lists(data: Any) -> str:
+    """Returns why a user's data has not the lists `x` and `y`, for messages."""
+    if not isinstance(data, dict):
+        return f"its user_data is {data!r:.40}, not an object with the lists x and y"
+    key = next(key for key in ("x", "y") if not isinstance(data.get(key), list))
+    if key not in data:
+        return f"its user_data has no {key!r}"
+    return f"{key} is {data[key]!r:.40}, not a list"
 
 
 def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:

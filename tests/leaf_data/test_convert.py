@@ -42,15 +42,29 @@ def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "x", [*([[bad]] for bad in (10**400, {}, "1.5", None, 1e39)), [[1], [1, 2]]]
+    ("x", "y", "message"),
+    [
+        *(
+            ([[1], [bad]], [0, 0], f"x[1] is [{bad!r:.30}")
+            for bad in (10**400, {}, "1.5", None, 1e39)
+        ),
+        ([[1], [1, 2]], [0, 0], "x[1] is [1, 2]"),
+        (["text", ""], [0, 0], "x[0] is 'text'"),
+        ([[1], [2]], [0, "b"], "y[1] is 'b', not a number"),
+        ([[1], [2]], [0, [1]], "y[1] is [1], not a number"),
+        ([[1], [2]], [None, 1], "y[0] is None, not a number"),
+    ],
 )
-def test_a_leaf_file_without_numbers_is_an_error_in_one_line(tmp_path, capsys, x):
+def test_a_leaf_file_without_numbers_is_an_error_in_one_line(
+    tmp_path, capsys, x, y, message
+):
     for part in ("train", "test"):
-        leaf_file(tmp_path / "\x1b[31m", part, {"u": (x, [0] * len(x))})
+        leaf_file(tmp_path / "\x1b[31m", part, {"u": (x, y)})
     arguments = [str(tmp_path / "\x1b[31m"), str(tmp_path / "store")]
     assert convert.main(arguments) == 2
     last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
-    assert "its examples are not float32 numbers of one shape" in last
+    assert message in last and "_train_9.json: user u: " in last
+    assert "its examples are not float32 numbers of one shape: x" in last or y != [0, 0]
     assert "\\x1b[31m" in last and "\x1b" not in last
 
 

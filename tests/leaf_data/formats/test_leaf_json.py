@@ -191,9 +191,18 @@ def _with_user(**fields):
         (_document(users=["a", "b\n"]), "user 'b\\n' has the control character U+000A"),
         (_document(user_data={"\ud800": {"x": [], "y": []}}), "user '\\ud800' has the"),
         (_document(user_data=[]), "user_data is not an object"),
-        (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
-        (_with_user(x=None), "user b: has no lists x and y"),
-        (_document(user_data={"b": 3}), "user b: has no lists x and y"),
+        (_with_user(y=[3]), "user b: x has 2 examples, but y has 1 labels"),
+        (_with_user(x=None), "user b: x is None, not a list"),
+        (_with_user(y={"0": 1}), "user b: y is {'0': 1}, not a list"),
+        (_with_user(x="text"), "user b: x is 'text', not a list"),
+        (
+            _document(user_data={"b": {"x": []}}),
+            "user b: its user_data has no 'y'",
+        ),
+        (
+            _document(user_data={"b": 3}),
+            "user b: its user_data is 3, not an object with the lists x and y",
+        ),
         (
             json.dumps(_document()).replace('"a": {"x"', '"b": {"x"'),
             "has the key 'b' twice",
