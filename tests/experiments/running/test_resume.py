@@ -6,7 +6,8 @@ import shutil
 
 import numpy as np
 import pytest
-from cli import ALONE, QUICK, mark_as_running, records, run, run_alone
+from cli import ALONE, QUICK, mark_as_running, records, run, run_alone, table
+from leaf_documents import write_leaf
 
 ROUNDS = 5
 FLAGS = [
@@ -177,6 +178,63 @@ def test_algorithms_resume_with_their_whole_state(tmp_path, algorithm):
         line.split(b",")[-1] for line in uninterrupted_run[name].splitlines()[-10:]
     ]
     assert len(set(weights)) > 1 or algorithm in EQUAL  # Clients of one size.
+
+
+def write_plays(folder):
+    """Three roles of different sizes, as LEAF's Shakespeare."""
+    verse = "Now is the winter of our discontent made glorious summer by this sun of "
+    for part, sizes in (("train", (5, 9, 14)), ("test", (3, 4, 5))):
+        texts = [(verse * 2)[k : k + 81] for k in range(sum(sizes))]
+        users = {
+            f"ROLE_{k}": {
+                "x": [text[:80] for text in texts[:size]],
+                "y": [*verse[:size]],
+            }
+            for k, size in enumerate(sizes)
+        }
+        write_leaf(folder / part / f"all_data_niid_1_keep_0_{part}_9.json", users)
+
+
+def write_tweets(folder):
+    """Three accounts of different sizes, as LEAF's Sent140."""
+    for part, sizes in (("train", (4, 6, 9)), ("test", (2, 3, 4))):
+        users = {
+            f"account_{k}": {
+                "x": [["1", "date", "q", "u", f"so good {n} {k}"] for n in range(size)],
+                "y": [4 * (n % 2) for n in range(size)],
+            }
+            for k, size in enumerate(sizes)
+        }
+        write_leaf(folder / part / f"all_data_niid_1_keep_3_{part}_9.json", users)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "write", "flags"),
+    [
+        pytest.param(
+            *("shakespeare", write_plays, ["--learning_rate=0.8"]),
+            marks=pytest.mark.slow,
+        ),
+        ("sent140", write_tweets, ["--max_words=4", "--vocabulary_size=8"]),
+    ],
+)
+def test_text_resumes_from_its_files_and_from_its_cache(
+    tmp_path, dataset, write, flags
+):
+    """The first load writes the cache, the others read it; the models are LEAF's."""
+    write(tmp_path / "data")
+    flags = [
+        *("--experiment=quickstart", f"--dataset={dataset}", "--clients_per_round=2"),
+        *(f"--data_dir={tmp_path / 'data'}", "--local_epochs=1", "--batch_size=4"),
+        *("--priority=LD,DS,MD", "--max_client_examples=8", *flags),
+    ]
+    halves, whole = (f"--output_dir={tmp_path / name}" for name in ("halves", "whole"))
+    run(*flags, "--rounds=2", halves)
+    run(*flags, "--rounds=4", halves, "--resume")
+    run(*flags, "--rounds=4", whole)
+    assert_same_run(tmp_path / "halves", tmp_path / "whole")
+    rounds = table(run_of(tmp_path / "whole") / "rounds.csv")
+    assert len({row["train_loss"] for row in rounds}) == 4
 
 
 def test_a_folder_that_this_run_cannot_continue_is_rejected_in_one_line(
