@@ -27,6 +27,7 @@ SEARCHES = {
     "GPU": "install.html",
     "learning rate schedule": "flags.html",
     "weights of a client": "own_code.html",
+    "continue a line": "text.html",
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-assert len(NOTEBOOKS) == 7
+assert len(NOTEBOOKS) == 8
 QUICK = "own_model_and_data"  # The others are slow.
 
 # Of each figure that is shown, the ticks and the first value of an axis of rounds.
