@@ -24,13 +24,14 @@ from declared_settings import SettingError, Settings, setting
 from leaf_data.client_table import ClientTable, read_client_table
 from leaf_data.dataset import Dataset, load, names, register
 from leaf_data.errors import DataError
-from leaf_data.examples import Examples
+from leaf_data.examples import MASKED, Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
 from leaf_data.store import open_store, write_store
 from leaf_data.text import Vocabulary
 
 __all__ = [
+    "MASKED",
     "ClientTable",
     "DataError",
     "Dataset",

@@ -22,6 +22,11 @@ INPUT_TYPES = ("uint8", "float32", "int32", "int64")
 LABEL_TYPES = ("int32", "float32")
 """The types of labels: of classes, or the values of a regression."""
 
+MASKED = -1
+"""The label of a position that does not count, such as padding."""
+
+_ROWS_PER_CHUNK = 1 << 16  # Whose positions are counted at once.
+
 
 class StorePart(NamedTuple):
     """The location of examples: a store's path, its header's checksum, and the part."""
@@ -41,8 +46,10 @@ class Examples:
     Attributes:
         x: [N, ...], one of `INPUT_TYPES`: pixels as stored, uint8 (computations scale
             them), numbers, float32, or ids of words or other tokens, int32 or int64.
-        y: int32 [N], the labels, from 0; or, of a regression, float32 [N, ...], the
-            values to be predicted, finite.
+        y: int32 [N], the labels, from 0; or int32 [N, T], a label for each of the T
+            positions of an example, from 0, or `MASKED`, -1, for a position that does
+            not count; or, of a regression, float32 [N, ...], the values to be
+            predicted, finite.
         row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
         client_ids: the K clients' names, each once (see `errors.check_name`): a tuple,
             or `ClientIds`.
@@ -87,12 +94,12 @@ class Examples:
         return f"Examples({count}, {', '.join(each)})"
 
     def _check(self) -> None:
-        one_each = self.y.ndim == 1 or (self.y.ndim > 1 and not self.has_classes)
-        if self.x.ndim < 1 or not one_each or len(self.x) != len(self.y):
+        if 0 in (self.x.ndim, self.y.ndim) or len(self.x) != len(self.y):
             raise DataError(
                 f"x and y must have one row for each example: x is {self.x.shape}, y "
                 f"is {self.y.shape}"
             )
+        check_label_shape(self.y)
         if not self.has_classes and not np.isfinite(self.y).all():
             raise DataError("y has a value that is not finite")
         ids, splits = self.client_ids, self.row_splits
@@ -117,9 +124,9 @@ class Examples:
                 f"row_splits has to rise from 0 to the {len(self.y)} examples; it "
                 f"goes from {splits[0]} to {splits[-1]}{falls}"
             )
-        if self.has_classes and len(self.y) and self.y.min() < 0:
-            owner = self.describe_owner(int(self.y.argmin()))
-            raise DataError(f"y has a negative label, {self.y.min()}: {owner} has it")
+        if (error := find_negative_label(self.y)) is not None:
+            row, words = error
+            raise DataError(f"{words}: {self.describe_owner(row)} has it")
         for name, values in self.attributes.items():
             if name in ("x", "y", "row_splits"):  # Also the files of a store.
                 raise DataError(f"an attribute cannot be named {name!r}")
@@ -142,7 +149,7 @@ class Examples:
 
         Args:
             x: the pool's inputs, [M, ...], of a type as above; they are copied.
-            y: the pool's labels, integers [M], or values, floats [M, ...].
+            y: the pool's labels, integers [M] or [M, T], or values, floats [M, ...].
             parts: for each client an array of its indices into the pool, from 0, or a
                 mask, booleans [M]. For a data frame they are positions and not the
                 labels of rows: `table.groupby(column).indices`, and not `.groups`.
@@ -221,6 +228,45 @@ class Examples:
     def has_classes(self) -> bool:
         """Whether y are labels of classes, not the values of a regression."""
         return bool(self.y.dtype.kind == "i")
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether y has a label for each position of an example."""
+        return self.has_classes and self.y.ndim > 1
+
+    @functools.cached_property
+    def label_counts(self) -> npt.NDArray[np.int64]:
+        """The number of labels of each client that count, int64 [K].
+
+        It is the number of positions that count, or of examples: that over which losses
+        and accuracies are means.
+        """
+        return np.diff(self._label_splits) if self.has_positions else self.sizes
+
+    @property
+    def num_labels(self) -> int:
+        """The number of all clients' labels that count."""
+        return int(self.label_counts.sum())
+
+    def counted_labels(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Returns the labels that count, int32 [P], and their clients, int64 [K + 1].
+
+        Client k has the labels from the k-th to the next of these numbers. Without
+        positions they are `y` and `row_splits`.
+        """
+        if not self.has_positions:
+            return self.y, self.row_splits
+        return self.y[self.y != MASKED], self._label_splits
+
+    @functools.cached_property
+    def _label_splits(self) -> npt.NDArray[np.int64]:
+        """`row_splits` of the labels that count; reads mapped labels chunk by chunk."""
+        counts = [
+            np.count_nonzero(self.y[start : start + _ROWS_PER_CHUNK] != MASKED, axis=1)
+            for start in range(0, len(self.y), _ROWS_PER_CHUNK)
+        ]
+        ends = np.concatenate([[0], *counts], dtype=np.int64).cumsum()
+        return ends[self.row_splits]
 
     @property
     def element_shape(self) -> tuple[int, ...]:
@@ -349,6 +395,29 @@ def as_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if not np.array_equal(labels, y) or labels.max(initial=0) == 2**31 - 1:
         raise DataError(f"y has a label beyond 2^31 - 2: {y.max()}, or {y.min()}")
     return labels
+
+
+def check_label_shape(y: npt.NDArray[Any]) -> None:
+    """Raises a `DataError` for classes that are neither [n] nor [n, T], T above 0."""
+    if y.dtype.kind != "i" or y.ndim == 1 or (y.ndim == 2 and y.shape[1]):
+        return
+    raise DataError(
+        "y must have one label for each example, [n], or one for each of its T "
+        f"positions, [n, T]; got the shape {list(y.shape)}"
+    )
+
+
+def find_negative_label(y: npt.NDArray[Any]) -> tuple[int, str] | None:
+    """Returns the row of a label below 0, except `MASKED`, and the words of an error.
+
+    Of positions `MASKED` is allowed. It is None if there is no such label.
+    """
+    lowest = MASKED if y.ndim > 1 else 0
+    if y.dtype.kind != "i" or not y.size or y.min() >= lowest:
+        return None
+    row = int(y.argmin()) // (y.size // len(y))
+    masked = f"; {MASKED} marks a position that does not count" if y.ndim > 1 else ""
+    return row, f"y has a negative label, {y.min()}{masked}"
 
 
 def _ordered_ids(client_ids: Iterable[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from declared_settings import SettingError, require_sequence
 from leaf_data import equal_examples, partition
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError, check_name
-from leaf_data.examples import Examples
+from leaf_data.examples import MASKED, Examples
 from leaf_data.formats import data_files
 from leaf_data.pixels import NO_PIXELS, PixelConvention
 from leaf_data.text import Vocabulary
@@ -164,7 +164,8 @@ class FederatedDataset:
                     )
             highest = examples.y.max(initial=-1)
             if train.has_classes and highest >= self.num_classes:
-                owner = examples.describe_owner(int(examples.y.argmax()))
+                row = int(examples.y.argmax()) // (examples.y.size // len(examples.y))
+                owner = examples.describe_owner(row)
                 raise DataError(
                     f"{self.name}: {part} has label {highest}, but there are "
                     f"{self.num_classes} classes: {owner} has it"
@@ -324,6 +325,10 @@ class FederatedDataset:
             f"train: {_sizes(train)}{labels}",
             f"test: {_sizes(self.test_examples)}",
         ]
+        units = "examples"
+        if train.has_positions:
+            units = "positions that count"
+            lines.append(_describe_positions(train, self.test_examples))
         # Names of classes that are the vocabulary's tokens are not listed.
         num_tokens = len(self.vocabulary.tokens) if self.vocabulary else 0
         for what, names in (
@@ -339,11 +344,11 @@ class FederatedDataset:
             ("training", train, self.test_examples, "count in all test results"),
             ("test", self.test_examples, train, "reach no target"),
         ):
-            without = np.flatnonzero((part.sizes == 0) & (other.sizes > 0))
+            without = np.flatnonzero((part.label_counts == 0) & (other.sizes > 0))
             if len(without):
                 first = self.client_ids[without[0]]
                 lines.append(
-                    f"clients without {what} examples: {len(without)} of {clients} "
+                    f"clients without {what} {units}: {len(without)} of {clients} "
                     f"({first} first); they {effect}"
                 )
         for words, tested in (
@@ -483,11 +488,24 @@ def _label_extremes(examples: Examples) -> list[int]:
     for start in range(0, examples.num_clients, _AT_ONCE):
         splits = examples.row_splits[start : start + _AT_ONCE + 1]
         owner = np.repeat(np.arange(len(splits) - 1), np.diff(splits))
-        pairs = np.unique(owner << 32 | examples.y[splits[0] : splits[-1]])
+        y = examples.y[splits[0] : splits[-1]]
+        if examples.has_positions:
+            owner, y = np.repeat(owner, y.shape[1]), y.reshape(-1)
+            owner, y = owner[y != MASKED], y[y != MASKED]
+        pairs = np.unique(owner << 32 | y)
         counts = np.bincount(pairs >> 32, minlength=len(splits) - 1)
         extremes += [int(counts.min()), int(counts.max())]
     examples.release()
     return extremes
+
+
+def _describe_positions(train: Examples, test: Examples) -> str:
+    """Returns a line on the positions of examples, and how many of them count."""
+    counted = ", ".join(
+        f"{part.num_labels} of {part.y.size} in {name} count"
+        for name, part in (("train", train), ("test", test))
+    )
+    return f"labels: one for each of {_count(train.y.shape[1], 'position')}; {counted}"
 
 
 def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:

@@ -36,8 +36,10 @@ from leaf_data.examples import (
     Examples,
     StorePart,
     as_labels,
+    check_label_shape,
     check_same_order,
     check_unmasked,
+    find_negative_label,
 )
 from leaf_data.federated import (
     CENTRAL,
@@ -79,8 +81,9 @@ def write_store(
     Args:
         clients: a data set without a client table, of which the attributes are kept
             that all parts have; or an iterable of `(name, x, y)`, with x [n, ...] of
-            one of `INPUT_TYPES` and y [n] integers from 0, or floats [n, ...] of a
-            regression; or of `(name, x, y, x_test, y_test)`.
+            one of `INPUT_TYPES` and y as in `Examples`: integers [n] from 0, or [n, T]
+            for each position, or floats [n, ...] of a regression; or of
+            `(name, x, y, x_test, y_test)`.
         path: the new folder.
         test_fraction: the part of each client's examples to test on, below 1: of n
             examples floor(test_fraction n). A warning says how many clients it leaves
@@ -343,10 +346,10 @@ def _write_clients(
                 writer.append(f"{part}_x", x)
                 writer.append(f"{part}_y", y)
                 splits[part].append(splits[part][-1] + len(y))
-                if y.dtype == np.int32 and len(y):
-                    if y.min() < 0:
-                        raise DataError(f"y has a negative label, {y.min()}")
-                    num_classes = max(num_classes, int(y.max()) + 1)
+                if (negative := find_negative_label(y)) is not None:
+                    raise DataError(negative[1])
+                if y.dtype == np.int32:
+                    num_classes = max(num_classes, int(y.max(initial=-1)) + 1)
         except DataError as error:
             raise DataError(f"client {name}: {error}") from error
     if not names:
@@ -425,12 +428,12 @@ def _train_and_test(
     if len(pairs) == 2:
         if fraction:
             raise DataError(_HAS_TEST_EXAMPLES)
-        (x, _), (other, _) = pairs
-        if (x.dtype, x.shape[1:]) != (other.dtype, other.shape[1:]):
-            raise DataError(
-                f"a training x is {x.dtype} {x.shape[1:]} and a test x "
-                f"{other.dtype} {other.shape[1:]}: both must be the same"
-            )
+        for name, array, other in zip("xy", *pairs):
+            if (array.dtype, array.shape[1:]) != (other.dtype, other.shape[1:]):
+                raise DataError(
+                    f"a training {name} is {array.dtype} {array.shape[1:]} and a test "
+                    f"{name} {other.dtype} {other.shape[1:]}: both must be the same"
+                )
         return pairs
     ((x, y),) = pairs
     seed, number = stream
@@ -461,10 +464,7 @@ def _check_arrays(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
             "x.astype(numpy.float32) makes numbers of it"
         )
     y = as_labels(y)
-    if y.dtype == np.int32 and y.ndim > 1:
-        raise DataError(
-            f"y must have one label for each example, got the shape {y.shape}"
-        )
+    check_label_shape(y)
     return x, y
 
 

@@ -122,20 +122,21 @@ class Vocabulary:
         """Returns text as a model's input, int32 [length].
 
         Of letters and of tokens it takes the last `length`, because the model predicts
-        what follows, and pads a shorter text in front: with spaces, or with the last
-        token. Of words it takes the first `length`, and pads behind with the last
-        token. Unknown words and tokens become the last token.
+        what follows; of words the first `length`. A shorter text of letters is padded
+        in front, with spaces, and one of words or tokens behind, with the last token: a
+        model of n tokens has its prediction at position n - 1. Unknown words and tokens
+        become the last token.
 
         Raises:
             DataError: the vocabulary does not contain a letter of the text.
         """
         ids_by_token = {token: k for k, token in enumerate(self.tokens)}
         parts, last = list(_SPLIT[self.unit](text)), self.tokens[-1]
-        if self.unit == "words":
-            parts = (parts + [last] * length)[:length]
+        if self.unit == "letters":
+            parts = ([" "] * length + parts)[-length:]
         else:
-            padding = " " if self.unit == "letters" else last
-            parts = ([padding] * length + parts)[-length:]
+            parts = parts if self.unit == "words" else parts[-length:]
+            parts = (parts + [last] * length)[:length]
         for part in parts if self.unit == "letters" else ():
             if part not in ids_by_token:
                 raise DataError(

@@ -1,14 +1,14 @@
-"""`reddit`: the next word of a comment; each account is a client.
+"""`reddit`: the next words of comments; each account is a client.
 
 LEAF (Caldas et al. 2018) made it of comments of December 2017. Its files have comments
 as sequences of 10 tokens: `<BOS>`, the words, `<EOS>`, then `<PAD>`; for each position
-`target_tokens` has the next token, and `count_tokens` whether it counts. LEAF's model
-predicts at each position. Here each position is an example: the input are the last 10
-tokens of the comment up to it, the label is the target.
+`target_tokens` has the next token, and `count_tokens` whether it counts. An example
+here is such a sequence, with a label for each position.
 
-Excluded are positions that do not count, those whose target is `<PAD>`, behind `<EOS>`,
-and those whose target is not in the vocabulary. LEAF's accuracy has the last two in its
-denominator, and counts them as wrong.
+A position does not count (its label is -1) if `count_tokens` says so, if its target is
+`<PAD>`, behind `<EOS>`, or if its target is not in the vocabulary. LEAF's code trains
+on the last two, and its accuracy counts them as wrong: the correct positions are the
+same, and its denominator has all tokens of the inputs.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from leaf_data import leaf_clients, partition
 from leaf_data.dataset import register
 from leaf_data.datasets.words import LoadedWords, WordsDataset
 from leaf_data.errors import DataError
-from leaf_data.examples import Examples
+from leaf_data.examples import MASKED, Examples
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.data_files import Folder
 from leaf_data.pixels import NO_PIXELS
-from leaf_data.text import Vocabulary
+from leaf_data.text import UNKNOWN, Vocabulary
 
 _COUNTS, _PAD = "count_tokens", "<PAD>"
+_UNPADDED = {_PAD: UNKNOWN}
 _MAX_LENGTH = 256
 _TOKEN, _COUNT = (str,), (int, float)
 _ENTRIES = {_TOKEN: "a token", _COUNT: "0 or 1"}
@@ -47,25 +48,32 @@ class Reddit(WordsDataset):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x int32 [10], ids of tokens; y the next one's.
+        """Returns the data set: x int32 [10], ids of tokens; y int32 [10], the next.
 
-        Contexts of fewer tokens are padded in front with the last id.
+        Inputs of fewer tokens are padded behind with the last id. Sequences without a
+        position that counts are excluded.
         """
         loaded = self._load_words(
-            "reddit", data_dir, cache_dir, _to_arrays, _refuse_split, _count_once
+            "reddit",
+            data_dir,
+            cache_dir,
+            _to_arrays,
+            _refuse_split,
+            _count_once,
+            labels="one per position",  # Earlier caches have one per example.
         )
         train, test = (
-            _keep_known(part, loaded) for part in (loaded.train, loaded.test)
+            _mask_unknown(part, loaded) for part in (loaded.train, loaded.test)
         )
-        total = loaded.train.num_examples + loaded.test.num_examples
-        num_excluded = total - train.num_examples - test.num_examples
+        total = loaded.train.num_labels + loaded.test.num_labels
+        num_masked = total - train.num_labels - test.num_labels
         origin = loaded.origin
-        if num_excluded:
-            excluded = (
-                f"excluded {num_excluded:,} of {total:,} examples whose next word is "
-                "not in the vocabulary"
+        if num_masked:
+            masked = (
+                f"without {num_masked:,} of {total:,} positions whose next word is not "
+                "in the vocabulary"
             )
-            origin = dataclasses.replace(origin, source=f"{origin.source}, {excluded}")
+            origin = dataclasses.replace(origin, source=f"{origin.source}, {masked}")
         return FederatedDataset(
             "reddit",
             train,
@@ -81,12 +89,13 @@ class Reddit(WordsDataset):
 register("reddit", Reddit)
 
 
-def _keep_known(part: Examples, loaded: LoadedWords) -> Examples:
-    """Returns the examples whose labels are in the vocabulary, by their new ids."""
-    y = loaded.ids[part.y]
-    is_known = y != len(loaded.tokens) - 1
+def _mask_unknown(part: Examples, loaded: LoadedWords) -> Examples:
+    """Returns the examples by their new ids, without labels not in the vocabulary."""
+    y = np.where(part.y == MASKED, MASKED, loaded.ids[part.y])
+    y[y == len(loaded.tokens) - 1] = MASKED
+    has_label = (y != MASKED).any(axis=1)
     rows = [
-        start + np.flatnonzero(is_known[start : start + size])
+        start + np.flatnonzero(has_label[start : start + size])
         for start, size in zip(part.row_splits, part.sizes)
     ]
     return Examples.from_parts(part.x, y, rows, part.client_ids)
@@ -100,22 +109,24 @@ def _refuse_split(user: str, size: int) -> tuple[partition.IntArray, Any]:
 
 
 def _count_once(examples: Examples) -> npt.NDArray[np.int32]:
-    """Returns each token of the comments once: the last of each input, and the ends.
+    """Returns each token of the comments once: that of each position, and the ends.
 
-    An `<EOS>` is the last token of no input, because nothing follows it.
+    An `<EOS>` is at no position that counts, because nothing follows it.
     """
-    last = examples.x[:, -1]
-    return np.concatenate([last, examples.y[~np.isin(examples.y, last)]])
+    counts = examples.y != MASKED
+    tokens, labels = examples.x[counts], examples.y[counts]
+    return np.concatenate([tokens, labels[~np.isin(labels, tokens)]])
 
 
 def _to_arrays(ids: Mapping[str, int]) -> leaf_clients.Convert:
-    """Returns the conversion of an account's comments, with all their positions."""
+    """Returns the conversion of an account's comments to their sequences."""
     lengths: set[int] = set()
 
     def to_arrays(
         x: list[Any], y: list[Any]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        inputs, labels = [], []
+        inputs: list[list[int]] = []
+        labels: list[list[int]] = []
         for index, (sequences, label) in enumerate(zip(x, y)):
             targets, counts = _get(label, leaf_clients.TARGETS), _get(label, _COUNTS)
             for name, rows, kinds in (
@@ -131,17 +142,16 @@ def _to_arrays(ids: Mapping[str, int]) -> leaf_clients.Convert:
                     )
             if not sequences:
                 continue
-            (length,) = lengths
-            tokens = np.array([ids[t] for row in sequences for t in row], np.int32)
-            padded = np.concatenate([np.zeros(length - 1, np.int32), tokens])
-            contexts = np.lib.stride_tricks.sliding_window_view(padded, length)
-            words = [word for row in targets for word in row]
-            kept = np.array([c for row in counts for c in row]) > 0
-            kept &= np.array([word != _PAD for word in words])
-            inputs.append(contexts[kept])
-            labels += [ids[word] for word, k in zip(words, kept.tolist()) if k]
-        empty = np.zeros((0, max(lengths, default=0)), np.int32)
-        return np.concatenate([empty, *inputs]), np.array(labels, np.int32)
+            inputs += [[ids[_UNPADDED.get(t, t)] for t in row] for row in sequences]
+            labels += [
+                [ids[t] if c and t != _PAD else MASKED for t, c in zip(*row_pair)]
+                for row_pair in zip(targets, counts)
+            ]
+        shape = -1, max(lengths, default=1)
+        return (
+            np.array(inputs, np.int32).reshape(shape),
+            np.array(labels, np.int32).reshape(shape),
+        )
 
     return to_arrays
 

@@ -869,4 +869,6 @@ def test_tweets_and_comments_are_converted(tmp_path, capsys):
         store = str(tmp_path / f"store_{name}")
         assert convert.main([str(tmp_path / name), store]) == 0
         assert words in capsys.readouterr().out
-    assert leaf_data.open_store(store).train_examples.sizes.tolist() == [3]
+    comments = leaf_data.open_store(store)
+    assert comments.train_examples.label_counts.tolist() == [3]
+    assert "one for each of 2 positions; 3 of 4 in train count" in comments.describe()

@@ -88,8 +88,8 @@ def test_names_that_no_record_can_hold():
             "y has a negative label, -1: client 'a' has it",
         ),
         (
-            {"y": np.zeros((6, 1), np.int32)},
-            "one row for each example: x is (6, 2)",
+            {"y": np.zeros((6, 2, 2), np.int32)},
+            "or one for each of its T positions, [n, T]; got the shape [6, 2, 2]",
         ),
         ({"y": np.full(6, np.nan, np.float32)}, "y has a value that is not finite"),
         ({"client_ids": ()}, "at least one client"),

@@ -289,9 +289,9 @@ X = np.zeros((2, 3), np.float32)
         ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and a test x"),
         ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: already has test examples"),
         (
-            [("a", X, [[0], [1]])],
+            [("a", X, [[[0]], [[1]]])],
             0.0,
-            "a: y must have one label for each example, got the shape (2, 1)",
+            "a: y must have one label for each example, [n], or one for each of its T",
         ),
         (
             [("a", X, [0, 1], [[1], [1, 2]], [0, 1])],

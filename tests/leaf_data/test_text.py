@@ -63,7 +63,7 @@ TOKENS = Vocabulary("tokens", ("a,b", "c", "<UNK>"))
         (LETTERS, "ab", 4, [1, 1, 53, 54]),
         (WORDS, "I like it, it", 4, [0, 1, 2, 3]),  # The first ones.
         (WORDS, "tea", 3, [3, 3, 3]),
-        (TOKENS, " a,b  c d", 4, [2, 0, 1, 2]),
+        (TOKENS, " a,b  c d", 4, [0, 1, 2, 2]),
         (TOKENS, "d a,b c", 2, [0, 1]),
     ],
 )

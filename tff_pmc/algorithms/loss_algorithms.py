@@ -22,6 +22,7 @@ from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
 from tff_pmc.criteria.criterion import nan_if_underflowed
 from tff_pmc.criteria.server_criteria import example_accuracy
+from tff_pmc.models.positions import count_labels
 from tff_pmc.settings.run_settings import RunSettings
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ class PropFair(_SizeTimesFactor):
 
 
 def _accuracy(output: Any, y: Any) -> Any:
-    return tf.reduce_mean(example_accuracy(output.predictions, y))
+    correct = tf.reduce_sum(example_accuracy(output.predictions, y))
+    count = tf.cast(count_labels(output.predictions, y), tf.float32)
+    return tf.math.divide_no_nan(correct, count)
 
 
 @dataclasses.dataclass(frozen=True)

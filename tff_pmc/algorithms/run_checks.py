@@ -16,6 +16,7 @@ from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
 
 _METRIC_CHECK_EXAMPLES = 32  # On these the model's metrics are checked.
+_MASK_CHECK_EXAMPLES = 1024  # Among these a row with few positions is looked for.
 MAX_RECORDED_CLASSES = 255
 """The largest number of classes of `--predictions`: a byte per label, and
 255 means no class."""
@@ -40,6 +41,11 @@ def check_run(
     for part, examples in parts.items():
         if not examples.num_examples:
             raise SettingError(f"no client of {data.name} has {part} examples")
+        if not examples.num_labels:
+            raise SettingError(
+                f"no client of {data.name} has a {part} label that counts: all are "
+                f"{leaf_data.MASKED}"
+            )
     if data.train_examples.store_part is None:
         _check_bytes(settings, data.train_examples)
     for code in settings.criterion_codes:
@@ -57,7 +63,7 @@ def check_run(
                 )
     server_examples = data.server_examples
     if settings.uses_server_examples and not (
-        server_examples and server_examples.num_examples
+        server_examples and server_examples.num_labels
     ):
         raise SettingError(
             "the run evaluates models on server examples, and "
@@ -74,18 +80,19 @@ def check_run(
     if settings.training.initial_weights:
         build_model()
     labels = data.train_examples.y
-    if not (model.num_classes and data.has_classes):
+    label_spec = split_batch(build_model().input_spec)[1]
+    if (
+        label_spec.dtype.as_numpy_dtype != labels.dtype
+        or label_spec.shape.rank != labels.ndim
+        or not label_spec.shape[1:].is_compatible_with(labels.shape[1:])
+    ):
         regression = "" if data.has_classes else " (a regression data set)"
-        label_spec = split_batch(build_model().input_spec)[1]
-        if (label_spec.dtype.as_numpy_dtype, label_spec.shape.rank) != (
-            labels.dtype,
-            labels.ndim,
-        ):
-            raise SettingError(
-                f"--model={settings.model_name} expects labels of "
-                f"{label_spec.shape} {label_spec.dtype.name}, and {data.name} "
-                f"provides {labels.dtype}{regression}"
-            )
+        shape = f"[n, {labels.shape[1]}] " if data.train_examples.has_positions else ""
+        raise SettingError(
+            f"--model={settings.model_name} expects labels of "
+            f"{label_spec.shape} {label_spec.dtype.name}, and {data.name} "
+            f"provides {shape}{labels.dtype}{regression}"
+        )
     classes, flag = model.num_classes, f"--model={settings.model_name}"
     if not classes and data.has_classes:
         classes = call_naming_flag(flag, num_output_classes, build_model())
@@ -107,7 +114,46 @@ def check_run(
         )
     if not data.has_classes:
         _check_without_classes(settings, data.name)
+    if data.train_examples.has_positions:
+        _check_positions(flag, data, build_model())
     _check_metrics(settings, data, build_model())
+
+
+def _check_positions(flag: str, data: leaf_data.FederatedDataset, model: Any) -> None:
+    """Raises a `SettingError` if a model's output or loss ignores the positions."""
+    from tff_pmc.models.positions import weighs_counted
+    from tff_pmc.models.tff_types.packed_model import (
+        evaluate_initial_model,
+        predicts_positions,
+    )
+
+    examples = data.train_examples
+    if not predicts_positions(model):
+        raise SettingError(
+            f"{flag} must return scores [n, {examples.y.shape[1]}, classes] for "
+            f"{data.name}, whose labels are one for each position"
+        )
+    num_counted = np.count_nonzero(examples.y[:_MASK_CHECK_EXAMPLES] >= 0, axis=1)
+    order = np.argsort(-num_counted, kind="stable")
+    # One row of many positions that count and one of few, if possible.
+    rows = [order[0], order[num_counted[order] > 0][-1]] if num_counted.any() else []
+    if not np.any(examples.y[rows] < 0):
+        return
+    try:
+        (is_mean,) = evaluate_initial_model(
+            model,
+            np.asarray(examples.x[rows]),
+            np.asarray(examples.y[rows]),
+            output_fn=lambda output, labels: weighs_counted(model, output, labels),
+        )
+    except Exception:  # TensorFlow's loss raises an error for the label -1.
+        is_mean = False
+    if not is_mean:
+        raise SettingError(
+            f"{flag}: its loss must be the mean over the positions whose label is not "
+            f"{leaf_data.MASKED}: call tff_pmc.models.select_counted(output, labels) "
+            "in it"
+        )
 
 
 def _check_metrics(
@@ -192,8 +238,10 @@ def build_cohort_sampler(
     loss_fn: LossFn | None = None,
 ) -> CohortSampler:
     """Builds the sampler of a run's cohorts from its selection and `cohort_seed`."""
+    examples = data.train_examples
     return CohortSampler(
-        data.train_examples.sizes,
+        # Clients without a label that counts do not train.
+        np.where(examples.label_counts > 0, examples.sizes, 0),
         settings.training.cohort_seed,
         settings.selection,
         name=settings.component_names["selection"],

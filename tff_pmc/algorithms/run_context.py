@@ -60,7 +60,7 @@ class RunContext:
         elif judge_on == "local_validation":
             fraction = settings.adjustment.validation_fraction
             data, judging = data.hold_out(fraction, settings.data.seed)
-        if not judging.num_examples:
+        if not judging.num_labels:
             raise SettingError(f"no client of {data.name} has validation examples")
         return cls(settings, data, judging)
 
@@ -83,7 +83,9 @@ class RunContext:
         examples = self.data.train_examples.subset(map(ClientNumber, clients))
         packs = evaluation_packs(examples, num_packs=self.settings.training.num_packs)
         sums = trace_once(build_loss_sums, self.model, len(clients))(weights, packs)
-        means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
+        means: npt.NDArray[np.float64] = (
+            np.asarray(sums, np.float64) / examples.label_counts
+        )
         return means
 
     def pack(self, chosen: Sequence[int]) -> list[Any]:
@@ -210,7 +212,7 @@ def sample_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.i
     The sample depends on the federation alone, so it is the same under all seeds.
     """
     clients = np.arange(examples.num_clients)
-    trainable = np.flatnonzero(examples.sizes)
+    trainable = np.flatnonzero(examples.label_counts)
     if not count or count >= len(trainable):
         return clients
     return np.sort(

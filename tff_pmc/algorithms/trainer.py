@@ -98,7 +98,7 @@ class SearchTrainer(Trainer):
         if self._judging.at_server:
             return
         if settings.adjustment.searches:
-            self.num_judges = int((examples.sizes > 0).sum())
+            self.num_judges = int((examples.label_counts > 0).sum())
         sampled = sample_clients(examples, settings.counterfactual.clients)
         if len(sampled) < examples.num_clients:
             sample = examples.subset(map(ClientNumber, sampled))
@@ -155,7 +155,7 @@ class SearchTrainer(Trainer):
             RecordedTrial(
                 self._online.candidates[trial.index].label,
                 trial.correct,
-                self._judging.examples.num_examples,
+                self._judging.examples.num_labels,
                 trial.index == chosen,
             )
             for trial in trials

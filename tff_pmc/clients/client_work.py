@@ -287,9 +287,9 @@ def measure_contribution(
 ) -> Contribution:
     """Evaluates a client's criteria and computes its contribution, in its graph.
 
-    `examples` is the client's number of examples, and `number` its number in the
-    federation. A negative criterion is an error in its code: it ends the round with a
-    message that names the criterion.
+    `examples` is the client's number of examples, or of positions that count; `number`
+    is its number in the federation. A negative criterion is an error in its code: it
+    ends the round with a message that names the criterion.
     """
     # A declared range clips negative values; an error message would reveal the value.
     check_sign = plan.normalization.method != "range"

@@ -30,6 +30,7 @@ from tff_pmc.clients.model_metrics import metrics_if_included
 from tff_pmc.clients.packing import attribute_spec, check_attribute
 from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion
+from tff_pmc.models.positions import count_labels, has_positions
 from tff_pmc.models.tff_types.packed_model import split_batch
 
 MAX_EXPECTED_EXAMPLES = 1_000_000
@@ -69,8 +70,9 @@ class _DatasetClient:
         total, examples = 0.0, 0.0
         for batch in iter(self._batches):
             output = self._model.forward_pass(batch, training=False)
-            count = tf.cast(count_examples(output), tf.float32)
-            batch_mean = batch_metric(output, split_batch(batch)[1])
+            labels = split_batch(batch)[1]
+            count = tf.cast(count_averaged(output, labels), tf.float32)
+            batch_mean = batch_metric(output, labels)
             total += tf.cast(batch_mean, tf.float32) * count
             examples += count
         return tf.math.divide_no_nan(total, examples)
@@ -166,9 +168,9 @@ def build_dataset_client_work(
         state = optimizer.initialize(specs)
         rate = training.client_rate(round_num)
         state = with_learning_rate(optimizer, state, rate)
-        loss_sum, examples = 0.0, 0
+        loss_sum, examples, averaged = 0.0, 0, 0
         for _ in tf.range(training.local_epochs):
-            loss_sum, examples = 0.0, 0
+            loss_sum, examples, averaged = 0.0, 0, 0
             for batch in iter(batches):
                 with tf.GradientTape() as tape:
                     output = model.forward_pass(batch, training=True)
@@ -182,8 +184,9 @@ def build_dataset_client_work(
                 tf.nest.map_structure(
                     lambda v, w: v.assign(w), variables.trainable, stepped
                 )
-                count = count_examples(output)
-                examples = add_examples(examples, count)
+                examples = add_examples(examples, count_examples(output))
+                count = count_averaged(output, split_batch(batch)[1])
+                averaged += count
                 loss = tf.cast(output.loss, tf.float32)
                 loss_sum += loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
@@ -200,8 +203,8 @@ def build_dataset_client_work(
             trained=trained,
             attributes=attributes,
         )
-        contribution = measure_contribution(criteria, plan, client, examples)
-        sums = RunningSums.zeros(plan.basis).add(contribution, examples, loss_sum)
+        contribution = measure_contribution(criteria, plan, client, averaged)
+        sums = RunningSums.zeros(plan.basis).add(contribution, averaged, loss_sum)
         if metrics is not None:
             model.reset_metrics()
             zero_metrics = model.report_local_unfinalized_metrics()
@@ -235,6 +238,18 @@ def count_examples(output: tff.learning.models.BatchOutput) -> tf.Tensor:
     if output.num_examples is None:  # As in TFF's algorithms.
         return tf.shape(output.predictions)[0]
     return tf.cast(output.num_examples, tf.int32)
+
+
+@without_autograph
+def count_averaged(output: tff.learning.models.BatchOutput, labels: Any) -> tf.Tensor:
+    """Returns the number of losses of which the loss of a batch is the mean, int32.
+
+    It is the number of positions that count, or the number of examples.
+    """
+    predictions = output.predictions
+    if has_positions(predictions, labels):
+        return count_labels(predictions, labels)
+    return count_examples(output)
 
 
 @without_autograph

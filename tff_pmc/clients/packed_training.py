@@ -45,7 +45,8 @@ from tff_pmc.clients.training_options import Training
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import mean_of_batches, reduce_range
-from tff_pmc.models.tff_types.packed_model import split_batch
+from tff_pmc.models.positions import count_labels
+from tff_pmc.models.tff_types.packed_model import predicts_positions, split_batch
 from tff_pmc.settings.training_settings import LocalTraining
 
 
@@ -81,6 +82,7 @@ def build_packed_client_work(
     if num_weighted_classes:
         message_type = weighted_type(message_type, num_weighted_classes)
     client_memory = training.client_memory
+    has_positions = predicts_positions(model)
 
     @tf.function(autograph=False)
     def train_pack(state, received, pack):
@@ -107,7 +109,9 @@ def build_packed_client_work(
             row_updates, sums, update_buffer, metric_totals, by_client = loop_vars
             element = clients[index]
             x, y, number = element["x"], element["y"], element["client"]
-            size = tf.shape(y)[0]
+            size = num_labels = tf.shape(y)[0]
+            if has_positions:
+                num_labels = tf.math.count_nonzero(y >= 0, dtype=tf.int32)
             start = client_memory.start(memory_rows, number, received)
             correction = client_memory.correction(memory_rows, number)
             trained, loss, client_metrics = train_locally(
@@ -140,7 +144,9 @@ def build_packed_client_work(
                     functools.partial(mean_of_batches, model, trained, x, y)
                 ),
             )
-            contribution = measure_contribution(criteria, plan, client, size, number)
+            contribution = measure_contribution(
+                criteria, plan, client, num_labels, number
+            )
             row_updates = client_memory.record_client(
                 row_updates,
                 number,
@@ -149,7 +155,7 @@ def build_packed_client_work(
                 correction=correction,
                 rate=rate,
             )
-            sums = sums.add(contribution, size, loss)
+            sums = sums.add(contribution, num_labels, loss)
             model_sums.add(contribution)
             if metrics is not None:
                 client_metrics = metrics_if_included(
@@ -217,6 +223,8 @@ def train_locally(
 ) -> tuple[tff.learning.models.ModelWeights, tf.Tensor, Any]:
     """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
 
+    Labels may also be `[n, T]`, one for each position; see `models.positions`.
+
     Each client starts with a fresh optimizer state and fresh local weights.
     `batch_size` 0 means one batch of all examples. `seed`, int32 [2], belongs to this
     client and round, and determines shuffling and dropout. FedProx's term covers the
@@ -224,8 +232,9 @@ def train_locally(
     float32 [classes], are factors of the examples' losses before the mean over the
     batch, as Keras's `class_weight`. A `learning_rate` replaces the optimizer's.
 
-    Returns the trained weights; the sum of the examples' losses over the last epoch
-    (that of each batch before its step, with the model's penalties); and the state of
+    Returns the trained weights; the sum of the losses of the examples, or of the
+    positions that count, over the last epoch (that of each batch before its step, with
+    the model's penalties); and the state of
     the model's metrics after all batches of all epochs, as in TFF's algorithms, or
     `()`.
     """
@@ -276,7 +285,8 @@ def train_locally(
             gradients = with_correction(gradients, correction)
             state, weights = next_step(state, weights, gradients)
             count = tf.shape(batch_y)[0]
-            loss_sum += tf.cast(loss, tf.float32) * tf.cast(count, tf.float32)
+            num_labels = tf.cast(count_labels(output, batch_y), tf.float32)
+            loss_sum += tf.cast(loss, tf.float32) * num_labels
             if with_metrics:
                 metrics = model.update_metrics_state(
                     metrics,

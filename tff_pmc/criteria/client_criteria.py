@@ -10,18 +10,31 @@ from tff_pmc.models.functional import cast_to_common_float
 
 
 def dataset_size(client: LocalClient) -> Any:
-    """Counts the local training examples `|D_k|`, as the model's loss counts them."""
+    """Counts the local training examples `|D_k|`, as the model's loss counts them.
+
+    It counts sequences, not their positions; for these see `number_of_positions`.
+    """
     if client.num_examples is not None:
         return client.num_examples
     return tf.shape(client.y)[0]
 
 
+def number_of_positions(client: LocalClient) -> Any:
+    """Counts the labels of the local training examples that count.
+
+    With a label per position it counts the positions whose label is not -1; with one
+    label for each example it is the number of examples.
+    """
+    return tf.size(_counted_labels(client))
+
+
 def label_diversity(client: LocalClient) -> Any:
     """Counts the distinct labels among the local training examples.
 
-    For sequences it counts the labels of all steps, padding included.
+    For sequences it counts the labels of all positions except -1, which marks one that
+    does not count.
     """
-    return tf.size(tf.unique(tf.reshape(client.y, [-1])).y)
+    return tf.size(tf.unique(_counted_labels(client)).y)
 
 
 def class_balance(client: LocalClient) -> Any:
@@ -29,12 +42,20 @@ def class_balance(client: LocalClient) -> Any:
 
     It is 0 for a client with one class. For two classes it is PMC's equation 9; the
     extension to more classes is ours and ignores classes that the client lacks. For
-    sequences it counts the labels of all steps.
+    sequences it counts the labels of all positions except -1.
     """
-    classes, _, counts = tf.unique_with_counts(tf.reshape(client.y, [-1]))
+    classes, _, counts = tf.unique_with_counts(_counted_labels(client))
     counts = tf.cast(counts, tf.float32)
     ratio = tf.math.divide_no_nan(tf.reduce_min(counts), tf.reduce_max(counts))
     return tf.where(tf.size(classes) > 1, ratio, 0.0)
+
+
+def _counted_labels(client: LocalClient) -> Any:
+    """Returns the labels that count, [p]."""
+    labels = tf.reshape(client.y, [-1])
+    if tf.convert_to_tensor(client.y).shape.rank == 1:
+        return labels
+    return tf.boolean_mask(labels, labels >= 0)
 
 
 def image_sharpness(client: LocalClient) -> Any:
@@ -86,6 +107,13 @@ _DA_AND_PMC = "DA section 3, PMC section 5.1"
 for _criterion in (
     Criterion(
         "DS", "dataset size", "DA section 3, PMC sections 5.1 and 5.2", dataset_size
+    ),
+    Criterion(
+        "NP",
+        "number of positions",
+        "ours: DS where each position of an example has a label",
+        number_of_positions,
+        needs_classes=True,
     ),
     Criterion(
         "LD", "label diversity", _DA_AND_PMC, label_diversity, needs_classes=True

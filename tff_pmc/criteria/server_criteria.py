@@ -20,15 +20,17 @@ import numpy as np
 
 from tff_pmc._lazy import tf
 from tff_pmc.criteria.criterion import Criterion, LocalClient, register
-from tff_pmc.models.functional import predicted_labels, reduce_predictions
+from tff_pmc.models.functional import count_correct, reduce_predictions
 
 _MAPE = "1 over the mean absolute percentage error on the server's examples"
 
 
 def example_accuracy(output: Any, y: Any) -> Any:
-    """Returns 1 for each correctly classified example, else 0, float32 `[n]`."""
-    correct = tf.equal(predicted_labels(output), tf.cast(y, tf.int32))
-    return tf.cast(correct, tf.float32)
+    """Returns 1 for each correctly classified example, else 0, float32 `[n]`.
+
+    With a label per position it is the number of the example's correct positions.
+    """
+    return tf.cast(count_correct(output, y), tf.float32)
 
 
 def server_metric(
@@ -85,28 +87,35 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
     Args:
         model: a classifier, as for `server_metric`.
         x: the server's inputs.
-        y: their labels.
+        y: their labels, `[n]`, or `[n, T]` for each position, -1 for one that does not
+            count.
         power: the exponent of the accuracy (AdaFed's remark): above 1 it increases the
             distance between good and bad models.
 
     Raises:
-        ValueError: the power is not above 0, the labels are not class numbers [n], or
-            as for `server_metric`.
+        ValueError: the power is not above 0, the labels are not class numbers [n] or
+            [n, T], or as for `server_metric`.
     """
     if not power > 0:
         raise ValueError(f"power must be above 0, got {power}")
-    if np.ndim(y) != 1:  # Each label would be compared with all predictions.
-        raise ValueError(
-            "ACC: the server's labels must be the numbers of classes, one for each "
-            f"input, got the shape {list(np.shape(y))}"
-        )
+    labels_per_example = 1.0
+    if np.ndim(y) != 1:
+        # Imported here, because it imports TensorFlow.
+        from tff_pmc.models.tff_types.packed_model import predicts_positions
+
+        if not predicts_positions(model):  # Labels would meet other predictions.
+            raise ValueError(
+                "ACC: the server's labels must be the numbers of classes, one for each "
+                f"input, got the shape {list(np.shape(y))}"
+            )
+        labels_per_example = int((np.asarray(y) >= 0).sum()) / max(1, len(y))
     return server_metric(
         "ACC",
         model,
         x,
         y,
         of_example=example_accuracy,
-        quality=lambda accuracy: accuracy**power,
+        quality=lambda correct: (correct / labels_per_example) ** power,
         name="accuracy on the server's examples",
         source="AdaFed sections 3.1 and 4, Dual section III-B",
     )

@@ -16,7 +16,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tff_pmc.models.functional import check_choice, weights_type
-from tff_pmc.models.leaf_models import bag_of_words, softmax_regression, stacked_lstm
+from tff_pmc.models.leaf_models import (
+    bag_of_words,
+    reddit_lstm,
+    softmax_regression,
+    stacked_lstm,
+)
 from tff_pmc.models.model_settings import (
     CONV_ACTIVATIONS,
     INITIALIZERS,
@@ -33,6 +38,7 @@ from tff_pmc.models.pmc_cnns import (
     femnist_cnn,
     mnist_cnn,
 )
+from tff_pmc.models.positions import mean_counted, select_counted
 from tff_pmc.models.small_cnns import (
     cifar_cnn,
     keras_mnist_cnn,
@@ -61,8 +67,11 @@ __all__ = [
     "fitting_model",
     "keras_mnist_cnn",
     "keras_simple_convnet",
+    "mean_counted",
     "mnist_cnn",
     "obstacle_cnn",
+    "reddit_lstm",
+    "select_counted",
     "softmax_regression",
     "stacked_lstm",
     "weights_type",

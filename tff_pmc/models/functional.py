@@ -9,6 +9,12 @@ import numpy as np
 
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.model_settings import CONV_ACTIVATIONS, INITIALIZERS
+from tff_pmc.models.positions import (
+    count_labels,
+    has_positions,
+    mean_counted,
+    select_counted,
+)
 
 BATCH_SIZE = 500
 """The default number of examples in a forward pass."""
@@ -34,6 +40,7 @@ def classifier(
     element_shape: Sequence[int],
     *,
     element_dtype: str = "uint8",
+    label_shape: Sequence[int] = (),
     non_trainable: Sequence[np.ndarray] = (),
     forward_in_training: Optional[Callable[..., Any]] = None,
     local_weights: Sequence[np.ndarray] = (),
@@ -47,6 +54,8 @@ def classifier(
         predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
         element_shape: the shape of one input.
         element_dtype: the type of the inputs, for images uint8.
+        label_shape: the shape of the labels of one input: (), one label, or (T,), a
+            label for each position, of which those that count are averaged.
         non_trainable: the initial non-trainable weights.
         forward_in_training: see `PackedModel`.
         local_weights: see `PackedModel`.
@@ -65,6 +74,8 @@ def classifier(
 
     @tf.function(autograph=False)
     def loss(output, label, sample_weight=None):
+        if label_shape:
+            return mean_counted(example_losses(*select_counted(output, label)))
         losses = example_losses(output, label)
         if sample_weight is not None:
             return tf.reduce_sum(losses * sample_weight) / tf.reduce_sum(sample_weight)
@@ -76,7 +87,7 @@ def classifier(
         loss_fn=loss,
         input_spec=(
             tf.TensorSpec([None, *element_shape], element_dtype),
-            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None, *label_shape], tf.int32),
         ),
         example_losses=example_losses,
         forward_in_training=forward_in_training,
@@ -315,25 +326,39 @@ def mean_of_batches(
 ) -> Any:
     """Averages `batch_metric(output, y)`, a mean over each batch, over all examples.
 
-    `output` is the model's `tff.learning.models.BatchOutput`. Without examples the
-    result is 0.
+    `output` is the model's `tff.learning.models.BatchOutput`. With a label per position
+    the means are over the positions that count. Without examples the result is 0.
     """
-    size = tf.shape(y)[0]
 
-    def add(total: Any, rows: slice, predictions: Any) -> Any:
+    def add(carry: Any, rows: slice, predictions: Any) -> Any:
+        total, counted = carry
         labels = y[rows]
-        count = tf.shape(labels)[0]
         loss = model.loss(predictions, labels)
-        output = tff.learning.models.BatchOutput(loss, predictions, count)
+        output = tff.learning.models.BatchOutput(loss, predictions, tf.shape(labels)[0])
         mean = tf.cast(batch_metric(output, labels), "float32")
-        return total + mean * tf.cast(count, "float32")
+        count = count_labels(predictions, labels)
+        return total + mean * tf.cast(count, "float32"), counted + count
 
-    total = reduce_predictions(model, weights, x, size, tf.constant(0.0), add)
-    return tf.math.divide_no_nan(total, tf.cast(size, "float32"))
+    initial = tf.constant(0.0), tf.constant(0)
+    total, counted = reduce_predictions(model, weights, x, tf.shape(y)[0], initial, add)
+    return tf.math.divide_no_nan(total, tf.cast(counted, "float32"))
+
+
+def count_correct(output: Any, labels: Any) -> Any:
+    """Returns the number of labels of each example that are predicted, int32 [n].
+
+    It is 0 or 1; with a label per position, the number of the positions that count and
+    have the highest score at their label.
+    """
+    correct = tf.equal(predicted_labels(output), tf.cast(labels, tf.int32))
+    if not has_positions(output, labels):
+        return tf.cast(correct, tf.int32)
+    positions = range(1, labels.shape.rank)
+    return tf.math.count_nonzero(correct & (labels >= 0), positions, dtype=tf.int32)
 
 
 def predicted_labels(output: Any) -> Any:
-    """Returns the class of the highest score for each example, int32 [n].
+    """Returns the class of the highest score for each example or position, int32 [n].
 
     It is -1, which is not a label, if a score is NaN, because TensorFlow's argmax would
     return class 0. Raises a `ValueError` if the output has no score for each class.

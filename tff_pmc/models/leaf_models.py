@@ -1,4 +1,4 @@
-"""The models of LEAF's data sets: two softmax regressions and a stacked LSTM.
+"""The models of LEAF's data sets: two softmax regressions and two stacked LSTMs.
 
 LEAF (Caldas et al. 2018, "LEAF: A Benchmark for Federated Settings") publishes them;
 FedProx (Li et al. 2020) and q-FFL use the first on their synthetic federations.
@@ -18,6 +18,7 @@ from tff_pmc.models.model_settings import MODELS, ModelSettings
 
 _SYNTHETIC = (60, 10)  # Inputs and classes.
 _LETTERS, _WINDOW, _EMBEDDING, _UNITS = 80, 80, 8, 256
+_POSITIONS = 10  # Of Reddit.
 _LSTM_NAMES = (
     "embedding",
     *(f"lstm_{n}/{part}" for n in (1, 2) for part in ("kernel", "bias")),
@@ -128,10 +129,7 @@ def stacked_lstm(
     Raises:
         ValueError: an unknown initializer.
     """
-    shapes: list[tuple[int, ...]] = [(_LETTERS, _EMBEDDING)]
-    for width in (_EMBEDDING, _UNITS):
-        shapes += [(width + _UNITS, 4 * _UNITS), (4 * _UNITS,)]
-    shapes += [(_UNITS, _LETTERS), (_LETTERS,)]
+    shapes = _lstm_shapes(_LETTERS, _EMBEDDING)
 
     @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
@@ -146,8 +144,75 @@ def stacked_lstm(
     )
 
 
-def _lstm_scores(weights: Sequence[Any], x: Any, training: bool) -> Any:
-    """Computes the scores of a stacked LSTM of any number of layers and any sizes."""
+def reddit_lstm(
+    *,
+    vocabulary_size: int = 10_000,
+    initializer: str = "glorot_uniform",
+    seed: int = 0,
+) -> tff.learning.models.FunctionalModel:
+    """Builds LEAF's stacked LSTM for Reddit: 6,180,624 parameters.
+
+    An embedding in 256 dimensions, two LSTM layers of 256 units, and a linear layer on
+    the outputs of the second at all positions. The cells are those of `stacked_lstm`
+    with sigmoid(f) instead of sigmoid(f + 1), as in LEAF's code. That code also draws
+    all weights, biases included, uniformly from -0.1 to 0.1, clips the gradient's norm
+    to 5, begins each batch of an epoch with the state after the batch before, and
+    averages a batch's losses at each position first, then over the positions. None of
+    these is done here.
+
+    Args:
+        vocabulary_size: the number of ids.
+        initializer: the distribution of the embedding and the kernels; biases start at
+            zero. See `stacked_lstm`.
+        seed: the seed of the initial weights.
+
+    Returns:
+        A model whose input is int32 `[n, 10]`, the ids of tokens, and int32 labels
+        `[n, 10]`, the id of the next token at each position, or -1 for a position that
+        does not count. Its scores are float32 `[n, 10, vocabulary_size]`, and its loss
+        is the mean cross-entropy over the positions that count.
+
+    Raises:
+        ValueError: an unknown initializer.
+    """
+    shapes = _lstm_shapes(vocabulary_size, _UNITS)
+
+    @tf.function(autograph=False)
+    def predict_on_batch(model_weights, x, training=True):
+        return _lstm_scores(
+            model_weights[0], x, training, forget_bias=0.0, at_all_steps=True
+        )
+
+    return classifier(
+        initial_weights(shapes, initializer, seed),
+        predict_on_batch,
+        (_POSITIONS,),
+        element_dtype="int32",
+        label_shape=(_POSITIONS,),
+        weight_names=_LSTM_NAMES,
+    )
+
+
+def _lstm_shapes(num_ids: int, embedding_size: int) -> list[tuple[int, ...]]:
+    """Returns the shapes of an embedding, two LSTM layers, and a layer of scores."""
+    shapes: list[tuple[int, ...]] = [(num_ids, embedding_size)]
+    for width in (embedding_size, _UNITS):
+        shapes += [(width + _UNITS, 4 * _UNITS), (4 * _UNITS,)]
+    return [*shapes, (_UNITS, num_ids), (num_ids,)]
+
+
+def _lstm_scores(
+    weights: Sequence[Any],
+    x: Any,
+    training: bool,
+    *,
+    forget_bias: float = 1.0,
+    at_all_steps: bool = False,
+) -> Any:
+    """Computes the scores of a stacked LSTM of any number of layers and any sizes.
+
+    They are those after the last step, [n, classes], or at all, [n, steps, classes].
+    """
     embedding, *layers, kernel, bias = weights
     hidden = tf.gather(embedding, tf.transpose(x))  # [steps, n, width]
     for layer_kernel, layer_bias in zip(layers[::2], layers[1::2]):
@@ -155,21 +220,28 @@ def _lstm_scores(weights: Sequence[Any], x: Any, training: bool) -> Any:
         # The inputs' part of all steps in one product, which a loop would repeat.
         gate_inputs = tf.tensordot(hidden, layer_kernel[:width], 1) + layer_bias
         recur = _recur_in_training if training else _recur
-        hidden = recur(gate_inputs, layer_kernel[width:])
+        hidden = recur(gate_inputs, layer_kernel[width:], forget_bias)
+    if at_all_steps:
+        return tf.tensordot(tf.transpose(hidden, [1, 0, 2]), kernel, 1) + bias
     return hidden[-1] @ kernel + bias
 
 
-def _recur(gate_inputs: Any, kernel: Any) -> Any:
+def _recur(gate_inputs: Any, kernel: Any, forget_bias: float) -> Any:
     """Computes the outputs [steps, n, units] of an LSTM layer from its gates' inputs.
 
     Args:
         gate_inputs: what inputs and bias add to the gates, [steps, n, 4 units].
         kernel: the recurrent kernel, [units, 4 units].
+        forget_bias: what is added to the forget gate f.
     """
-    return _run_cells(gate_inputs, kernel, lambda hidden, cell, gates: (hidden,))[0]
+
+    def choose(hidden: Any, cell: Any, gates: Any) -> tuple[Any, ...]:
+        return (hidden,)
+
+    return _run_cells(gate_inputs, kernel, forget_bias, choose)[0]
 
 
-def _recur_in_training(gate_inputs: Any, kernel: Any) -> Any:
+def _recur_in_training(gate_inputs: Any, kernel: Any, forget_bias: float) -> Any:
     """`_recur` with a gradient that is a third faster than TensorFlow's.
 
     TensorFlow adds up the kernel's gradient step by step; here it is one product of all
@@ -178,7 +250,9 @@ def _recur_in_training(gate_inputs: Any, kernel: Any) -> Any:
 
     @tf.custom_gradient
     def recur(gate_inputs: Any, kernel: Any) -> tuple[Any, Callable[[Any], Any]]:
-        hidden, cells, gates = _run_cells(gate_inputs, kernel, lambda *all_of: all_of)
+        hidden, cells, gates = _run_cells(
+            gate_inputs, kernel, forget_bias, lambda *all_of: all_of
+        )
 
         def gradient(upstream: Any) -> tuple[Any, Any]:
             return _recur_gradient(kernel, hidden, cells, gates, upstream)
@@ -189,7 +263,10 @@ def _recur_in_training(gate_inputs: Any, kernel: Any) -> Any:
 
 
 def _run_cells(
-    gate_inputs: Any, kernel: Any, choose: Callable[..., tuple[Any, ...]]
+    gate_inputs: Any,
+    kernel: Any,
+    forget_bias: float,
+    choose: Callable[..., tuple[Any, ...]],
 ) -> list[Any]:
     """Runs an LSTM layer, and stacks over the steps what `choose` returns.
 
@@ -203,7 +280,12 @@ def _run_cells(
 
     def step(index: Any, hidden: Any, cell: Any, arrays: Any) -> Any:
         i, j, f, o = tf.split(gate_inputs[index] + hidden @ kernel, 4, axis=1)
-        i, j, f, o = tf.sigmoid(i), tf.tanh(j), tf.sigmoid(f + 1.0), tf.sigmoid(o)
+        i, j, f, o = (
+            tf.sigmoid(i),
+            tf.tanh(j),
+            tf.sigmoid(f + forget_bias),
+            tf.sigmoid(o),
+        )
         cell = f * cell + i * j
         hidden = o * tf.tanh(cell)
         values = choose(hidden, cell, tf.concat([i, j, f, o], axis=1))
@@ -317,6 +399,22 @@ class StackedLstm(LeafModelSettings):
     default_of: ClassVar[str] = "shakespeare"
 
 
+@dataclasses.dataclass(frozen=True)
+class RedditLstm(VocabularySettings, LeafModelSettings):
+    """LEAF's stacked LSTM for Reddit: 6,180,624 parameters."""
+
+    function: ClassVar[Callable[..., Any]] = reddit_lstm
+    element_shape: ClassVar[tuple[int, ...]] = (_POSITIONS,)
+    element_dtype: ClassVar[str] = "int32"
+    num_classes: ClassVar[int] = 10_000
+    default_of: ClassVar[str] = "reddit"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "num_classes", self.vocabulary_size)
+
+
 MODELS.register("bag_of_words", BagOfWords)
+MODELS.register("reddit_lstm", RedditLstm)
 MODELS.register("softmax_regression", SoftmaxRegression)
 MODELS.register("stacked_lstm", StackedLstm)

@@ -14,8 +14,14 @@ from tff_pmc.aggregation.tff_utils import (
     members_by_name,
     without_autograph,
 )
-from tff_pmc.clients.dataset_training import add_examples, count_examples, unstar
-from tff_pmc.models.functional import predicted_labels
+from tff_pmc.clients.dataset_training import (
+    add_examples,
+    count_averaged,
+    count_examples,
+    unstar,
+)
+from tff_pmc.models.functional import count_correct
+from tff_pmc.models.positions import has_positions
 from tff_pmc.models.tff_types.packed_model import split_batch
 
 
@@ -62,15 +68,17 @@ def build_dataset_evaluation(
         if num_clients is not None:
             client = dataset.take(1).reduce(0, lambda _, element: element[1])
             batches = dataset.map(lambda batch, _: batch)
-        examples, correct, loss_sum = 0, 0, 0.0
+        read, examples, correct, loss_sum = 0, 0, 0, 0.0
         for batch in iter(batches):
             output = model.forward_pass(batch, training=False)
-            count = count_examples(output)
-            examples = add_examples(examples, count)
+            labels = split_batch(batch)[1]
+            count = count_averaged(output, labels)
+            read = add_examples(read, count_examples(output))
+            examples += count
             loss = tf.cast(output.loss, tf.float32)
             loss_sum += loss * tf.cast(count, tf.float32)
             if has_classes:
-                correct += _count_correct(output.predictions, split_batch(batch)[1])
+                correct += _count_correct(output.predictions, labels)
         totals = collections.OrderedDict(examples=examples, loss_sum=loss_sum)
         if has_classes:
             totals["correct"] = correct
@@ -120,7 +128,7 @@ def map_and_aggregate(
 
 
 def _has_classes(model: tff.learning.models.VariableModel) -> bool:
-    """Returns whether the model outputs class scores for examples with one label each.
+    """Returns whether the model outputs class scores, for one label or each position.
 
     Only then the number of correctly classified examples is defined.
     """
@@ -137,10 +145,12 @@ def _has_classes(model: tff.learning.models.VariableModel) -> bool:
         return False
     is_one_label_each = predictions.shape.rank == 2 and labels.shape.rank == 1
     has_scores = predictions.dtype.is_floating and labels.dtype.is_integer
-    return is_one_label_each and has_scores and predictions.shape[1] != 1
+    is_labelled = (is_one_label_each and has_scores) or has_positions(
+        predictions, labels
+    )
+    return is_labelled and predictions.shape[-1] != 1
 
 
 @without_autograph
 def _count_correct(scores: Any, labels: Any) -> tf.Tensor:
-    hits = tf.equal(predicted_labels(scores), tf.cast(labels, tf.int32))
-    return tf.reduce_sum(tf.cast(hits, tf.int32))
+    return tf.reduce_sum(count_correct(scores, labels))

@@ -17,9 +17,19 @@ from tff_pmc.aggregation.contributions import check_client
 from tff_pmc.aggregation.tff_utils import check_type, federated_struct
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
-from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions
+from tff_pmc.models.functional import (
+    BATCH_SIZE,
+    count_correct,
+    predicted_labels,
+    reduce_predictions,
+)
+from tff_pmc.models.positions import count_labels
 from tff_pmc.models.tff_types.keras_checks import check_model
-from tff_pmc.models.tff_types.packed_model import evaluate_initial_model, split_batch
+from tff_pmc.models.tff_types.packed_model import (
+    evaluate_initial_model,
+    predicts_positions,
+    split_batch,
+)
 from tff_pmc.processes.dataset_evaluation import (
     build_dataset_evaluation,
     map_and_aggregate,
@@ -46,7 +56,8 @@ def build_federated_evaluation(
          -> int32[K]@SERVER)
 
     The result is the number of correctly classified examples per client (PMC eq. 10
-    divides their sum by the number of examples); integers make comparisons exact. For a
+    divides their sum by the number of examples); integers make comparisons exact. With
+    a label per position, y int32[?, T], it is the number of correct positions. For a
     model with metrics M it is `<correct=int32[K], metrics=M>`.
 
     With *datasets of batches* B, as in TFF's `build_fed_eval`, the type is
@@ -56,7 +67,8 @@ def build_federated_evaluation(
 
     where M are the model's metrics (such as those of a Keras model) by name, and
     `loss_sum` is the sum of the losses of all examples. The result contains `correct`
-    if the model outputs a score per class and each example has one label. With
+    if the model outputs a score per class for each label. With a label per position all
+    three are of the positions that count (see `models.select_counted`). With
     `num_clients` the data are `{<B, int32>*}@CLIENTS`, from `with_client_number`, and
     the first three results have a value per client, `[K]`, which the server then sees:
     this is for simulation only.
@@ -145,10 +157,12 @@ def build_correct_counts(
     """
     num_output_classes(model)
     label = split_batch(model.input_spec)[1]
-    if not isinstance(label, tf.TensorSpec) or label.shape.rank not in (None, 1):
+    is_single = isinstance(label, tf.TensorSpec) and label.shape.rank in (None, 1)
+    if not is_single and not predicts_positions(model):
         raise ValueError(
-            "packed examples must have one label each, and the model's labels are "
-            f"{label}: use packed=False, and pass each client's dataset of batches"
+            "packed examples must have one label each, or one for each position, and "
+            f"the model's labels are {label}: use packed=False, and pass each client's "
+            "dataset of batches"
         )
 
     @tf.function(autograph=False)
@@ -162,9 +176,8 @@ def build_correct_counts(
         def add(totals, rows, output):
             correct, state = totals
             labels = y[rows]
-            is_correct = tf.cast(tf.equal(predicted_labels(output), labels), tf.int32)
             correct += tf.math.unsorted_segment_sum(
-                is_correct, client[rows], num_clients or 1
+                count_correct(output, labels), client[rows], num_clients or 1
             )
             if metrics is not None:
                 state = model_metrics.update_metrics(model, state, labels, output)
@@ -333,7 +346,7 @@ def build_loss_sums(
             rows = slice(start, start + count)
             output = model.predict_on_batch(parameters, x[rows], False)
             mean = tf.cast(model.loss(output, y[rows]), tf.float32)
-            total = mean * tf.cast(count, tf.float32)
+            total = mean * tf.cast(count_labels(output, y[rows]), tf.float32)
             losses = tf.tensor_scatter_nd_add(losses, [[owner]], [total])
             start += count
         return losses

@@ -15,7 +15,7 @@ from tff_pmc.clients.pack_reader import PackedClients
 from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, predicted_labels, reduce_predictions
-from tff_pmc.models.tff_types.packed_model import split_batch
+from tff_pmc.models.tff_types.packed_model import predicts_positions, split_batch
 from tff_pmc.processes.evaluation import (
     evaluation_packs,
     map_packs_and_aggregate,
@@ -44,12 +44,13 @@ def build_federated_prediction(
 
     Returns:
         A computation of the predicted label of each example, at its row; -1 if a score
-        is NaN.
+        is NaN. With a label per position it is int32[num_examples, T].
 
     Raises:
         ValueError: the model does not output a score per class.
     """
     num_output_classes(model)
+    shape = [num_examples, *_label_shape(model)]
     x_spec, _ = split_batch(model.input_spec)
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
@@ -58,24 +59,41 @@ def build_federated_prediction(
     @tf.function
     def predict(weights, examples):
         x, row = examples["x"], examples["row"]
-        return _predict_rows(model, weights, x, row, num_examples, batch_size)
+        return _predict_rows(model, weights, x, row, shape, batch_size)
 
     # Each row is in one pack, so that a sum joins the packs.
     return map_packs_and_aggregate(model, examples_type, predict)
 
 
-def _predict_rows(model, weights, x, row, num_examples, batch_size):
-    """Returns the predicted label of each x at its row, int32 [N]; 0 elsewhere."""
+def _label_shape(model: tff.learning.models.FunctionalModel) -> list[int]:
+    """Returns the shape of one example's predicted labels: [], or [T]."""
+    if not predicts_positions(model):
+        return []
+    shape = split_batch(model.input_spec)[1].shape[1:].as_list()
+    if None in shape:
+        raise ValueError(
+            f"the model's labels have the shape {shape}: predictions need a fixed "
+            "number of positions, as in tf.TensorSpec([None, 10], tf.int32)"
+        )
+    return shape
+
+
+def _predict_rows(model, weights, x, row, shape, batch_size):
+    """Returns the predicted labels of each x at its row, int32 [N, ...]; 0 elsewhere.
+
+    `shape` is that of all labels.
+    """
 
     def add(predicted, rows, output):
         return tf.tensor_scatter_nd_update(
             predicted, row[rows][:, tf.newaxis], predicted_labels(output)
         )
 
+    num_examples = shape[0]
     row = check_room(
         f"num_examples={num_examples}", row, num_examples, "the row of an example"
     )
-    no_labels = tf.zeros([num_examples], tf.int32)
+    no_labels = tf.zeros(shape, tf.int32)
     return reduce_predictions(
         model, weights, x, tf.shape(row)[0], no_labels, add, batch_size=batch_size
     )
@@ -129,9 +147,11 @@ def build_local_tuning_prediction(
 
     Returns:
         A computation of the label that each client's tuned model predicts for each
-        example; -1 for a client without data in the call.
+        example, or int32[num_clients, num_examples, T] for each position; -1 for a
+        client without data in the call.
     """
     model = PackedModel.of(model)
+    shape = [num_examples, *_label_shape(model)]
     received_type = weights_type(model)
     spec, x_spec = (
         packing.element_spec(model.input_spec),
@@ -144,7 +164,7 @@ def build_local_tuning_prediction(
     @tf.function
     def tune_pack(received, pack, x):
         # Labels plus 1, so that 0 in the sum means no prediction.
-        shifted_labels = tf.zeros([num_clients, num_examples], tf.int32)
+        shifted_labels = tf.zeros([num_clients, *shape], tf.int32)
         rows = tf.range(num_examples)
         clients = PackedClients.read(pack)
         for index in tf.range(clients.count):
@@ -159,7 +179,7 @@ def build_local_tuning_prediction(
                 seed=tf.stack([training.seed, element["client"]]),
             )
             predicted = _predict_rows(
-                model, tuned, x, rows, num_examples, prediction_batch_size
+                model, tuned, x, rows, shape, prediction_batch_size
             )
             number = check_client(num_clients, element["client"])
             shifted_labels = tf.tensor_scatter_nd_add(
@@ -167,7 +187,7 @@ def build_local_tuning_prediction(
             )
         return shifted_labels
 
-    @tff.tensorflow.computation(tff.TensorType(np.int32, [num_clients, num_examples]))
+    @tff.tensorflow.computation(tff.TensorType(np.int32, [num_clients, *shape]))
     def labels(shifted_labels):
         return shifted_labels - 1
 

@@ -12,6 +12,7 @@ import tensorflow_federated as tff
 from tff_pmc import models
 from tff_pmc.aggregation.tff_utils import federated_struct
 from tff_pmc.models.functional import predicted_labels, reduce_predictions
+from tff_pmc.models.positions import select_counted
 
 
 def build_confusion(
@@ -26,7 +27,8 @@ def build_confusion(
         inputs, labels = tf.constant(x), tf.constant(y, tf.int32)
 
         def add(counts, rows, output):
-            label, prediction = labels[rows], predicted_labels(output)
+            scores, label = select_counted(output, labels[rows])
+            prediction = predicted_labels(scores)
             # A missing prediction (-1), or a class beyond `num_classes`, is an error.
             outside = (prediction < 0) | (prediction >= num_classes)
             prediction = tf.where(outside, (label + 1) % num_classes, prediction)
@@ -54,7 +56,7 @@ def build_server_judge(
     Args:
         model: a functional model that outputs one score per class.
         x: the server's inputs, `[n, ...]`.
-        y: their labels, int `[n]`.
+        y: their labels, int `[n]`, or `[n, T]` for each position.
         num_classes: the number of classes.
 
     Returns:

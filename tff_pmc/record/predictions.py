@@ -5,6 +5,7 @@
 
 The N test examples are in the federation's order, client after client. `predicted` is
 255 if a score was not a number; data sets with more than 255 classes are not recorded.
+With a label per position, N counts the positions that count, example after example.
 A run writes these files with `--predictions`.
 """
 

@@ -78,7 +78,8 @@ class RoundRecord:
         outcome: the result of the process.
         cohort: the names of the clients that trained.
         clients: the names of the clients that test, [E].
-        sizes: the number of test examples of each of these clients, [E].
+        sizes: the number of test examples of each of these clients, [E]; with a label
+            per position, of the positions that count, as all numbers of examples here.
         metric: accuracy or loss, by which the model is measured.
         measured: the sum of the metric over each client's test examples, [E]: the
             number of correct examples, or the loss sum. None in a round without a test.
@@ -239,7 +240,7 @@ class RoundRecord:
         outcome = self.outcome
         if outcome.counterfactual_examples is None:
             return
-        sizes = np.asarray(outcome.counterfactual_examples.sizes, np.int64)
+        sizes = np.asarray(outcome.counterfactual_examples.label_counts, np.int64)
         server_rate = self.settings.training.server_learning_rate
         for number, counterfactual in enumerate(outcome.counterfactuals, 1):
             worst = jain = None

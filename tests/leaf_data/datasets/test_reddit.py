@@ -1,4 +1,4 @@
-"""`reddit`: LEAF's sequences of tokens become contexts and next words."""
+"""`reddit`: LEAF's sequences of tokens, and the next word of each position."""
 
 import numpy as np
 import pytest
@@ -45,12 +45,14 @@ def write(folder, train=TRAIN, test=TEST):
 
 
 def pairs(examples, vocabulary, client):
+    """A client's inputs and labels as words; `-` is a position that does not count."""
     arrays = examples.client(client)
-    words = [vocabulary.decode(row) for row in arrays["x"]]
-    return list(zip(words, (vocabulary.tokens[k] for k in arrays["y"])))
+    tokens = (*vocabulary.tokens, "-")  # The last has the index -1.
+    labels = [" ".join(tokens[k] for k in row) for row in arrays["y"]]
+    return list(zip(map(vocabulary.decode, arrays["x"]), labels))
 
 
-def test_each_position_is_an_example(tmp_path):
+def test_each_position_has_a_label(tmp_path):
     write(tmp_path)
     data = leaf_data.load("reddit", tmp_path)
     # Occurrences: <BOS>, <EOS> and "it" four, "is", "rains" and "so" two, "and" one.
@@ -58,40 +60,33 @@ def test_each_position_is_an_example(tmp_path):
     assert data.vocabulary.tokens == tokens and data.num_classes == 8
     pad = "<UNK>"
     assert pairs(data.train_examples, data.vocabulary, "1") == [
-        (f"{pad} {pad} {pad} <BOS>", "it"),
-        (f"{pad} {pad} <BOS> it", "rains"),
-        (f"{pad} <BOS> it rains", "and"),
-        ("<BOS> it rains and", "rains"),
-        ("it rains and rains", "<EOS>"),
-        (f"{pad} {pad} {pad} <BOS>", "it"),
-        (f"{pad} {pad} <BOS> it", "is"),
-        (f"{pad} <BOS> it is", "so"),
-        ("<BOS> it is so", "<EOS>"),
+        ("<BOS> it rains and", "it rains and rains"),
+        (f"rains <EOS> {pad} {pad}", "<EOS> - - -"),
+        ("<BOS> it is so", "it is so <EOS>"),  # The next has <EOS> alone: excluded.
     ]
-    # The label "snows" is not in the vocabulary, and its example is excluded.
+    # The label "snows" is not in the vocabulary.
     assert pairs(data.test_examples, data.vocabulary, "1") == [
-        (f"{pad} {pad} {pad} <BOS>", "it"),
-        (f"{pad} <BOS> it {pad}", "so"),
-        (f"<BOS> it {pad} so", "it"),
-        (f"it {pad} so it", "is"),
-        (f"{pad} so it is", "so"),
-        ("so it is so", "<EOS>"),
+        (f"<BOS> it {pad} so", "it - so it"),
+        ("it is so <EOS>", "is so <EOS> -"),
     ]
-    assert data.test_examples.sizes.tolist() == [6, 0, 2]
-    line = "excluded 1 of 24 examples whose next word is not in the vocabulary"
+    assert data.test_examples.sizes.tolist() == [2, 0, 1]
+    assert data.test_examples.label_counts.tolist() == [6, 0, 2]
+    line = "without 1 of 24 positions whose next word is not in the vocabulary"
     assert line in data.origin.source
-    context = data.vocabulary.encode("<BOS> it rains", LENGTH)
-    np.testing.assert_array_equal(context, data.train_examples.x[2])
+    assert "one for each of 4 positions; 15 of 20 in train count" in data.describe()
+    context = data.vocabulary.encode("rains <EOS>", LENGTH)
+    np.testing.assert_array_equal(context, data.train_examples.x[1])
 
 
-def test_a_small_vocabulary_excludes_more(tmp_path):
+def test_a_small_vocabulary_masks_more(tmp_path):
     write(tmp_path)
     data = leaf_data.load("reddit", tmp_path, vocabulary_size=4)
     assert data.vocabulary.tokens == ("<BOS>", "<EOS>", "it", "<UNK>")
-    assert {data.vocabulary.tokens[k] for k in data.train_examples.y} == {"<EOS>", "it"}
+    labels, _ = data.train_examples.counted_labels()
+    assert {data.vocabulary.tokens[k] for k in labels} == {"<EOS>", "it"}
 
 
-def test_positions_that_do_not_count_are_excluded_without_a_line(tmp_path):
+def test_positions_that_do_not_count_are_masked_without_a_line(tmp_path):
     write(tmp_path)
     account = comments(["it rains"])
     account["y"][0]["count_tokens"][0][1] = 0
@@ -99,10 +94,11 @@ def test_positions_that_do_not_count_are_excluded_without_a_line(tmp_path):
         tmp_path / "train" / "reddit_0_train.json", dict.fromkeys("123", account)
     )
     data = leaf_data.load("reddit", tmp_path)
-    labels = [data.vocabulary.tokens[k] for k in data.train_examples.client("3")["y"]]
-    assert labels == ["it", "<EOS>"]
+    assert pairs(data.train_examples, data.vocabulary, "3") == [
+        ("<BOS> it rains <EOS>", "it - <EOS> -")
+    ]
     write(tmp_path, test={user: texts[:1] for user, texts in TRAIN.items()})
-    assert "excluded" not in leaf_data.load("reddit", tmp_path).origin.source
+    assert "without" not in leaf_data.load("reddit", tmp_path).origin.source
 
 
 def changed(part, change):

@@ -90,7 +90,7 @@ class Until(Callback):
             rounds_to_target,
         )
 
-        record, sizes = run.settings.record, run.test_examples.sizes
+        record, sizes = run.settings.record, run.test_examples.label_counts
         self._needed = -(-max(DEVICES) * len(sizes) // 100)
         self._warn_if_endless(record, sizes)
         self._targets, self._rule = record.targets, record.reach

@@ -84,11 +84,12 @@ class PredictionRecorder(Callback):
         if not os.path.exists(labels):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(os.path.dirname(labels))
+            y, row_splits = self._examples.counted_labels()
             with files.atomic_write(labels) as file:
                 np.savez_compressed(
                     file,
-                    y=self._examples.y.astype(np.uint8),
-                    row_splits=self._examples.row_splits,
+                    y=y.astype(np.uint8),
+                    row_splits=row_splits,
                     client_ids=np.array(self._examples.client_ids),
                 )
         # `check_run` rejects more classes than a byte can count.

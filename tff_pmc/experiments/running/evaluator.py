@@ -6,6 +6,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+import leaf_data
 from leaf_data.client_ids import ClientNumber
 from tff_pmc import processes
 from tff_pmc._lazy import tff
@@ -43,7 +44,7 @@ class TestEvaluator:
             build = processes.build_loss_sums
         self._central, self.central_examples = None, 0
         if data.central_test is not None:
-            self.central_examples = data.central_test.num_examples
+            self.central_examples = data.central_test.num_labels
             self._central = trace_once(build, context.model, 1)
             self._central_packs = processes.evaluation_packs(
                 data.central_test, num_packs=settings.training.num_packs
@@ -129,8 +130,8 @@ class TestEvaluator:
 
         Returns:
             The number of correct examples of each client that tests, int64 [E], or the
-            sum of its losses, float64; and the predicted label of each example, [N], if
-            predictions are recorded, else None.
+            sum of its losses, float64; and the predicted label of each example, [N], or
+            of each position that counts, [P], if predictions are recorded, else None.
         """
         if correct_counts is not None and not self._single:
             return np.asarray(correct_counts, np.int64)[self.clients], None
@@ -143,6 +144,8 @@ class TestEvaluator:
             result = np.asarray(self._compute(weights, self._packs), kind)
         if not self._single and self._predictor is None:
             return result, None
-        right = np.concatenate([[0], np.cumsum(result == self.examples.y)])
-        counts = np.diff(right[self.examples.row_splits])
-        return counts, result if self._single else None
+        if self.examples.has_positions:
+            result = result[self.examples.y != leaf_data.MASKED]
+        labels, splits = self.examples.counted_labels()
+        right = np.concatenate([[0], np.cumsum(result == labels)])
+        return np.diff(right[splits]), result if self._single else None

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Optional
 
-import numpy as np
 from absl import logging
 
 import leaf_data
@@ -199,7 +198,7 @@ def train_round(
         outcome=outcome,
         cohort=[context.data.client_ids[k] for k in chosen],
         clients=evaluator.examples.client_ids,
-        sizes=np.asarray(evaluator.examples.sizes, np.int64),
+        sizes=evaluator.examples.label_counts,
         metric=evaluator.metric,
         measured=measured,
         model_metrics=model_metrics,

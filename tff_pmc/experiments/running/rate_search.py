@@ -62,7 +62,7 @@ def search(
         adjustment.validation_fraction, first.data.seed, pooled=held_out == "pooled"
     )
     data = dataclasses.replace(remaining, test_examples=aside)
-    target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
+    target, sizes = max(first.record.targets), aside.label_counts
     rule = first.record.reach
     RunContext.from_settings(first, data)  # Refused before a folder is made.
     plan = loop.describe(first, data)

@@ -9,13 +9,55 @@ import re
 from collections.abc import Iterable
 from typing import Any, Callable
 
+import tensorflow as tf
+
 from leaf_data.errors import shorten
+from tff_pmc.models.positions import select_counted
 
 _TFF_METRICS = ("loss", "num_examples", "num_batches")
 """The metrics that TFF adds to those passed to `from_keras_model`."""
 
 
 _METRIC_NAME = re.compile(r"(?=.{1,250}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
+
+
+def sees_counted(part: Any) -> bool:
+    """Returns whether a loss or a metric gets only the positions that count.
+
+    Keras's own and TFF's losses do, which average over all labels that they get. A
+    class of yours may need the positions' order: it gets all, and calls
+    `select_counted` itself.
+    """
+    return type(part).__module__.split(".")[0] in ("keras", "tensorflow_federated")
+
+
+def update_metric(metric: Any, labels: Any, output: Any) -> None:
+    """Adds a batch to a Keras metric, of a label per position those that count."""
+    if sees_counted(metric) and metric.name != "num_examples":
+        output, labels = select_counted(output, labels)
+    metric.update_state(y_true=labels, y_pred=output)
+
+
+def _on_counted(construct: Callable[[], Any]) -> Callable[[], Any]:
+    """Returns a constructor of metrics that `update_metric` would update."""
+
+    @tf.autograph.experimental.do_not_convert
+    def construct_metric() -> Any:
+        metric = construct()
+        if not sees_counted(metric):
+            return metric
+        update = metric.update_state
+        while hasattr(update, "__original_wrapped__"):  # TFF calls this one.
+            update = update.__original_wrapped__
+
+        def update_state(y_true: Any, y_pred: Any) -> Any:
+            scores, labels = select_counted(y_pred, y_true)
+            return update(y_true=labels, y_pred=scores)
+
+        metric.update_state = update_state
+        return metric
+
+    return construct_metric
 
 
 def check_metric_names(names: Iterable[Any]) -> None:
@@ -71,7 +113,9 @@ def metric_constructors(model: Any) -> Any:
     constructors = collections.OrderedDict(
         (
             metric.name,
-            known_constructors.get(metric.name) or _metric_constructor(metric),
+            _on_counted(
+                known_constructors.get(metric.name) or _metric_constructor(metric)
+            ),
         )
         for metric in model.get_metrics()
         if metric.name not in _TFF_METRICS

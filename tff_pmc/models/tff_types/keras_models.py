@@ -15,6 +15,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from leaf_data.errors import error_summary, shorten
+from tff_pmc.models.positions import select_counted
 from tff_pmc.models.tff_types.keras_checks import (
     MODEL_FN,
     Trial,
@@ -24,7 +25,11 @@ from tff_pmc.models.tff_types.keras_checks import (
     short_name,
     try_out,
 )
-from tff_pmc.models.tff_types.keras_metrics import metric_constructors
+from tff_pmc.models.tff_types.keras_metrics import (
+    metric_constructors,
+    sees_counted,
+    update_metric,
+)
 from tff_pmc.models.tff_types.packed_model import (
     PackedModel,
     evaluate_initial_model,
@@ -90,7 +95,7 @@ class KerasWithPenalties(tff.learning.models.VariableModel):
         if training and penalties:
             loss += tf.add_n([tf.cast(penalty, loss.dtype) for penalty in penalties])
         for metric in self._model.get_metrics():
-            metric.update_state(y_true=y, y_pred=output)
+            update_metric(metric, y, output)
         first = tf.nest.flatten(x)[0]
         ragged = isinstance(first, tf.RaggedTensor)
         num_examples = first.nrows() if ragged else tf.shape(first)[0]
@@ -118,12 +123,19 @@ def _keras_loss(model: Any, output: Any, y: Any) -> tf.Tensor:
     """Computes the loss of a batch as TFF does, without penalties."""
     loss_fns, factors = model._loss_fns, model._loss_weights
     if len(loss_fns) == 1:
-        return loss_fns[0](y_true=y, y_pred=output)
+        return _loss_of_counted(loss_fns[0], output, y)
     losses = [
         factor * tf.cast(loss_fn(y_true=y[i], y_pred=output[i]), tf.float32)
         for i, (loss_fn, factor) in enumerate(zip(loss_fns, factors))
     ]
     return tf.add_n(losses)
+
+
+def _loss_of_counted(loss_fn: Any, output: Any, y: Any, weight: Any = None) -> Any:
+    """Computes the loss of a batch, of a label per position over those that count."""
+    if sees_counted(loss_fn):
+        output, y = select_counted(output, y)
+    return loss_fn(y_true=y, y_pred=output, sample_weight=weight)
 
 
 def _make_functional(model: Any) -> PackedModel:
@@ -194,7 +206,7 @@ def _make_functional(model: Any) -> PackedModel:
         return output, non_trainable, penalty
 
     def loss(output, label, sample_weight=None):
-        return loss_fn(y_true=label, y_pred=output, sample_weight=sample_weight)
+        return _loss_of_counted(loss_fn, output, label, sample_weight)
 
     metrics = metric_constructors(model)
     create_metric_fns = tff.learning.metrics.create_functional_metric_fns

@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.models.positions import has_positions, mean_counted, select_counted
+
 
 class PackedModel(tff.learning.models.FunctionalModel):
     """A functional model with training hooks that TFF's class lacks.
@@ -40,8 +42,9 @@ class PackedModel(tff.learning.models.FunctionalModel):
             predict_on_batch_fn: as in TFF's class.
             loss_fn: as in TFF's class.
             input_spec: as in TFF's class.
-            example_losses: `(output, y) -> float32[n]`, the loss of each example, which
-                a loss weighted by class needs; by default there is none.
+            example_losses: `(output, y) -> float32[n]`, the loss of each example, or of
+                each position that counts (see `select_counted`), which a loss weighted
+                by class needs; by default there is none.
             forward_in_training: `(trainable, non_trainable, x, seed) -> (output,
                 non_trainable)`, the forward pass of training. It may drop units by the
                 seed, int32 [2], and change the non-trainable weights. It may also
@@ -130,7 +133,14 @@ class PackedModel(tff.learning.models.FunctionalModel):
         return self._example_losses(output, y)
 
     def weighted_loss(self, output: Any, y: Any, class_weights: tf.Tensor) -> tf.Tensor:
-        """Returns the mean of the examples' losses times their classes' weights."""
+        """Returns the mean of the examples' losses times their classes' weights.
+
+        With a label per position it is the mean over the positions that count.
+        """
+        if has_positions(output, y):
+            output, y = select_counted(output, y)
+            losses = self.example_losses(output, y)
+            return mean_counted(losses * tf.gather(class_weights, y))
         return tf.reduce_mean(
             self.example_losses(output, y) * tf.gather(class_weights, y)
         )
@@ -162,6 +172,19 @@ def split_batch(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, Mapping):
         return batch["x"], batch["y"]
     return batch[0], batch[1]
+
+
+def predicts_positions(model: tff.learning.models.FunctionalModel) -> bool:
+    """Returns whether a model has a label per position; see `has_positions`."""
+    x, label = split_batch(model.input_spec)
+    if not isinstance(label, tf.TensorSpec) or label.shape.rank in (None, 0, 1):
+        return False
+    (output,) = evaluate_initial_model(
+        model, tf.nest.map_structure(make_probe_array, x)
+    )
+    return isinstance(output, np.ndarray) and has_positions(
+        tf.TensorSpec(output.shape, output.dtype), label
+    )
 
 
 def evaluate_initial_model(
