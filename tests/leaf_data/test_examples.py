@@ -259,3 +259,54 @@ def test_limited_examples_keep_their_order_and_attributes():
     # A client's draw depends on no other client.
     alone = examples.subset(["c"]).limit(2, seed=1).client("c")
     np.testing.assert_array_equal(alone["x"], limited.client("c")["x"])
+
+
+POSITIONS = np.array(
+    [[1, -1, 0], [2, 2, -1], [0, 1, 2], [-1, -1, -1], [3, 0, -1], [1, 0, 0]], np.int32
+)
+
+
+def test_a_label_for_each_position_is_counted_by_client():
+    examples = three_clients(y=POSITIONS)
+    assert examples.has_positions and examples.has_classes
+    assert not three_clients().has_positions
+    rows = [
+        POSITIONS[a:b] for a, b in zip(examples.row_splits, examples.row_splits[1:])
+    ]
+    counts = [int((part >= 0).sum()) for part in rows]
+    assert examples.label_counts.tolist() == counts
+    assert examples.num_labels == sum(counts) == 12
+    labels, splits = examples.counted_labels()
+    for k, part in enumerate(rows):
+        assert labels[splits[k] : splits[k + 1]].tolist() == part[part >= 0].tolist()
+    single = three_clients()
+    assert single.label_counts.tolist() == single.sizes.tolist()
+    assert single.counted_labels() == (single.y, single.row_splits)
+    subset = examples.subset(["c", "a"])
+    assert subset.label_counts.tolist() == [counts[2], counts[0]]
+
+
+def test_positions_are_counted_chunk_by_chunk(monkeypatch):
+    expected = three_clients(y=POSITIONS).label_counts.tolist()
+    monkeypatch.setattr("leaf_data.examples._ROWS_PER_CHUNK", 2)
+    assert three_clients(y=POSITIONS).label_counts.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (
+            POSITIONS - 1,
+            "y has a negative label, -2; -1 marks a position that does not",
+        ),
+        (POSITIONS - 1, "count: client 'a' has it"),
+        (
+            POSITIONS[:, :0],
+            "one for each of its T positions, [n, T]; got the shape [6, ",
+        ),
+        (POSITIONS[..., np.newaxis], "[n, T]; got the shape [6, 3, 1]"),
+        (POSITIONS[:5], "x is (6, 2), y is (5, 3)"),
+    ],
+)
+def test_invalid_labels_of_positions_are_one_line(y, message):
+    assert_refused(lambda: three_clients(y=y), message)

@@ -55,6 +55,32 @@ def test_clients_without_training_or_test_examples_are_described(train, test, li
     assert data.describe().splitlines()[:-1] == lines
 
 
+def test_positions_that_count_are_described():
+    y = np.array([[0, 1], [-1, 2], [0, 0], [-1, -1], [-1, -1], [-1, -1]], np.int32)
+    data = toy_dataset(
+        train_examples=three_clients(y=y),
+        test_examples=three_clients(y=np.abs(y)),
+    )
+    lines = data.describe().splitlines()
+    assert "train: 6 examples, 0-3 a client, 0-3 labels a client" in lines
+    line = "labels: one for each of 2 positions; 5 of 12 in train count, 12 of 12 in"
+    assert f"{line} test count" in lines
+    assert (
+        "clients without training positions that count: 1 of 3 clients (c first); they "
+        "count in all test results"
+    ) in lines
+    y[1, 1] = 3
+    says = "train has label 3, but there are 3 classes: client 'a' has it"
+    assert_refused(lambda: changed_positions(y), says)
+
+
+def changed_positions(y):
+    """The data set with a label for each position."""
+    return toy_dataset(
+        train_examples=three_clients(y=y), test_examples=three_clients(y=y)
+    )
+
+
 def changed(**changes):
     """The data set with training examples of which these fields are others."""
     return toy_dataset(train_examples=three_clients(**changes))

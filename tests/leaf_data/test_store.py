@@ -499,3 +499,45 @@ def test_inputs_beyond_the_vocabulary_are_not_written(tmp_path, wrong):
     with pytest.raises(leaf_data.DataError, match="client a: train: .*vocabulary"):
         written(tmp_path, [("a", x, [0], x, [0])], vocabulary=WORDS)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("from_data", [False, True])
+def test_a_store_keeps_a_label_for_each_position(tmp_path, from_data):
+    x = np.arange(30, dtype=np.int32).reshape(10, 3) % 7
+    y = np.where(x == 6, -1, x)
+    clients = [("a", x[:6], y[:6], x[6:7], y[6:7]), ("b", x[7:9], y[7:9], x[9:], y[9:])]
+    path = written(tmp_path, clients, input_names=())
+    if from_data:
+        leaf_data.write_store(leaf_data.open_store(path), tmp_path / "again")
+        path = tmp_path / "again"
+    data = leaf_data.open_store(path, verify=True)
+    assert data.num_classes == 6
+    np.testing.assert_array_equal(data.train_examples.y, np.delete(y, [6, 9], axis=0))
+    counts = [int((part >= 0).sum()) for part in (y[:6], y[7:9])]
+    assert data.train_examples.label_counts.tolist() == counts
+    line = f"labels: one for each of 3 positions; {sum(counts)} of 24 in train count, "
+    assert line in data.describe()
+    assert "train: 8 examples, 2-6 a client, 6 labels a client" in data.describe()
+
+
+@pytest.mark.parametrize(
+    ("y", "says"),
+    [
+        (
+            [[0, -2], [1, 0]],
+            "client a: y has a negative label, -2; -1 marks a position",
+        ),
+        ([[], []], "client a: y must have one label for each example, [n], or one"),
+    ],
+)
+def test_invalid_labels_of_positions_are_refused(tmp_path, y, says):
+    clients = [("a", X, np.array(y, int), X, np.zeros((len(X), 2), int))]
+    with pytest.raises(leaf_data.DataError, match=re.escape(says)):
+        written(tmp_path, clients, input_names=())
+
+
+def test_training_and_test_labels_have_one_shape(tmp_path):
+    clients = [("a", X, [0] * len(X), X, np.zeros((len(X), 2), int))]
+    says = "client a: a training y is int32 () and a test y int32 (2,): both must be"
+    with pytest.raises(leaf_data.DataError, match=re.escape(says)):
+        written(tmp_path, clients, input_names=())

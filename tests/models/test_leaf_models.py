@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import leaf_data
 from declared_settings import SettingError
 from tff_pmc import models
 from tff_pmc._lazy import tf, tff
@@ -12,10 +13,13 @@ from tff_pmc.experiments.experiment import settings
 from tff_pmc.models import leaf_models
 from tff_pmc.settings.training_settings import LocalTraining
 
+LAST_STEP = {}
+ALL_STEPS = {"forget_bias": 0.0, "at_all_steps": True}  # As for Reddit.
 
-def lstm_scores(weights, x, training):
+
+def lstm_scores(weights, x, training, **options):
     score = tf.function(leaf_models._lstm_scores, autograph=False)
-    return score(weights, tf.constant(x), training)
+    return score(weights, tf.constant(x), training, **options)
 
 
 def small_lstm():
@@ -30,7 +34,7 @@ def sigmoid(z):
     return 1 / (1 + np.exp(-z))
 
 
-def lstm_layer(inputs, kernel, bias):
+def lstm_layer(inputs, kernel, bias, forget_bias):
     """An LSTM layer on one sequence, from the equations, a unit at a time."""
     units = len(bias) // 4
     hidden, cell = [0.0] * units, [0.0] * units
@@ -44,36 +48,41 @@ def lstm_layer(inputs, kernel, bias):
         ]
         for unit in range(units):
             enter, new, forget, leave = gates[unit::units]
-            kept = sigmoid(forget + 1) * cell[unit]
+            kept = sigmoid(forget + forget_bias) * cell[unit]
             cell[unit] = kept + sigmoid(enter) * np.tanh(new)
             hidden[unit] = sigmoid(leave) * np.tanh(cell[unit])
         outputs.append([*hidden])
     return outputs
 
 
+@pytest.mark.parametrize("options", [LAST_STEP, ALL_STEPS])
 @pytest.mark.parametrize("training", [False, True])
-def test_the_lstm_scores_by_its_equations(training):
+def test_the_lstm_scores_by_its_equations(training, options):
     weights, x = small_lstm()
     embedding, *layers, kernel, bias = [array.astype(np.float64) for array in weights]
     expected = []
     for text in x:
         outputs = [embedding[letter] for letter in text]
         for number in (0, 2):
-            outputs = lstm_layer(outputs, *layers[number : number + 2])
-        expected.append(np.array(outputs[-1]) @ kernel + bias)
-    scores = lstm_scores(weights, x, training)
+            forget_bias = options.get("forget_bias", 1.0)
+            outputs = lstm_layer(outputs, *layers[number : number + 2], forget_bias)
+        outputs = outputs if options else outputs[-1]
+        expected.append(np.array(outputs) @ kernel + bias)
+    scores = lstm_scores(weights, x, training, **options)
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
     assert np.ptp(expected, axis=0).max() > 0.01
 
 
-def test_the_gradient_in_training_is_that_of_tensorflow():
+@pytest.mark.parametrize("options", [LAST_STEP, ALL_STEPS])
+def test_the_gradient_in_training_is_that_of_tensorflow(options):
     weights, x = small_lstm()
     gradients = []
     for training in (False, True):
         tensors = [tf.constant(array) for array in weights]
         with tf.GradientTape() as tape:
             tape.watch(tensors)
-            loss = tf.reduce_sum(tf.sin(lstm_scores(tensors, x, training)))
+            scores = lstm_scores(tensors, x, training, **options)
+            loss = tf.reduce_sum(tf.sin(scores))
         gradients.append(
             [tf.convert_to_tensor(g).numpy() for g in tape.gradient(loss, tensors)]
         )
@@ -175,3 +184,26 @@ def test_a_fitting_model_is_kept():
 def test_an_activation_of_convolutions_is_rejected(name):
     with pytest.raises(SettingError, match="--conv_activation has no effect"):
         settings("baselines", {"model": name, "conv_activation": "none"})
+
+
+def test_reddits_lstm_scores_each_position_by_the_tokens_before():
+    model = models.MODELS["reddit_lstm"].from_flag_values({"vocabulary_size": 12})
+    assert model.num_classes == 12
+    built = model.build()
+    x = np.random.default_rng(1).integers(0, 12, (3, 10)).astype(np.int32)
+    changed = np.where(np.arange(10) < 6, x, 11 - x)
+    scores, others = (
+        built.predict_on_batch(built.initial_weights, tf.constant(inputs), False)
+        for inputs in (x, changed)
+    )
+    assert scores.shape == (3, 10, 12)
+    np.testing.assert_array_equal(scores[:, :6], others[:, :6])
+    assert np.abs(scores[:, 6:] - others[:, 6:]).min(axis=(0, 2)).max() > 0
+    labels = np.where(np.arange(10) < 4, x, leaf_data.MASKED)
+    expected = [
+        -np.log(np.exp(row[label]) / np.exp(row).sum())
+        for row, label in zip(scores.numpy().reshape(-1, 12), labels.ravel())
+        if label >= 0
+    ]
+    loss = float(built.loss(scores, tf.constant(labels)))
+    assert loss == pytest.approx(np.mean(expected), rel=1e-5)

@@ -9,7 +9,7 @@ import pytest
 from tff_pmc import models
 
 CNNS = [name for name in models.__all__ if name.endswith(("_cnn", "_convnet"))]
-OTHERS = ["bag_of_words", "softmax_regression", "stacked_lstm"]
+OTHERS = ["bag_of_words", "reddit_lstm", "softmax_regression", "stacked_lstm"]
 NAMES = sorted([*CNNS, *OTHERS])
 
 

@@ -16,7 +16,11 @@ MEASUREMENTS = {
     "examples": np.int32,
     "loss_sum": np.float32,
 }
-"""The types of the measurements in a message, by name; each is a scalar."""
+"""The types of the measurements in a message, by name; each is a scalar.
+
+With a label per position, `examples` are the positions that count, whose losses are
+summed.
+"""
 
 
 class ClientMessage(NamedTuple):

@@ -160,7 +160,7 @@ class RunningSums(NamedTuple):
     monomials: tf.Tensor  # `sum_k r_S[k]`, float32 [B].
     clients: tf.Tensor  # The number of trained clients, int32.
     excluded: tf.Tensor  # The number of excluded clients among them, int32.
-    examples: tf.Tensor  # The training examples of the included clients, int32.
+    examples: tf.Tensor  # Of the included clients, int32; see `MEASUREMENTS`.
     loss: tf.Tensor  # The sum of the losses on these examples over the last epoch.
 
     @classmethod

@@ -38,7 +38,8 @@ class LocalClient:
 
     Attributes:
         x: its training inputs, `[n, ...]`, as they are stored (images uint8).
-        y: its labels, int32 `[n]`, or as the model's input has them: `[n, ...]`, or a
+        y: its labels, int32 `[n]`, or as the model's input has them: `[n, T]`, one for
+            each position, with -1 for a position that does not count, `[n, ...]`, or a
             structure of such tensors where it has several outputs.
         initial_weights: the `tff.learning.models.ModelWeights` it received.
         trained_weights: the `ModelWeights` after local training.
@@ -51,9 +52,10 @@ class LocalClient:
         mean_on_received: `(batch_metric) -> float32`: evaluates the received model on
             the client's examples, batch by batch, and returns the mean over all
             examples of `batch_metric(output, y)`, a scalar that is a mean over the
-            batch. `output` is the model's `tff.learning.models.BatchOutput` (`loss`,
-            `predictions`), y the labels. Without examples it is 0. The model runs only
-            if this is called, and once for each function.
+            batch, or over its positions that count. `output` is the model's
+            `tff.learning.models.BatchOutput` (`loss`, `predictions`), y the labels.
+            Without examples it is 0. The model runs only if this is called, and once
+            for each function.
         num_examples: the number of its examples, int32, as the model's loss counts
             them.
         mean_on_trained: as `mean_on_received`, for the model after local training.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tff_pmc._lazy import tf
 
 
@@ -19,15 +21,18 @@ def has_positions(output: Any, labels: Any) -> bool:
     scores more. The shapes must be static; those of ragged tensors are not.
 
     Args:
-        output: the model's output, a tensor or a `tf.TensorSpec`.
+        output: the model's output, a tensor, an array or a `tf.TensorSpec`.
         labels: the labels, likewise.
     """
-    if not all(isinstance(t, (tf.Tensor, tf.TensorSpec)) for t in (output, labels)):
+    kinds = tf.Tensor, tf.TensorSpec, np.ndarray
+    if not (isinstance(output, kinds) and isinstance(labels, kinds)):
         return False
-    if not (output.dtype.is_floating and labels.dtype.is_integer):
+    types = tf.as_dtype(output.dtype), tf.as_dtype(labels.dtype)
+    if not (types[0].is_floating and types[1].is_integer):
         return False
-    rank = labels.shape.rank
-    return rank is not None and rank > 1 and output.shape.rank == rank + 1
+    rank = tf.TensorShape(labels.shape).rank
+    is_sequence = rank is not None and rank > 1
+    return is_sequence and tf.TensorShape(output.shape).rank == rank + 1
 
 
 def select_counted(output: Any, labels: Any) -> tuple[Any, Any]:

@@ -103,14 +103,15 @@ def build_prioritized_fed_avg(
                          model_sums=..., scalar_sums=...>,
              finalizer=<update_rejected=int32>>
 
-    The model's metrics (such as those of a Keras model) follow `loss_sum` by name, with
-    the values that TFF's `build_weighted_fed_avg` reports. `totals` are the sums of the
-    criteria, which declared ranges normalize first. `monomials` are the sums of the
-    `r_S[k]`, which two stages compute from normalized criteria. `score` is the sum of
-    the scores. `coefficients` are those of the current score by the names of the sums,
-    as `<products=<LD=1, DS.LD=1>>`. `normalization` contains the divisors of the
-    criteria, or their ranges, under the name of the method. With an `aggregator`, its
-    measurements replace all of these.
+    With a label per position, `examples` and `loss_sum` are of the positions that count
+    (see `models.select_counted`). The model's metrics (such as those of a Keras model)
+    follow `loss_sum` by name, with the values that TFF's `build_weighted_fed_avg`
+    reports. `totals` are the sums of the criteria, which declared ranges normalize
+    first. `monomials` are the sums of the `r_S[k]`, which two stages compute from
+    normalized criteria. `score` is the sum of the scores. `coefficients` are those of
+    the current score by the names of the sums, as `<products=<LD=1, DS.LD=1>>`.
+    `normalization` contains the divisors of the criteria, or their ranges, under the
+    name of the method. With an `aggregator`, its measurements replace all of these.
 
     Monomials are float32. A client is excluded if its criteria multiply to more than
     1e30, or to less than 1e-30 while none of them is 0; if its update or criteria are

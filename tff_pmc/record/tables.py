@@ -12,6 +12,9 @@
     class_f1     one row per round and class: the F1 on the server's examples
     timing       one row per round: seconds
 
+With a label per position, all numbers of examples are those of the positions that
+count.
+
 One line of a table's declaration below adds a column. How it is written, the type with
 which it is read, and the list in the documents follow from it.
 """

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from leaf_documents import write_leaf
+from leaf_documents import reddit_comments, write_leaf
 from made_up import assert_not_loaded
 
 import leaf_data
@@ -14,29 +14,13 @@ TRAIN = {"1": ["it rains and rains", "it is so"], "2": ["so it is"], "3": ["it"]
 TEST = {"1": ["it snows so it is so"], "2": [], "3": ["so"]}
 
 
-def comments(texts):
-    """An account's comments in LEAF's form: sequences, targets, and what counts."""
-    x, y = [], []
-    for number, text in enumerate(texts):
-        tokens = ["<BOS>", *text.split(), "<EOS>"]
-        size = -(-len(tokens) // LENGTH) * LENGTH
-        rows = []
-        for values, padding in (
-            (tokens, "<PAD>"),
-            (tokens[1:], "<PAD>"),
-            ([1.0] * len(tokens), 0),
-        ):
-            values = values + [padding] * (size - len(values))
-            rows.append([values[k : k + LENGTH] for k in range(0, size, LENGTH)])
-        x.append(rows[0])
-        label = {"subreddit": "rain", "created_utc": number, "score": 1}
-        y.append({**label, "target_tokens": rows[1], "count_tokens": rows[2]})
-    return {"x": x, "y": y}
+def make_comments(texts):
+    return reddit_comments(texts, LENGTH)
 
 
 def write(folder, train=TRAIN, test=TEST):
     for part, users in (("train", train), ("val", test), ("test", test)):
-        data = {user: comments(texts) for user, texts in users.items()}
+        data = {user: make_comments(texts) for user, texts in users.items()}
         path = write_leaf(folder / part / f"reddit_0_{part}.json", data)
         # LEAF writes the numbers of comments of all parts.
         path.write_text(
@@ -88,7 +72,7 @@ def test_a_small_vocabulary_masks_more(tmp_path):
 
 def test_positions_that_do_not_count_are_masked_without_a_line(tmp_path):
     write(tmp_path)
-    account = comments(["it rains"])
+    account = make_comments(["it rains"])
     account["y"][0]["count_tokens"][0][1] = 0
     write_leaf(
         tmp_path / "train" / "reddit_0_train.json", dict.fromkeys("123", account)
@@ -103,7 +87,7 @@ def test_positions_that_do_not_count_are_masked_without_a_line(tmp_path):
 
 def changed(part, change):
     """The comments of one account with a change of its first comment."""
-    account = comments(["it rains and rains"])
+    account = make_comments(["it rains and rains"])
     change(account["x"][0], account["y"][0])
     return {"1": {**account, part: 0}}
 
@@ -142,5 +126,7 @@ def test_damaged_files_are_refused(tmp_path, change, message):
 
 
 def test_files_that_are_not_split_are_refused(tmp_path):
-    write_leaf(tmp_path / "all_data" / "all_data.json", {"1": comments(["it rains"])})
+    write_leaf(
+        tmp_path / "all_data" / "all_data.json", {"1": make_comments(["it rains"])}
+    )
     assert_not_loaded("reddit", tmp_path, "its files are not split: run all of LEAF's")
