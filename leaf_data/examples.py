@@ -251,8 +251,8 @@ class Examples:
     def counted_labels(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Returns the labels that count, int32 [P], and their clients, int64 [K + 1].
 
-        Client k has the labels from the k-th to the next of these numbers. Without
-        positions they are `y` and `row_splits`.
+        The second array is the `row_splits` of the first. With one label for each
+        example they are `y` and `row_splits`.
         """
         if not self.has_positions:
             return self.y, self.row_splits
@@ -410,7 +410,8 @@ def check_label_shape(y: npt.NDArray[Any]) -> None:
 def find_negative_label(y: npt.NDArray[Any]) -> tuple[int, str] | None:
     """Returns the row of a label below 0, except `MASKED`, and the words of an error.
 
-    Of positions `MASKED` is allowed. It is None if there is no such label.
+    `MASKED` is allowed among labels of positions. The result is None if all labels are
+    valid.
     """
     lowest = MASKED if y.ndim > 1 else 0
     if y.dtype.kind != "i" or not y.size or y.min() >= lowest:

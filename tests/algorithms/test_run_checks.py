@@ -39,7 +39,7 @@ class Table(models.ModelSettings):
     element_dtype: ClassVar[str] = "int32"
     label_shape: ClassVar[tuple[int, ...]] = (LENGTH,)
     has_scores: ClassVar[bool] = True
-    ignores_mask: ClassVar[bool] = False
+    counts_masked: ClassVar[bool] = False
 
     def build(self):
         from tff_pmc.models import PackedModel
@@ -54,7 +54,7 @@ class Table(models.ModelSettings):
         model = classifier(
             kernel, predict, (LENGTH,), element_dtype="int32", label_shape=shape
         )
-        if not self.ignores_mask:
+        if not self.counts_masked:
             return model
 
         def loss(output, labels, sample_weight=None):
@@ -102,11 +102,11 @@ POSITIONS = np.array(
             "must return scores [n, 3, classes] for made_up, whose labels are one for",
         ),
         (
-            {"ignores_mask": True},
+            {"counts_masked": True},
             POSITIONS,
             "its loss must be the mean over the positions whose label is not -1: call",
         ),
-        ({"ignores_mask": True}, np.maximum(POSITIONS, 0), ""),
+        ({"counts_masked": True}, np.maximum(POSITIONS, 0), ""),
         (
             {},
             np.full_like(POSITIONS, -1),
@@ -114,7 +114,7 @@ POSITIONS = np.array(
         ),
     ],
 )
-def test_models_and_data_fit_or_a_line_says_why_not(monkeypatch, changes, y, message):
+def test_a_mismatch_of_model_and_labels_is_named(monkeypatch, changes, y, message):
     from tff_pmc.algorithms.run_context import RunContext
     from tff_pmc.experiments.experiment import experiment_values
     from tff_pmc.settings import RunSettings

@@ -308,5 +308,5 @@ def test_positions_are_counted_chunk_by_chunk(monkeypatch):
         (POSITIONS[:5], "x is (6, 2), y is (5, 3)"),
     ],
 )
-def test_invalid_labels_of_positions_are_one_line(y, message):
+def test_invalid_labels_of_positions_are_named(y, message):
     assert_refused(lambda: three_clients(y=y), message)

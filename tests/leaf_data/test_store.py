@@ -530,13 +530,13 @@ def test_a_store_keeps_a_label_for_each_position(tmp_path, from_data):
         ([[], []], "client a: y must have one label for each example, [n], or one"),
     ],
 )
-def test_invalid_labels_of_positions_are_refused(tmp_path, y, says):
+def test_invalid_labels_of_positions_are_named(tmp_path, y, says):
     clients = [("a", X, np.array(y, int), X, np.zeros((len(X), 2), int))]
     with pytest.raises(leaf_data.DataError, match=re.escape(says)):
         written(tmp_path, clients, input_names=())
 
 
-def test_training_and_test_labels_have_one_shape(tmp_path):
+def test_training_and_test_labels_must_have_one_shape(tmp_path):
     clients = [("a", X, [0] * len(X), X, np.zeros((len(X), 2), int))]
     says = "client a: a training y is int32 () and a test y int32 (2,): both must be"
     with pytest.raises(leaf_data.DataError, match=re.escape(says)):

@@ -37,7 +37,7 @@ def cross_entropies(scores, labels):
         (("float32", [3, 5, 4]), ("int32", None), False),
     ],
 )
-def test_positions_are_told_by_shapes(output, labels, expected):
+def test_types_and_shapes_tell_positions(output, labels, expected):
     specs = [tf.TensorSpec(shape, dtype) for dtype, shape in (output, labels)]
     assert positions.has_positions(*specs) == expected
     assert not positions.has_positions([specs[0]], specs[1])
@@ -109,7 +109,7 @@ def test_means_over_batches_are_weighted_by_positions(monkeypatch):
         assert float(mean) == pytest.approx(expected, rel=1e-6)
 
 
-def test_models_with_a_label_per_position_are_known():
+def test_a_model_of_positions_is_recognized():
     from tff_pmc.models.tff_types.packed_model import predicts_positions
 
     assert predicts_positions(model())
@@ -117,7 +117,7 @@ def test_models_with_a_label_per_position_are_known():
     assert not predicts_positions(models.softmax_regression())
 
 
-def ignores_nothing(output, labels, sample_weight=None):
+def counts_masked(output, labels, sample_weight=None):
     labels = tf.maximum(labels, 0)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output)
     return tf.reduce_mean(losses)
@@ -142,12 +142,12 @@ def weighs_examples(output, labels, sample_weight=None):
     ("loss", "expected"),
     [
         (None, True),
-        (ignores_nothing, False),
+        (counts_masked, False),
         (divides_by_all, False),
         (weighs_examples, False),
     ],
 )
-def test_losses_that_are_no_mean_over_the_positions_are_told(loss, expected):
+def test_only_means_over_counted_positions_are_accepted(loss, expected):
     class WithLoss:
         pass
 

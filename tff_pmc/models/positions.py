@@ -94,7 +94,7 @@ def count_labels(output: Any, labels: Any) -> Any:
     """Returns the number of labels of a batch that count, int32.
 
     It is the number of positions that count, or, with another form of labels, the
-    number of examples. The mean loss of a batch is a mean over so many.
+    number of examples. The loss of a batch is the mean of that many losses.
     """
     if has_positions(output, labels):
         return tf.math.count_nonzero(labels >= 0, dtype=tf.int32)

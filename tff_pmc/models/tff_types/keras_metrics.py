@@ -22,17 +22,17 @@ _METRIC_NAME = re.compile(r"(?=.{1,250}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 
 def sees_counted(part: Any) -> bool:
-    """Returns whether a loss or a metric gets only the positions that count.
+    """Returns whether a loss or a metric receives only the positions that count.
 
-    Keras's own and TFF's losses do, which average over all labels that they get. A
-    class of yours may need the positions' order: it gets all, and calls
+    The classes of Keras and of TFF do: they average over all labels that they receive.
+    A class of a user may need the order of the positions: it receives all, and calls
     `select_counted` itself.
     """
     return type(part).__module__.split(".")[0] in ("keras", "tensorflow_federated")
 
 
 def update_metric(metric: Any, labels: Any, output: Any) -> None:
-    """Adds a batch to a Keras metric, of a label per position those that count."""
+    """Adds a batch to a Keras metric; of positions, only those that count."""
     if sees_counted(metric) and metric.name != "num_examples":
         output, labels = select_counted(output, labels)
     metric.update_state(y_true=labels, y_pred=output)

@@ -132,7 +132,7 @@ def _keras_loss(model: Any, output: Any, y: Any) -> tf.Tensor:
 
 
 def _loss_of_counted(loss_fn: Any, output: Any, y: Any, weight: Any = None) -> Any:
-    """Computes the loss of a batch, of a label per position over those that count."""
+    """Computes the loss of a batch, or of its positions that count."""
     if sees_counted(loss_fn):
         output, y = select_counted(output, y)
     return loss_fn(y_true=y, y_pred=output, sample_weight=weight)
