@@ -4,7 +4,8 @@
     python -m leaf_data.convert clinics my_store --label=outcome --test_fraction=0.2
 
 It takes LEAF's data sets whose x are numbers of one shape: they become float32, and y
-classes, or with `--label_type=number` the values of a regression. The text of
+classes, one for each example or a list with one for each position, or with
+`--label_type=number` the values of a regression. The text of
 Shakespeare, Sent140 and Reddit becomes ids, as in the data sets of these names. Other
 texts and names of images raise an error. CSVs are one for each client and named after
 it, or have a column of the clients' names, `--client`. The column `--label` is y: whole

@@ -251,9 +251,14 @@ def _arrays(
         raise DataError(
             f"its examples are not float32 numbers of one shape: {_first_misfit(x)}"
         ) from error
+    size = len(y[0]) if y and isinstance(y[0], list) else 0  # Of positions.
     for index, label in enumerate(y):
-        if not isinstance(label, (bool, int, float)):
-            raise DataError(f"y[{index}] is {label!r:.40}, not a number")
+        values = label if size and isinstance(label, list) else [label]
+        if not all(isinstance(value, (bool, int, float)) for value in values) or (
+            size and (values is not label or len(label) != size)
+        ):
+            needed = f"a list of {size} numbers" if size else "a number"
+            raise DataError(f"y[{index}] is {label!r:.40}, not {needed}")
     labels = np.array(y)
     lost = inputs != numbers
     if numbers.dtype.kind == "f":  # Beyond 2^53 every float is a whole number.

@@ -52,6 +52,11 @@ def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
         (["text", ""], [0, 0], "x[0] is 'text'"),
         ([[1], [2]], [0, "b"], "y[1] is 'b', not a number"),
         ([[1], [2]], [0, [1]], "y[1] is [1], not a number"),
+        ([[1], [2]], [[], 0], "y[0] is [], not a number"),
+        ([[1], [2]], [[0, 1], 1], "y[1] is 1, not a list of 2 numbers"),
+        ([[1], [2]], [[0, 1], [1]], "y[1] is [1], not a list of 2 numbers"),
+        ([[1], [2]], [[0, 1], [0, "b"]], "y[1] is [0, 'b'], not a list of 2 numbers"),
+        ([[1], [2]], [[0, 1], [[0], 1]], "y[1] is [[0], 1], not a list of 2 numbers"),
         ([[1], [2]], [None, 1], "y[0] is None, not a number"),
     ],
 )
@@ -872,3 +877,18 @@ def test_tweets_and_comments_are_converted(tmp_path, capsys):
     comments = leaf_data.open_store(store)
     assert comments.train_examples.label_counts.tolist() == [3]
     assert "one for each of 2 positions; 3 of 4 in train count" in comments.describe()
+
+
+def test_labels_of_positions_are_converted(tmp_path, capsys):
+    """As whole numbers, also as 1.0, with -1 where a position does not count."""
+    for part, labels in (("train", [[0, 2, -1], [1.0, -1, -1]]), ("test", [[2, 1, 0]])):
+        x = [[1, 2, 3]] * len(labels)
+        leaf_file(tmp_path / "leaf", part, {"u": (x, labels)})
+    store = str(tmp_path / "store")
+    assert convert.main([str(tmp_path / "leaf"), store]) == 0
+    assert (
+        "one for each of 3 positions; 3 of 6 in train count" in capsys.readouterr().out
+    )
+    data = leaf_data.open_store(store)
+    assert data.num_classes == 3
+    assert data.train_examples.y.tolist() == [[0, 2, -1], [1, -1, -1]]
