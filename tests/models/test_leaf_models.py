@@ -197,6 +197,8 @@ def test_reddits_lstm_scores_each_position_by_the_tokens_before():
         for inputs in (x, changed)
     )
     assert scores.shape == (3, 10, 12)
+    by_equations = lstm_scores(built.initial_weights[0], x, False, **ALL_STEPS)
+    np.testing.assert_allclose(scores, by_equations, rtol=1e-5, atol=1e-7)
     np.testing.assert_array_equal(scores[:, :6], others[:, :6])
     assert np.abs(scores[:, 6:] - others[:, 6:]).min(axis=(0, 2)).max() > 0
     labels = np.where(np.arange(10) < 4, x, leaf_data.MASKED)

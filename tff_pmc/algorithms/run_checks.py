@@ -11,6 +11,7 @@ import leaf_data
 from declared_settings import SettingError
 from leaf_data.errors import error_summary, shorten
 from tff_pmc import criteria as criteria_lib
+from tff_pmc._lazy import tf
 from tff_pmc.selections import CohortSampler, LossFn
 from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
@@ -81,10 +82,10 @@ def check_run(
         build_model()
     labels = data.train_examples.y
     label_spec = split_batch(build_model().input_spec)[1]
-    if (
-        label_spec.dtype.as_numpy_dtype != labels.dtype
-        or label_spec.shape.rank != labels.ndim
-        or not label_spec.shape[1:].is_compatible_with(labels.shape[1:])
+    data_spec = tf.TensorSpec([None, *labels.shape[1:]], labels.dtype)
+    # A model of several labels is refused where its process is built.
+    if isinstance(label_spec, tf.TensorSpec) and not label_spec.is_compatible_with(
+        data_spec
     ):
         regression = "" if data.has_classes else " (a regression data set)"
         shape = f"[n, {labels.shape[1]}] " if data.train_examples.has_positions else ""

@@ -234,9 +234,8 @@ def train_locally(
 
     Returns the trained weights; the sum of the losses of the examples, or of the
     positions that count, over the last epoch (that of each batch before its step, with
-    the model's penalties); and the state of
-    the model's metrics after all batches of all epochs, as in TFF's algorithms, or
-    `()`.
+    the model's penalties); and the state of the model's metrics after all batches of
+    all epochs, as in TFF's algorithms, or `()`.
     """
     local = tuple(tf.constant(w) for w in model.local_weights)
     weights = (*received.trainable, *local)
