@@ -16,7 +16,7 @@ RUNS = {
     "qffl": {"selection": "power_of_choice"},
     "personalized": {"personalized_form": "text"},
     "prioritized": {"adjustment": "backtracking", "priority": ("NP", "DS")},
-    "dual": {"criteria": ("ACC", "LD", "DS"), "judge_on": "server"},
+    "dual": {"criteria": ("ACC", "DS"), "judge_on": "server"},
 }
 
 

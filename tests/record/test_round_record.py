@@ -93,7 +93,7 @@ def test_candidates_are_in_the_order_of_their_tests(record_of):
         types.SimpleNamespace(score=score, rate=rate, correct=np.array(correct))
         for score, rate, correct in ((ds, None, [4, 0, 2]), (ld, 0.5, 5))
     ]
-    judged = types.SimpleNamespace(sizes=[4, 4, 0])
+    judged = types.SimpleNamespace(label_counts=np.array([4, 4, 0]))
     record = record_of(
         outcome={
             **{"in_force": ds, "trials": tried},

@@ -240,7 +240,7 @@ class RoundRecord:
         outcome = self.outcome
         if outcome.counterfactual_examples is None:
             return
-        sizes = np.asarray(outcome.counterfactual_examples.label_counts, np.int64)
+        sizes = outcome.counterfactual_examples.label_counts
         server_rate = self.settings.training.server_learning_rate
         for number, counterfactual in enumerate(outcome.counterfactuals, 1):
             worst = jain = None

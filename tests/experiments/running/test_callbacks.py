@@ -73,7 +73,7 @@ class Listed(Callback):
 def test_targets_that_cannot_be_reached_are_named_before_the_first_round(
     caplog, sizes, record, why
 ):
-    tested = types.SimpleNamespace(sizes=np.array(sizes), num_clients=len(sizes))
+    tested = types.SimpleNamespace(label_counts=np.array(sizes), num_clients=len(sizes))
     changes = {**SHORT, "targets": (90,), **record}
     changes.pop("model")
     start = types.SimpleNamespace(
