@@ -5,6 +5,7 @@ import csv
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from commands import ROOT, python
 from scipy import stats
@@ -174,6 +175,58 @@ def test_the_numbers_on_when_it_helps_are_those_of_its_table():
         f"it is {stats.spearmanr(moved, half)[0]:+.2f} (p",
     ):
         assert words in page, words
+
+
+def test_the_comparison_of_sizes_says_what_its_tables_have():
+    page = " ".join((ROOT / "docs" / "when_it_helps.md").read_text("utf-8").split())
+    folder = ROOT / "results" / "reproduced" / "when_it_helps_sizes"
+    table = pd.read_csv(folder / "all_weightings.csv")
+    is_led = ~table["weighting"].str.startswith("DS")
+    is_iid = table["data"] == "synthetic IID"
+    led, iid = table[is_led & ~is_iid], table[is_led & is_iid]
+    is_equal = table["weighting"] == "DS^0"
+    after_ds = table[~is_equal & table["weighting"].str.startswith("DS")]
+    gain, steps = led["client_mean"], table.dropna(subset=["one_step"])
+    names = ("accuracy", "client_mean", "worst_tenth")
+    p = table[[f"{name}_p" for name in names]].to_numpy()
+    p = p[np.isfinite(p)]
+    # Holm's rule, written out: the k-th smallest p counts n - k + 1 times.
+    counted = np.sort(p) * np.arange(len(p), 0, -1)
+    passed = int((np.maximum.accumulate(counted) < 0.05).sum())
+    holm = table[[f"{name}_holm" for name in names]] < 0.05
+    assert holm.to_numpy().sum() == passed and not holm["accuracy_holm"].any()
+    num_passed = holm["client_mean_holm"][led.index].sum()
+    above = (gain > led["client_mean_interval"]).sum()
+    below = (iid["accuracy"] < -iid["accuracy_interval"]).sum()
+    by_ld, by_md = (
+        gain[led["weighting"].str.startswith(code)] for code in ("LD", "MD")
+    )
+    for words in (
+        f"The {len(led)} rows in which LD or MD is first gain {gain.min():.1f} to "
+        f"{gain.max():.1f} points",
+        f"{above} of their intervals are above 0, and {num_passed} differ by Holm's "
+        f"rule over all {len(p)} comparisons",
+        f"the same rows lose {-iid['accuracy'].max():.1f} to "
+        f"{-iid['accuracy'].min():.1f} points of accuracy, and "
+        f"{-iid['client_mean'].max():.1f} to {-iid['client_mean'].min():.1f} of the",
+        f"{below} of {len(iid)} intervals of accuracy are below 0",
+        f"gains up to {led['worst_tenth'].max():.1f} points",
+        f"changes by {led['accuracy'].min():.1f} to {led['accuracy'].max():+.1f}",
+        f"begin with LD gain {by_ld.min():.1f} to {by_ld.max():.1f}",
+        f"for small clients, {by_md.min():.1f} to {by_md.max():.1f}",
+        f"at most {100 * after_ds['weight_moved'].max():.0f} % of the weight",
+        f"is {stats.spearmanr(steps['one_step'], steps['accuracy'])[0]:+.2f} for acc",
+        f"{stats.spearmanr(table['weight_moved'], table['client_mean'])[0]:+.2f}.",
+    ):
+        assert words in page, words
+    for data, rows in table.groupby("data", sort=False):
+        (equal,) = rows.loc[rows["weighting"] == "DS^0", "client_mean"]
+        assert f"{abs(equal):.1f}" in page, data
+    tested = pd.read_csv(folder / "shakespeare_rounds.csv")
+    last = tested[tested["round"] == tested["round"].max()]
+    for row in last.to_dict("records"):
+        numbers = (f"{row[name]:.1f}" for name in names)
+        assert f"| {row['weight_moved']:.2f} | {' | '.join(numbers)} |" in page
 
 
 def test_each_promise_names_existing_tests():
