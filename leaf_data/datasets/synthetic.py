@@ -108,6 +108,16 @@ class Synthetic(DealtDataset):
         choices=("argmax", "drawn"),
     )
 
+    @property
+    def note(self) -> str:
+        """The number of clients, where it is set, and a law that is not (1,1)."""
+        parts = [super().note]
+        if self.iid:
+            parts.append("IID" if self.iid == 1 else f"{100 * self.iid:g} % IID")
+        if self.iid < 1 and (self.alpha, self.beta) != (1.0, 1.0):
+            parts.append(f"alpha {self.alpha:g}, beta {self.beta:g}")
+        return ", ".join(filter(None, parts))
+
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:

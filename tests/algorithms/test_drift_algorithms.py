@@ -23,7 +23,7 @@ def train(federation, small, runtime):
         states = [trainer.initialize()]
         for round_num in range(1, num_rounds + 1):
             cohort = context.cohort_sampler.draw(round_num, context.cohort_size)
-            packs = context.pack(cohort.clients)
+            packs = context.pack(cohort.clients, round_num)
             states.append(trainer.next(states[-1], packs).state)
         return trainer, states
 

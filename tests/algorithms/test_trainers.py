@@ -23,7 +23,7 @@ def train(federation, small, runtime):
         trainer = config.algorithm.build_trainer(context)
         cohort = context.cohort_sampler.draw(1, context.cohort_size)
         state = trainer.initialize()
-        return trainer, trainer.next(state, context.pack(cohort.clients))
+        return trainer, trainer.next(state, context.pack(cohort.clients, 1))
 
     return run
 

@@ -38,6 +38,7 @@ class FedProx(FedAvg):
     """
 
     name = "FedProx"
+    keeps_stragglers = True  # Its section 5.2; `FedAvg` drops them there.
 
     mu: float = setting(
         0.01,

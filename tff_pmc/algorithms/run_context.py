@@ -19,7 +19,7 @@ from tff_pmc.algorithms.run_checks import build_cohort_sampler, check_run, cohor
 from tff_pmc.models import ModelSettings
 from tff_pmc.models.weights_file import load_initial_weights
 from tff_pmc.optimizers import CLIENT_OPTIMIZERS, SERVER_OPTIMIZERS
-from tff_pmc.selections import CohortSampler
+from tff_pmc.selections import CohortSampler, draw_local_epochs
 from tff_pmc.settings.aggregation_settings import SumSettings
 from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
@@ -88,8 +88,8 @@ class RunContext:
         )
         return means
 
-    def pack(self, chosen: Sequence[int]) -> list[Any]:
-        """Packs a cohort; see `packing.pack`."""
+    def pack(self, chosen: Sequence[int], round_num: int) -> list[Any]:
+        """Packs the cohort of a round, counted from 1; see `packing.pack`."""
         from tff_pmc.clients import packing
 
         settings, table = self.settings, self.data.client_table.values
@@ -103,6 +103,26 @@ class RunContext:
                 name: table[name] for name in settings.aggregation.client_attributes
             },
             example_attributes=criteria_lib.example_attributes(self.criteria),
+            local_epochs=self._local_epochs(round_num, len(chosen)),
+        )
+
+    def _local_epochs(
+        self, round_num: int, num_clients: int
+    ) -> npt.NDArray[np.int32] | None:
+        """Returns each client's epochs in a round with stragglers, else None."""
+        training = self.settings.training
+        if not training.stragglers:
+            return None
+        keeps_work = self.settings.algorithm.keeps_stragglers
+        if training.straggler_work != "by_algorithm":
+            keeps_work = training.straggler_work == "keep"
+        return draw_local_epochs(
+            training.cohort_seed,
+            round_num,
+            num_clients,
+            training.local_epochs,
+            training.stragglers,
+            keeps_work=keeps_work,
         )
 
     @functools.cached_property
@@ -160,6 +180,7 @@ class RunContext:
             **training.values_of(LocalTraining),
             client_learning_rate_fn=self.client_rate if decays else None,
             client_attributes=self.settings.aggregation.client_attributes,
+            epochs_by_client=training.stragglers > 0,
             report_cohort=self.cohort_size,
             keep_own_model=[int(client) for client in np.flatnonzero(adversaries)],
         )
@@ -200,7 +221,7 @@ _build_model_once = functools.lru_cache(maxsize=1)(build_model)
 _with_initial_weights = functools.lru_cache(maxsize=1)(load_initial_weights)
 
 
-@functools.lru_cache(maxsize=3)
+@functools.lru_cache(maxsize=4)
 def trace_once(build: Callable[..., Any], model: Any, *num_clients: int) -> Any:
     """Traces a computation once for all runs of an equal model."""
     return build(model, *num_clients)

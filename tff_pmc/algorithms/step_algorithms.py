@@ -124,6 +124,7 @@ class FedNova(_StepAlgorithm):
     """
 
     name = "FedNova"
+    keeps_stragglers = True  # It is made for clients with different numbers of steps.
     total_exponents = (1.0, 1.0, -2.0)
 
     def check(self, settings: RunSettings) -> None:

@@ -73,7 +73,10 @@ def build_packed_client_work(
             "use packed=False, and pass each client's dataset of batches"
         )
     spec = element_spec(
-        model.input_spec, training.client_attributes, example_attributes(criteria)
+        model.input_spec,
+        training.client_attributes,
+        example_attributes(criteria),
+        epochs_by_client=training.epochs_by_client,
     )
     two_stage = plan.two_stage
     plan = plan.first_stage() if two_stage else plan
@@ -112,6 +115,11 @@ def build_packed_client_work(
             size = num_labels = tf.shape(y)[0]
             if has_positions:
                 num_labels = tf.math.count_nonzero(y >= 0, dtype=tf.int32)
+            epochs = training.local_epochs
+            if training.epochs_by_client:
+                epochs = element["local_epochs"]
+                # A client that did not train is excluded, as one without examples is.
+                num_labels = tf.where(epochs > 0, num_labels, 0)
             start = client_memory.start(memory_rows, number, received)
             correction = client_memory.correction(memory_rows, number)
             trained, loss, client_metrics = train_locally(
@@ -121,6 +129,7 @@ def build_packed_client_work(
                 x,
                 y,
                 training=training,
+                epochs=epochs,
                 seed=fold_in(round_seed, number),
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
@@ -134,7 +143,7 @@ def build_packed_client_work(
                 trained_weights=trained,
                 attributes=element.get("attributes", {}),
                 example_attributes=element.get("example_attributes", {}),
-                steps=training.num_steps(size),
+                steps=training.num_steps(size, epochs),
                 mean_on_received=cached_by_function(
                     functools.partial(mean_of_batches, model, received, x, y)
                 ),
@@ -216,6 +225,7 @@ def train_locally(
     *,
     training: LocalTraining,
     seed: tf.Tensor,
+    epochs: tf.Tensor | int | None = None,
     class_weights: tf.Tensor | None = None,
     with_metrics: bool = False,
     learning_rate: tf.Tensor | None = None,
@@ -230,7 +240,9 @@ def train_locally(
     client and round, and determines shuffling and dropout. FedProx's term covers the
     trainable weights but not the local ones; see `with_proximal_term`. Class weights,
     float32 [classes], are factors of the examples' losses before the mean over the
-    batch, as Keras's `class_weight`. A `learning_rate` replaces the optimizer's.
+    batch, as Keras's `class_weight`. A `learning_rate` replaces the optimizer's, and
+    `epochs`, an int32 scalar, the training's `local_epochs`: the batches of fewer
+    epochs are the first ones of more.
 
     Returns the trained weights; the sum of the losses of the examples, or of the
     positions that count, over the last epoch (that of each batch before its step, with
@@ -302,7 +314,10 @@ def train_locally(
 
     loop_vars = state, weights, non_trainable, metrics, tf.constant(0.0)
     _, weights, non_trainable, metrics, loss_sum = reduce_range(
-        training.local_epochs, 1, loop_vars, train_epoch
+        training.local_epochs if epochs is None else epochs,
+        1,
+        loop_vars,
+        train_epoch,
     )
     trained = weights[: len(received.trainable)]
     weights_type = tff.learning.models.ModelWeights

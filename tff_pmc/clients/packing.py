@@ -2,11 +2,12 @@
 
 A *packed* element is one whole client, `OrderedDict(x=[n, ...], y=[n],
 client=int32 [], place=int32 [])`, with attributes of the client or of its examples if
-criteria need them. A *pack* is a sequence of packed clients; to TFF it is the data of
-one client. A deployment has one client per pack. A simulation packs many: one
-TensorFlow loop trains them, and the model is sent once per pack. `client` is the
-client's index in the federation, which seeds its random streams; `place` is its index
-in the cohort, which orders the recorded criteria. Neither depends on the packs.
+criteria need them, and with the client's number of epochs where it differs between
+clients (`local_epochs`, int32 []). A *pack* is a sequence of packed clients; to TFF it
+is the data of one client. A deployment has one client per pack. A simulation packs
+many: one TensorFlow loop trains them, and the model is sent once per pack. `client` is
+the client's index in the federation, which seeds its random streams; `place` is its
+index in the cohort, which orders the recorded criteria. Neither depends on the packs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, TypedDict, Union
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -41,6 +43,8 @@ def element_spec(
     input_spec: Any,
     client_attributes: Sequence[str] = (),
     example_attributes: Sequence[str] = (),
+    *,
+    epochs_by_client: bool = False,
 ) -> collections.OrderedDict:
     """Returns the `TensorSpec`s of a packed client with these attributes."""
     x, y = split_batch(input_spec)
@@ -50,6 +54,8 @@ def element_spec(
         spec["attributes"] = attribute_spec(client_attributes)
     if example_attributes:
         spec["example_attributes"] = attribute_spec(example_attributes, [None])
+    if epochs_by_client:
+        spec["local_epochs"] = number
     return spec
 
 
@@ -111,6 +117,7 @@ def pack(
     attributes: Optional[Attributes] = None,
     example_attributes: Sequence[str] = (),
     num_classes: Optional[int] = None,
+    local_epochs: Optional[npt.ArrayLike] = None,
 ) -> list[tf.data.Dataset]:
     """Packs a cohort for `LearningProcess.next`.
 
@@ -130,6 +137,9 @@ def pack(
             `criteria.example_attributes` returns those that criteria need.
         num_classes: the model's number of classes, to check the labels; by default they
             are not checked, because `FederatedDataset` has checked them.
+        local_epochs: the number of epochs of each client of the cohort, for a process
+            with `epochs_by_client`, as `selections.draw_local_epochs` returns it; 0
+            excludes the client. By default the packs do not contain it.
 
     Returns:
         One `tf.data.Dataset` of packed clients per pack. A pack of a store
@@ -140,8 +150,8 @@ def pack(
         leaf_data.DataError: a client is unknown to the examples, or not in the table.
         ValueError: the cohort is empty, a single name, or lists a client twice; a
             client alone exceeds `max_bytes`; an attribute does not have K values in
-            [0, 1]; the examples lack an attribute; or a label or number is out of
-            range.
+            [0, 1]; the examples lack an attribute; a label or number is out of range;
+            or `local_epochs` are not one whole number from 0 per client.
 
     Examples:
         >>> pack(data.train_examples, ["client_003", "client_017"])
@@ -154,7 +164,9 @@ def pack(
                 f"they have {', '.join(examples.attributes) or 'none'}"
             )
     parts = []
-    for client in require_sequence("clients", clients):
+    cohort = require_sequence("clients", clients)
+    epochs = _check_local_epochs(local_epochs, len(cohort))
+    for client, client_epochs in zip(cohort, epochs):
         k = examples.position(client)
         client_examples = examples.client(ClientNumber(k))
         largest = client_examples["y"].max(initial=0)
@@ -164,9 +176,8 @@ def pack(
                 f"{num_classes} classes, with labels from 0"
             )
         extras = {name: client_examples[name] for name in sorted(example_attributes)}
-        parts.append(
-            ClientArrays(k, client_examples["x"], client_examples["y"], {}, extras)
-        )
+        x, y = client_examples["x"], client_examples["y"]
+        parts.append(ClientArrays(k, x, y, {}, extras, local_epochs=client_epochs))
     names = examples.client_ids
     if examples.store_part is None:
         check_bytes(
@@ -178,6 +189,23 @@ def pack(
     if examples.store_part is None:
         return [build_pack_dataset(pack) for pack in packs]
     return [StoredPack(pack, examples.store_part) for pack in packs]
+
+
+def _check_local_epochs(
+    local_epochs: Optional[npt.ArrayLike], num_clients: int
+) -> Sequence[Optional[int]]:
+    """Returns each client's number of epochs; None for each if there are none."""
+    if local_epochs is None:
+        return [None] * num_clients
+    epochs = np.asarray(local_epochs)
+    if epochs.shape != (num_clients,) or epochs.dtype.kind not in "iu":
+        raise ValueError(
+            f"local_epochs must be [{num_clients}], a whole number for each client of "
+            f"the cohort, got {epochs.dtype} {list(epochs.shape)}"
+        )
+    if (epochs < 0).any():
+        raise ValueError(f"local_epochs must be 0 or more, got {epochs.min()}")
+    return [int(number) for number in epochs]
 
 
 def pack_client_data(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +17,10 @@ from leaf_data.examples import StorePart
 
 
 class ClientArrays(NamedTuple):
-    """A client's arrays, its number in the federation and its place in the cohort."""
+    """A client's arrays, its number in the federation and its place in the cohort.
+
+    `local_epochs` is its number of epochs where it differs between clients.
+    """
 
     number: int
     x: np.ndarray
@@ -25,6 +28,7 @@ class ClientArrays(NamedTuple):
     attributes: Mapping[str, np.ndarray] = {}
     example_attributes: Mapping[str, np.ndarray] = {}
     place: int = 0
+    local_epochs: Optional[int] = None
 
 
 class StoredPackReference(NamedTuple):
@@ -35,6 +39,7 @@ class StoredPackReference(NamedTuple):
     places: np.ndarray
     attributes: Mapping[str, np.ndarray]
     example_attributes: Sequence[str]
+    local_epochs: Sequence[Optional[int]]
 
 
 class StoredPack(tf.data.Dataset):
@@ -56,6 +61,7 @@ class StoredPack(tf.data.Dataset):
                 for name in clients[0].attributes
             },
             tuple(clients[0].example_attributes),
+            tuple(client.local_epochs for client in clients),
         )
         super().__init__(None)
 
@@ -96,6 +102,8 @@ def _element(client: ClientArrays) -> collections.OrderedDict:
                 (key, np.float32(client_attributes[key]))
                 for key in sorted(client_attributes)
             )
+    if client.local_epochs is not None:
+        element["local_epochs"] = np.int32(client.local_epochs)
     return element
 
 

@@ -47,6 +47,9 @@ class TrainingOptions(TypedDict, total=False):
             optimizer's rate, and the metrics report it as `client_learning_rate`.
         client_attributes: the names of the attributes in each client's data;
             `criteria.attribute(name)` makes one a criterion.
+        epochs_by_client: packed clients only: whether each client's data has its number
+            of local epochs, as `pack(local_epochs=...)` adds it, which replaces
+            `local_epochs`. A client with 0 epochs is excluded. By default False.
         report_cohort: simulation only: the maximum size of a cohort; the metrics then
             contain each client's raw criteria, in the order of the cohort that `pack`
             took, or of the datasets (`tff_pmc.cohort_weights`). With None (the default)
@@ -75,6 +78,7 @@ class TrainingOptions(TypedDict, total=False):
     packed: Optional[bool]
     client_learning_rate_fn: Optional[Callable[[tf.Tensor], Any]]
     client_attributes: Sequence[str]
+    epochs_by_client: bool
     report_cohort: Optional[int]
     keep_own_model: Sequence[int]
     memory: Optional[ClientMemory]
@@ -100,6 +104,7 @@ class Training(LocalTraining):
     packed: Optional[bool] = None
     client_learning_rate_fn: Optional[Callable[[tf.Tensor], Any]] = None
     client_attributes: Sequence[str] = ()
+    epochs_by_client: bool = False
     report_cohort: Optional[int] = None
     keep_own_model: Sequence[int] = ()
     memory: Optional[ClientMemory] = None
@@ -109,6 +114,7 @@ class Training(LocalTraining):
         super().__post_init__()
         if self.packed is not None:
             check_value("packed", self.packed, bool)
+        check_value("epochs_by_client", self.epochs_by_client, bool)
         if self.report_cohort is not None:
             check_value("report_cohort", self.report_cohort, int, AT_LEAST_1)
         for name in ("client_attributes", "keep_own_model"):
@@ -189,13 +195,13 @@ class Training(LocalTraining):
             return None
         return tf.cast(tf.function(self.client_learning_rate_fn)(round_num), tf.float32)
 
-    def num_steps(self, size: Any) -> Any:
+    def num_steps(self, size: Any, epochs: Any) -> Any:
         """Returns the number of optimizer steps of a packed client, one per batch.
 
-        `size` is the client's number of examples.
+        `size` is the client's number of examples, and `epochs` that of its epochs.
         """
         batch = self.batch_size or tf.maximum(size, 1)
-        return self.local_epochs * ((size + batch - 1) // batch)
+        return epochs * ((size + batch - 1) // batch)
 
     def is_packed(self, model: Any) -> bool:
         """Returns whether the clients are packed; raises if the model excludes it."""
@@ -208,6 +214,7 @@ class Training(LocalTraining):
             )
         packed_only = {
             "batch_size": self.batch_size,
+            "epochs_by_client": self.epochs_by_client,
             "keep_own_model": tuple(self.keep_own_model),
             "memory": self.memory,
         }

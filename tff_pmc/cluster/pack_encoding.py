@@ -93,7 +93,7 @@ def open_cached_store(path: str, digest: str) -> leaf_data.FederatedDataset:
 
 def _read(reference: StoredPackReference) -> tf.data.Dataset:
     """Reads the pack of a reference from the store on this machine."""
-    stored, numbers, positions, attributes, names = reference
+    stored, numbers, positions, attributes, names, epochs = reference
     examples = getattr(
         open_cached_store(stored.path, stored.digest), f"{stored.part}_examples"
     )
@@ -110,6 +110,7 @@ def _read(reference: StoredPackReference) -> tf.data.Dataset:
                 client_attributes,
                 extras,
                 position,
+                epochs[row],
             )
         )
     return build_pack_dataset(clients)

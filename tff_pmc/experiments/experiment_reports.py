@@ -52,7 +52,7 @@ def write(
         RecordError: the seeds do not have the same runs.
     """
     seeds, folder = results.seeds, expand_path(folder)
-    if "row_notes" in results.runs:
+    if "row_notes" in results.runs and not any(row.text for row in experiment.rows):
         experiment = experiment.with_rows([*map(Variant, results.labels)])
     if not experiment.paper:  # A paper's tables have what it prints.
         results = with_short_labels(results)

@@ -87,6 +87,8 @@ class RoundRecord:
             examples, by name; each is None in a round without a test.
         central: the sum of the metric over the central test set, if there is one.
         central_examples: the size of the central test set; 0 without one.
+        global_train_loss: the mean loss of the model over the training examples of all
+            clients; None unless the settings record it, and in a round without a test.
         f1: the F1 of each class on the server's examples; empty without these.
         validation_correct: the number of correct examples of the server, if accuracy is
             not reported on the same examples.
@@ -107,6 +109,7 @@ class RoundRecord:
     )
     central: Optional[float] = None
     central_examples: int = 0
+    global_train_loss: Optional[float] = None
     f1: npt.NDArray[np.float64] = dataclasses.field(default_factory=lambda: np.empty(0))
     validation_correct: Optional[int] = None
     train_bytes: int = 0

@@ -301,6 +301,13 @@ ROUNDS = Table(
             for p in PERCENTILES
         ),
         Column("train_loss", NUMBER, lambda r: r.train_loss),
+        Column(
+            "global_train_loss",
+            NUMBER,
+            lambda r: r.global_train_loss,
+            lambda r: r.settings.record.global_train_loss,
+            tested=True,
+        ),
         Column("clients", COUNT, lambda r: int(r.train["clients"])),
         Column("excluded", COUNT, lambda r: int(r.train["excluded"])),
         Column("update_rejected", COUNT, lambda r: r.update_rejected),

@@ -27,7 +27,8 @@ def reason(
     return (
         f"all {clients} clients were excluded: for each the update or a criterion was "
         f"not finite or out of range, the update was above {norm}, or the client had "
-        f"no examples; a smaller {rate} may help{example and f' ({example})'}"
+        f"no examples or ran no epoch; a smaller {rate} may help"
+        f"{example and f' ({example})'}"
     )
 
 

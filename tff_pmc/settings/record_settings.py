@@ -41,6 +41,13 @@ class RecordSettings(Settings):
         choices=("all", "none"),
         omit_default=True,
     )
+    global_train_loss: bool = setting(
+        False,
+        "Record the loss of each tested model on the training examples of all clients, "
+        "the objective of FedProx's figures. train_loss is that of the round's clients "
+        "while they train.",
+        omit_default=True,
+    )
     reach: str = setting(
         "at_least",
         "Whether a device reaches a target with an accuracy of at least the target "

@@ -52,12 +52,15 @@ class AlgorithmSettings(Settings, abc.ABC):
         name: its name in tables.
         weighs_equally: whether all clients have the same weight, whatever their
             criteria.
+        keeps_stragglers: whether it keeps the work of `--stragglers` by default; other
+            algorithms exclude these clients.
         one_client_per_pack: whether its process must see each client by itself.
         needs_server_examples: whether it evaluates models on the server's examples.
     """
 
     name: ClassVar[str] = ""
     weighs_equally: ClassVar[bool] = False
+    keeps_stragglers: ClassVar[bool] = False
     one_client_per_pack: ClassVar[bool] = False
     needs_server_examples: ClassVar[bool] = False
 

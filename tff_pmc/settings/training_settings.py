@@ -11,6 +11,7 @@ from typing import ClassVar
 from declared_settings import (
     ABOVE_0,
     ABOVE_0_TO_1,
+    FROM_0_TO_1,
     SEED,
     Needs,
     Range,
@@ -85,6 +86,24 @@ class TrainingSettings(LocalTraining):
     cohort_seed: int = setting(
         0, "Seed of the selection of clients in each round.", within=SEED
     )
+    stragglers: float = setting(
+        0.0,
+        "The share of a round's clients that have no time for all local epochs: each "
+        "has time for 1 to E, drawn by --cohort_seed (FedProx, section 5.2). See "
+        "--straggler_work.",
+        within=FROM_0_TO_1,
+        omit_default=True,
+    )
+    straggler_work: str = setting(
+        "by_algorithm",
+        "Whether the epochs that --stragglers have run count (keep), or these clients "
+        "are excluded from the round (drop). by_algorithm keeps them with fedprox and "
+        "fednova, which are made for it, and drops them with the others, as FedProx's "
+        "authors do for FedAvg.",
+        choices=("by_algorithm", "keep", "drop"),
+        omit_default=True,
+        needs=Needs("--stragglers", lambda on: on.stragglers > 0),
+    )
     learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
     client_rate_decay: float = setting(
         1.0,
@@ -145,13 +164,16 @@ class TrainingSettings(LocalTraining):
 
     @property
     def note(self) -> str:
-        """The file of initial weights, FedProx's mu and the rate decay, if set."""
+        """Initial weights, stragglers, FedProx's mu and the rate decay, if set."""
         start = [f"from {os.path.basename(path)}" for path in self.initial_weights[:1]]
+        slow = f"stragglers {self.stragglers:g}" if self.stragglers else ""
+        work = {"keep": "kept", "drop": "dropped"}.get(self.straggler_work, "")
         prox = f"prox {self.prox_mu:g}" if self.prox_mu else ""
         interval, decay = self.client_rate_decay_every, f"{self.client_rate_decay:g}"
         rounds = f"every {interval} rounds" if interval > 1 else "a round"
         decays = "" if self.client_rate_decay == 1 else f"rate times {decay} {rounds}"
-        return ", ".join(filter(None, (*start, prox, decays)))
+        stragglers = " ".join(filter(None, (slow, work)))
+        return ", ".join(filter(None, (*start, stragglers, prox, decays)))
 
     def cohort_size(self, num_clients: int, name: str) -> int:
         """Returns the number of clients in a round.

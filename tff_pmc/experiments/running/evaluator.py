@@ -71,6 +71,16 @@ class TestEvaluator:
                 self._metric_packs = processes.evaluation_packs(
                     self.examples, num_packs=settings.training.num_packs
                 )
+        self._train_loss = None
+        if settings.record.global_train_loss:
+            train = data.train_examples
+            self._num_train_examples = train.num_examples
+            self._train_packs = processes.evaluation_packs(
+                train, num_packs=settings.training.num_packs
+            )
+            self._train_loss = trace_once(
+                processes.build_loss_sums, context.model, train.num_clients
+            )
         self._confusion, server = None, data.server_examples
         if server is not None and data.has_classes:
             self._confusion = build_confusion(
@@ -87,6 +97,13 @@ class TestEvaluator:
         if self._central is None:
             return None
         return float(np.asarray(self._central(weights, self._central_packs))[0])
+
+    def evaluate_train_loss(self, weights: Any) -> Optional[float]:
+        """Returns the mean loss over all clients' training examples, if recorded."""
+        if self._train_loss is None:
+            return None
+        sums = np.asarray(self._train_loss(weights, self._train_packs), float)
+        return round(float(sums.sum()) / self._num_train_examples, 6)
 
     def model_metrics(self, weights: Any, tested: bool) -> dict[str, Optional[float]]:
         """Returns the model's metrics over all test examples, by name.

@@ -142,8 +142,8 @@ def _measure(
     measured = []
     with Runtime(**engine):
         state = rounds.initialize()
-        for chosen in tqdm(cohorts, desc=words, unit="cohort"):
-            metrics = rounds.next(state, context.pack(chosen)).metrics
+        for round_num, chosen in enumerate(tqdm(cohorts, desc=words, unit="cohort"), 1):
+            metrics = rounds.next(state, context.pack(chosen, round_num)).metrics
             train = metrics["client_work"]["train"]
             raw, excluded = train["criteria_by_client"], train["excluded_by_client"]
             measured.append(

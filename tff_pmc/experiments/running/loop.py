@@ -170,7 +170,7 @@ def train_round(
     chosen, num_loss_reports = context.cohort_sampler.draw(
         round_num, context.cohort_size, lambda: trainer.get_model_weights(state)
     )
-    packs = context.pack(chosen)
+    packs = context.pack(chosen, round_num)
     prepared = time.perf_counter() - start
     # Run the round.
     outcome = trainer.next(state, packs)
@@ -179,12 +179,13 @@ def train_round(
     if outcome.train_seconds:  # In a search the rest is testing.
         train_seconds = prepared + outcome.train_seconds
     # Evaluate its model.
-    measured = predicted = central = None
+    measured = predicted = central = train_loss = None
     tested = context.settings.record.is_test_round(round_num)
     model_metrics = evaluator.model_metrics(weights, tested)
     if tested:
         measured, predicted = evaluator.evaluate(weights, outcome.correct_by_client)
         central = evaluator.evaluate_central_test(weights)
+        train_loss = evaluator.evaluate_train_loss(weights)
     seconds = {
         "train": train_seconds,
         "test": time.perf_counter() - start - train_seconds,
@@ -204,6 +205,7 @@ def train_round(
         model_metrics=model_metrics,
         central=central,
         central_examples=evaluator.central_examples,
+        global_train_loss=train_loss,
         f1=f1,
         validation_correct=validation_correct,
         train_bytes=len(chosen) * trainer.traffic.per_client_training,
