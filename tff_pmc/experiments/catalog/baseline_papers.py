@@ -23,7 +23,7 @@ _FEDERATIONS = (
     "synthetic_iid=1",
     "synthetic_alpha=0 synthetic_beta=0",
     "synthetic_alpha=0.5 synthetic_beta=0.5",
-    "synthetic_alpha=1 synthetic_beta=1",
+    "",
 )
 
 EXPERIMENTS.register(
