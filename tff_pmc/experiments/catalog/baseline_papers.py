@@ -27,14 +27,17 @@ _FEDERATIONS = (
 )
 
 EXPERIMENTS.register(
-    "fedprox_figure1",
+    "fedprox_synthetic",
     Experiment(
-        "FedProx's Figure 1 on Synthetic (1,1): 0, 50 and 90 % stragglers, which "
-        "FedAvg drops and FedProx keeps.",
+        "FedProx's Figure 2, four synthetic federations with mu 0 and 1, and the "
+        "synthetic part of its Figure 1, with 50 and 90 % stragglers.",
         _FEDPROX,
         rows=[
-            "fedavg",
-            "fedprox mu=1",
+            *(
+                f"{row} {federation}"
+                for federation in _FEDERATIONS
+                for row in ("fedavg", "fedprox mu=1")
+            ),
             *(
                 f"{row} stragglers={share}"
                 for share in (0.5, 0.9)
@@ -46,21 +49,7 @@ EXPERIMENTS.register(
     ),
 )
 EXPERIMENTS.register(
-    "fedprox_figure2",
-    Experiment(
-        "FedProx's Figure 2: four synthetic federations, mu 0 and 1.",
-        _FEDPROX,
-        rows=[
-            f"{row} {federation}"
-            for federation in _FEDERATIONS
-            for row in ("fedavg", "fedprox mu=1")
-        ],
-        reports=(),
-        baseline="FedAvg",
-    ),
-)
-EXPERIMENTS.register(
-    "qffl_table1",
+    "qffl_synthetic",
     Experiment(
         "q-FFL's Table 1, row Synthetic: q = 0 and q = 1.",
         {
