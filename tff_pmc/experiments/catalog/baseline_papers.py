@@ -18,6 +18,7 @@ _FEDPROX = {
     "batch_size": 10,
     "learning_rate": 0.01,
     "global_train_loss": True,
+    "record_clients": "none",
 }
 _FEDERATIONS = (
     "synthetic_iid=1",
@@ -84,6 +85,7 @@ EXPERIMENTS.register(
             "batch_size": 20,
             "learning_rate": 0.02,
             "global_train_loss": True,
+            "record_clients": "none",
         },
         rows=["fedavg", "fednova"],
         reports=(),
