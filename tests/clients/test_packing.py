@@ -76,6 +76,21 @@ def test_an_unknown_client_is_named(toy_examples, cohort, says, assert_one_line)
             for columns in (["t"], pd.Series([0.5, 0.5], index=["toy_0", "toy_1"]))
         ),
         ({"examples": {}}, "examples must be leaf_data.Examples, as data.train_"),
+        *(
+            ({"local_epochs": epochs}, f"local_epochs must be {says}")
+            for epochs, says in [
+                (
+                    [1],
+                    "[2], a whole number for each client of the cohort, got int64 [1]",
+                ),
+                (
+                    [1.0, 2.0],
+                    "[2], a whole number for each client of the cohort, got fl",
+                ),
+                (3, "[2], a whole number for each client of the cohort, got int64 []"),
+                ([2, -1], "0 or more, got -1"),
+            ]
+        ),
     ],
 )
 def test_invalid_arguments_of_pack_are_named(

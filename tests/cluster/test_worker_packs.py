@@ -92,6 +92,7 @@ def test_a_pack_of_a_store_is_read_from_the_store(toy_examples, tmp_path):
     stored = leaf_data.open_store(tmp_path / "store").test_examples
     options = dict(num_packs=2, example_attributes=["sharp"])
     options["attributes"] = {"battery": np.linspace(0, 1, 6)}
+    options["local_epochs"] = [3, 0, 2]
     expected = tff_pmc.pack(examples, [4, 0, 5], **options)
     packs = tff_pmc.pack(stored, [4, 0, 5], **options)
     for pack, other in zip(packs, expected):

@@ -207,6 +207,8 @@ PRIORITIZED = [
     (lambda: {"keep_own_model": (1.5,)}, "of keep_own_model must be a whole number"),
     (lambda: {"prox_mu": np.inf}, "prox_mu must be 0 or more, finite, got inf"),
     (lambda: {"packed": False, "batch_size": 3}, "batch_size"),
+    (lambda: {"packed": False, "epochs_by_client": True}, "epochs_by_client"),
+    (lambda: {"epochs_by_client": 1}, "epochs_by_client must be True or False, got 1"),
     (
         lambda: {"packed": False, "criteria": ("DS", "IS")},
         r"\(sharp\), which only packed clients",

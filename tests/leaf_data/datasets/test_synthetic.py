@@ -227,3 +227,22 @@ def test_no_linear_model_has_the_labels_of_a_published_client(name, size):
             np.zeros(610), sparse.vstack(rows), bounds, bounds=(None, None)
         )
         assert solution.success == solvable
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        ({}, ""),
+        ({"num_clients": 100}, "100 clients"),
+        ({"alpha": 0.0, "beta": 0.0}, "alpha 0, beta 0"),
+        ({"beta": 0.5}, "alpha 1, beta 0.5"),
+        ({"iid": 1.0, "alpha": 0.0}, "IID"),
+        ({"iid": 0.5}, "50 % IID"),
+        (
+            {"iid": 0.5, "alpha": 0.0, "num_clients": 9},
+            "9 clients, 50 % IID, alpha 0, beta 1",
+        ),
+    ],
+)
+def test_runs_on_other_laws_are_told_apart(options, note):
+    assert Synthetic(**options).note == note
