@@ -62,6 +62,20 @@ def test_the_run_of_a_federation_is_measured(tmp_path):
     assert '"memory"' in done.stdout
 
 
+def test_the_least_objective_of_qffl_is_measured(tmp_path):
+    """Four clients; with q = 1 no client's accuracy is far from the others'."""
+    out = tmp_path / "optimum.csv"
+    flags = ("--seeds=3", "--clients=4", "--iterations=30")
+    done = python("benchmarks/qffl_objective.py", str(out), *flags)
+    assert done.returncode == 0, done.stderr
+    head, *rows = out.read_text().splitlines()
+    assert head == "seed,q,average,worst,best,variance"
+    assert [row.split(",")[:2] for row in rows] == [["3", "0"], ["3", "1"]]
+    for row in rows:
+        average, worst, best, _ = map(float, row.split(",")[2:])
+        assert 50 < worst <= average <= best <= 100
+
+
 def test_what_a_lying_client_gains_is_computed_from_a_run(tmp_path):
     command = ("run_experiments.py", "--experiment=quickstart", "--rounds=1")
     done = python(*command, "--priority=DS", f"--output_dir={tmp_path / 'run'}")

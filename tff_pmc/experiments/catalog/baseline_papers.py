@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 
+_REPORTS = ("baseline_curves", "baseline_claims")
 _FEDPROX = {
     "dataset": "synthetic",
     "model": "softmax_regression",
@@ -45,7 +46,7 @@ EXPERIMENTS.register(
                 for row in ("fedavg", "fedprox mu=0", "fedprox mu=1")
             ),
         ],
-        reports=(),
+        reports=_REPORTS,
         baseline="FedAvg",
     ),
 )
@@ -66,7 +67,7 @@ EXPERIMENTS.register(
             "evaluate_every": 100,
         },
         rows=["q_fedavg q=0", "q_fedavg q=1"],
-        reports=(),
+        reports=_REPORTS,
         baseline="q-FedAvg, q 0",
     ),
 )
@@ -77,7 +78,7 @@ EXPERIMENTS.register(
         {
             "dataset": "synthetic",
             "model": "softmax_regression",
-            "rounds": 400,
+            "rounds": 200,
             "clients_per_round": 0.3,
             "local_epochs": 5,
             "stragglers": 1.0,
@@ -88,7 +89,7 @@ EXPERIMENTS.register(
             "record_clients": "none",
         },
         rows=["fedavg", "fednova"],
-        reports=(),
+        reports=_REPORTS,
         baseline="FedAvg",
     ),
 )
