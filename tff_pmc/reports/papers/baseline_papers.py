@@ -1,6 +1,6 @@
 """The baselines on their own papers' synthetic data: numbers, claims and loss curves.
 
-Each claim compares two rows of an experiment of `experiments/catalog/baseline_papers`
+Each claim compares two rows of an experiment of `experiments/catalog/baseline_experiments`
 by the rule of `judging`. They are apart from the four papers' claims: no other page
 counts them (docs/baselines.md).
 """
