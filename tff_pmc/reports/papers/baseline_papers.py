@@ -1,8 +1,8 @@
 """The baselines on their own papers' synthetic data: numbers, claims and loss curves.
 
-Each claim compares two rows of an experiment of `experiments/catalog/baseline_experiments`
-by the rule of `judging`. They are apart from the four papers' claims: no other page
-counts them (docs/baselines.md).
+Each claim compares two rows of an experiment of
+`experiments/catalog/baseline_experiments` by the rule of `judging`. They are apart from
+the four papers' claims: no other page counts them (docs/baselines.md).
 """
 
 from __future__ import annotations
@@ -237,8 +237,8 @@ def _paper(results: Results) -> BaselinePaper | None:
 def claims_report(results: Results) -> Report:
     """Returns `baseline.md` and `baseline.csv`: the rows' numbers, and the claims.
 
-    It is empty for runs of other experiments. Rows and claims of rows that were not run
-    are left out of it.
+    It is empty for runs of other experiments, and has no claims on rows that were not
+    run.
     """
     paper = _paper(results)
     if paper is None:
