@@ -74,7 +74,7 @@ class TestEvaluator:
         self._train_loss = None
         if settings.record.global_train_loss:
             train = data.train_examples
-            self._num_train_examples = train.num_examples
+            self._num_train_labels = train.num_labels
             self._train_packs = processes.evaluation_packs(
                 train, num_packs=settings.training.num_packs
             )
@@ -103,7 +103,7 @@ class TestEvaluator:
         if self._train_loss is None:
             return None
         sums = np.asarray(self._train_loss(weights, self._train_packs), float)
-        return round(float(sums.sum()) / self._num_train_examples, 6)
+        return round(float(sums.sum()) / self._num_train_labels, 6)
 
     def model_metrics(self, weights: Any, tested: bool) -> dict[str, Optional[float]]:
         """Returns the model's metrics over all test examples, by name.
