@@ -176,7 +176,7 @@ def test_an_error_of_a_run_is_raised_unchanged(flags_of_cluster, tmp_path):
     path.write_text(path.read_text().replace('"cohort_seed": 0', '"cohort_seed": 5'))
     done = run(*arguments, *flags_of_cluster, "--resume", code=2)
     (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
-    assert "is another run (cohort_seed: 5 there, 0 here)" in line
+    assert "its settings differ (cohort_seed: 5 there, 0 here)" in line
 
 
 def test_a_folder_held_by_a_stopped_worker_does_not_affect_other_runs():

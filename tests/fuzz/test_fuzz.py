@@ -120,7 +120,8 @@ def check(data):
     """Checks what holds of every federation."""
     for examples in (data.train_examples, data.test_examples):
         assert examples.num_examples == examples.sizes.sum() == len(examples.x)
-        assert not len(examples.y) or 0 <= examples.y.min() <= examples.y.max()
+        lowest = -1 if examples.has_positions else 0
+        assert not len(examples.y) or lowest <= examples.y.min() <= examples.y.max()
         assert data.num_classes > examples.y.max(initial=-1)
     for name in data.client_ids:
         assert 0 < len(name) <= 256 and "\n" not in name and "\0" not in name

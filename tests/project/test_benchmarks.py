@@ -14,7 +14,10 @@ pytestmark = pytest.mark.slow
 TINY = ("--clients=2", "--epochs=1", "--turns=1")
 # What is run, and what its output says.
 CASES = {
-    "cluster of clients": (("cluster.py", "--small", "--turns=1"), "on the wire"),
+    "cluster of clients": (
+        ("cluster.py", "--small", "--turns=1"),
+        "per round: measured",
+    ),
     "cluster of a store": (
         ("cluster.py", "--small", "--turns=1", "--store"),
         "MB per round: measured",

@@ -32,7 +32,7 @@ def test_invalid_arguments_are_rejected_in_one_line(repository, tmp_path):
     no_data = refused(reference, data, new, "--permutation=0")
     assert no_data.startswith(f"mnist: no data in {tmp_path}")
     other = refused(f"--reference_repo={tmp_path}", data, new)
-    assert "is no copy of sisinflab/ClientAware-FL" in other
+    assert "is not a copy of sisinflab/ClientAware-FL" in other
     assert refused(reference, data, f"--output_dir={tmp_path}").endswith(
         "already exists"
     )

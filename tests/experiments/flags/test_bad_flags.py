@@ -83,7 +83,7 @@ BAD = """
 --no_such_flag | no_such_flag
 --experiment=pmc_table4 | is a flag file, not an experiment: use --flagfile=exper
 --mu=0.1 | unknown flag --mu: did you mean --prox_mu or --fedprox_mu?
---sample_fraction=0.1 | did you mean --image_fraction?
+--experiment=dual_criterion --sample_fraction=0.1 | did you mean --image_fraction?
 --help=algoritms | --help=algoritms: unknown part of the help 'algoritms'
 --local_epoch=3 | Did you mean: local_epochs
 --resume | --resume needs the --output_dir of the run
