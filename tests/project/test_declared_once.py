@@ -4,6 +4,7 @@ import collections
 import re
 
 import pytest
+from cli import parse_settings
 from commands import ROOT
 
 from leaf_data.dataset import DATASETS
@@ -121,10 +122,13 @@ def test_flagfile_comes_first_in_the_examples():
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_named_experiments_have_valid_settings(name):
     experiment = EXPERIMENTS[name]
-    values_by_run = [
-        row.values for row in (*experiment.rows, *experiment.on_demand)
-    ] or [{}]
-    runs = [settings(name, values) for values in values_by_run]
+    if any(row.text for row in experiment.rows):
+        runs = parse_settings(f"--experiment={name}")
+    else:
+        values_by_run = [
+            row.values for row in (*experiment.rows, *experiment.on_demand)
+        ] or [{}]
+        runs = [settings(name, values) for values in values_by_run]
     for what in ("label", "folder_name"):
         values = [getattr(run, what) for run in runs]
         assert len(set(values)) == len(values)
@@ -132,9 +136,12 @@ def test_named_experiments_have_valid_settings(name):
         settings(name, {}, protocol)
     assert all(report in REPORTS for report in experiment.reports)
     if experiment.compares_algorithms:
-        assert experiment.baseline in {
-            run.algorithm.name for run in runs[: len(experiment.rows)]
+        compared = runs[: len(experiment.rows)]
+        names = {run.algorithm.name for run in compared}
+        names |= {
+            ", ".join((run.algorithm.name, *(run.row_notes or ()))) for run in compared
         }
+        assert experiment.baseline in names
     else:
         assert settings(name).label == experiment.baseline == BASELINE
 

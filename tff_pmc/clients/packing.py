@@ -99,7 +99,7 @@ def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
 
 
 class PackingOptions(TypedDict, total=False):
-    """The options of `pack`, which `data_source` also takes by name."""
+    """The options of `pack` for any cohort, which `data_source` also takes by name."""
 
     num_packs: int
     max_bytes: int
