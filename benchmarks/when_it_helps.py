@@ -327,8 +327,8 @@ def write_report(goal):
         "# All weightings, where sizes differ",
         "",
         "Differences from DS in points, mean over the second half of the rounds; ± is "
-        "half of the 95 % interval over the seeds (Student's t), \\* where it leaves 0 "
-        f"out, \\*\\* where p by Holm's rule, over all {tested.sum()} comparisons, is "
+        "half of the 95 % interval over the seeds (Student's t), \\* where it excludes "
+        f"0, \\*\\* where p by Holm's rule, over all {tested.sum()} comparisons, is "
         "below .05. One step: the mean over the rounds of one run of DS, under another "
         "seed; \\* by Holm's rule over eight weightings.",
         "",

@@ -126,7 +126,7 @@ def labels(*arguments, **options):
     return [settings.label for settings in parse_settings(*arguments, **options)]
 
 
-def federation(name, examples, num_classes):
+def federation(name, examples, num_classes, **parts):
     """Returns a data set whose test examples are its training examples."""
     import leaf_data
 
@@ -135,9 +135,9 @@ def federation(name, examples, num_classes):
         train_examples=examples,
         test_examples=examples,
         num_classes=num_classes,
-        pixel_convention=leaf_data.pixels.WHITE_ON_BLACK,
         origin=leaf_data.Origin("made up", (), ""),
         options={},
+        **{"pixel_convention": leaf_data.pixels.WHITE_ON_BLACK, **parts},
     )
 
 

@@ -4,6 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 import numpy as np
+from cli import federation
 
 import leaf_data
 from tff_pmc import models
@@ -18,16 +19,8 @@ def label_positions(y, **parts):
     """Two clients with three tokens per example, and these labels."""
     x = np.random.default_rng(2).integers(0, CLASSES, (5, LENGTH)).astype(np.int32)
     examples = leaf_data.Examples(x, y, SPLITS, ("a", "b"))
-    return leaf_data.FederatedDataset(
-        name="made_up",
-        train_examples=examples,
-        test_examples=examples,
-        num_classes=CLASSES,
-        pixel_convention=leaf_data.pixels.NO_PIXELS,
-        origin=leaf_data.Origin("made up", (), ""),
-        options={},
-        **parts,
-    )
+    parts = {"pixel_convention": leaf_data.pixels.NO_PIXELS, **parts}
+    return federation("made_up", examples, CLASSES, **parts)
 
 
 @dataclasses.dataclass(frozen=True)

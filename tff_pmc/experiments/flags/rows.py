@@ -32,7 +32,7 @@ _COMPONENTS_OF_A_ROW = {"model", "selection"}
 """The flags of the command that a row may set."""
 
 _ORDERING_FLAGS = ("priority", "adjustment")
-"""The flags that take several values in a command, but a single one in a row."""
+"""The flags that take several values in a command, and a row only one of them."""
 
 
 def has_candidates(algorithm: str) -> bool:

@@ -82,7 +82,17 @@ VARIANCE = Measure("variance", 0, functools.partial(_over_clients, statistic=np.
 
 
 class BaselineClaim(NamedTuple):
-    """A statement of a paper on two rows; `printed` is the difference in its table."""
+    """A statement of a paper on two rows.
+
+    Attributes:
+        place: where the paper has it, such as `Figure 2`.
+        says: the statement, in words.
+        measure: what is compared: `row` minus `baseline`, under the same seed.
+        row: the label of a row.
+        baseline: the label of the other.
+        is_more: whether the statement is that the difference is above 0, not below.
+        printed: the difference in the paper's table, or nothing.
+    """
 
     place: str
     says: str
@@ -97,7 +107,8 @@ class BaselinePaper(NamedTuple):
     """What is shown of an experiment.
 
     `printed` has the paper's numbers by row, in the order of the measures; `panels` the
-    lines of each panel of loss curves, name -> row.
+    lines of each panel of loss curves, name -> row. Runs of fewer rounds than
+    `least_rounds`, those of the authors, decide nothing.
     """
 
     paper: str

@@ -14,6 +14,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results, join_results, read_results
 from tff_pmc.reports.statistics import paired_effects
 from tff_pmc.reports.statistics.row_titles import common_notes, with_short_labels
+from tff_pmc.settings.row_names import FED_AVG
 
 Runs = Union[Results, pd.DataFrame, str, "os.PathLike[str]"]
 """Runs, or the path of their folder, or the rounds of any program."""
@@ -91,7 +92,7 @@ def join_folders(
 
 def _find_baseline(sides: Mapping[str, Results], baseline: str) -> str:
     """Returns the label of the baseline in the first folder that has it."""
-    names = [baseline] if baseline else ["FedAvg", ""]
+    names = [baseline] if baseline else [FED_AVG, ""]
     for name, side in itertools.product(names, sides.values()):
         try:
             bases = paired_effects.baselines(side, name)

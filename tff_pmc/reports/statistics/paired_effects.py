@@ -23,7 +23,7 @@ from tff_pmc.reports.statistics.rounds_to_target import (
     rounds_to_target,
 )
 from tff_pmc.reports.statistics.row_titles import row_names, row_titles
-from tff_pmc.settings.row_names import find_baseline
+from tff_pmc.settings.row_names import FED_AVG, find_baseline
 
 COLUMNS = (
     *("row", "baseline", "measure", "seeds", "rounds", "mean", "low", "high"),
@@ -45,7 +45,7 @@ SPREAD = {
 }
 """The figures of `run_summary.SPREAD` that are compared, and their measures' names."""
 
-_DEFAULT_BASELINES = (BASELINE, "FedAvg")
+_DEFAULT_BASELINES = (BASELINE, FED_AVG)
 
 
 def effects(results: Results, baseline: str = "") -> pd.DataFrame:

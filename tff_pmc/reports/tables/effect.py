@@ -145,9 +145,10 @@ def effect(
         results: what `read_results` returns, or the path of a folder; a data frame of
             any program's rounds, one row per `seed`, `label` and `round` (from 1), with
             a column `accuracy`, `test_loss` or other metrics; or several of these, to
-            be joined, of which a dict has a new name for each. A label that two of them
-            have under one seed is then two rows, such as `DS [old]` and `DS [new]`, and
-            the later one is compared with the first.
+            be joined, in a list or in a dict by name. Where each has one row, the names
+            of the dict become the labels. Else a label that two of them have under one
+            seed is two rows, such as `DS [old]` and `DS [new]`, and the later one is
+            compared with the first.
         baseline: the label or name of the row that the others are compared with, on
             the same data; by default that of the results, else FedAvg (`DS`), else the
             first row. Labels are without the notes that all rows share.

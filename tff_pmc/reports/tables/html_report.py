@@ -191,6 +191,7 @@ def _settings_of_rows(results: Results) -> list[str]:
     ]
     texts = []
     for run in runs.to_dict("records"):
+        # NaN: a setting of another row's algorithm.
         values = [f"{n} {_text(run[n])}" for n in names if _text(run[n]) != "nan"]
         texts += [f"{titles[run['label']]}: {', '.join(values)}"] if values else []
     return texts
