@@ -6,7 +6,6 @@ import re
 import shlex
 import textwrap
 
-import numpy as np
 import pytest
 from commands import ROOT, python
 from leaf_documents import write_leaf
@@ -136,4 +135,3 @@ def test_a_model_continues_a_line_letter_by_letter(tmp_path):
 def test_the_page_shows_the_script():
     loop = textwrap.dedent(SNIPPETS[0])
     assert textwrap.indent(loop, "    ") in SCRIPT.read_text("utf-8")
-    assert np.all([len(line) <= 120 for line in PAGE.splitlines()])

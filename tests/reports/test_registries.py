@@ -13,6 +13,7 @@ PUBLISHED = [
     *(f"adafed_figure{number}" for number in range(1, 7)),
     "adafed_page",
     *("dual_table4", "dual_table5"),
+    *("baseline_claims", "baseline_curves"),
 ]
 
 
