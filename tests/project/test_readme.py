@@ -25,6 +25,7 @@ def test_the_python_of_the_readme_runs():
     assert done.returncode == 0 and done.stdout.count("\n") == 3, done.stderr
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_learns_with_more_rounds_and_small_batches():
     """The likeliest edits work: enough clients remain, and the rate suits both."""
     (code,) = blocks(README)
@@ -194,7 +195,8 @@ def test_the_comparison_of_sizes_says_what_its_tables_have():
     counted = np.sort(p) * np.arange(len(p), 0, -1)
     passed = int((np.maximum.accumulate(counted) < 0.05).sum())
     holm = table[[f"{name}_holm" for name in names]] < 0.05
-    assert holm.to_numpy().sum() == passed and not holm["accuracy_holm"].any()
+    assert holm.to_numpy().sum() == passed
+    assert not holm["accuracy_holm"][~is_iid].any()
     num_passed = holm["client_mean_holm"][led.index].sum()
     above = (gain > led["client_mean_interval"]).sum()
     below = (iid["accuracy"] < -iid["accuracy_interval"]).sum()
@@ -209,7 +211,8 @@ def test_the_comparison_of_sizes_says_what_its_tables_have():
         f"the same rows lose {-iid['accuracy'].max():.1f} to "
         f"{-iid['accuracy'].min():.1f} points of accuracy, and "
         f"{-iid['client_mean'].max():.1f} to {-iid['client_mean'].min():.1f} of the",
-        f"{below} of {len(iid)} intervals of accuracy are below 0",
+        f"{below} of {len(iid)} intervals of accuracy are below 0, and "
+        f"{holm['accuracy_holm'][iid.index].sum()} differ by Holm's rule",
         f"gains up to {led['worst_tenth'].max():.1f} points",
         f"changes by {led['accuracy'].min():.1f} to {led['accuracy'].max():+.1f}",
         f"begin with LD gain {by_ld.min():.1f} to {by_ld.max():.1f}",
