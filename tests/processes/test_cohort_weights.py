@@ -106,6 +106,14 @@ def test_metrics_that_lack_the_criteria_or_the_score_raise(
         tff_pmc.cohort_weights(metrics, **arguments)
 
 
+@pytest.mark.parametrize(
+    "metrics", [None, [], ("state", {}), {}, {"train": {}}, {"client_work": {}}]
+)
+def test_metrics_of_something_else_raise(metrics):
+    with pytest.raises(ValueError, match="not those of a round"):
+        tff_pmc.cohort_weights(metrics)
+
+
 def test_a_cohort_larger_than_report_cohort_is_reported_by_name(
     runtime, toy_examples, toy_model, build_prioritized, datasets
 ):

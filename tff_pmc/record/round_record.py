@@ -298,8 +298,9 @@ def cohort_weights(
         by their codes, `excluded`, and `weight`, whose sum is 1.
 
     Raises:
-        ValueError: the metrics have no criteria, or not these; `clients` has another
-            length or no order; the metrics have no score, and none is given.
+        ValueError: the metrics are not those of a round; they have no criteria, or not
+            these; `clients` has another length or no order; the metrics have no score,
+            and none is given.
 
     Examples:
         >>> state, metrics = process.next(state, datasets)
@@ -307,7 +308,13 @@ def cohort_weights(
     """
     import pandas as pd
 
-    train, aggregator = metrics["client_work"]["train"], metrics["aggregator"]
+    try:
+        train, aggregator = metrics["client_work"]["train"], metrics["aggregator"]
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            "metrics are not those of a round, the second value that next() of a "
+            "learning process returns"
+        ) from error
     if "criteria_by_client" not in train:
         raise ValueError(
             "the metrics have no clients: build the process with report_cohort=True"

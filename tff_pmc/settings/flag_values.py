@@ -118,7 +118,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     except ValueError as error:
         raise ValueError("seeds must be whole numbers from 0, such as 0,1,2") from error
     if len(seeds) < 2 or len(set(seeds)) < len(seeds):
-        raise ValueError("name two or more seeds, each once")
+        raise ValueError("name two or more seeds, each once; one seed is --seed")
     if not all(map(SEED.holds, seeds)):
         raise ValueError(f"seeds must be {SEED.description}")
     return seeds

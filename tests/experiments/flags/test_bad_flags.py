@@ -113,7 +113,7 @@ stray | unexpected argument: stray
 --experiment=baselines --dirichlet_alpha=nan | --dirichlet_alpha must be
 --experiment=lr_search --algorithms=product | --algorithms cannot be combined with
 --experiment=lr_search --search_for=adafed_1 | compares algorithms
---seeds=1 | --seeds=1: name two or more seeds
+--seeds=1 | --seeds=1: name two or more seeds, each once; one seed is --seed
 --seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
 --seeds=1,2 --cohort_seed=3 | --cohort_seed cannot be combined with --seeds
 --seeds=1,2 --priority=LD --baseline=DS | --baseline: DS is not one of the rows: LD
