@@ -59,13 +59,20 @@ def softmax():
 
 
 @contextlib.contextmanager
-def quick_runs():
-    """Registers this model, and draws no plots: most of a short run's time."""
+def empty_figures():
+    """Writes figures as empty files, which are most of a short run's time."""
     from tff_pmc.reports.figures import figure_layout, page_figure
 
-    with softmax() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figure_layout, "png_bytes", lambda figure: b"\x89PNG")
         patch.setattr(page_figure, "page_svg", lambda *_: ("<svg></svg>", set()))
+        yield
+
+
+@contextlib.contextmanager
+def quick_runs():
+    """Registers this model, and writes empty figures."""
+    with softmax(), empty_figures():
         yield
 
 

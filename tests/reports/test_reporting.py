@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from cli import empty_figures
 from small_results import join_results, of_seeds, with_losses
 
 from tff_pmc.experiments import experiment_reports
@@ -13,6 +14,12 @@ OF_ORDERINGS = Experiment("t", {})
 OF_SPREAD = Experiment("t", {}, reports=("spread_effect",))
 ROWS = [Variant("a row")]
 OF_ALGORITHMS = Experiment("t", {}, reports=("algorithm_effect",), rows=ROWS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_figures():
+    with empty_figures():
+        yield
 
 
 def runs(seeds, labels=("DS", "LD"), **options):

@@ -193,9 +193,9 @@ def test_a_long_table_does_not_overflow_a_screen(tmp_path, width):
     assert 0 < look_at(tmp_path, page, width)["width"] <= width
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_whole_page_is_readable_on_a_screen(tmp_path, width):
-    """Six rows under five seeds: nothing is cut off, too small, or overlaps."""
+@pytest.fixture(scope="module")
+def whole_page(tmp_path_factory):
+    """A page of six rows under five seeds."""
     labels = ["DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)", "q-FFL, q 0.5"]
     by_seed = {
         seed: {
@@ -205,9 +205,16 @@ def test_a_whole_page_is_readable_on_a_screen(tmp_path, width):
         for seed in range(5)
     }
     results = of_seeds(by_seed, [12, 12], targets=(50, 70))
-    experiment_reports.write(EXPERIMENTS["quickstart"], results, str(tmp_path / "out"))
-    page = (tmp_path / "out" / html_report.FILE).read_text()
-    seen = look_at(tmp_path, page, width)
+    folder = tmp_path_factory.mktemp("whole")
+    experiment = EXPERIMENTS["quickstart"]
+    experiment_reports.write(experiment, results, str(folder), per_seed=())
+    return (folder / html_report.FILE).read_text()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_whole_page_is_readable_on_a_screen(tmp_path, whole_page, width):
+    """Nothing is cut off, too small, or overlaps."""
+    seen = look_at(tmp_path, whole_page, width)
     assert 0 < seen["width"] <= width and seen["drawn"] > 8
     assert seen["faults"] == []
     assert seen["sections"][:2] == ["answer", "curves"]
