@@ -128,28 +128,46 @@ class Vocabulary:
         become the last token.
 
         Raises:
-            DataError: the vocabulary does not contain a letter of the text.
+            DataError: the vocabulary does not contain a letter of the text, or a space
+                to pad a shorter one with.
         """
         ids_by_token = {token: k for k, token in enumerate(self.tokens)}
-        parts, last = list(_SPLIT[self.unit](text)), self.tokens[-1]
-        if self.unit == "letters":
-            parts = ([" "] * length + parts)[-length:]
+        parts = list(_SPLIT[self.unit](text))
+        start = 0 if self.unit == "words" else max(0, len(parts) - length)
+        parts = parts[start : start + length]
+        num_missing = length - len(parts)
+        if self.unit != "letters":
+            parts += [self.tokens[-1]] * num_missing
         else:
-            parts = parts if self.unit == "words" else parts[-length:]
-            parts = (parts + [last] * length)[:length]
-        for part in parts if self.unit == "letters" else ():
-            if part not in ids_by_token:
+            for part in parts:
+                if part not in ids_by_token:
+                    raise DataError(
+                        f"the vocabulary does not contain the letter {part!a}: replace "
+                        "it in the text"
+                    )
+            if num_missing and " " not in ids_by_token:
                 raise DataError(
-                    f"the vocabulary does not contain the letter {part!a}: replace it "
-                    "in the text"
+                    f"the text has {len(parts)} letters, not {length}, and the "
+                    "vocabulary has no space to pad it with: give a longer text"
                 )
+            parts = [" "] * num_missing + parts
         unknown = len(self.tokens) - 1
         return np.array([ids_by_token.get(part, unknown) for part in parts], np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids: letters joined, or words with spaces between."""
+        """Returns the text of ids: letters joined, or words with spaces between.
+
+        Raises:
+            DataError: the vocabulary does not have an id.
+        """
+        numbers, count = list(ids), len(self.tokens)
+        for number in numbers:
+            if not 0 <= number < count:
+                raise DataError(
+                    f"the vocabulary has the ids 0 to {count - 1}, not {number}"
+                )
         separator = "" if self.unit == "letters" else " "
-        return separator.join(self.tokens[k] for k in ids)
+        return separator.join(self.tokens[k] for k in numbers)
 
 
 def letter_ids(text: str) -> npt.NDArray[np.int32]:

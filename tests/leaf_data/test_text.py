@@ -65,6 +65,7 @@ TOKENS = Vocabulary("tokens", ("a,b", "c", "<UNK>"))
         (WORDS, "tea", 3, [3, 3, 3]),
         (TOKENS, " a,b  c d", 4, [0, 1, 2, 2]),
         (TOKENS, "d a,b c", 2, [0, 1]),
+        *((vocabulary, "c it", 0, []) for vocabulary in (LETTERS, WORDS, TOKENS)),
     ],
 )
 def test_text_is_encoded(vocabulary, line, length, ids):
@@ -76,7 +77,22 @@ def test_ids_are_decoded():
     assert LETTERS.decode(LETTERS.encode("To be!", 6)) == "To be!"
     assert WORDS.decode([2, 3]) == "it <UNK>"
     assert Vocabulary.from_dict(WORDS.to_dict()) == WORDS
-    assert_refused(lambda: LETTERS.encode("caf\xe9", 8), "the letter '\\xe9'")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: LETTERS.encode("caf\xe9", 8), "the letter '\\xe9'"),
+        (
+            lambda: Vocabulary("letters", ("a", "b")).encode("ab", 3),
+            "the text has 2 letters, not 3, and the vocabulary has no space",
+        ),
+        (lambda: LETTERS.decode([0, 80]), "the vocabulary has the ids 0 to 79, not 80"),
+        (lambda: WORDS.decode(np.array([-1])), "the ids 0 to 3, not -1"),
+    ],
+)
+def test_what_the_vocabulary_does_not_have_is_named(call, message):
+    assert_refused(call, message)
 
 
 @pytest.mark.parametrize(
