@@ -25,6 +25,9 @@ LABEL_TYPES = ("int32", "float32")
 MASKED = -1
 """The label of a position that does not count, such as padding."""
 
+LARGEST_LABEL = 2**31 - 2
+"""The largest label of a class, so that int32 holds the number of classes."""
+
 _ROWS_PER_CHUNK = 1 << 16  # Whose positions are counted at once.
 
 
@@ -366,7 +369,8 @@ class Examples:
     def release(self) -> None:
         """Frees the pages that were read from memory-mapped arrays."""
         for array in (self.x, self.y, self.row_splits, *self.attributes.values()):
-            if isinstance(array, np.memmap):
+            # Without bytes an array has no map.
+            if isinstance(array, np.memmap) and array.nbytes:
                 mapped: Any = array
                 mapped._mmap.madvise(mmap.MADV_DONTNEED)
 
@@ -392,7 +396,7 @@ def as_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
             )
         return values
     labels = y.astype(np.int32)
-    if not np.array_equal(labels, y) or labels.max(initial=0) == 2**31 - 1:
+    if not np.array_equal(labels, y) or labels.max(initial=0) > LARGEST_LABEL:
         raise DataError(f"y has a label beyond 2^31 - 2: {y.max()}, or {y.min()}")
     return labels
 

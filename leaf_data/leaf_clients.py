@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leaf_data import partition
 from leaf_data.errors import DataError
-from leaf_data.examples import Examples
+from leaf_data.examples import LARGEST_LABEL, MASKED, Examples, as_labels
 from leaf_data.federated import Origin
 from leaf_data.formats import csv_fields, data_files, leaf_json
 from leaf_data.formats.cache import Arrays, load_or_make
@@ -78,8 +78,6 @@ def read_arrays(files: Sequence[leaf_json.LeafFile], convert: Convert) -> Arrays
         for k, part in enumerate(parts):
             for column, array in zip("xy", values[2 * k : 2 * k + 2]):
                 columns.setdefault(f"{column}_{part}", []).append(array)
-    if not users:
-        raise DataError(f"{files[0].folder}: no user has examples")
     arrays: Arrays = {"client_ids": np.array(users, str)}
     for name, user_arrays in columns.items():
         sizes = [len(array) for array in user_arrays]
@@ -121,13 +119,18 @@ def split_examples(
         if 0 < len(users) < len(parts[0].sizes):
             ids = [parts[0].client_ids[k] for k in users]
             parts = [part.subset(ids) for part in parts]
+    check_usable(parts, folder)
+    return parts
+
+
+def check_usable(parts: Sequence[Examples], folder: str) -> None:
+    """Raises a `DataError` if training or test examples, `parts`, have none."""
     counts = [part.num_examples for part in parts] or [0, 0]
     if not all(counts):
         raise DataError(
             f"{folder}: has {counts[0]} usable training and {counts[1]} usable test "
             "examples: it needs both"
         )
-    return parts
 
 
 class _FirstUserError(Exception):
@@ -166,8 +169,8 @@ def read_clients(folder: str, label_type: str = "class") -> Iterator[Client]:
             1.0; or "number", for the values of a regression.
 
     Raises:
-        DataError: the files are not LEAF's, do not belong together, or have labels of
-            another type; the message names file and user.
+        DataError: the files are not LEAF's, do not belong together, have no examples,
+            or labels of another type; the message names file and user.
     """
     files = leaf_json.find("LEAF", [data_files.check_folder(folder)])
     return read_files(files, lambda x, y: _arrays(x, y, label_type))
@@ -185,6 +188,7 @@ def read_files(
     digests: list[str] = []
     paths: dict[tuple[str, str], str] = {}  # The file of each user, by part.
     waiting: dict[str, Any] = {}  # Users' test examples, until they are trained on.
+    has_examples = False
 
     def read_users(file: leaf_json.LeafFile) -> dict[str, Any]:
         users, digest = leaf_json.read(file.path, convert, check_counts=check_counts)
@@ -213,12 +217,16 @@ def read_files(
                         f"user {user} is in {file.path}, but in no test file"
                     )
                 parts.append(waiting.pop(user))
-            yield from _fill_empty_parts(user, parts, file.path)
+            for client in _fill_empty_parts(user, parts, file.path):
+                has_examples = True
+                yield client
     for file in tests:
         waiting.update(read_users(file))
     for user in waiting:
         path = paths[user, "test"]
         raise DataError(f"user {user} is in {path}, but in no train file")
+    if not has_examples:
+        raise DataError(f"{files[0].folder}: no user has examples")
 
 
 def _fill_empty_parts(user: str, parts: list[Any], path: str) -> Iterator[Client]:
@@ -238,7 +246,7 @@ def _fill_empty_parts(user: str, parts: list[Any], path: str) -> Iterator[Client
 def _arrays(
     x: list[Any], y: list[Any], label_type: str
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Returns the examples of a user: float32 inputs, int64 or float64 labels."""
+    """Returns the examples of a user: float32 inputs, int32 or float32 labels."""
     try:
         numbers = np.array(x)
         if numbers.dtype.kind not in "iuf":
@@ -247,6 +255,8 @@ def _arrays(
             inputs = numbers.astype(np.float32)
         if not np.isfinite(inputs).all():
             raise ValueError("a number is too large for float32")
+        if x and not inputs.size:
+            raise ValueError("they have no numbers")
     except ValueError as error:
         raise DataError(
             f"its examples are not float32 numbers of one shape: {_first_misfit(x)}"
@@ -259,24 +269,41 @@ def _arrays(
         ):
             needed = f"a list of {size} numbers" if size else "a number"
             raise DataError(f"y[{index}] is {label!r:.40}, not {needed}")
-    labels = np.array(y)
     lost = inputs != numbers
     if numbers.dtype.kind == "f":  # Beyond 2^53 every float is a whole number.
         lost = (abs(numbers) < 2.0**53) & (abs(inputs - numbers) > 0.5)
     if lost.any():
         why = csv_fields.PRECISION_LOSS.format(inputs[lost][0])
         raise DataError(f"its examples have {numbers[lost][0]}: {why}")
-    if label_type == "number" and labels.dtype.kind in "iu":
-        labels = labels.astype(np.float64)
-    elif label_type == "class" and labels.dtype.kind == "f":  # FedProx's are 3.0, say.
+    return inputs, _classes(y) if label_type == "class" else _values(y)
+
+
+def _classes(y: list[Any]) -> npt.NDArray[np.int32]:
+    """Returns labels of classes, also where they are floats, as FedProx's."""
+    labels = np.array(y)
+    if labels.dtype.kind == "f":
         whole = np.isfinite(labels) & (np.rint(labels) == labels)
         if not whole.all():
             raise DataError(
                 f"y has {labels[~whole][0]}: labels must be whole numbers, 0 or more; "
                 "--label_type=number takes the values of a regression"
             )
-        labels = labels.astype(np.int64)
-    return inputs, labels
+    lowest = MASKED if labels.ndim > 1 else 0
+    fits = (labels >= lowest) & (labels <= LARGEST_LABEL)
+    if not fits.all():
+        raise DataError(
+            f"y has {labels[~fits][0]!s:.40}: labels must be from {lowest} to "
+            f"{LARGEST_LABEL}"
+        )
+    return labels.astype(np.int32)
+
+
+def _values(y: list[Any]) -> npt.NDArray[Any]:
+    """Returns the values of a regression."""
+    try:
+        return as_labels(np.array(y).astype(np.float64))
+    except OverflowError as error:
+        raise DataError("y has a value that is too large for float32") from error
 
 
 def _first_misfit(x: list[Any]) -> str:
@@ -288,7 +315,17 @@ def _first_misfit(x: list[Any]) -> str:
         if not _is_float32(example) or np.shape(example) != shape
     )
     index = next(misfits, 0)
-    return f"x[{index}] is {x[index]!r:.40}"
+    words = f"x[{index}] is {x[index]!r:.40}"
+    if _has_text(x[index]):
+        words += "; of text, LEAF's Shakespeare, Sent140 and Reddit are read"
+    return words
+
+
+def _has_text(example: Any) -> bool:
+    """Returns whether an example is a text, or has one."""
+    if isinstance(example, list):
+        return any(map(_has_text, example))
+    return isinstance(example, str)
 
 
 def _is_float32(example: Any) -> bool:

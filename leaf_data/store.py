@@ -355,8 +355,12 @@ def _write_clients(
     if not names:
         raise DataError("there must be at least one client")
     if not splits["test"][-1]:
-        words = f"larger test_fraction than {fraction}" if fraction else "test_fraction"
-        raise DataError(f"no client has test examples: give a {words}")
+        words = "give a test_fraction"
+        if fraction:
+            words = f"give a larger test_fraction than {fraction}"
+        elif len(arrays) == 4:
+            words = "all their x_test are empty"
+        raise DataError(f"no client has test examples: {words}")
     all_keys = (np.frombuffer(part, np.int64) for part in keys.values())
     equal = _warn_of_equal(*all_keys, fraction=fraction)
     if count := len({*not_finite}):

@@ -65,6 +65,7 @@ class Reddit(WordsDataset):
         train, test = (
             _mask_unknown(part, loaded) for part in (loaded.train, loaded.test)
         )
+        leaf_clients.check_usable((train, test), loaded.origin.folder)
         total = loaded.train.num_labels + loaded.test.num_labels
         num_masked = total - train.num_labels - test.num_labels
         origin = loaded.origin
@@ -128,17 +129,25 @@ def _to_arrays(ids: Mapping[str, int]) -> leaf_clients.Convert:
         inputs: list[list[int]] = []
         labels: list[list[int]] = []
         for index, (sequences, label) in enumerate(zip(x, y)):
-            targets, counts = _get(label, leaf_clients.TARGETS), _get(label, _COUNTS)
+            targets, counts = (
+                _get(f"y[{index}]", label, key)
+                for key in (leaf_clients.TARGETS, _COUNTS)
+            )
             for name, rows, kinds in (
                 (f"x[{index}]", sequences, _TOKEN),
                 (f"y[{index}]: {leaf_clients.TARGETS}", targets, _TOKEN),
                 (f"y[{index}]: {_COUNTS}", counts, _COUNT),
             ):
                 lengths.update(_check_rows(name, rows, kinds))
-                if len(lengths) > 1 or len(rows) != len(sequences):
+                if len(rows) != len(sequences):
                     raise DataError(
-                        f"{name} has {len(rows)} sequences, of {max(lengths)} tokens: "
-                        f"it needs {len(sequences)}, all of {min(lengths)}"
+                        f"{name} has {len(rows)} sequences, but x[{index}] has "
+                        f"{len(sequences)}"
+                    )
+                if len(lengths) > 1:
+                    raise DataError(
+                        f"{name} has a sequence of another length than those before: "
+                        f"{min(lengths)} and {max(lengths)} tokens"
                     )
             if not sequences:
                 continue
@@ -156,9 +165,9 @@ def _to_arrays(ids: Mapping[str, int]) -> leaf_clients.Convert:
     return to_arrays
 
 
-def _get(label: Any, key: str) -> Any:
+def _get(name: str, label: Any, key: str) -> Any:
     if not isinstance(label, dict) or key not in label:
-        raise DataError(f"y has {label!r:.40}, not an object with {key}")
+        raise DataError(f"{name} is {label!r:.40}, not an object with {key}")
     return label[key]
 
 
@@ -172,7 +181,8 @@ def _check_rows(name: str, rows: Any, kinds: tuple[type, ...]) -> set[int]:
                 f"{name} has a sequence of {len(row)} tokens, not 1 to {_MAX_LENGTH}"
             )
         for entry in row:
-            is_valid = "\n" not in entry if isinstance(entry, str) else entry in (0, 1)
-            if type(entry) not in kinds or not is_valid:
+            is_count = not isinstance(entry, str) and entry in (0, 1)
+            is_token = isinstance(entry, str) and entry and "\n" not in entry
+            if type(entry) not in kinds or not (is_count or is_token):
                 raise DataError(f"{name} has {entry!r:.40}, not {_ENTRIES[kinds]}")
     return {len(row) for row in rows}

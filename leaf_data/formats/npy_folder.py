@@ -44,7 +44,8 @@ class Writer:
         declared = self._arrays[name]
         if {**declared, "shape": [0, *declared["shape"][1:]]} != like:
             raise DataError(
-                f"{name} has rows of {like}, but earlier rows were {declared}"
+                f"{name} has rows of {rows.dtype} {like['shape'][1:]}, but earlier "
+                f"rows were {np.dtype(declared['dtype'])} {declared['shape'][1:]}"
             )
         content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
         with raising_data_error(

@@ -49,7 +49,14 @@ def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
             for bad in (10**400, {}, "1.5", None, 1e39)
         ),
         ([[1], [1, 2]], [0, 0], "x[1] is [1, 2]"),
-        (["text", ""], [0, 0], "x[0] is 'text'"),
+        (["text", ""], [0, 0], "x[0] is 'text'; of text, LEAF's Shakespeare, Sent140"),
+        ([["a"], ["b"]], [0, 0], "x[0] is ['a']; of text, LEAF's Shakespeare"),
+        ([[], []], [0, 0], "x[0] is []"),
+        *(
+            ([[1], [2]], [0, bad], f"y has {bad}: labels must be from 0 to 2147483646")
+            for bad in (-1, 2**31 - 1, 10**30, 1e300)
+        ),
+        ([[1], [2]], [[0, 1], [0, -2]], "y has -2: labels must be from -1 to"),
         ([[1], [2]], [0, "b"], "y[1] is 'b', not a number"),
         ([[1], [2]], [0, [1]], "y[1] is [1], not a number"),
         ([[1], [2]], [[], 0], "y[0] is [], not a number"),
@@ -267,6 +274,24 @@ def test_leafs_users_without_examples(tmp_path, capsys, caplog):
     out = capsys.readouterr().out
     assert "clients without training examples: 1 of 3 clients (c first)" in out
     assert "clients without test examples: 1 of 3 clients (b first)" in out
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "says"),
+    [
+        (([], []), ([], []), "leaf: no user has examples"),
+        (([[1]], [0]), ([], []), "no client has test examples: all their x_test"),
+        (([[1]], [0]), ([[1, 2]], [0]), "a training x is float32 (1,) and a test x"),
+    ],
+)
+def test_leafs_files_without_examples_to_use(tmp_path, capsys, train, test, says):
+    leaf_file(tmp_path / "leaf", "train", {"u": train})
+    leaf_file(tmp_path / "leaf", "test", {"u": (*test, 0)[:2]})
+    if not train[0]:  # Two equal files are another error.
+        path = next((tmp_path / "leaf" / "test").iterdir())
+        path.write_text(path.read_text() + " ")
+    assert convert.main([str(tmp_path / "leaf"), str(tmp_path / "store")]) == 2
+    assert says in capsys.readouterr().err
 
 
 def write_csvs(folder, files):
@@ -778,6 +803,10 @@ def test_clients_named_as_missing_values_are_reported(tmp_path, caplog):
             (),
         ),
         ("", [float("nan"), 1], "y has nan: labels must be whole numbers", ()),
+        *(
+            ("--label_type=number", [1, bad], "user u: y has a value that is", ())
+            for bad in (10**400, 1e39, float("nan"))
+        ),
     ],
 )
 def test_leafs_labels_are_classes_unless_numbers_are_requested(

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import three_clients, toy_dataset
 
 import leaf_data
 from leaf_data.client_ids import ClientIds
@@ -70,6 +71,15 @@ def test_invalid_options_are_not_written(tmp_path, options, says):
             dataclasses.replace(data, options=options), tmp_path / "store"
         )
     assert not os.listdir(tmp_path)
+
+
+def test_a_part_without_examples_is_opened(tmp_path):
+    """An array without bytes cannot be mapped."""
+    data = toy_dataset(test_examples=three_clients().take(0))
+    leaf_data.write_store(data, tmp_path / "store")
+    opened = leaf_data.open_store(tmp_path / "store", verify=True)
+    assert opened.test_examples.sizes.tolist() == [0, 0, 0]
+    assert "test: 0 examples" in opened.describe()
 
 
 def test_checked_pages_are_freed(tmp_path):
@@ -279,7 +289,11 @@ X = np.zeros((2, 3), np.float32)
         ),
         ([("a", np.ma.masked_equal(X, X[0, 0]), [0, 1])], 0.0, "a: x has masked"),
         ([("a", X, np.ma.masked_equal([0, 1], 1))], 0.0, "client a: y has masked"),
-        ([("a", *numbers(5)), ("b", X[:, :2], [0] * 2)], 0.4, "b: "),
+        (
+            [("a", *numbers(5)), ("b", X[:, :2], [0] * 2)],
+            0.4,
+            "b: train_x has rows of float32 [2], but earlier rows were float32 [3]",
+        ),
         # What no store can be opened with.
         *(
             ([("a", X, np.array([0.5, bad]))], 0.0, "value that is not")

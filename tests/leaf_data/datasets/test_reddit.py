@@ -95,15 +95,17 @@ def changed(part, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda x, y: y.pop("count_tokens"), "y[0] is {'subreddit"),
         (lambda x, y: y.pop("count_tokens"), "not an object with count_tokens"),
         (
             lambda x, y: x.pop(),
-            "target_tokens has 2 sequences, of 4 tokens: it needs 1",
+            "y[0]: target_tokens has 2 sequences, but x[0] has 1",
         ),
         (
             lambda x, y: x[0].pop(),
-            "x[0] has 2 sequences, of 4 tokens: it needs 2, all of",
+            "x[0] has a sequence of another length than those before: 3 and 4 tokens",
         ),
+        (lambda x, y: x[0].__setitem__(1, ""), "x[0] has '', not a token"),
         (lambda x, y: x.__setitem__(0, "it"), "x[0] is ['it', "),
         (
             lambda x, y: x.__setitem__(0, []),
@@ -123,6 +125,22 @@ def test_damaged_files_are_refused(tmp_path, change, message):
         write_leaf(tmp_path / part / f"my{part}.json", changed(part, change))
     words = f"{tmp_path / 'train' / 'mytrain.json'}: user 1: "
     assert_not_loaded("reddit", tmp_path, words, message)
+
+
+@pytest.mark.parametrize(
+    ("options", "part", "counts"),
+    [({"vocabulary_size": 2}, "", (0, 0)), ({}, "train", (0, 0)), ({}, "test", (3, 0))],
+)
+def test_a_part_without_a_position_that_counts_is_refused(
+    tmp_path, options, part, counts
+):
+    train = {"1": ["it rains so", "so"], "2": ["it"]}
+    write(tmp_path, train, {"1": ["it"], "2": ["so"]})
+    path = tmp_path / part / f"reddit_0_{part}.json"
+    if part:
+        path.write_text(path.read_text().replace("1.0", "0"))
+    words = "has {} usable training and {} usable test examples".format(*counts)
+    assert_not_loaded("reddit", tmp_path, words, **options)
 
 
 def test_files_that_are_not_split_are_refused(tmp_path):
