@@ -15,9 +15,10 @@ LENGTH, CLASSES = 3, 4
 SPLITS = np.array([0, 3, 5])
 
 
-def label_positions(y, **parts):
+def label_positions(y, x=None, **parts):
     """Two clients with three tokens per example, and these labels."""
-    x = np.random.default_rng(2).integers(0, CLASSES, (5, LENGTH)).astype(np.int32)
+    if x is None:
+        x = np.random.default_rng(2).integers(0, CLASSES, (5, LENGTH)).astype(np.int32)
     examples = leaf_data.Examples(x, y, SPLITS, ("a", "b"))
     parts = {"pixel_convention": leaf_data.pixels.NO_PIXELS, **parts}
     return federation("made_up", examples, CLASSES, **parts)
@@ -30,6 +31,7 @@ class Table(models.ModelSettings):
     element_shape: ClassVar[tuple[int, ...]] = (LENGTH,)
     element_dtype: ClassVar[str] = "int32"
     label_shape: ClassVar[tuple[int, ...]] = (LENGTH,)
+    num_ids: ClassVar[int] = CLASSES
     has_scores: ClassVar[bool] = True
     counts_masked: ClassVar[bool] = False
 

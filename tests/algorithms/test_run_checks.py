@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from labelled_positions import POSITIONS, Table, label_positions
+from labelled_positions import CLASSES, POSITIONS, Table, label_positions
 
+import leaf_data
 from declared_settings import SettingError
 from tff_pmc import models
 
@@ -63,6 +64,36 @@ def test_a_mismatch_of_model_and_labels_is_named(monkeypatch, changes, y, messag
     with pytest.raises(SettingError) as error:
         RunContext.from_settings(settings, label_positions(y))
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("num_ids", "x", "tokens", "message"),
+    [
+        (CLASSES, [0, CLASSES - 1], "", ""),
+        (0, [0, CLASSES - 1], "abcdef", ""),
+        (CLASSES, [0, CLASSES], "", "takes the ids 0 to 3, and made_up has 0 to 4"),
+        (CLASSES, [-1, 1], "", "takes the ids 0 to 3, and made_up has -1 to 1"),
+        # Which a text has, if no example.
+        (CLASSES, [0, 1], "abcdef", "takes the ids 0 to 3, and made_up has 0 to 5"),
+    ],
+)
+def test_ids_beyond_those_of_the_model_are_named(
+    monkeypatch, num_ids, x, tokens, message
+):
+    from tff_pmc.algorithms.run_checks import check_run
+    from tff_pmc.experiments.experiment import settings
+
+    kind = type("Changed", (Table,), {"num_ids": num_ids})
+    monkeypatch.setitem(models.MODELS._things, "table", kind)
+    config = settings("quickstart", {"priority": ("DS",), "model": "table"})
+    inputs = np.resize(x, (5, 3)).astype(np.int32)
+    vocabulary = leaf_data.Vocabulary("letters", tuple(tokens)) if tokens else None
+    data = label_positions(POSITIONS, x=inputs, vocabulary=vocabulary)
+    if not message:
+        check_run(config, data, config.model.build)
+        return
+    with pytest.raises(SettingError, match=message):
+        check_run(config, data, config.model.build)
 
 
 def test_a_client_without_a_position_that_counts_is_not_drawn():

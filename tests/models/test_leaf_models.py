@@ -186,9 +186,24 @@ def test_an_activation_of_convolutions_is_rejected(name):
         settings("baselines", {"model": name, "conv_activation": "none"})
 
 
+@pytest.mark.parametrize(
+    ("name", "flags", "num_ids"),
+    [
+        ("bag_of_words", {}, 10_000),
+        ("bag_of_words", {"vocabulary_size": 12}, 12),
+        ("reddit_lstm", {}, 10_000),
+        ("stacked_lstm", {}, 80),
+        ("softmax_regression", {}, 0),
+    ],
+)
+def test_models_of_text_say_how_many_ids_they_take(name, flags, num_ids):
+    assert models.MODELS[name].from_flag_values(flags).num_ids == num_ids
+    assert flags or models.MODELS[name].num_ids == num_ids
+
+
 def test_reddits_lstm_scores_each_position_by_the_tokens_before():
     model = models.MODELS["reddit_lstm"].from_flag_values({"vocabulary_size": 12})
-    assert model.num_classes == 12
+    assert model.num_classes == model.num_ids == 12
     built = model.build()
     x = np.random.default_rng(1).integers(0, 12, (3, 10)).astype(np.int32)
     changed = np.where(np.arange(10) < 6, x, 11 - x)

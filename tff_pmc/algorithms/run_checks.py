@@ -78,6 +78,8 @@ def check_run(
             f"--model={settings.model_name} expects inputs of {expected_inputs}, and "
             f"{data.name} provides {data_inputs}"
         )
+    if model.num_ids:
+        _check_ids(settings, data)
     if settings.training.initial_weights:
         build_model()
     labels = data.train_examples.y
@@ -118,6 +120,25 @@ def check_run(
     if data.train_examples.has_positions:
         _check_positions(flag, data, build_model())
     _check_metrics(settings, data, build_model())
+
+
+def _check_ids(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+    """Raises a `SettingError` if inputs, or a vocabulary, have ids beyond a model's."""
+    parts = [data.train_examples, data.test_examples]
+    parts += filter(None, (data.server_examples, data.central_test))
+    inputs = [part.x for part in parts]
+    lowest = min(int(x.min()) for x in inputs)
+    highest = max(int(x.max()) for x in inputs)
+    if data.vocabulary is not None:
+        highest = len(data.vocabulary.tokens) - 1
+    count = settings.model.num_ids
+    if lowest < 0 or highest >= count:
+        has_size = lowest >= 0 and hasattr(settings.model, "vocabulary_size")
+        cure = f": give --vocabulary_size={highest + 1}" if has_size else ""
+        raise SettingError(
+            f"--model={settings.model_name} takes the ids 0 to {count - 1}, and "
+            f"{data.name} has {lowest} to {highest}{cure}"
+        )
 
 
 def _check_positions(flag: str, data: leaf_data.FederatedDataset, model: Any) -> None:

@@ -381,11 +381,13 @@ class BagOfWords(TweetSettings, VocabularySettings, LeafModelSettings):
     element_shape: ClassVar[tuple[int, ...]] = (25,)
     element_dtype: ClassVar[str] = "int32"
     num_classes: ClassVar[int] = 2
+    num_ids: ClassVar[int] = 10_000
     default_of: ClassVar[str] = "sent140"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "element_shape", (self.max_words,))
+        object.__setattr__(self, "num_ids", self.vocabulary_size)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -396,6 +398,7 @@ class StackedLstm(LeafModelSettings):
     element_shape: ClassVar[tuple[int, ...]] = (_WINDOW,)
     element_dtype: ClassVar[str] = "int32"
     num_classes: ClassVar[int] = _LETTERS
+    num_ids: ClassVar[int] = _LETTERS
     default_of: ClassVar[str] = "shakespeare"
 
 
@@ -407,11 +410,13 @@ class RedditLstm(VocabularySettings, LeafModelSettings):
     element_shape: ClassVar[tuple[int, ...]] = (_POSITIONS,)
     element_dtype: ClassVar[str] = "int32"
     num_classes: ClassVar[int] = 10_000
+    num_ids: ClassVar[int] = 10_000
     default_of: ClassVar[str] = "reddit"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "num_classes", self.vocabulary_size)
+        object.__setattr__(self, "num_ids", self.vocabulary_size)
 
 
 MODELS.register("bag_of_words", BagOfWords)

@@ -31,6 +31,9 @@ class ModelSettings(Settings):
             by default uint8, for images.
         num_classes: the number of classes; 0, the default, if it is unknown. Data with
             more classes raise an error.
+        num_ids: the number of ids, from 0, that inputs of tokens may have; 0, the
+            default, if it is unknown. Data with other ids raise an error: TensorFlow
+            does so on a CPU, and reads zeros on a GPU.
         scaling: a description how the model or the data set scales inputs, for the
             record of a run and the exported model; empty by default.
         default_of: the data set that it trains on where no fitting model is chosen;
@@ -41,6 +44,7 @@ class ModelSettings(Settings):
     element_shape: ClassVar[tuple[int, ...]] = ()
     element_dtype: ClassVar[str] = "uint8"
     num_classes: ClassVar[int] = 0
+    num_ids: ClassVar[int] = 0
     scaling: ClassVar[str] = ""
     default_of: ClassVar[str] = ""
 
