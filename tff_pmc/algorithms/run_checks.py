@@ -12,7 +12,7 @@ from declared_settings import SettingError
 from leaf_data.errors import error_summary, shorten
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf
-from tff_pmc.selections import CohortSampler, LossFn
+from tff_pmc.selections import CohortSampler, LossFn, count_stragglers
 from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
 
@@ -37,7 +37,15 @@ def check_run(
     from tff_pmc.record.tables import COHORT
 
     sampler = build_cohort_sampler(settings, data)
-    sampler.check(cohort_size(settings, sampler))
+    size = cohort_size(settings, sampler)
+    sampler.check(size)
+    share = settings.training.stragglers
+    if not settings.keeps_stragglers and count_stragglers(size, share) == size:
+        raise SettingError(
+            f"--stragglers={share:g} excludes all clients of a round, {size}, with "
+            f"--algorithms={settings.algorithm_name}: give a smaller share, more "
+            "--clients_per_round, or --straggler_work=keep"
+        )
     parts = {"train": data.train_examples, "test": data.test_examples}
     for part, examples in parts.items():
         if not examples.num_examples:
@@ -127,8 +135,8 @@ def _check_ids(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     parts = [data.train_examples, data.test_examples]
     parts += filter(None, (data.server_examples, data.central_test))
     inputs = [part.x for part in parts]
-    lowest = min(int(x.min()) for x in inputs)
-    highest = max(int(x.max()) for x in inputs)
+    lowest = min(int(x.min(initial=0)) for x in inputs)
+    highest = max(int(x.max(initial=0)) for x in inputs)
     if data.vocabulary is not None:
         highest = len(data.vocabulary.tokens) - 1
     count = settings.model.num_ids

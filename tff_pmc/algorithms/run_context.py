@@ -113,16 +113,13 @@ class RunContext:
         training = self.settings.training
         if not training.stragglers:
             return None
-        keeps_work = self.settings.algorithm.keeps_stragglers
-        if training.straggler_work != "by_algorithm":
-            keeps_work = training.straggler_work == "keep"
         return draw_local_epochs(
             training.cohort_seed,
             round_num,
             num_clients,
             training.local_epochs,
             training.stragglers,
-            keeps_work=keeps_work,
+            keeps_work=self.settings.keeps_stragglers,
         )
 
     @functools.cached_property

@@ -8,6 +8,11 @@ import numpy.typing as npt
 _STREAM = 5  # Separate from the stream of the cohorts.
 
 
+def count_stragglers(num_clients: int, share: float) -> int:
+    """Returns how many clients of a cohort straggle, as FedProx's code counts them."""
+    return num_clients - round(num_clients * (1 - share))
+
+
 def draw_local_epochs(
     seed: int,
     round_num: int,
@@ -21,9 +26,8 @@ def draw_local_epochs(
 
     *Federated Optimization in Heterogeneous Networks* (Li et al. 2020, section 5.2):
     the share of the cohort has time for x epochs, uniform over 1 to E. An algorithm
-    either keeps that work or drops these clients, also one that draws x = E. As in the
-    published code, `num_clients - round(num_clients * (1 - share))` clients straggle;
-    the code draws x from 1 to E - 1.
+    either keeps that work or drops these clients, also one that draws x = E. The
+    published code draws x from 1 to E - 1.
 
     Args:
         seed: what the stragglers are drawn from, 0 or more.
@@ -39,7 +43,7 @@ def draw_local_epochs(
         0 for a straggler that is dropped.
     """
     generator = np.random.default_rng([seed, round_num, _STREAM])
-    count = num_clients - round(num_clients * (1 - share))
+    count = count_stragglers(num_clients, share)
     stragglers = generator.permutation(num_clients)[:count]
     partial = generator.integers(1, local_epochs, num_clients, np.int32, endpoint=True)
     epochs = np.full(num_clients, local_epochs, np.int32)

@@ -270,6 +270,16 @@ class RunSettings:
         return self.component_names["algorithm"]
 
     @property
+    def keeps_stragglers(self) -> bool:
+        """Whether the work of `--stragglers` counts; else they are excluded."""
+        work = self.training.straggler_work
+        return (
+            self.algorithm.keeps_stragglers
+            if work == "by_algorithm"
+            else work == "keep"
+        )
+
+    @property
     def model_name(self) -> str:
         """The name of the model."""
         return self.component_names["model"]

@@ -161,12 +161,25 @@ def test_over_seeds_a_run_has_its_mean_and_its_spread():
     )
     report = summary.report(results)
     assert report.text.startswith("# Over 3 seeds")
-    assert "DS: 6 of 30 trainings were excluded, " in report.text
+    assert "DS: 6 of 30 trainings were excluded, as not finite or" in report.text
     assert report.tables["seeds"]["standard_deviation"][1] == pytest.approx(0.2)
     # t of two degrees of freedom is 4.303: 4.303 * .2 / sqrt(3).
     cell = report.pages["seeds"].blocks[-1].grid[1][1]
     assert cell == "0.700 ± 0.497 (0.500 to 0.900)"
     assert not results_table.report(results).tables
+
+
+def test_the_clients_that_stragglers_excludes_are_named():
+    results = results_of_seed(
+        {"DS": FALLING, "LD,DS": RISING, "MD": FALLING},
+        EXAMPLES,
+        runs={"stragglers": [0.5, np.nan, 0.5]},
+        rounds={"clients": 4, "excluded": [2] * 6 + [0] * 3},
+    )
+    *_, first, second = summary.report(results).text.splitlines()
+    words = "6 of 12 trainings were excluded, as {}not finite or above"
+    assert first.startswith(f"DS: {words.format('stragglers, ')}")
+    assert second.startswith(f"LD,DS: {words.format('')}")
 
 
 def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range():

@@ -18,11 +18,12 @@ from tff_pmc.experiments.callbacks import Callback, FinishedRound
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.sweep import RunJob, sweep
 from tff_pmc.record.record_error import LostRunError
-from tff_pmc.record.results import Results, read_results
+from tff_pmc.record.results import read_results
 from tff_pmc.record.resume_check import claim_folder
 from tff_pmc.reports import Report, output
 from tff_pmc.reports.page_model import MISSING
 from tff_pmc.reports.statistics.rounds_to_target import count_devices
+from tff_pmc.reports.statistics.run_notes import excluded_notes
 from tff_pmc.settings import RunSettings, SettingError
 
 _DEVICES_PERCENT = 50  # Of the devices, percent.
@@ -79,7 +80,7 @@ def search(
         )
         for number, (rate, settings) in enumerate(zip(rates, runs), 1)
     ]
-    rows, excluded_notes = [], []
+    rows, excluded = [], []
     lost: Optional[LostRunError] = None
     with claim_folder(output_dir, plan, resume=resume):
         # A rate that breaks every client loses its run, and the next is tried.
@@ -93,7 +94,8 @@ def search(
             correct = clients.pivot(index="round", columns="client", values="correct")
             by_round = correct.reindex(results.rounds["round"]).ffill()
             ordered = by_round[list(data.test_examples.client_ids)].to_numpy(int)
-            excluded_notes.append(_excluded_note(os.path.basename(job.folder), results))
+            name = os.path.basename(job.folder)
+            excluded += [f"\n{name}: {n}" for n in excluded_notes(results).values()]
             rows.append(
                 {
                     "learning_rate": job.settings.training.learning_rate,
@@ -119,7 +121,7 @@ def search(
         f"Rounds of DS until {_DEVICES_PERCENT} % of the devices {_REACH_WORDS[rule]} "
         f"{target} % on {adjustment.validation_fraction:.0%} of "
         f"{_WHOSE_EXAMPLES[held_out]} training examples\n{text}"
-        f"{''.join(excluded_notes)}\n"
+        f"{''.join(excluded)}\n"
         f"First: {first_rate}"
     )
 
@@ -148,17 +150,3 @@ def _first_round(correct: Any, sizes: Any, target: float, rule: str) -> Optional
     count = count_devices(correct, sizes, target, rule)
     enough = count >= math.ceil(_DEVICES_PERCENT * (sizes > 0).sum() / 100)
     return int(enough.argmax()) + 1 if enough.any() else None
-
-
-def _excluded_note(name: str, results: Results) -> str:
-    """Returns a line on a run's excluded trainings, or "" if there are none."""
-    num_excluded, num_trainings = (
-        results.rounds["excluded"].sum(),
-        results.rounds["clients"].sum(),
-    )
-    if not num_excluded:
-        return ""
-    return (
-        f"\n{name}: {num_excluded} of {num_trainings} trainings were excluded, as not "
-        "finite or above --max_update_norm"
-    )

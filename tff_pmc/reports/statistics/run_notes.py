@@ -33,6 +33,23 @@ def mark_incomplete_data(table: pd.DataFrame, results: Results) -> pd.DataFrame:
     return marked
 
 
+def excluded_notes(results: Results) -> dict[str, str]:
+    """Returns how many trainings were excluded and why, by label, where some were."""
+    if "excluded" not in results.rounds:
+        return {}
+    columns = ["excluded", "clients"]
+    counts = results.rounds.groupby("label", sort=False)[columns].sum()
+    share = results.runs.get("stragglers", pd.Series(0.0, results.runs.index))
+    have_stragglers = {*results.runs["label"][share > 0]}
+    return {
+        label: f"{excluded:.0f} of {trainings:.0f} trainings were excluded, as "
+        f"{'stragglers, ' if label in have_stragglers else ''}not finite or above "
+        "--max_update_norm"
+        for label, excluded, trainings in counts.itertuples()
+        if excluded
+    }
+
+
 def condition_notes(results: Results) -> list[str]:
     """Returns the data and settings of the runs, each sentence once, and what differs.
 

@@ -19,7 +19,11 @@ from tff_pmc.reports.page_model import (
 )
 from tff_pmc.reports.statistics.rounds_to_target import recorded_targets
 from tff_pmc.reports.statistics.row_titles import row_title
-from tff_pmc.reports.statistics.run_notes import caveat_notes, mark_incomplete_data
+from tff_pmc.reports.statistics.run_notes import (
+    caveat_notes,
+    excluded_notes,
+    mark_incomplete_data,
+)
 from tff_pmc.reports.statistics.run_summary import (
     last_and_best,
     metric_word,
@@ -106,17 +110,8 @@ def text(results: Results) -> str:
 
 def _excluded_note(results: Results) -> str:
     """Returns a line for each label whose runs excluded trainings, or ""."""
-    if "excluded" not in results.rounds:
-        return ""
-    by_label = results.rounds.groupby("label", sort=False)
-    return "\n".join(
-        f"{label}: {excluded:.0f} of {trainings:.0f} trainings were excluded, as "
-        "not finite or above --max_update_norm"
-        for label, excluded, trainings in by_label[["excluded", "clients"]]
-        .sum()
-        .itertuples()
-        if excluded
-    )
+    notes = excluded_notes(results).items()
+    return "\n".join(f"{label}: {note}" for label, note in notes)
 
 
 def _page(results: Results, table: pd.DataFrame) -> Page:
