@@ -106,24 +106,61 @@ def test_text_of_ones_own_becomes_windows_that_do_not_overlap(tmp_path, monkeypa
             assert data.vocabulary.decode(client["y"]) == labels
 
 
+def script_and_model(folder, length, vocabulary, predict):
+    """The page's script, and a folder in which a model answers `predict(ids)`."""
+    import tensorflow as tf
+
+    class Model(tf.Module):
+        @tf.function(
+            input_signature=[tf.TensorSpec([None, length], tf.int32, name="x")]
+        )
+        def serve(self, x):
+            return {"scores": 50.0 * predict(x)}
+
+    module = Model()
+    signatures = {"serving_default": module.serve}
+    tf.saved_model.save(module, str(folder / "saved_model"), signatures)
+    about = {"vocabulary": vocabulary.to_dict(), "input_shape": [None, length]}
+    (folder / "model.json").write_text(json.dumps(about))
+    spec = importlib.util.spec_from_file_location("continue_line", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+TOKENS = leaf_data.Vocabulary("tokens", ("it", "is", "so", "good", "<UNK>"))
+
+
+@pytest.mark.parametrize(
+    ("line", "continued"), [("it", "it is so good"), ("so it is so it", "is so good")]
+)
+def test_a_model_of_positions_answers_at_the_last_token(tmp_path, line, continued):
+    """This one's classes are more than the tokens, and padding is followed by `it`."""
+    import tensorflow as tf
+
+    def predict(x):
+        return tf.one_hot((x + 1) % 5, 9)
+
+    script = script_and_model(tmp_path, 4, TOKENS, predict)
+    assert script.continue_line(tmp_path, line, count=3).endswith(continued)
+
+
+def test_a_model_of_classes_does_not_continue_a_line(tmp_path):
+    import tensorflow as tf
+
+    script = script_and_model(tmp_path, 4, TOKENS, lambda x: tf.one_hot(x[:, 0] % 2, 2))
+    with pytest.raises(SystemExit, match="predicts 2 classes, and not which of the 5"):
+        script.continue_line(tmp_path, "it")
+
+
 def test_a_model_continues_a_line_letter_by_letter(tmp_path):
     """This one's most likely letter is always the one after the last."""
     import tensorflow as tf
 
-    class Next(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None, 80], tf.int32, name="x")])
-        def serve(self, x):
-            return {"scores": 50.0 * tf.one_hot(x[:, -1] + 1, len(LETTERS))}
-
-    module = Next()
-    signatures = {"serving_default": module.serve}
-    tf.saved_model.save(module, str(tmp_path / "saved_model"), signatures)
     vocabulary = leaf_data.Vocabulary("letters", tuple(LETTERS))
-    about = {"vocabulary": vocabulary.to_dict(), "input_shape": [None, 80]}
-    (tmp_path / "model.json").write_text(json.dumps(about))
-    spec = importlib.util.spec_from_file_location("continue_line", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = script_and_model(
+        tmp_path, 80, vocabulary, lambda x: tf.one_hot(x[:, -1] + 1, len(LETTERS))
+    )
     assert script.continue_line(tmp_path, "to a", count=4) == "to abcde"
     drawn = {
         script.continue_line(tmp_path, "to a", count=1, temperature=1e3, seed=seed)
