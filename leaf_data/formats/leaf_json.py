@@ -65,7 +65,8 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     (`file_parts`).
 
     Raises:
-        DataError: no such files exist, or the names contradict the folders.
+        DataError: no such files exist, the names contradict the folders, or a folder is
+            the `train` next to a `test`, or the reverse.
     """
     empty = []
     bases = [
@@ -95,6 +96,7 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
         empty += [path for path in paths.values() if os.path.isdir(path)]
     for base in bases:
         if files := file_parts.list_files(base, _ENDING):
+            _check_whole(base)
             return _assign_by_names(files, base)
     words = f"LEAF's .json files in train and test, {', '.join(_FOLDERS[2:])}, each "
     words += "also inside data" + (
@@ -222,6 +224,17 @@ def _file(path: str, part: str, folder: str) -> LeafFile:
         )
     match = _NUMBER.fullmatch(os.path.basename(path))
     return LeafFile(path, part, int(match[1]) if match else 0, folder)
+
+
+def _check_whole(folder: str) -> None:
+    """Raises a `DataError` for the folder of one part with the other next to it."""
+    above, name = os.path.split(os.path.abspath(folder))
+    other = {"train": "test", "test": "train"}.get(name.lower())
+    if other and file_parts.list_files(file_parts.subfolder(above, other), _ENDING):
+        raise DataError(
+            f"{folder}: has one part alone: give the folder above it, which has {other}"
+            ", too"
+        )
 
 
 def _assign_by_names(paths: Sequence[str], folder: str) -> tuple[LeafFile, ...]:

@@ -115,6 +115,16 @@ def test_names_that_contradict_are_rejected(tmp_path, paths, message):
     assert_refused(lambda: _found(tmp_path), message)
 
 
+@pytest.mark.parametrize("part", ["train", "test", "Train"])
+def test_the_folder_of_one_part_is_refused(tmp_path, part):
+    """Split again, its files would look like a whole data set."""
+    _touch(tmp_path / part, "a.json")
+    assert _found(tmp_path / part) == [("a.json", "all", 0)]
+    _touch(tmp_path / ("train" if part == "test" else "test"), "b.json")
+    words = f"{tmp_path / part}: has one part alone: give the folder above it"
+    assert_refused(lambda: _found(tmp_path / part), words)
+
+
 def test_a_folder_without_files_is_named(tmp_path):
     (tmp_path / "data" / "train").mkdir(parents=True)
     words = f"without any: {tmp_path / 'data' / 'train'}"
