@@ -10,7 +10,7 @@ from typing import Optional
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments.experiment import Experiment, Variant
 from tff_pmc.record.metric import ACCURACY
-from tff_pmc.record.record_error import ClientsNotRecordedError
+from tff_pmc.record.record_error import ClientsNotRecordedError, NotRecordedError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import BEYOND_PAPERS, FOR_ALL, REPORTS, Report, output
 from tff_pmc.reports.figures import plots, run_labels
@@ -126,7 +126,7 @@ def _reports(names: Sequence[str], results: Results) -> dict[str, Report]:
             missing.setdefault(str(ClientsNotRecordedError()), []).append(name)
         try:
             reports[name] = REPORTS[name](results)
-        except ClientsNotRecordedError as error:
+        except NotRecordedError as error:
             missing.setdefault(str(error), []).append(name)
     for why, report_names in missing.items():
         reports[why] = Report(f"Not made: {', '.join(report_names)} ({why}).")

@@ -20,7 +20,11 @@ class FolderInUseError(RecordError):
     """Another process writes into the folder."""
 
 
-class ClientsNotRecordedError(RecordError):
+class NotRecordedError(RecordError):
+    """What a report needs was not recorded, as a flag said; other reports are made."""
+
+
+class ClientsNotRecordedError(NotRecordedError):
     """The results of each client are needed, but were not recorded."""
 
     def __init__(self) -> None:

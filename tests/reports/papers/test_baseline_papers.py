@@ -9,6 +9,7 @@ import pytest
 from cli import labels
 
 from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.record.record_error import NotRecordedError
 from tff_pmc.record.results import Results
 from tff_pmc.reports.papers.baseline_papers import (
     BASELINE_PAPERS,
@@ -111,6 +112,24 @@ def test_statistics_over_devices_are_those_of_table_1():
     expected = ["50.0", "5.0", "95.0", f"{variance:.0f}"]
     assert ["q-FedAvg,", "q", "0", *expected] in rows
     assert "q-FedAvg, q 0, paper 80.8 18.8 100.0 724".split() in rows
+
+
+@pytest.mark.parametrize(
+    ("experiment", "reports", "words"),
+    [
+        ("fednova_synthetic", (claims_report, curves_report), "--noglobal_train_loss"),
+        ("qffl_synthetic", (claims_report,), "--record_clients=none"),
+    ],
+)
+def test_what_was_not_recorded_is_named(experiment, reports, words):
+    """A command then says which reports are not made, and makes the others."""
+    whole = made(experiment, {"FedAvg": [[1.0]]})
+    rounds = whole.rounds.drop(columns="global_train_loss")
+    clients = pd.DataFrame(columns=["seed", "label"])
+    results = Results(whole.runs, {"rounds": rounds, "clients": clients}.get)
+    for report in reports:
+        with pytest.raises(NotRecordedError, match=words):
+            report(results)
 
 
 def test_other_runs_have_neither_report():

@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.client_statistics import client_means, worst_tenth
+from tff_pmc.record.record_error import ClientsNotRecordedError, NotRecordedError
 from tff_pmc.record.results import RUN_KEY, Results
 from tff_pmc.reports import REPORTS, Report
 from tff_pmc.reports.figures import figure_layout, run_styles
@@ -27,12 +28,22 @@ from tff_pmc.reports.statistics.run_notes import condition_notes, early_stop_not
 LOSS = "global_train_loss"
 
 
+def _check_loss(results: Results) -> None:
+    if LOSS not in results.rounds:
+        raise NotRecordedError(
+            "the loss of all training examples is needed but was not recorded "
+            "(--noglobal_train_loss)"
+        )
+
+
 def _loss(results: Results) -> pd.Series[float]:
+    _check_loss(results)
     return measures.second_half(results, LOSS)
 
 
 def _loss_change(results: Results) -> pd.Series[float]:
     """Returns the mean absolute change of the loss per round, second half."""
+    _check_loss(results)
     rounds = results.rounds
     half = rounds.groupby(RUN_KEY)["round"].transform("max") / 2
     change = rounds.groupby(RUN_KEY)[LOSS].diff().abs()
@@ -48,6 +59,8 @@ def _over_clients(
     results: Results, statistic: Callable[[Any], Any]
 ) -> pd.Series[float]:
     """Returns a statistic of the clients' accuracies, in percent, in the last round."""
+    if not results.has_clients:
+        raise ClientsNotRecordedError
     clients = results.clients
     last = clients.groupby(RUN_KEY)["round"].transform("max")
     by_run = clients[clients["round"] == last].groupby(RUN_KEY, sort=False)
@@ -250,6 +263,9 @@ def claims_report(results: Results) -> Report:
 
     It is empty for runs of other experiments, and has no claims on rows that were not
     run.
+
+    Raises:
+        NotRecordedError: the loss or the results of each client were not recorded.
     """
     paper = _paper(results)
     if paper is None:
@@ -340,8 +356,9 @@ def _short_words(paper: BaselinePaper, results: Results) -> str:
 def curves_report(results: Results) -> Report:
     """Returns `loss_curves.png`: the training loss of all clients over the rounds."""
     paper = _paper(results)
-    if paper is None or not paper.panels or LOSS not in results.rounds:
+    if paper is None or not paper.panels:
         return Report()
+    _check_loss(results)
     return Report(figures={"loss_curves": draw(results, paper)})
 
 
