@@ -46,6 +46,7 @@ class Words(ModelSettings):
 
     element_shape = (3,)
     element_dtype = "int32"
+    num_ids = len(WORDS)
 
     def build(self):
         import tensorflow as tf
