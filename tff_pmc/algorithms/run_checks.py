@@ -141,11 +141,9 @@ def _check_ids(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         highest = len(data.vocabulary.tokens) - 1
     count = settings.model.num_ids
     if lowest < 0 or highest >= count:
-        has_size = lowest >= 0 and hasattr(settings.model, "vocabulary_size")
-        cure = f": give --vocabulary_size={highest + 1}" if has_size else ""
         raise SettingError(
             f"--model={settings.model_name} takes the ids 0 to {count - 1}, and "
-            f"{data.name} has {lowest} to {highest}{cure}"
+            f"{data.name} has {lowest} to {highest}: the model needs one for each"
         )
 
 
