@@ -40,7 +40,8 @@ def check_run(
     size = cohort_size(settings, sampler)
     sampler.check(size)
     share = settings.training.stragglers
-    if not settings.keeps_stragglers and count_stragglers(size, share) == size:
+    drops = share > 0 and not settings.keeps_stragglers
+    if drops and count_stragglers(size, share) == size:
         raise SettingError(
             f"--stragglers={share:g} excludes all clients of a round, {size}, with "
             f"--algorithms={settings.algorithm_name}: give a smaller share, more "
