@@ -106,14 +106,12 @@ def test_text_of_ones_own_becomes_windows_that_do_not_overlap(tmp_path, monkeypa
             assert data.vocabulary.decode(client["y"]) == labels
 
 
-def script_and_model(folder, length, vocabulary, predict):
+def script_and_model(folder, length, vocabulary, predict, dtype="int32"):
     """The page's script, and a folder in which a model answers `predict(ids)`."""
     import tensorflow as tf
 
     class Model(tf.Module):
-        @tf.function(
-            input_signature=[tf.TensorSpec([None, length], tf.int32, name="x")]
-        )
+        @tf.function(input_signature=[tf.TensorSpec([None, length], dtype, name="x")])
         def serve(self, x):
             return {"scores": 50.0 * predict(x)}
 
@@ -121,6 +119,7 @@ def script_and_model(folder, length, vocabulary, predict):
     signatures = {"serving_default": module.serve}
     tf.saved_model.save(module, str(folder / "saved_model"), signatures)
     about = {"vocabulary": vocabulary.to_dict(), "input_shape": [None, length]}
+    about["input_type"] = dtype
     (folder / "model.json").write_text(json.dumps(about))
     spec = importlib.util.spec_from_file_location("continue_line", SCRIPT)
     script = importlib.util.module_from_spec(spec)
@@ -141,7 +140,7 @@ def test_a_model_of_positions_answers_at_the_last_token(tmp_path, line, continue
     def predict(x):
         return tf.one_hot((x + 1) % 5, 9)
 
-    script = script_and_model(tmp_path, 4, TOKENS, predict)
+    script = script_and_model(tmp_path, 4, TOKENS, predict, "int64")
     assert script.continue_line(tmp_path, line, count=3).endswith(continued)
 
 

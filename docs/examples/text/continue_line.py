@@ -22,7 +22,7 @@ def continue_line(folder, line, count=80, temperature=0.5, seed=0):
     folder = pathlib.Path(folder)
     about = json.loads((folder / "model.json").read_text())
     vocabulary = leaf_data.Vocabulary.from_dict(about["vocabulary"])
-    length = about["input_shape"][1]
+    length, dtype = about["input_shape"][1], about["input_type"]
     serve = tf.saved_model.load(str(folder / "saved_model")).signatures[
         "serving_default"
     ]
@@ -35,7 +35,7 @@ def continue_line(folder, line, count=80, temperature=0.5, seed=0):
     random = np.random.default_rng(seed)
     separator = "" if vocabulary.unit == "letters" else " "
     for _ in range(count):
-        ids = tf.constant([vocabulary.encode(line, length)])
+        ids = tf.constant([vocabulary.encode(line, length)], dtype)
         scores = serve(x=ids)["scores"][0].numpy()
         if scores.ndim > 1:  # Of a model with a prediction at each position.
             scores = scores[min(len(line.split()), length) - 1]
