@@ -133,6 +133,17 @@ def check_usable(parts: Sequence[Examples], folder: str) -> None:
         )
 
 
+def is_tweet(example: Any) -> bool:
+    """Returns whether an example is Sent140's: id, date, query, user, text.
+
+    The words of a sentence, and rows of numbers and words, are not.
+    """
+    if not isinstance(example, list) or len(example) < 5:
+        return False
+    number, *others = example[:5]
+    return str(number).isdigit() and all(isinstance(field, str) for field in others)
+
+
 class _FirstUserError(Exception):
     """Ends the reading of a file with the first example of its first user."""
 
@@ -151,7 +162,7 @@ def detect_dataset(files: Sequence[leaf_json.LeafFile]) -> str:
             x, y = first.args
             if isinstance(x, str) and len(x) == WINDOW:
                 return "shakespeare"
-            if isinstance(x, list) and len(x) > 4 and isinstance(x[4], str):
+            if is_tweet(x):
                 return "sent140"
             return "reddit" if isinstance(y, dict) and TARGETS in y else ""
     return ""

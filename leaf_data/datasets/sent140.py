@@ -75,13 +75,12 @@ class Sent140(TweetSettings, WordsDataset):
         ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
             inputs = np.zeros((len(x), self.max_words), np.int32)
             for index, row in enumerate(x):
-                text = row[_TEXT] if isinstance(row, list) and len(row) > _TEXT else row
-                if not isinstance(text, str) or text is row:
+                if not leaf_clients.is_tweet(row):
                     raise DataError(
-                        f"x[{index}] is {row!r:.40}, not a list of a tweet's fields, "
-                        "of which the fifth is the text"
+                        f"x[{index}] is {row!r:.40}, not a list of a tweet's fields: "
+                        "a number, date, query, user and text"
                     )
-                words = split_words(text)[: self.max_words]
+                words = split_words(row[_TEXT])[: self.max_words]
                 inputs[index, : len(words)] = [ids[word] for word in words]
             for index, label in enumerate(y):
                 if type(label) not in (int, str) or label not in _CLASSES:

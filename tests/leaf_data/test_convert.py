@@ -51,6 +51,9 @@ def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
         ([[1], [1, 2]], [0, 0], "x[1] is [1, 2]"),
         (["text", ""], [0, 0], "x[0] is 'text'; of text, LEAF's Shakespeare, Sent140"),
         ([["a"], ["b"]], [0, 0], "x[0] is ['a']; of text, LEAF's Shakespeare"),
+        # No tweets, whose fifth field is the text.
+        (["the cat sat on it".split()] * 2, [0, 0], "; of text, LEAF's Shakespeare"),
+        ([["1", 2, "b", 4, "c"]] * 2, [0, 0], "; of text, LEAF's Shakespeare"),
         ([[], []], [0, 0], "x[0] is []"),
         *(
             ([[1], [2]], [0, bad], f"y has {bad}: labels must be from 0 to 2147483646")

@@ -12,7 +12,8 @@ from declared_settings import SettingError
 from leaf_data.errors import error_summary, shorten
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf
-from tff_pmc.selections import CohortSampler, LossFn, count_stragglers
+from tff_pmc.selections import CohortSampler, LossFn
+from tff_pmc.selections.stragglers import count_stragglers
 from tff_pmc.settings.flag_values import call_naming_flag
 from tff_pmc.settings.run_settings import RunSettings
 

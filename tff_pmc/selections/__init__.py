@@ -6,7 +6,7 @@ in `SELECTIONS`, also from outside.
 
 from tff_pmc.selections.cohorts import Cohort, CohortSampler, LossFn
 from tff_pmc.selections.selection import LOSS, SELECTIONS, Clients, Selection
-from tff_pmc.selections.stragglers import count_stragglers, draw_local_epochs
+from tff_pmc.selections.stragglers import draw_local_epochs
 
 __all__ = [
     "LOSS",
@@ -16,6 +16,5 @@ __all__ = [
     "CohortSampler",
     "LossFn",
     "Selection",
-    "count_stragglers",
     "draw_local_epochs",
 ]

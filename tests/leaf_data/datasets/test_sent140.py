@@ -91,6 +91,11 @@ def test_files_that_are_not_split(tmp_path):
         ),
         ({"x": [["1", "2"]], "y": [0]}, "user ann: x[0] is ['1', '2'], not a list"),
         ({"x": [[0] * 6], "y": [0]}, "user ann: x[0] is [0, 0, 0, 0, 0, 0], not a"),
+        ({"x": ["so it rains all day".split()], "y": [0]}, "x[0] is ['so', 'it', 'rai"),
+        (
+            {"x": [["1", "2", 3, "4", "5"]], "y": [0]},
+            "number, date, query, user and te",
+        ),
         ({**tweets(["a"], [0]), "y": [3]}, "user ann: y[0] is 3, not 0, 1, 2 or 4"),
         ({**tweets(["a"], [0]), "y": [True]}, "user ann: y[0] is True, not 0, 1"),
         ({**tweets(["a"], [0]), "y": [[]]}, "user ann: y[0] is [], not 0, 1"),
