@@ -212,3 +212,33 @@ def test_runs_without_seeds_are_not_resumed_with_seeds(tmp_path):
     assert "remove --seeds, or choose another folder" in error
     assert records(tmp_path / "out") == before
     assert not (tmp_path / "out" / "seed_3").exists()
+
+
+@pytest.mark.parametrize("num_clients", [(4, 5), (5, 4)])
+def test_rows_are_checked_on_their_own_data_before_a_folder_is_made(
+    tmp_path, monkeypatch, num_clients
+):
+    """Five clients a round are not too many for the row of five."""
+    from declared_settings import SettingError
+    from tff_pmc.experiments.experiment import settings
+    from tff_pmc.experiments.running import sweep
+
+    shared = {"algorithm": "fedavg", "dataset": "synthetic"}
+    shared |= {"model": "softmax_regression"}
+    too_many, fitting = [
+        [
+            settings("quickstart", {**shared, "num_clients": n, "clients_per_round": k})
+            for n, k in zip(num_clients, sizes)
+        ]
+        for sizes in ((5, 5), num_clients)
+    ]
+    with pytest.raises(SettingError, match="=5, but synthetic has 4 clients"):
+        sweep.run_all(too_many, lambda s: s.data.load(), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+    def stop(jobs, **others):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep, "sweep", stop)
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run_all(fitting, lambda s: s.data.load(), str(tmp_path / "out"))

@@ -114,9 +114,10 @@ def run_all(
     `remote_runner` and `callbacks` are those of `sweep`; `command` is recorded, so that
     the runs can be repeated.
     """
-    output_dir, data = expand_path(output_dir), load(runs[0])
-    for settings in runs:
-        RunContext.from_settings(settings, data)  # Before a folder is made.
+    output_dir = expand_path(output_dir)
+    for settings in runs:  # Before a folder is made; rows may differ in their data.
+        data = load(settings)
+        RunContext.from_settings(settings, data)
         for callback in callbacks:
             callback.check(settings, data)
     by_folder = {output_dir: list(runs)}
@@ -152,7 +153,7 @@ def run_all(
 
     with contextlib.ExitStack() as stack:
         if seeds:
-            plan = {**_plan(runs, data, seeds, baseline), "command": command}
+            plan = {**_plan(runs, load(runs[0]), seeds, baseline), "command": command}
             if resume:
                 _check_has_seeds(output_dir)
             stack.enter_context(claim_folder(output_dir, plan, resume=resume))
