@@ -31,6 +31,7 @@ Split = Callable[[str, int], tuple[partition.IntArray, partition.IntArray]]
 """Returns the rows of a user to train on and to test on, by name and number of rows."""
 
 _LOG = logging.getLogger(__name__)
+_BOTH = "each user trains and is tested, as with LEAF's preprocess.sh -t sample"
 
 
 def load_cached(
@@ -225,7 +226,7 @@ def read_files(
                     waiting.update(read_users(test_file))
                 if user not in waiting:
                     raise DataError(
-                        f"user {user} is in {file.path}, but in no test file"
+                        f"user {user} is in {file.path}, but in no test file: {_BOTH}"
                     )
                 parts.append(waiting.pop(user))
             for client in _fill_empty_parts(user, parts, file.path):
@@ -235,7 +236,7 @@ def read_files(
         waiting.update(read_users(file))
     for user in waiting:
         path = paths[user, "test"]
-        raise DataError(f"user {user} is in {path}, but in no train file")
+        raise DataError(f"user {user} is in {path}, but in no train file: {_BOTH}")
     if not has_examples:
         raise DataError(f"{files[0].folder}: no user has examples")
 

@@ -282,6 +282,24 @@ def test_leafs_users_without_examples(tmp_path, capsys, caplog):
 @pytest.mark.parametrize(
     ("train", "test", "says"),
     [
+        ("ab", "a", "user b is in {train}, but in no test file: each user trains and"),
+        ("a", "ab", "user b is in {test}, but in no train file: each user trains and"),
+        ("a", "b", "-t sample"),
+    ],
+)
+def test_leafs_users_must_be_in_both_parts(tmp_path, capsys, train, test, says):
+    paths = {}
+    for part, users in (("train", train), ("test", test)):
+        path = tmp_path / "leaf" / part / f"{part}.json"
+        examples = {"x": [[0.5], [1.5]], "y": [0, 1], part: 0}
+        paths[part] = write_leaf(path, dict.fromkeys(users, examples))
+    assert convert.main([str(tmp_path / "leaf"), str(tmp_path / "store")]) == 2
+    assert says.format(**paths) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "says"),
+    [
         (([], []), ([], []), "leaf: no user has examples"),
         (([[1]], [0]), ([], []), "no client has test examples: all their x_test"),
         (([[1]], [0]), ([[1, 2]], [0]), "a training x is float32 (1,) and a test x"),
@@ -289,7 +307,7 @@ def test_leafs_users_without_examples(tmp_path, capsys, caplog):
 )
 def test_leafs_files_without_examples_to_use(tmp_path, capsys, train, test, says):
     leaf_file(tmp_path / "leaf", "train", {"u": train})
-    leaf_file(tmp_path / "leaf", "test", {"u": (*test, 0)[:2]})
+    leaf_file(tmp_path / "leaf", "test", {"u": test})
     if not train[0]:  # Two equal files are another error.
         path = next((tmp_path / "leaf" / "test").iterdir())
         path.write_text(path.read_text() + " ")
