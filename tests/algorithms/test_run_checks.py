@@ -1,5 +1,7 @@
 """Checks of a run's settings against its data, before its folder is made."""
 
+import json
+
 import numpy as np
 import pytest
 from labelled_positions import CLASSES, POSITIONS, Table, label_positions
@@ -94,6 +96,43 @@ def test_ids_beyond_those_of_the_model_are_named(
         return
     with pytest.raises(SettingError, match=message):
         check_run(config, data, config.model.build)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "tokens", "message"),
+    [
+        ("abcd", "abcd", ""),
+        ("abcd", "", ""),
+        ("", "abcd", ""),
+        (None, "abcd", ""),  # There is no model.json.
+        ("abdc", "abcd", "its model has another vocabulary than made_up, so that ids"),
+    ],
+)
+def test_weights_of_another_vocabulary_are_refused(
+    monkeypatch, tmp_path, recorded, tokens, message
+):
+    from leaf_data.formats.data_files import sha256
+    from tff_pmc.algorithms.run_context import RunContext
+    from tff_pmc.experiments.experiment import settings
+
+    def vocabulary(letters):
+        return leaf_data.Vocabulary("letters", tuple(letters)) if letters else None
+
+    about = {"vocabulary": vocabulary(recorded).to_dict() if recorded else {}}
+
+    path = str(tmp_path / "weights.npz")
+    np.savez(path, np.eye(CLASSES, dtype=np.float32))
+    if recorded is not None:
+        (tmp_path / "model.json").write_text(json.dumps(about))
+    monkeypatch.setitem(models.MODELS._things, "table", Table)
+    values = {"model": "table", "initial_weights": (path, sha256(path))}
+    config = settings("quickstart", {"priority": ("DS",), **values})
+    data = label_positions(POSITIONS, vocabulary=vocabulary(tokens))
+    if not message:
+        RunContext.from_settings(config, data)
+        return
+    with pytest.raises(SettingError, match=message):
+        RunContext.from_settings(config, data)
 
 
 def test_a_client_without_a_position_that_counts_is_not_drawn():

@@ -10,8 +10,10 @@ import numpy as np
 import leaf_data
 from declared_settings import SettingError
 from leaf_data.errors import error_summary, shorten
+from leaf_data.formats.data_files import expand_path
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf
+from tff_pmc.models.model_folder import read_vocabulary
 from tff_pmc.selections import CohortSampler, LossFn
 from tff_pmc.selections.stragglers import count_stragglers
 from tff_pmc.settings.flag_values import call_naming_flag
@@ -92,6 +94,7 @@ def check_run(
         _check_ids(settings, data)
     if settings.training.initial_weights:
         build_model()
+        _check_vocabulary(settings.training.initial_weights[0], data)
     labels = data.train_examples.y
     label_spec = split_batch(build_model().input_spec)[1]
     data_spec = tf.TensorSpec([None, *labels.shape[1:]], labels.dtype)
@@ -147,6 +150,17 @@ def _check_ids(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
             f"--model={settings.model_name} takes the ids 0 to {count - 1}, and "
             f"{data.name} has {lowest} to {highest}: the model needs one for each"
         )
+
+
+def _check_vocabulary(path: str, data: leaf_data.FederatedDataset) -> None:
+    """Raises a `SettingError` if weights were trained with another vocabulary."""
+    recorded = read_vocabulary(expand_path(path))
+    if data.vocabulary is None or recorded in (None, data.vocabulary.to_dict()):
+        return
+    raise SettingError(
+        f"--initial_weights={path}: its model has another vocabulary than {data.name}, "
+        "so that ids are other tokens: give weights of the same data"
+    )
 
 
 def _check_positions(flag: str, data: leaf_data.FederatedDataset, model: Any) -> None:

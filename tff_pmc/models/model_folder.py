@@ -104,6 +104,19 @@ def read_round(folder: str) -> int:
         return 0
 
 
+def read_vocabulary(weights_path: str) -> Any:
+    """Returns the vocabulary of the model of a file of weights, as JSON, or None.
+
+    It is in the `model.json` next to the file, if the model is one of text.
+    """
+    try:
+        path = os.path.join(os.path.dirname(weights_path), ABOUT)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file).get("vocabulary") or None
+    except (OSError, ValueError, AttributeError):  # The file is of another program.
+        return None
+
+
 def weight_names(model: Any) -> list[str]:
     """Returns the names of a model's weights, trainable ones first.
 
