@@ -200,7 +200,7 @@ def read_files(
     digests: list[str] = []
     paths: dict[tuple[str, str], str] = {}  # The file of each user, by part.
     waiting: dict[str, Any] = {}  # Users' test examples, until they are trained on.
-    has_examples = False
+    shapes: list[Any] = []  # Of x and y of an example.
 
     def read_users(file: leaf_json.LeafFile) -> dict[str, Any]:
         users, digest = leaf_json.read(file.path, convert, check_counts=check_counts)
@@ -230,14 +230,20 @@ def read_files(
                     )
                 parts.append(waiting.pop(user))
             for client in _fill_empty_parts(user, parts, file.path):
-                has_examples = True
+                client_shapes = [[*values.shape[1:]] for values in client[1:3]]
+                shapes = shapes or client_shapes
+                if client_shapes != shapes:
+                    raise DataError(
+                        f"{file.path}: user {user}: an example's x and y have the "
+                        f"shapes {client_shapes}, but those of earlier users {shapes}"
+                    )
                 yield client
     for file in tests:
         waiting.update(read_users(file))
     for user in waiting:
         path = paths[user, "test"]
         raise DataError(f"user {user} is in {path}, but in no train file: {_BOTH}")
-    if not has_examples:
+    if not shapes:
         raise DataError(f"{files[0].folder}: no user has examples")
 
 

@@ -315,6 +315,23 @@ def test_leafs_files_without_examples_to_use(tmp_path, capsys, train, test, says
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "says"),
+    [
+        ([[1]], [0], "[[1], []], but those of earlier users [[2], []]"),
+        ([[1, 2]], [[0, 1]], "[[2], [2]], but those of earlier users [[2], []]"),
+    ],
+)
+def test_leafs_users_must_have_examples_of_one_shape(tmp_path, capsys, x, y, says):
+    users = {"a": ([], []), "b": ([[0.5, 1]], [0]), "c": (x, y)}
+    for part in ("train", "test"):
+        leaf_file(tmp_path / "leaf", part, users)
+        users = {**users, "c": (x * 2, y * 2)}
+    assert convert.main([str(tmp_path / "leaf"), str(tmp_path / "store")]) == 2
+    words = "user c: an example's x and y have the shapes"
+    assert f"train_9.json: {words} {says}" in capsys.readouterr().err
+
+
 def write_csvs(folder, files):
     """Writes CSVs: rows by path, `u` the client, `a` the input, `y` the label."""
     for path, rows in files.items():
