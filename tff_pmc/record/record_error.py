@@ -21,7 +21,7 @@ class FolderInUseError(RecordError):
 
 
 class NotRecordedError(RecordError):
-    """What a report needs was not recorded, as a flag said; other reports are made."""
+    """What one report needs is not in the runs, by their flags; others are made."""
 
 
 class ClientsNotRecordedError(NotRecordedError):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from small_results import join_results, of_seeds, results_of_seed, with_losses
 
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import NotRecordedError, RecordError
 from tff_pmc.record.results import Results
 from tff_pmc.reports.statistics import measures, paired_effects
 
@@ -241,7 +241,7 @@ def test_a_row_is_compared_with_the_baseline_on_its_data():
         "Median, 4 clients": "Weighted mean, 4 clients",
     }
     assert table["mean"].tolist() == pytest.approx([0.1, 0.2])
-    with pytest.raises(RecordError, match="DS: there is no run of MD on its data"):
+    with pytest.raises(NotRecordedError, match="DS: there is no run of MD on its data"):
         runs = {"note": ["a", "b"], "title": ["DS", "MD"]}
         effects(of_seeds({0: {"DS": [[1]], "MD": [[1]]}}, [2], runs=runs), "MD")
 

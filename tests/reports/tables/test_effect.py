@@ -141,6 +141,14 @@ def test_one_seed_and_one_label_have_no_effect():
         assert not effect.report(alone).tables and not effect.report(alone).text
 
 
+def test_rows_of_one_algorithm_on_different_data_are_not_compared():
+    rounds = {label: rounds_of([4, 5]) for label in ("FedAvg", "FedAvg, beta 0")}
+    results = of_seeds({0: rounds, 1: rounds}, TEN, baseline="FedAvg")
+    results.runs["note"] = results.runs["label"].str.partition(", ")[2]
+    results.runs["title"] = "FedAvg"
+    assert not effect.report(results).tables and not effect.report(results).text
+
+
 SIZES = {"DS": [5, 6, 7, 8, 9], "LD": [6, 7, 8, 9, 9]}
 ROUNDS = pd.DataFrame(
     [

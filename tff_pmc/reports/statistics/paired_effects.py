@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.record.metric import ACCURACY, LOSS
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import NotRecordedError, RecordError
 from tff_pmc.record.results import BASELINE, RUN_KEY, Results
 from tff_pmc.reports.statistics import measures, paired_statistics, run_summary
 from tff_pmc.reports.statistics.rounds_to_target import (
@@ -221,7 +221,8 @@ def baselines(results: Results, baseline: str = "") -> dict[str, str]:
     on_data = dict(zip(plain["note"][::-1], plain["label"][::-1]))
     for label, note in zip(runs["label"], runs["note"]):
         if note not in on_data:
-            raise RecordError(f"{label}: there is no run of {baseline} on its data")
+            words = f"{label}: there is no run of {baseline} on its data"
+            raise NotRecordedError(words)
     return {label: on_data[note] for label, note in zip(runs["label"], runs["note"])}
 
 

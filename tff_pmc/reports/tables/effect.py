@@ -200,7 +200,7 @@ def from_table(table: pd.DataFrame) -> Effects:
 
 
 def report(results: Results) -> Report:
-    """Returns `effect.csv`, `.md` and the forest plot; nothing for one seed or label.
+    """Returns `effect.csv`, `.md` and the forest plot; nothing without two to compare.
 
     The columns are those of `effect`, and for orderings, before the verdict,
     `WEIGHT_COLUMNS`: how unequal the weights are, and how far (total variation) from
@@ -214,7 +214,9 @@ def report(results: Results) -> Report:
     if len(results.seeds) < 2 or len(results.labels) < 2:
         return Report()
     paired_statistics.check_paired(results)
-    return effect_report(results, from_table(paired_effects.effects(results)))
+    effects = paired_effects.effects(results)
+    # Rows that each have data of their own are compared with no other.
+    return effect_report(results, from_table(effects)) if len(effects) else Report()
 
 
 def effect_report(results: Results, effects: Effects, title: str = "") -> Report:
