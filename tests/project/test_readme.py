@@ -219,7 +219,8 @@ def test_the_comparison_of_sizes_says_what_its_tables_have():
         f"for small clients, {by_md.min():.1f} to {by_md.max():.1f}",
         f"at most {100 * after_ds['weight_moved'].max():.0f} % of the weight",
         f"is {stats.spearmanr(steps['one_step'], steps['accuracy'])[0]:+.2f} for acc",
-        f"{stats.spearmanr(table['weight_moved'], table['client_mean'])[0]:+.2f}.",
+        f"{stats.spearmanr(steps['weight_moved'], steps['accuracy'])[0]:+.2f} and "
+        f"{stats.spearmanr(steps['weight_moved'], steps['client_mean'])[0]:+.2f}.",
     ):
         assert words in page, words
     for data, rows in table.groupby("data", sort=False):
