@@ -231,6 +231,12 @@ def test_the_comparison_of_sizes_says_what_its_tables_have():
     for row in last.to_dict("records"):
         numbers = (f"{row[name]:.1f}" for name in names)
         assert f"| {row['weight_moved']:.2f} | {' | '.join(numbers)} |" in page
+    late = tested[tested["round"] > tested["round"].max() / 2]
+    mean = late.groupby("weighting")["accuracy"].mean().map("{:.1f} %".format)
+    assert mean["DS"] == mean["LD,DS,MD"] and f"accuracy of {mean['DS']}. " in page
+    assert (
+        f"Equal weights ({mean['DS^0']}), LD ({mean['LD']}) and MD ({mean['MD']})"
+    ) in page
 
 
 def test_each_promise_names_existing_tests():
