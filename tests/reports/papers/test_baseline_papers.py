@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli import labels
+from scipy import stats
 
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.record.record_error import NotRecordedError
@@ -174,3 +175,19 @@ def test_the_page_has_the_least_objectives():
     for q, rows in table.groupby("q"):
         means = (f"{rows[name].mean():.{n}f}" for name, n in digits.items())
         assert f"| least objective, q = {q} | {' | '.join(means)} |" in page
+    runs = table.set_index(["seed", "q"])
+    for q in (0, 1):
+        numbers = (f"{runs.loc[(3, q), name]:.{n}f}" for name, n in digits.items())
+        assert f"| least objective, q = {q}, seed 3 | {' | '.join(numbers)} |" in page
+    gain = (runs.xs(1, level="q") - runs.xs(0, level="q"))[["variance", "worst"]]
+    assert (gain["variance"] < 0).all() and (gain["worst"] > 0).all()
+    half = stats.t.ppf(0.975, 4) * gain.sem()
+    variance, worst = (
+        f"{gain[x].mean():+.{n}f} ± {half[x]:.{n}f}"
+        for x, n in (("variance", 0), ("worst", 1))
+    )
+    assert f"The differences are {variance} and {worst} points." in page
+    others = gain["worst"].drop(3)
+    assert f"gains {others.min():.1f} to {others.max():.1f} points" in " ".join(
+        page.split()
+    )
