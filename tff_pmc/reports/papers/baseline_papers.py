@@ -291,9 +291,10 @@ def claims_report(results: Results) -> Report:
         lines = table[["place", "says", "ours", "verdict", "why"]].to_numpy().tolist()
         parts["What the paper says"] = [head, *lines]
     notes = [
-        *condition_notes(results),
+        *condition_notes(results.only(seed=results.seeds[0])),
         *early_stop_notes(results),
-        "Numbers are means over the seeds, ± half of the 95 % interval; losses and "
+        f"Numbers are means over seeds ({', '.join(map(str, results.seeds))}; the data "
+        "above are those of the first), ± half of the 95 % interval; losses and "
         "accuracies are those of the second half of the rounds, and statistics of "
         "devices those of the last round, in percent.",
     ]
