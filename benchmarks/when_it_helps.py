@@ -363,7 +363,7 @@ def write_report(goal):
         lines.append(f"| {data} | {levels} |")
     (goal / "all_weightings.md").write_text("\n".join(lines) + "\n")
     draw_effects(table[np.isfinite(table["accuracy_interval"])]).savefig(
-        goal / "all_weightings.png", dpi=85
+        goal / "all_weightings.png", dpi=74
     )
 
 
