@@ -238,7 +238,7 @@ def test_the_comparison_of_sizes_says_what_its_tables_have():
     assert (gain > text["accuracy_interval"]).all()
     num_passed = holm["accuracy_holm"][text.index].sum()
     assert f"{gain.min():.1f} to {gain.max():.1f} points of accuracy" in page
-    assert f"the {len(p)} comparisons of this page, {num_passed} of the" in page
+    assert f"the {len(p)} comparisons where sizes differ, {num_passed} of the" in page
     start = pd.read_csv(folder / "shakespeare_start.csv")
     last = start[(start["seed"] == 0) & (start["round"] == 100)]
     for name, accuracy in last[["weighting", "accuracy"]].to_numpy():
