@@ -34,7 +34,7 @@ def test_invalid_arguments_are_rejected_in_one_line(repository, tmp_path):
     other = refused(f"--reference_repo={tmp_path}", data, new)
     assert "is not a copy of sisinflab/ClientAware-FL" in other
     assert refused(reference, data, f"--output_dir={tmp_path}").endswith(
-        "already exists"
+        "already exists: choose a new folder"
     )
     assert "--permutation" in refused(reference, data, new, "--permutation=9")
     assert not (tmp_path / "new").exists()
