@@ -53,20 +53,28 @@ EXPERIMENTS.register(
 EXPERIMENTS.register(
     "qffl_synthetic",
     Experiment(
-        "q-FFL's Table 1, row Synthetic: q = 0 and q = 1.",
+        "q-FFL's Table 1, row Synthetic: q = 0 and q = 1, on clients of similar sizes "
+        "(lognormal(4, 1) + 50), and with those of the published script (lognormal(4, "
+        "2) + 50).",
         {
             "dataset": "synthetic",
             "model": "softmax_regression",
             "num_clients": 100,
-            "rounds": 2000,
+            "synthetic_size_spread": 1.0,
+            "rounds": 20000,
             "clients_per_round": 10,
             "selection": "by_size",
             "local_epochs": 1,
             "batch_size": 10,
             "learning_rate": 0.1,
-            "evaluate_every": 100,
+            "evaluate_every": 1000,
         },
-        rows=["q_fedavg q=0", "q_fedavg q=1"],
+        rows=[
+            "q_fedavg q=0",
+            "q_fedavg q=1",
+            "q_fedavg q=0 synthetic_size_spread=2",
+            "q_fedavg q=1 synthetic_size_spread=2",
+        ],
         reports=_REPORTS,
         baseline="q-FedAvg, q 0",
     ),
