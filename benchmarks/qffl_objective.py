@@ -4,14 +4,16 @@
 
 The objective `sum_k p_k F_k^(q+1) / (q+1)`, with p_k the client's share of the
 training examples and F_k its mean loss (Li et al. 2020, eq. 2), is minimized by L-BFGS,
-with NumPy and SciPy alone: a softmax regression is convex. The table has, per seed and
-q, the statistics over the clients' test accuracies of Table 1, in percent.
+with NumPy and SciPy alone: a softmax regression is convex. The table has, per spread of
+the clients' sizes, seed and q, the statistics of Table 1 over the clients' test
+accuracies, in percent.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 from typing import Any
 
 import numpy as np
@@ -20,24 +22,30 @@ from scipy import optimize
 import leaf_data
 from tff_pmc.record.client_statistics import worst_tenth
 
-COLUMNS = ("seed", "q", "average", "worst", "best", "variance")
+COLUMNS = ("size_spread", "seed", "q", "average", "worst", "best", "variance")
 _CLASSES = 10
 
 
 def main() -> None:
-    """Writes the table, a row per seed and q."""
+    """Writes the table, a row per spread, seed and q."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", help="the CSV that is written")
     parser.add_argument("--seeds", default="0,1,2,3,4")
+    parser.add_argument("--size_spreads", default="1,2")
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--iterations", type=int, default=800)
     options = parser.parse_args()
     rows = []
-    for seed in map(int, options.seeds.split(",")):
-        data = leaf_data.load("synthetic", num_clients=options.clients, seed=seed)
+    seeds = map(int, options.seeds.split(","))
+    spreads = map(float, options.size_spreads.split(","))
+    for spread, seed in itertools.product(spreads, seeds):
+        data = leaf_data.load(
+            "synthetic", num_clients=options.clients, size_spread=spread, seed=seed
+        )
         for q in (0, 1):
             weights = minimize(data.train_examples, q, options.iterations)
-            rows.append([seed, q, *statistics(weights, data.test_examples)])
+            numbers = statistics(weights, data.test_examples)
+            rows.append([f"{spread:g}", seed, q, *numbers])
             print(*rows[-1], flush=True)
     with open(options.out, "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])

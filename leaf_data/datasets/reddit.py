@@ -83,6 +83,7 @@ class Reddit(WordsDataset):
             pixel_convention=NO_PIXELS,
             origin=origin,
             options=self.options(),
+            class_names=loaded.tokens,
             vocabulary=Vocabulary("tokens", loaded.tokens),
         )
 

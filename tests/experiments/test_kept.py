@@ -71,6 +71,23 @@ def test_runs_are_kept_as_tables_and_read_back_equal(copy, tmp_path):
     assert (goal / "results.md").read_bytes() == (folder / "results.md").read_bytes()
 
 
+def test_only_tested_rounds_may_be_kept(tmp_path):
+    """Of 5 rounds, tested after every second, the untested ones and times are gone."""
+    runs, goal = tmp_path / "runs", tmp_path / "kept"
+    flags = "--experiment=quickstart", "--priority=DS", "--evaluate_every=2"
+    with quick_runs():
+        run("--model=softmax", "--rounds=5", *flags, f"--output_dir={runs}")
+    assert kept.main(["keep", str(runs), str(goal), "--only_tested"]) == 0
+    whole, results = read_results(str(runs)), read_results(str(goal))
+    tested = sorted({*whole.clients["round"]})
+    assert len(tested) < 5 and results.rounds["round"].tolist() == tested
+    rows = whole.rounds[whole.rounds["round"].isin(tested)]
+    assert results.rounds["accuracy"].tolist() == rows["accuracy"].tolist()
+    assert {*results.cohort["round"]} <= {*tested}
+    assert results.clients.equals(whole.clients)
+    assert not len(results.timing)
+
+
 def test_two_commands_are_kept_as_one_and_a_duplicate_run_is_rejected(
     copy, tmp_path, capsys
 ):

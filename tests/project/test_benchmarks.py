@@ -68,14 +68,14 @@ def test_the_run_of_a_federation_is_measured(tmp_path):
 def test_the_least_objective_of_qffl_is_measured(tmp_path):
     """Four clients; with q = 1 no client's accuracy is far from the others'."""
     out = tmp_path / "optimum.csv"
-    flags = ("--seeds=3", "--clients=4", "--iterations=30")
+    flags = ("--seeds=3", "--size_spreads=2", "--clients=4", "--iterations=30")
     done = python("benchmarks/qffl_objective.py", str(out), *flags)
     assert done.returncode == 0, done.stderr
     head, *rows = out.read_text().splitlines()
-    assert head == "seed,q,average,worst,best,variance"
-    assert [row.split(",")[:2] for row in rows] == [["3", "0"], ["3", "1"]]
+    assert head == "size_spread,seed,q,average,worst,best,variance"
+    assert [row.split(",")[:3] for row in rows] == [["2", "3", "0"], ["2", "3", "1"]]
     for row in rows:
-        average, worst, best, _ = map(float, row.split(",")[2:])
+        average, worst, best, _ = map(float, row.split(",")[3:])
         assert 50 < worst <= average <= best <= 100
 
 

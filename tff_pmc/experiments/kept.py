@@ -19,20 +19,36 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
+import pandas as pd
+
 from declared_settings import SettingError
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import EXPERIMENTS, get_experiment
 from tff_pmc.record.kept_results import EXPERIMENT_JSON, keep_results
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import Results, join_results, read_results
+from tff_pmc.record.results import RUN_KEY, Results, join_results, read_results
+from tff_pmc.record.tables import TIMING
 from tff_pmc.reports import output
 
 
 def keep(
-    folders: Sequence[str], goal: str, *, command: str = "", remark: str = ""
+    folders: Sequence[str],
+    goal: str,
+    *,
+    command: str = "",
+    remark: str = "",
+    only_tested: bool = False,
 ) -> None:
     """Keeps the runs of one or several folders in a new folder.
+
+    Args:
+        folders: the runs.
+        goal: the new folder.
+        command: the command that made the runs.
+        remark: what readers must know about the runs.
+        only_tested: whether only rounds with a test of each client are kept, without
+            timings: 20,000 rounds of five seeds are megabytes.
 
     Raises:
         RecordError: the goal already exists, a folder contains no run, or two folders
@@ -46,11 +62,27 @@ def keep(
     get_experiment(
         str(results.setting("experiment", ""))
     )  # An unknown one fails before anything is written.
+    if only_tested:
+        results = _only_tested(results)
     about = {"command": command, "remark": remark}
     if baseline := parts[0].about.get("baseline"):
         about["baseline"] = baseline
     keep_results(results, goal, about)
     write(read_results(goal), goal)
+
+
+def _only_tested(results: Results) -> Results:
+    """Returns results of the rounds after which each client was tested."""
+    run_and_round = [*RUN_KEY, "round"]
+    tested = pd.MultiIndex.from_frame(results.clients[run_and_round].drop_duplicates())
+
+    def read(name: str) -> Optional[pd.DataFrame]:
+        table: pd.DataFrame = getattr(results, name)
+        if name == TIMING.name:  # A sum over these rounds would not be the run's time.
+            return None
+        return table[pd.MultiIndex.from_frame(table[run_and_round]).isin(tested)]
+
+    return Results(results.runs, read, about=results.about)
 
 
 def write(results: Results, goal: str) -> str:
@@ -100,6 +132,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     keeping.add_argument(
         "--remark", default="", help="what readers must know about the runs"
     )
+    keeping.add_argument(
+        "--only_tested",
+        action="store_true",
+        help="keep only rounds after which each client was tested, without timings",
+    )
     again = commands.add_parser("remake", help="regenerate the kept reports")
     again.add_argument("folder", help="kept results, or one folder of them")
     again.add_argument("--format", choices=output.TABLE_FORMATS, default="markdown")
@@ -113,6 +150,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                 options.goal,
                 command=options.command,
                 remark=options.remark,
+                only_tested=options.only_tested,
             )
             return 0
         with output.using(output.Output(options.format, options.figures)):

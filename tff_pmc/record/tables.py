@@ -238,13 +238,15 @@ def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
         raise ValueError(f"there are two rows of {row_key}")
     if not key:
         rounds = table["round"]
-        steps = table.groupby(run)["round"].diff() if run else rounds.diff()
-        wrong = steps.fillna(rounds) != 1
+        if run:  # Kept results may have tested rounds alone.
+            wrong, rule = table.groupby(run)["round"].diff() <= 0, "must increase"
+        else:
+            wrong = rounds.diff().fillna(rounds) != 1
+            rule = "must be numbered 1, 2, 3, ... once each"
         if wrong.any():
             raise ValueError(
                 f"row {int(wrong.to_numpy().argmax()) + 1} has round "
-                f"{rounds[wrong].iloc[0]}: rounds must be numbered 1, 2, 3, ... once "
-                "each"
+                f"{rounds[wrong].iloc[0]}: rounds {rule}"
             )
     if {"correct", "examples"} <= {*table.columns}:
         wrong = (table["correct"] < 0) | (table["correct"] > table["examples"])

@@ -77,6 +77,12 @@ def test_the_tables_count_positions(comments, whole):
     assert correct == int(table(of_run / "rounds.csv")[-1]["correct"])
 
 
+def test_classes_are_named_by_their_tokens(whole):
+    """Ids are known to nobody: they follow from the vocabulary of these examples."""
+    rows = table(whole / "classes.csv")
+    assert {"snows", "<EOS>"} <= {row["name"] for row in rows}
+
+
 def test_the_trained_model_continues_a_comment(whole):
     (folder,) = [path for path in whole.glob("*/model")]
     about = json.loads((folder / "model.json").read_text())
