@@ -14,15 +14,18 @@ published federations are, with the flags that draw others of their kind:
 
   FedProx (0,0), (.5,.5), (1,1)  30 clients: `synthetic_alpha` and `synthetic_beta`
   FedProx IID                    30 clients: `synthetic_iid=1`
-  q-FFL Synthetic                100 clients, (1,1)
+  q-FFL Synthetic, its script    100 clients, (1,1)
+  q-FFL Synthetic, its paper     the same with `synthetic_size_spread=1`
   q-FFL IID                      100 clients: `synthetic_iid=1 synthetic_size_spread=1`
   q-FFL Hybrid                   100 clients, (1,1): the same with `synthetic_iid=0.5`
 
-As in the code, alpha and beta are standard deviations; the paper writes N(0, alpha),
-which is the same for 0 and 1. The published draws have no seed: ours are others of the
-same law. Alpha changes no label: u_k is one number, which all ten scores of an example
-have in the same way, so that the highest stays the highest. Labelings differ all the
-same, because each client draws its W_k and b_k; what (0,0) and (1,1) differ in is beta.
+The numbers of examples in q-FFL's paper are those of the lower spread
+(docs/baselines.md). As in the code, alpha and beta are standard deviations; the paper
+writes N(0, alpha), which is the same for 0 and 1. The published draws have no seed:
+ours are others of the same law. Alpha changes no label: u_k is one number, which all
+ten scores of an example have in the same way, so that the highest stays the highest.
+Labelings differ all the same, because each client draws its W_k and b_k; what (0,0) and
+(1,1) differ in is beta.
 
 In FedProx's published files (.5,.5) and (1,1) labels are not those of the printed law:
 of their largest test clients, with 465 and 662 examples, no linear model separates the

@@ -152,7 +152,11 @@ def test_each_line_of_a_panel_and_of_a_claim_is_a_row_of_the_experiment(name):
 
 
 @pytest.mark.parametrize(
-    "folder", ["baselines_fedprox", "baselines_qffl", "baselines_fednova"]
+    "folder",
+    [
+        *("baselines_fedprox", "baselines_fednova"),
+        *("baselines_qffl", "baselines_qffl_script_sizes"),
+    ],
 )
 def test_the_page_has_the_kept_numbers(folder):
     """Each row of the kept tables stands on the page, and so does each verdict."""
@@ -172,22 +176,33 @@ def test_the_page_has_the_least_objectives():
     table = pd.read_csv(folder / "optimum.csv")
     page = (ROOT / "docs" / "baselines.md").read_text("utf-8")
     digits = {"average": 1, "worst": 1, "best": 1, "variance": 0}
-    for q, rows in table.groupby("q"):
+    for (spread, q), rows in table.groupby(["size_spread", "q"]):
         means = (f"{rows[name].mean():.{n}f}" for name, n in digits.items())
-        assert f"| least objective, q = {q} | {' | '.join(means)} |" in page
-    runs = table.set_index(["seed", "q"])
-    for q in (0, 1):
-        numbers = (f"{runs.loc[(3, q), name]:.{n}f}" for name, n in digits.items())
-        assert f"| least objective, q = {q}, seed 3 | {' | '.join(numbers)} |" in page
-    gain = (runs.xs(1, level="q") - runs.xs(0, level="q"))[["variance", "worst"]]
-    assert (gain["variance"] < 0).all() and (gain["worst"] > 0).all()
-    half = stats.t.ppf(0.975, 4) * gain.sem()
-    variance, worst = (
-        f"{gain[x].mean():+.{n}f} ± {half[x]:.{n}f}"
-        for x, n in (("variance", 0), ("worst", 1))
-    )
-    assert f"The differences are {variance} and {worst} points." in page
-    others = gain["worst"].drop(3)
-    assert f"gains {others.min():.1f} to {others.max():.1f} points" in " ".join(
-        page.split()
-    )
+        row = f"| least objective, q = {q}, size spread {spread}"
+        assert f"{row} | {' | '.join(means)} |" in page
+    for spread, rows in table.groupby("size_spread"):
+        runs = rows.set_index(["seed", "q"])
+        gain = (runs.xs(1, level="q") - runs.xs(0, level="q"))[["variance", "worst"]]
+        assert (gain["variance"] < 0).all()
+        half = stats.t.ppf(0.975, 4) * gain.sem()
+        variance, worst = (
+            f"{gain[x].mean():+.{n}f} ± {half[x]:.{n}f}"
+            for x, n in (("variance", 0), ("worst", 1))
+        )
+        assert f"{variance} and {worst} points with the spread {spread}" in (
+            " ".join(page.split())
+        )
+
+
+def test_the_page_says_how_often_sizes_are_those_of_the_papers_table():
+    """100 clients with 12,697 examples, whose standard deviation is 73."""
+    page = " ".join((ROOT / "docs" / "baselines.md").read_text("utf-8").split())
+    random = np.random.default_rng(0)
+    shares = []
+    for spread in (1, 2):
+        sizes = 50 + np.floor(random.lognormal(4, spread, (20_000, 100)))
+        few = sizes.sum(axis=1) <= 12_697
+        shares += [few.mean(), (few & (sizes.std(axis=1) <= 73)).mean()]
+    assert shares[2] == 0 and "Of 20,000 federations with the first sizes none" in page
+    words = f"the second {shares[0]:.0%} have no more, and {shares[1]:.0%} also differ"
+    assert words.replace("%", " %") in page

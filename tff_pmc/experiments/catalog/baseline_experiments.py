@@ -53,9 +53,7 @@ EXPERIMENTS.register(
 EXPERIMENTS.register(
     "qffl_synthetic",
     Experiment(
-        "q-FFL's Table 1, row Synthetic: q = 0 and q = 1, on clients of similar sizes "
-        "(lognormal(4, 1) + 50), and with those of the published script (lognormal(4, "
-        "2) + 50).",
+        "q-FFL's Table 1, row Synthetic: q = 0 and q = 1.",
         {
             "dataset": "synthetic",
             "model": "softmax_regression",
@@ -69,12 +67,7 @@ EXPERIMENTS.register(
             "learning_rate": 0.1,
             "evaluate_every": 1000,
         },
-        rows=[
-            "q_fedavg q=0",
-            "q_fedavg q=1",
-            "q_fedavg q=0 synthetic_size_spread=2",
-            "q_fedavg q=1 synthetic_size_spread=2",
-        ],
+        rows=["q_fedavg q=0", "q_fedavg q=1"],
         reports=_REPORTS,
         baseline="q-FedAvg, q 0",
     ),
