@@ -15,11 +15,11 @@ published federations are, with the flags that draw others of their kind:
   FedProx (0,0), (.5,.5), (1,1)  30 clients: `synthetic_alpha` and `synthetic_beta`
   FedProx IID                    30 clients: `synthetic_iid=1`
   q-FFL Synthetic, its script    100 clients, (1,1)
-  q-FFL Synthetic, its paper     the same with `synthetic_size_spread=1`
+  q-FFL Synthetic, as quoted     the same with `synthetic_size_spread=1`
   q-FFL IID                      100 clients: `synthetic_iid=1 synthetic_size_spread=1`
   q-FFL Hybrid                   100 clients, (1,1): the same with `synthetic_iid=0.5`
 
-The numbers of examples in q-FFL's paper are those of the lower spread
+The numbers of examples with which q-FFL's paper is quoted fit the lower spread
 (docs/baselines.md). As in the code, alpha and beta are standard deviations; the paper
 writes N(0, alpha), which is the same for 0 and 1. The published draws have no seed:
 ours are others of the same law. Alpha changes no label: u_k is one number, which all

@@ -9,8 +9,10 @@ from cli import quick_runs, refusal, run
 
 from tff_pmc.experiments import kept
 from tff_pmc.record.kept_results import EXPERIMENT_JSON
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import TABLES, read_results
 from tff_pmc.reports import output
+from tff_pmc.reports.results_page import hours
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
 FOLDERS = [pathlib.Path(folder) for folder in kept.kept_folders(str(RESULTS))]
@@ -72,7 +74,7 @@ def test_runs_are_kept_as_tables_and_read_back_equal(copy, tmp_path):
 
 
 def test_only_tested_rounds_may_be_kept(tmp_path):
-    """Of 5 rounds, tested after every second, the untested ones and times are gone."""
+    """Of 5 rounds, tested after every second, the untested ones are left out."""
     runs, goal = tmp_path / "runs", tmp_path / "kept"
     flags = "--experiment=quickstart", "--priority=DS", "--evaluate_every=2"
     with quick_runs():
@@ -85,7 +87,18 @@ def test_only_tested_rounds_may_be_kept(tmp_path):
     assert results.rounds["accuracy"].tolist() == rows["accuracy"].tolist()
     assert {*results.cohort["round"]} <= {*tested}
     assert results.clients.equals(whole.clients)
-    assert not len(results.timing)
+    assert not len(results.timing) and results.about["hours"] == hours(whole)
+    about = json.loads((goal / EXPERIMENT_JSON).read_text())
+    (goal / EXPERIMENT_JSON).write_text(json.dumps(about | {"only_tested": False}))
+    with pytest.raises(RecordError, match=r"rounds must be numbered 1, 2, 3"):
+        len(read_results(str(goal)).rounds)  # Otherwise a gap is damage.
+
+
+def test_without_results_of_clients_no_round_counts_as_tested(copy, tmp_path, capsys):
+    folder, goal = copy("baselines_fednova"), tmp_path / "kept"
+    assert kept.main(["keep", str(folder), str(goal), "--only_tested"]) == 2
+    assert "results of each client are needed" in capsys.readouterr().err
+    assert not goal.exists()
 
 
 def test_two_commands_are_kept_as_one_and_a_duplicate_run_is_rejected(

@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import Optional
+from typing import Any, Optional
 
 import pandas as pd
 
@@ -25,11 +25,12 @@ from declared_settings import SettingError
 from leaf_data.formats.data_files import expand_path
 from tff_pmc.experiments import experiment_reports
 from tff_pmc.experiments.experiment import EXPERIMENTS, get_experiment
-from tff_pmc.record.kept_results import EXPERIMENT_JSON, keep_results
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.kept_results import EXPERIMENT_JSON, ONLY_TESTED, keep_results
+from tff_pmc.record.record_error import ClientsNotRecordedError, RecordError
 from tff_pmc.record.results import RUN_KEY, Results, join_results, read_results
 from tff_pmc.record.tables import TIMING
 from tff_pmc.reports import output
+from tff_pmc.reports.results_page import hours
 
 
 def keep(
@@ -47,12 +48,13 @@ def keep(
         goal: the new folder.
         command: the command that made the runs.
         remark: what readers must know about the runs.
-        only_tested: whether only rounds with a test of each client are kept, without
-            timings: 20,000 rounds of five seeds are megabytes.
+        only_tested: whether only rounds with a test of each client are kept, and of
+            the timings the sum: 20,000 rounds of five seeds are megabytes.
 
     Raises:
-        RecordError: the goal already exists, a folder contains no run, or two folders
-            have a run with the same label and seed.
+        RecordError: the goal already exists, a folder contains no run, two folders have
+            a run with the same label and seed, or `only_tested` of runs that did not
+            record the results of each client.
     """
     goal = expand_path(goal)
     if os.path.lexists(goal):
@@ -62,9 +64,10 @@ def keep(
     get_experiment(
         str(results.setting("experiment", ""))
     )  # An unknown one fails before anything is written.
+    about: dict[str, Any] = {"command": command, "remark": remark}
     if only_tested:
+        about |= {ONLY_TESTED: True, "hours": hours(results)}
         results = _only_tested(results)
-    about = {"command": command, "remark": remark}
     if baseline := parts[0].about.get("baseline"):
         about["baseline"] = baseline
     keep_results(results, goal, about)
@@ -73,12 +76,14 @@ def keep(
 
 def _only_tested(results: Results) -> Results:
     """Returns results of the rounds after which each client was tested."""
+    if not results.has_clients:
+        raise ClientsNotRecordedError
     run_and_round = [*RUN_KEY, "round"]
     tested = pd.MultiIndex.from_frame(results.clients[run_and_round].drop_duplicates())
 
     def read(name: str) -> Optional[pd.DataFrame]:
         table: pd.DataFrame = getattr(results, name)
-        if name == TIMING.name:  # A sum over these rounds would not be the run's time.
+        if name == TIMING.name:
             return None
         return table[pd.MultiIndex.from_frame(table[run_and_round]).isin(tested)]
 
@@ -135,7 +140,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     keeping.add_argument(
         "--only_tested",
         action="store_true",
-        help="keep only rounds after which each client was tested, without timings",
+        help="keep only rounds after which each client was tested",
     )
     again = commands.add_parser("remake", help="regenerate the kept reports")
     again.add_argument("folder", help="kept results, or one folder of them")

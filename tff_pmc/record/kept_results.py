@@ -16,6 +16,8 @@ from tff_pmc.record.tables import GZIP_SUFFIX, RUN_KEY, TABLES
 
 EXPERIMENT_JSON = "experiment.json"
 """The file that describes the runs of a kept folder of results."""
+ONLY_TESTED = "only_tested"
+"""The key there that is true where rounds without a test are left out."""
 
 
 class _Results(Protocol):
@@ -45,7 +47,9 @@ def read_kept(
     ]
 
     def read(table: str) -> Optional[pd.DataFrame]:
-        return TABLES[table].read(path) if TABLES[table].path(path) else None
+        if not TABLES[table].path(path):
+            return None
+        return TABLES[table].read(path, every_round=not about.get(ONLY_TESTED))
 
     return pd.DataFrame(rows, columns=None if rows else RUN_KEY), read, about
 

@@ -157,8 +157,12 @@ class Table(NamedTuple):
         plain = os.path.join(expand_path(folder), f"{self.name}.csv")
         return next(filter(os.path.exists, (plain, plain + GZIP_SUFFIX)), "")
 
-    def read(self, folder: str) -> pd.DataFrame:
+    def read(self, folder: str, *, every_round: bool = True) -> pd.DataFrame:
         """Reads the table of a folder, `NAME.csv` or `NAME.csv.gz`.
+
+        Args:
+            folder: the folder.
+            every_round: whether no round may be left out.
 
         Raises:
             RecordError: the file is missing (then a `RecordMissingError`), cannot be
@@ -174,13 +178,13 @@ class Table(NamedTuple):
                 content = file.read()
             if path.endswith(GZIP_SUFFIX):
                 content = gzip.decompress(content)
-            return self.parse(content)
+            return self.parse(content, every_round=every_round)
         except (OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
             raise RecordError(
                 f"{path} cannot be read: {error_summary(error)}"
             ) from error
 
-    def parse(self, content: bytes) -> pd.DataFrame:
+    def parse(self, content: bytes, *, every_round: bool = True) -> pd.DataFrame:
         """Parses the content of a table's file.
 
         Rounds without a test have the values of the last tested round.
@@ -225,11 +229,13 @@ class Table(NamedTuple):
             if column.kind == COUNT and column.name in table:
                 if table[column.name].notna().all():
                     table[column.name] = table[column.name].astype("int64")
-        _check(table, run, self.key)
+        _check(table, run, self.key, every_round)
         return table
 
 
-def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
+def _check(
+    table: pd.DataFrame, run: Sequence[str], key: Sequence[str], every_round: bool
+) -> None:
     """Raises a `ValueError` for rounds, rows or counts that no run can have."""
     twice = table.duplicated([*run, "round", *key])
     if twice.any():
@@ -238,11 +244,11 @@ def _check(table: pd.DataFrame, run: Sequence[str], key: Sequence[str]) -> None:
         raise ValueError(f"there are two rows of {row_key}")
     if not key:
         rounds = table["round"]
-        if run:  # Kept results may have tested rounds alone.
-            wrong, rule = table.groupby(run)["round"].diff() <= 0, "must increase"
-        else:
-            wrong = rounds.diff().fillna(rounds) != 1
-            rule = "must be numbered 1, 2, 3, ... once each"
+        steps = table.groupby(run)["round"].diff() if run else rounds.diff()
+        steps = steps.fillna(rounds)
+        wrong, rule = steps < 1, "must increase"
+        if every_round:
+            wrong, rule = steps != 1, "must be numbered 1, 2, 3, ... once each"
         if wrong.any():
             raise ValueError(
                 f"row {int(wrong.to_numpy().argmax()) + 1} has round "

@@ -153,10 +153,17 @@ def _folder_summary(results: Results) -> str:
         facts = [number, seeds_text(results.seeds), *_factors(runs)]
         gpus = {str(versions.get("gpu") or "") for versions in runs["versions"]}
         facts += [f"on {gpu}" for gpu in sorted(gpus - {""})]
-        seconds = results.timing[["train", "test"]].sum().sum()
-        hours = f"{float(f'{seconds / 3600:.2g}'):g} hours"
-        facts.append(hours if len(results.timing) else "hours not recorded")
+        known = hours(results)
+        facts.append("hours not recorded" if known is None else f"{known:g} hours")
     return f"{', '.join(facts)}. {results.about.get('remark', '')}".rstrip()
+
+
+def hours(results: Results) -> float | None:
+    """Returns the time that runs took, to two digits; None if nobody recorded it."""
+    timing = results.timing[["train", "test"]]
+    if not len(timing):
+        return results.about.get("hours")
+    return float(f"{timing.sum().sum() / 3600:.2g}")
 
 
 def pluralize(number: int, word: str) -> str:
