@@ -169,12 +169,15 @@ def remove_if_empty(path: str) -> None:
         os.removedirs(path)
 
 
-def list_folder(path: str) -> list[str]:
+def list_folder(path: str, attempts: int = 10) -> list[str]:
     """Returns the names in a folder, which it creates if it does not exist."""
     try:
         os.makedirs(path, exist_ok=True)
         return os.listdir(path)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and attempts > 1:
+            # Another process has removed an empty parent in between.
+            return list_folder(path, attempts - 1)
         raise RecordError(f"{path}: {error.strerror}") from error
 
 
