@@ -88,7 +88,10 @@ def test_only_tested_rounds_may_be_kept(tmp_path):
     assert {*results.cohort["round"]} <= {*tested}
     assert results.clients.equals(whole.clients)
     assert not len(results.timing) and results.about["hours"] == hours(whole)
+    assert kept.main(["keep", str(goal), str(tmp_path / "again")]) == 0
+    again = (tmp_path / "again" / EXPERIMENT_JSON).read_text()
     about = json.loads((goal / EXPERIMENT_JSON).read_text())
+    assert json.loads(again) == about
     (goal / EXPERIMENT_JSON).write_text(json.dumps(about | {"only_tested": False}))
     with pytest.raises(RecordError, match=r"rounds must be numbered 1, 2, 3"):
         len(read_results(str(goal)).rounds)  # Otherwise a gap is damage.

@@ -65,8 +65,10 @@ def keep(
         str(results.setting("experiment", ""))
     )  # An unknown one fails before anything is written.
     about: dict[str, Any] = {"command": command, "remark": remark}
-    if only_tested:
-        about |= {ONLY_TESTED: True, "hours": hours(results)}
+    if only_tested or any(part.about.get(ONLY_TESTED) for part in parts):
+        times = [hours(part) for part in parts]
+        known = None if None in times else sum(time or 0 for time in times)
+        about |= {ONLY_TESTED: True, "hours": known}
         results = _only_tested(results)
     if baseline := parts[0].about.get("baseline"):
         about["baseline"] = baseline
