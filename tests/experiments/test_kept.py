@@ -2,15 +2,17 @@
 
 import json
 import pathlib
+import shlex
 import shutil
 
 import pytest
-from cli import quick_runs, refusal, run
+from cli import parse_settings, quick_runs, refusal, run
 
 from tff_pmc.experiments import kept
+from tff_pmc.experiments.flags.flag_definitions import parse
 from tff_pmc.record.kept_results import EXPERIMENT_JSON
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.results import TABLES, read_results
+from tff_pmc.record.results import RUN_KEY, TABLES, flatten_groups, read_results
 from tff_pmc.reports import output
 from tff_pmc.reports.results_page import hours
 
@@ -48,6 +50,32 @@ def test_every_kept_table_is_remade_to_the_byte(folder, copy):
     with output.using(TABLES_ALONE):
         kept.remake(str(copied))
     assert products(copied) == before, f"run: {kept.__doc__.splitlines()[3].strip()}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_kept_command_still_makes_the_kept_runs(folder):
+    """Flags and defaults change after runs are kept, and a reader repeats them."""
+    results = read_results(str(folder))
+    words = shlex.split(results.about["command"])
+    if "run_experiments.py" not in words:
+        script = next((word for word in words if word.endswith(".py")), "Makefile")
+        assert (RESULTS.parents[1] / script).is_file()
+        return
+    words = words[words.index("run_experiments.py") + 1 :]
+    flags = [word for word in words if word != "--data_dir=DIR"]
+    runs = {settings.label: settings for settings in parse_settings(*flags)}
+    seeds = parse(flags).get("seeds", [0])
+    if not len(results.runs):  # A table alone is kept.
+        return
+    made = {(seed, label) for seed in seeds for label in runs}
+    assert made == {*results.runs[RUN_KEY].itertuples(index=False, name=None)}
+    for recorded in results.runs.to_dict("records"):
+        settings = runs[recorded["label"]].with_seed(recorded["seed"])
+        for name, value in flatten_groups(settings.to_record()).items():
+            before = recorded.get(name)
+            unknown = before is None or before != before  # Older than the setting.
+            of_machine = name == "num_packs"
+            assert unknown or of_machine or before == value, name
 
 
 def test_the_kept_results_are_small():
