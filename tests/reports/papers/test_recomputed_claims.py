@@ -530,15 +530,16 @@ PMC = {
     "PMC-28": lambda: [
         gain_grows(
             "gain at 90 and 95 % minus at 70 and 80 %",
-            *(["MD,DS,LD"], (NONIID, cells(90, 95)), (NONIID, cells(70, 80))),
+            ["MD,DS,LD"],
+            *((NONIID_LONG, cells(90, 95)), (NONIID_LONG, cells(70, 80))),
         )
     ],
     "PMC-29": lambda: [
-        *saves("MD,DS,LD", NONIID, AT[70], AT[80], relation=ONE_ROUND),
-        *saves("MD,DS,LD", NONIID, AT[90], in_words=(2.1, 2.1)),
-        *saves("MD,DS,LD", NONIID, AT[95], in_words=(1.7, 1.7)),
+        *saves("MD,DS,LD", SIX_SEEDS, AT[70], AT[80], relation=ONE_ROUND),
+        *saves("MD,DS,LD", NONIID_LONG, AT[90], in_words=(2.1, 2.1)),
+        *saves("MD,DS,LD", NONIID_LONG, AT[95], in_words=(1.7, 1.7)),
     ],
-    "PMC-30": lambda: saves("MD,DS,LD", NONIID, AT[90]),
+    "PMC-30": lambda: saves("MD,DS,LD", NONIID_LONG, AT[90]),
     "PMC-31": lambda: [
         *saves("MD,LD,DS", SIX_SEEDS, AT[70], AT[80], relation=ONE_ROUND),
         *saves("MD,LD,DS", NONIID_LONG, AT[90], AT[95]),

@@ -220,8 +220,8 @@ def test_the_long_runs_are_on_the_page():
     ]
     other = [abs(a - b) for a, b in pairs if a != b]
     count = f"{len(pairs)} rounds that were reached there, {len(pairs) - len(other)}"
-    assert f"Of the {count} are the same" in words and len(other) == 5
-    assert f"Five differ, by {min(other)} to {max(other)} rounds." in words
+    assert f"Of the {count} are the same" in words and len(other) == 7
+    assert f"Seven differ, by {min(other)} to {max(other)} rounds." in words
     lengths = {
         max(run.values()) for run_of_seed in at_least.values() for run in run_of_seed
     }
@@ -249,13 +249,8 @@ def test_md_and_md_ld_ds_are_apart_in_table_4_and_not_here():
     assert f"{sentence} ({len(of_others)} pairs)" in words
     sentence = f"at most {most:.1f} rounds apart even under different seeds"
     assert sentence in page_text("docs/fidelity.md")
-    orderings = [("MD",), ("MD", "LD", "DS")]
-    moved = []
-    for group in LONG:
-        for criteria in cohorts(*group, "DS"):
-            md, all_three = weights(criteria, orderings).values()
-            moved.append(abs(all_three - md).sum() / 2)
-    assert f"{100 * np.mean(moved):.1f} % of the total weight".lstrip("0") in words
+    moved = weight_moved("MD", "MD,LD,DS")
+    assert f"{100 * moved:.1f} % of the total weight".lstrip("0") in words
     rows = {first["experiment"] for first in printed_table("pmc_table4")}
     table = {row: printed(4, row) for row in rows if row != "DS (baseline)"}
     gap = {c: table["MW≻LD≻DS"][c] - table["MW"][c] for c in COLUMNS}
@@ -268,6 +263,44 @@ def test_md_and_md_ld_ds_are_apart_in_table_4_and_not_here():
     saved = {row: np.mean([first[c] for c in COLUMNS]) for row, first in table.items()}
     ends_of = [min(saved, key=saved.get), max(saved, key=saved.get)]
     assert ends_of == ["MW", "MW≻LD≻DS"]  # The lowest and the highest row.
+
+
+def weight_moved(*labels):
+    """The share of a cohort's weight by which two weightings differ, on average."""
+    orderings = [tuple(label.split(",")) for label in labels]
+    moved = []
+    for group in LONG:
+        for criteria in cohorts(*group, "DS"):
+            first, two = weights(criteria, orderings).values()
+            moved.append(abs(two - first).sum() / 2)
+    return np.mean(moved)
+
+
+def test_md_and_md_ds_ld_are_nearer_still():
+    words = " ".join(
+        PMC.split("**MD,DS,LD is nearer still")[1].split("\n\n")[0].split()
+    )
+    moved = weight_moved("MD", "MD,DS,LD")
+    assert (
+        f"it differs in {100 * moved:.2f} % of the weight".replace(" 0.", " .") in words
+    )
+    first, two = (
+        [rounds(*group, label) for group in LONG] for label in ("MD", "MD,DS,LD")
+    )
+    is_equal = [a[c] == b[c] for a, b in zip(first, two) for c in COLUMNS]
+    assert f"{sum(is_equal)} of the {len(is_equal)} rounds are the same" in words
+    for columns, form in (
+        (COLUMNS, "the mean difference is {} rounds"),
+        (LATE, "at 95 % it is {}"),
+    ):
+        apart = [np.mean([a[c] - b[c] for c in columns]) for a, b in zip(first, two)]
+        mean = text(apart, 1).replace("+0.0", "0.0").replace("-0.0", "0.0")
+        assert form.format(mean.lstrip("+")) in words
+    gaps = [
+        np.mean([printed(4, "MW≻DS≻LD")[c] - printed(4, "MW")[c] for c in columns])
+        for columns in (COLUMNS, LATE)
+    ]
+    assert "two {:.1f} rounds apart, and {:.1f} at 95 %".format(*gaps) in words
 
 
 def test_the_late_columns_of_ld_md_ds_on_iid_data_are_on_the_page():
