@@ -88,3 +88,16 @@ def test_ids_of_two_figures_differ_and_equal_figures_are_equal():
 def test_a_figure_of_very_many_points_is_a_raster_image(monkeypatch):
     monkeypatch.setattr(page_figure, "MAX_BYTES", 100)
     assert page_figure.page_figure(draw(), "mine") == (None, frozenset())
+
+
+@pytest.mark.parametrize("count", [2, 7, 12])
+def test_a_legend_below_is_not_wider_than_its_figure(count):
+    figure, all_axes = figure_layout.panels(4)
+    words = ["half of the devices\nreach the target", *["as published"] * (count - 1)]
+    handles = [figure_layout.legend_handle(label) for label in words]
+    figure_layout.label_axes(figure, all_axes, figure_layout.ACCURACY, handles)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+    assert len(legend.get_texts()) == count

@@ -11,6 +11,7 @@ import contextvars
 import functools
 import html
 import io
+import math
 import re
 import textwrap
 import weakref
@@ -62,7 +63,7 @@ _PAGE_LOOK: dict[str, Any] = {
     "svg.fonttype": "none",  # Letters stay letters, in the page's font.
     "font.sans-serif": ["DejaVu Sans"],
 }
-_LEGEND_LINE, _HANDLE, _LETTER = 0.17, 0.5, 0.07  # Inches.
+_LEGEND_LINE = 0.17  # Inches.
 
 PAGE_WIDTHS = {"wide": WIDTH, "narrow": 3.7}
 """The widths of figures inside a page, inches: of a screen, and of a phone."""
@@ -170,35 +171,26 @@ def add_legend(
     figure: Figure, handles: Sequence[Any], title: str = "", *, below: bool = False
 ) -> None:
     """Adds the legend of a figure, at its right or below; on a phone always below."""
+    options: dict[str, Any] = {"handles": handles, "title": title or None}
     if not is_narrow():
-        place = "outside lower center" if below else "outside right center"
-        figure.legend(
-            handles=handles,
-            loc=place,
-            ncols=_columns(figure, handles) if below else 1,
-            title=title or None,
-            alignment="center" if below else "left",
-        )
+        if not below:
+            figure.legend(**options, loc="outside right center", alignment="left")
+            return
+        for rows in range(1, len(handles) + 1):
+            columns = math.ceil(len(handles) / rows)
+            legend = figure.legend(
+                **options, loc="outside lower center", ncols=columns, alignment="center"
+            )
+            if legend.get_window_extent().width <= figure.bbox.width:
+                break
+            if columns > 1:
+                legend.remove()
+        more_height = 2 * _LEGEND_LINE * (rows - 1)  # Of the words in two lines.
+        figure.set_figheight(figure.get_figheight() + more_height)
         return
     lines = len(handles) + len(title.splitlines())
     figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * (lines + 1))
-    figure.legend(
-        handles=handles,
-        loc="outside lower left",
-        title=title or None,
-        alignment="left",
-    )
-
-
-def _columns(figure: Figure, handles: Sequence[Any]) -> int:
-    """Returns how many columns of a legend are not wider than a figure on a page."""
-    if not _page_width.get():
-        return 7
-    widths = [_HANDLE + _LETTER * len(str(handle.get_label())) for handle in handles]
-    columns = len(handles)
-    while columns > 1 and columns * max(widths) > figure.get_figwidth():
-        columns -= 1
-    return columns
+    figure.legend(**options, loc="outside lower left", alignment="left")
 
 
 def legend_handle(label: str, color: str = "black", **options: Any) -> Line2D:
