@@ -15,7 +15,7 @@ import math
 import re
 import textwrap
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, TypeVar
 
 import matplotlib
@@ -173,24 +173,34 @@ def add_legend(
     """Adds the legend of a figure, at its right or below; on a phone always below."""
     options: dict[str, Any] = {"handles": handles, "title": title or None}
     if not is_narrow():
-        if not below:
+        if below:
+            _add_legend_below(figure, options)
+        else:
             figure.legend(**options, loc="outside right center", alignment="left")
-            return
-        for rows in range(1, len(handles) + 1):
-            columns = math.ceil(len(handles) / rows)
-            legend = figure.legend(
-                **options, loc="outside lower center", ncols=columns, alignment="center"
-            )
-            if legend.get_window_extent().width <= figure.bbox.width:
-                break
-            if columns > 1:
-                legend.remove()
-        more_height = 2 * _LEGEND_LINE * (rows - 1)  # Of the words in two lines.
-        figure.set_figheight(figure.get_figheight() + more_height)
         return
     lines = len(handles) + len(title.splitlines())
     figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * (lines + 1))
     figure.legend(**options, loc="outside lower left", alignment="left")
+
+
+def _add_legend_below(figure: Figure, options: Mapping[str, Any]) -> None:
+    """Adds a legend in the fewest rows that are not wider than the figure.
+
+    The figure grows by all rows but the first. `options` are those of `Figure.legend`.
+    """
+    count = len(options["handles"])
+    for rows in range(1, count + 1):
+        legend = figure.legend(
+            **options,
+            loc="outside lower center",
+            ncols=math.ceil(count / rows),
+            alignment="center",
+        )
+        if rows == count or legend.get_window_extent().width <= figure.bbox.width:
+            more_height = 2 * _LEGEND_LINE * (rows - 1)  # Labels may have two lines.
+            figure.set_figheight(figure.get_figheight() + more_height)
+            return
+        legend.remove()
 
 
 def legend_handle(label: str, color: str = "black", **options: Any) -> Line2D:
