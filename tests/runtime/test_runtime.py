@@ -278,3 +278,44 @@ def test_an_unused_gpu_is_reported_in_one_line(
     if says:
         assert 'docs/install.md, "On a GPU"' in line
         assert "\n## On a GPU\n" in (ROOT / "docs" / "install.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("decided", "used", "seen", "says"),
+    [
+        (None, False, [], "TF_ENABLE_ONEDNN_OPTS=1 may train in half of the time"),
+        ("0", False, [], ""),
+        ("1", True, [], ""),
+        (None, True, [], ""),
+        (None, False, ["GPU:0"], ""),
+    ],
+)
+def test_unused_onednn_is_reported_in_one_line(monkeypatch, decided, used, seen, says):
+    from tff_pmc.runtime import runtime
+
+    monkeypatch.setattr(runtime, "_uses_onednn", lambda: used)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: seen)
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    if decided is not None:
+        monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", decided)
+    line = runtime.unused_onednn()
+    assert says in line and bool(line) == bool(says) and "\n" not in line
+    if says:
+        assert 'docs/performance.md, "oneDNN on older processors"' in line
+        page = (ROOT / "docs" / "performance.md").read_text()
+        assert "\n## oneDNN on older processors\n" in page
+
+
+@pytest.mark.parametrize("decided", ["0", "1"])
+def test_tensorflow_says_whether_it_uses_onednn(decided):
+    """By the variable; this process has imported TensorFlow before."""
+    code = "from tff_pmc.runtime import runtime; print(runtime._uses_onednn())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TF_ENABLE_ONEDNN_OPTS": decided},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str(decided == "1")

@@ -21,6 +21,7 @@ _PLACES = {
     "WrongDataError": "values",
     "engine_versions": "runtime",
     "unused_gpu": "runtime",
+    "unused_onednn": "runtime",
 }
 
 __all__ = [*_PLACES, "ENGINES", "EngineError", "check_installed"]

@@ -136,6 +136,28 @@ def unused_gpu() -> str:
     return f'This machine\'s GPU is not used. {cause} (docs/install.md, "On a GPU")'
 
 
+def unused_onednn() -> str:
+    """Returns a line about oneDNN if TensorFlow leaves it off, or an empty text.
+
+    TensorFlow decides by the processor. The text is also empty on a GPU, and where
+    `TF_ENABLE_ONEDNN_OPTS` has decided.
+    """
+    decided = "TF_ENABLE_ONEDNN_OPTS" in os.environ
+    if decided or _uses_onednn() or tf.config.list_physical_devices("GPU"):
+        return ""
+    return (
+        "TensorFlow leaves oneDNN off on this processor; TF_ENABLE_ONEDNN_OPTS=1 may "
+        'train in half of the time (docs/performance.md, "oneDNN on older processors")'
+    )
+
+
+def _uses_onednn() -> bool:
+    # TensorFlow has no public name for it.
+    from tensorflow.python.util import _pywrap_util_port
+
+    return bool(_pywrap_util_port.IsMklEnabled())
+
+
 _MIN_TF32_CAPABILITY = (8, 0)  # From here on GPUs can round factors to TF32.
 
 

@@ -16,7 +16,7 @@ from tff_pmc.experiments.callbacks.tensorboard_events import (
 )
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import inspection, rate_search, sweep
-from tff_pmc.runtime import Runtime, unused_gpu
+from tff_pmc.runtime import Runtime, unused_gpu, unused_onednn
 from tff_pmc.settings import RunSettings
 
 MANY_CLIENTS = 10_000
@@ -74,6 +74,8 @@ def execute(
         return inspection.inspect(runs, data, engine)
     print(printable(data.describe()), flush=True)
     if engine["engine"] != "worker" and (line := unused_gpu()):
+        print(line, flush=True)
+    if line := unused_onednn():
         print(line, flush=True)
     staged = [settings.algorithm_name for settings in runs if settings.two_stage]
     for name in dict.fromkeys(staged):
