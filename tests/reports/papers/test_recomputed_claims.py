@@ -47,6 +47,7 @@ NONIID_LONG = runs("mnist_table4_long")
 SIX_SEEDS = [*NONIID_LONG, ("mnist_table4", 5)]
 NINE_SEEDS = [*SIX_SEEDS, *runs("mnist_table4_ld", (6, 7, 8))]
 FEMNIST = runs("femnist_online")
+FEMNIST_ALONE = runs("femnist_alone", range(3))
 FEMNIST_RELU = runs("femnist_table1_relu", (0,))
 
 
@@ -309,11 +310,11 @@ def highest_of_both():
 
 
 def later_as_a_share(label, words, columns):
-    there = reached(columns, FEMNIST_RELU, ["DS", label])
-    later, base = (mean_rounds(there, FEMNIST_RELU, x) for x in (label, "DS"))
+    there = reached(columns, FEMNIST_ALONE, ["DS", label])
+    later, base = (mean_rounds(there, FEMNIST_ALONE, x) for x in (label, "DS"))
     return Part(
         f"{label} {words}, over DS",
-        ["femnist_table1_relu"],
+        ["femnist_alone"],
         *(later / base - 1, 0, ("within", 0.21)),
         digits=2,
         columns=count_of((len(there), len(columns))),
@@ -327,12 +328,12 @@ def adjusted_saves(*columns, of_runs=FEMNIST, over="DS", **options):
     return saves(ADJUSTED, of_runs, *columns, over=over, name="{columns}", **options)
 
 
-def over_the_others(labels, columns, others=SIX, name="{}"):
+def over_the_others(labels, columns, others=SIX, name="{}", of_runs=FEMNIST_RELU):
     """What weightings save over the mean of the others, in each of some columns."""
     rest = [label for label in others if label not in labels]
     name += ", over the mean of the others"
     return [
-        saved(name.format(words), FEMNIST_RELU, labels, those, over=rest)
+        saved(name.format(words), of_runs, labels, those, over=rest)
         for words, those in columns
     ]
 
@@ -382,10 +383,13 @@ DA = {
         for label in ("MD", "LD")
         for columns in LOW_AND_MID
     ],
+    "DA-6": lambda: [
+        part for label in ("MD", "LD") for part in saves(label, FEMNIST_ALONE, HIGH_75)
+    ],
     "DA-7": lambda: over_the_others(["DS,LD,MD", "DS,MD,LD"], LOW_AND_MID),
     "DA-8": lambda: [
-        *over_the_others(["DS"], LOW_AND_MID, ALONE, "DS {}"),
-        *over_the_others(["LD"], [HIGH_75], ALONE, "LD {}"),
+        *over_the_others(["DS"], LOW_AND_MID, ALONE, "DS {}", FEMNIST_ALONE),
+        *over_the_others(["LD"], [HIGH_75], ALONE, "LD {}", FEMNIST_ALONE),
     ],
     "DA-10": lambda: over_the_others(["DS,LD,MD", "DS,MD,LD", "MD,DS,LD"], LOW_TO_HIGH),
     "DA-11": lambda: over_the_others([ADJUSTED], LOW_TO_HIGH, SIX_ADJUSTED),

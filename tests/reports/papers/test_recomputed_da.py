@@ -157,3 +157,42 @@ def test_what_das_adjusting_costs_and_how_accurate_it_becomes():
     testing, training, alone = (f"{x:.0f} GB" for x in sent)
     assert f"have {testing} for testing (mean of five seeds) and {training} for" in DA
     assert f"with DS alone training takes {alone}" in DA
+
+
+def test_the_rows_of_each_criterion_alone():
+    names = {"DS": "Dataset size (base)", "MD": "Model divergence"}
+    names["LD"] = "Label diversity"
+    printed = {
+        (line["row"], int(line["target_accuracy_pct"]), line["column"]): line["printed"]
+        for line in printed_table("da_table1")
+        if line["study"] == "Ind"
+    }
+    seeds = sorted({seed for seed, _ in runs_of("femnist_alone", "rounds")})
+    arrivals = {
+        label: [rounds("femnist_alone", k, label, DA_COLUMNS) for k in seeds]
+        for label in names
+    }
+    for label, name in names.items():
+        cells = [
+            f"{np.mean([[run[x] for x in columns] for run in arrivals[label]]):.1f}"
+            f" ({printed[(name, *mean)]})"
+            for mean, columns in LOW_TO_HIGH.items()
+        ]
+        assert f"| {label} | {' | '.join(cells)} |" in DA, cells
+    for label in ("MD", "LD"):
+        moved = []
+        for seed in seeds:
+            for criteria in cohorts("femnist_alone", seed, "DS"):
+                ours, of_ds = (criteria[x] / criteria[x].sum() for x in (label, "DS"))
+                moved.append(abs(ours - of_ds).sum() / 2)
+        assert f"{label} moves {100 * np.mean(moved):.1f} % of DS's weight" in DA
+    apart = [
+        ld[cell] - ds[cell]
+        for ld, ds in zip(arrivals["LD"], arrivals["DS"])
+        for cell in DA_COLUMNS[:8]
+    ]
+    equal = apart.count(0)
+    assert f"LD has the rounds of DS in {equal} of the {len(apart)} columns" in DA
+    assert sorted(filter(None, apart)) == [-1, -1, 2]
+    last = {label: [run[75, 70] for run in each] for label, each in arrivals.items()}
+    assert last["MD"] == last["LD"] == [69, 59, 67] and last["DS"] == [69, 68, 70]
