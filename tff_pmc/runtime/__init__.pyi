@@ -1,4 +1,9 @@
-from tff_pmc.runtime.runtime import Runtime, engine_versions, unused_gpu
+from tff_pmc.runtime.runtime import (
+    Runtime,
+    engine_versions,
+    unused_gpu,
+    unused_onednn,
+)
 from tff_pmc.runtime.values import WrongDataError
 from tff_pmc.runtime.worker import WorkerDiedError, WorkerEngine, WorkerStartError
 
@@ -10,6 +15,7 @@ __all__ = [
     "WrongDataError",
     "engine_versions",
     "unused_gpu",
+    "unused_onednn",
     "ENGINES",
     "EngineError",
     "check_installed",
