@@ -31,7 +31,7 @@ _EXAMPLES = f"""\
 Runs prioritized multi-criteria federated training and makes its tables.
 
   {_SCRIPT} --flagfile=experiments/quickstart.flags
-      trains two orderings on 5,000 real digits, in one to two minutes on two cores
+      trains two orderings on 5,000 real digits, in one to four minutes on two cores
   {_SCRIPT} --flagfile=experiments/pmc_table4.flags --data_dir=DIR \\
       --priority='DS;LD,DS,MD' --rounds=30
       makes two rows of a paper's table, for fewer rounds
