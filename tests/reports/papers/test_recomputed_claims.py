@@ -313,10 +313,9 @@ def later_as_a_share(label, words, columns):
     there = reached(columns, FEMNIST_ALONE, ["DS", label])
     later, base = (mean_rounds(there, FEMNIST_ALONE, x) for x in (label, "DS"))
     return Part(
-        f"{label} {words}, over DS",
+        f"{label} {words}, percent later than DS",
         ["femnist_alone"],
-        *(later / base - 1, 0, ("within", 0.21)),
-        digits=2,
+        *(100 * (later / base - 1), 0, ("within", 21)),
         columns=count_of((len(there), len(columns))),
     )
 

@@ -325,7 +325,7 @@ def _rounds_gained(results: Results, cells: Cells) -> pd.Series[float]:
 
 def _share_later(results: Results, cells: Cells) -> pd.Series[float]:
     rounds = mean_rounds(results, cells)
-    return rounds / same_seed_values(rounds, BASELINE) - 1
+    return 100 * (rounds / same_seed_values(rounds, BASELINE) - 1)
 
 
 def _percent_lost(results: Results, cells: Cells) -> pd.Series[float]:
@@ -363,8 +363,8 @@ def rounds_saved(
 
 
 def share_of_rounds(runs: Runs, own: Labels, at: At, **options: Any) -> Differences:
-    """Returns how much later than DS runs reach columns, as a share of DS's rounds."""
-    options = {"needs": [BASELINE], "digits": 2, **options}
+    """Returns how much later than DS runs reach columns, in percent of DS's rounds."""
+    options = {"needs": [BASELINE], **options}
     return compare(runs, own, _share_later, 0.0, at=at, **options)
 
 
