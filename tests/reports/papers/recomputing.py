@@ -231,7 +231,8 @@ def text_of(part):
         return ""
 
     def signed(number):
-        return f"{round(number, part.digits) + 0.0:+.{part.digits}f}"
+        # NumPy's round has 0.0 for 0.05, which a float exceeds.
+        return f"{round(float(number), part.digits) + 0.0:+.{part.digits}f}"
 
     differences = np.subtract(part.values, part.base)
     words = ", ".join(filter(None, [part.name, part.columns]))
