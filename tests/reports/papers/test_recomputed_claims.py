@@ -309,7 +309,7 @@ def highest_of_all():
     ]
 
 
-def later_as_a_share(label, words, columns):
+def percent_later(label, words, columns):
     there = reached(columns, FEMNIST_ALONE, ["DS", label])
     later, base = (mean_rounds(there, FEMNIST_ALONE, x) for x in (label, "DS"))
     return Part(
@@ -378,7 +378,7 @@ DA = {
         )
     ],
     "DA-5": lambda: [
-        later_as_a_share(label, *columns)
+        percent_later(label, *columns)
         for label in ("MD", "LD")
         for columns in LOW_AND_MID
     ],

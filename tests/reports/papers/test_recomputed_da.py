@@ -159,23 +159,31 @@ def test_what_das_adjusting_costs_and_how_accurate_it_becomes():
     assert f"with DS alone training takes {alone}" in DA
 
 
-def test_the_rows_of_each_criterion_alone():
-    names = {"DS": "Dataset size (base)", "MD": "Model divergence"}
-    names["LD"] = "Label diversity"
+def of_each_criterion_alone():
+    """Rounds under each seed, and as Table 1 prints them, by criterion.
+
+    Our rounds are by column, the paper's in the sequence of `LOW_TO_HIGH`.
+    """
     printed = {
         (line["row"], int(line["target_accuracy_pct"]), line["column"]): line["printed"]
         for line in printed_table("da_table1")
         if line["study"] == "Ind"
     }
-    arrivals = {
-        label: [rounds("femnist_alone", k, label, DA_COLUMNS) for k in SEEDS]
-        for label in names
-    }
-    for label, name in names.items():
+    names = ("Dataset size (base)", "Model divergence", "Label diversity")
+    ours, papers = {}, {}
+    for label, name in zip(("DS", "MD", "LD"), names):
+        ours[label] = [rounds("femnist_alone", k, label, DA_COLUMNS) for k in SEEDS]
+        papers[label] = [printed[(name, *mean)] for mean in LOW_TO_HIGH]
+    return ours, papers
+
+
+def test_the_rows_of_each_criterion_alone():
+    arrivals, printed = of_each_criterion_alone()
+    for label, numbers in printed.items():
         cells = [
             f"{np.mean([[run[x] for x in columns] for run in arrivals[label]]):.1f}"
-            f" ({printed[(name, *mean)]})"
-            for mean, columns in LOW_TO_HIGH.items()
+            f" ({number})"
+            for columns, number in zip(LOW_TO_HIGH.values(), numbers)
         ]
         assert f"| {label} | {' | '.join(cells)} |" in DA, cells
     for label in ("MD", "LD"):
@@ -200,15 +208,14 @@ def test_the_rows_of_each_criterion_alone():
 
 def test_how_much_later_each_criterion_alone_is():
     """`MD DS` is how much later MD is than DS, in rounds and in percent of DS's."""
-
-    def rounds_of(label, columns):
-        runs = [rounds("femnist_alone", k, label, DA_COLUMNS) for k in SEEDS]
-        return np.array([np.mean([run[cell] for cell in columns]) for run in runs])
-
+    arrivals, printed = of_each_criterion_alone()
     names = [f"{time} at {target}" for target in (75, 80) for time in ("Low", "Mid")]
     later, percent = {}, {}
     for name, columns in zip([*names, "last"], LOW_TO_HIGH.values()):
-        ds, md, ld = (rounds_of(label, columns) for label in ("DS", "MD", "LD"))
+        ds, md, ld = (
+            np.array([np.mean([run[cell] for cell in columns]) for run in runs])
+            for runs in arrivals.values()
+        )
         pairs = {"MD DS": (md, ds), "LD DS": (ld, ds)}
         pairs |= {"others DS": ((md + ld) / 2, ds), "LD others": (ld, (ds + md) / 2)}
         for pair, (ours, base) in pairs.items():
@@ -232,16 +239,7 @@ def test_how_much_later_each_criterion_alone_is():
     assert f"which is {md} % and {ld} % of DS's rounds" in page_text(PAGES[1])
     low, mid = (text(percent["others DS", x], 0)[1:] for x in (names[0], names[3]))
     assert f"DS is {low} % (Low, 75 %) and {mid} % (Mid, 80 %) sooner" in DA
-
-    table = {
-        (line["row"], int(line["target_accuracy_pct"]), line["column"]): line["value"]
-        for line in printed_table("da_table1")
-        if line["study"] == "Ind"
-    }
-    ds, md, ld = (
-        [float(table[(row, *mean)]) for mean in LOW_TO_HIGH]
-        for row in ("Dataset size (base)", "Model divergence", "Label diversity")
-    )
+    ds, md, ld = ([*map(float, numbers)] for numbers in printed.values())
     last = [f"{100 * (1 - x[4] / ds[4]):.0f}" for x in (md, ld)]
     assert f"sooner than DS (paper: {last[0]} and {last[1]} %)" in DA
     others = [f"{50 * (md[k] + ld[k]) / ds[k] - 100:.0f}" for k in (0, 3)]

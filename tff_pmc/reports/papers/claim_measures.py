@@ -323,7 +323,7 @@ def _rounds_gained(results: Results, cells: Cells) -> pd.Series[float]:
     return same_seed_values(rounds, BASELINE) - rounds
 
 
-def _share_later(results: Results, cells: Cells) -> pd.Series[float]:
+def _percent_later(results: Results, cells: Cells) -> pd.Series[float]:
     rounds = mean_rounds(results, cells)
     return 100 * (rounds / same_seed_values(rounds, BASELINE) - 1)
 
@@ -362,10 +362,10 @@ def rounds_saved(
     return compare(runs, own, _negative_rounds, base, at=at, **options)
 
 
-def share_of_rounds(runs: Runs, own: Labels, at: At, **options: Any) -> Differences:
+def percent_later(runs: Runs, own: Labels, at: At, **options: Any) -> Differences:
     """Returns how much later than DS runs reach columns, in percent of DS's rounds."""
     options = {"needs": [BASELINE], **options}
-    return compare(runs, own, _share_later, 0.0, at=at, **options)
+    return compare(runs, own, _percent_later, 0.0, at=at, **options)
 
 
 def gain_grows(
