@@ -85,6 +85,7 @@ def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(tmp_path):
     assert best == later(AT_75, 1)
     text = write("da_table1", runs, tmp_path)
     assert "ours Ds≻Md≻Ld, the paper's Md≻Ds≻Ld" in text  # Ld≻Md≻Ds equals it.
+    assert "Label diversity probably have each other's names" in text
     late = {adjusted(name): 30 for name in ORDERINGS[1:]}
     fast = {adjusted(ORDERINGS[0]): counts(reached=ROUNDS[:5])}
     table = da_table1.tidy_rows(make({**fast, **late}))
@@ -118,6 +119,7 @@ def test_devices_without_test_examples_count_and_never_reach(tmp_path):
     assert row == [2, 4, 3, 4, 5, 4.5, None, None, None]
     text = write("da_table1", run, tmp_path)
     assert "Clients without test examples: 2." in text
+    assert "each other's names" not in text  # Neither of these rows is there.
 
 
 def test_runs_without_a_table_raise_a_named_error_or_give_an_empty_one(tmp_path):

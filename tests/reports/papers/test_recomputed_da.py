@@ -10,6 +10,7 @@ from recomputing import (
     column,
     half_interval,
     page_text,
+    printed_rounds,
     printed_table,
     rounds,
     runs_of,
@@ -268,3 +269,56 @@ def test_how_accurate_each_criterion_alone_is():
     worst = 100 * (late_worst("DS") - late_worst("MD"))
     assert f"the worst tenth of the devices {text(worst, 2)[1:]} points" in DA
     assert f"MD is {text(-lower, 2)[1:]} points below DS" in page_text(PAGES[1])
+
+
+def test_what_table_1_has_for_rows_of_nearly_the_same_weights():
+    names = {"DS": "Dataset size", "LD": "Label diversity", "MD": "Model divergence"}
+    orderings = {
+        first: [",".join(x) for x in itertools.permutations(names) if x[0] == first]
+        for first in names
+    }
+    printed = {
+        label: printed_rounds("da_table1", label)
+        for label in [*names, *itertools.chain(*orderings.values())]
+    }
+    for alone, name in names.items():
+        row, cells = printed[alone], []
+        assert len(row) == 10
+        for labels in orderings.values():
+            others = [printed[label] for label in labels]
+            equal = [sum(row[x] == other[x] for x in row) for other in others]
+            apart = [
+                100 * np.mean([abs(row[x] / other[x] - 1) for x in row])
+                for other in others
+            ]
+            words = f"{apart[0]:.0f} and {apart[1]:.0f} %"
+            cells.append(f"{equal[0]} and {equal[1]} ({words})")
+        assert f"| {name} | {' | '.join(cells)} |" in DA, cells
+    for alone, first in (("MD", "LD,DS,MD"), ("LD", "MD,DS,LD")):
+        row, other = printed[alone], printed[first]
+        assert sum(row[x] == other[x] for x in row) == 6
+        assert sum(row[x] == printed[f"{alone},DS,{first[:2]}"][x] for x in row) < 2
+
+    high = {
+        label: np.mean([row[75, 70], row[75, 75]]) for label, row in printed.items()
+    }
+    with_ds = [high[label] for label in ("DS", *orderings["DS"])]
+    least, most = min(with_ds), max(with_ds)
+    assert f"High at 75 % by up to {most - least:.0f} rounds (DS and" in DA
+    assert f"begin with it: {least:.1f} to {most:.1f})" in DA
+    last = [printed[label][75, 75] for label in ("DS", *orderings["DS"])]
+    apart = f"{max(last) - min(last):.0f} ({min(last):.0f} to {max(last):.0f})"
+    assert f"in its last column by up to {apart}" in DA
+    first, second = (high[label] for label in orderings["MD"])
+    assert f"begin with Md need {first:.1f} and {second:.1f} rounds" in DA
+    sooner = {
+        f"{100 * (1 - printed[x][75, 70] / printed['DS'][75, 70]):.0f} % sooner than DS"
+        for x in orderings["MD"]
+    }
+    assert len(sooner) == 1 and f"begin with Md are {sooner.pop()}" in DA
+    ours, _ = of_each_criterion_alone()
+    later = [
+        100 * (md[75, 70] / ds[75, 70] - 1) for md, ds in zip(ours["MD"], ours["DS"])
+    ]
+    words = f"{-min(later):.0f} % sooner and {max(later):.0f} % later here"
+    assert f"MD alone is between {words}" in DA

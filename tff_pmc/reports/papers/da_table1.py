@@ -128,6 +128,12 @@ def _notes(results: Results) -> list[str]:
             f"{BEST}: of the six initial orderings, the most cells reached, then the "
             f"fewest rounds: ours {_best_row(starts)}, the paper's {PUBLISHED_BEST}."
         )
+    if {"MD", "LD"} & {*results.runs["label"]}:
+        notes.append(
+            "The paper's rows Model divergence and Label diversity probably have each "
+            "other's names: in six of ten cells they equal orderings that begin with "
+            "Ld and Md. Ours are true."
+        )
     needed = [label for names in DA_STUDIES.values() for label in names]
     what = f"No run, so no row (nor {MEAN} and {BEST} of its six)"
     return [*notes, *published.missing_row_notes(results, needed, what)]

@@ -213,7 +213,8 @@ def md_and_ld_are_comparable(runs: Runs) -> Differences:
 @claim("DA-6", "4, study A", "femnist", **to_the_columns(ALONE, "fixed"))
 def md_and_ld_are_sooner_for_high(runs: Runs) -> Differences:
     """For High, Md and Ld alone are sooner than dataset size. (Ld needs 405 rounds
-    where it needs 552.5, which the text calls 36 %.)"""
+    where it needs 552.5, which the text calls 36 %. Table 1 probably has the names of
+    these two rows exchanged.)"""
     return rounds_saved(runs, ["MD", "LD"], HIGH_75).is_more()
 
 
