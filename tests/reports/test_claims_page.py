@@ -128,7 +128,7 @@ def test_the_committed_files_are_what_the_command_makes(capsys, monkeypatch):
     ("paper", "name", "rows"),
     [
         ("PMC", "pmc", 11),
-        ("DA", "da", 15),
+        ("DA", "da", 16),
         ("AdaFed", "adafed", 10),
         ("Dual", "dual_criterion", 10),
     ],

@@ -48,6 +48,7 @@ SIX_SEEDS = [*NONIID_LONG, ("mnist_table4", 5)]
 NINE_SEEDS = [*SIX_SEEDS, *runs("mnist_table4_ld", (6, 7, 8))]
 FEMNIST = runs("femnist_online")
 FEMNIST_ALONE = runs("femnist_alone")
+FEMNIST_ORDERINGS = runs("femnist_fixed_orderings", (0,))
 FEMNIST_RELU = runs("femnist_table1_relu", (0,))
 
 
@@ -327,7 +328,7 @@ def adjusted_saves(*columns, of_runs=FEMNIST, over="DS", **options):
     return saves(ADJUSTED, of_runs, *columns, over=over, name="{columns}", **options)
 
 
-def over_the_others(labels, columns, others=SIX, name="{}", of_runs=FEMNIST_RELU):
+def over_the_others(labels, columns, others=SIX, name="{}", of_runs=FEMNIST_ORDERINGS):
     """What weightings save over the mean of the others, in each of some columns."""
     rest = [label for label in others if label not in labels]
     name += ", over the mean of the others"
@@ -390,8 +391,11 @@ DA = {
         *over_the_others(["DS"], LOW_AND_MID, ALONE, "DS {}", FEMNIST_ALONE),
         *over_the_others(["LD"], [HIGH_75], ALONE, "LD {}", FEMNIST_ALONE),
     ],
+    "DA-9": lambda: over_the_others(["MD,DS,LD"], [HIGH_75]),
     "DA-10": lambda: over_the_others(["DS,LD,MD", "DS,MD,LD", "MD,DS,LD"], LOW_TO_HIGH),
-    "DA-11": lambda: over_the_others([ADJUSTED], LOW_TO_HIGH, SIX_ADJUSTED),
+    "DA-11": lambda: over_the_others(
+        [ADJUSTED], LOW_TO_HIGH, SIX_ADJUSTED, of_runs=FEMNIST_RELU
+    ),
     "DA-12": lambda: [
         saved(
             f"{words}, mean of six",

@@ -271,20 +271,74 @@ def test_how_accurate_each_criterion_alone_is():
     assert f"MD is {text(-lower, 2)[1:]} points below DS" in page_text(PAGES[1])
 
 
+NAMES = {"DS": "Dataset size", "LD": "Label diversity", "MD": "Model divergence"}
+ORDERINGS = {
+    first: [",".join(x) for x in itertools.permutations(NAMES) if x[0] == first]
+    for first in NAMES
+}
+
+
+def test_the_six_orderings_fixed():
+    same, moved, apart, later, last = [], [], [], [], set()
+    ds = rounds("femnist_alone", 0, "DS", DA_COLUMNS)
+    accuracy = column("femnist_alone", 0, "DS", "rounds", "accuracy")[50:].mean()
+    for first, orderings in ORDERINGS.items():
+        alone = rounds("femnist_alone", 0, first, DA_COLUMNS)
+        for label in (first, *orderings):
+            name = "femnist_fixed_orderings" if label in orderings else "femnist_alone"
+            run, printed = rounds(name, 0, label, DA_COLUMNS), {}
+            for columns in LOW_TO_HIGH.values():
+                papers = [printed_rounds("da_table1", label)[x] for x in columns]
+                mean = float(np.mean([run[x] for x in columns]))
+                printed[columns[0]] = f"{mean:g} ({np.mean(papers):g})"
+                if first == "MD":
+                    later.append(mean - np.mean([ds[x] for x in columns]))
+            assert f"| {label} | {' | '.join(printed.values())} |" in DA, label
+            last.add(run[75, 70])
+            if label == first:
+                continue
+            reached = DA_COLUMNS[:9]
+            same.append(sum(run[x] == alone[x] for x in reached))
+            ours = column(name, 0, label, "rounds", "accuracy")[50:].mean()
+            apart.append(100 * (ours - accuracy))
+            away = [
+                abs(weight - criteria[first] / criteria[first].sum()).sum() / 2
+                for criteria in cohorts(name, 0, label)
+                for weight in weights(criteria, [tuple(label.split(","))]).values()
+            ]
+            moved.append(100 * np.mean(away))
+    assert f"moves {min(moved):.1f} to {max(moved):.1f} % of that criterion's" in DA
+    assert (min(same), max(same)) == (6, 8)
+    assert "has its very round in six to eight of the nine columns" in DA
+    assert last == {69} and "70 % of the devices to 75 % in round 69" in DA
+    assert min(later) == 0 and max(later) == 3
+    words = f"{-min(apart):.2f} points below and {max(apart):.2f} points above"
+    assert f"between {words} that of DS" in DA
+    over = []
+    for columns in list(LOW_TO_HIGH.values())[:2]:
+        means = {
+            label: np.mean(
+                [
+                    rounds("femnist_fixed_orderings", 0, label, DA_COLUMNS)[x]
+                    for x in columns
+                ]
+            )
+            for label in itertools.chain(*ORDERINGS.values())
+        }
+        best = [means.pop(label) for label in ORDERINGS["DS"]]
+        over.append(f"{np.mean([*means.values()]) - np.mean(best):.1f}")
+    assert f"| {' and '.join(over)} rounds sooner under [one seed]" in DA
+
+
 def test_what_table_1_has_for_rows_of_nearly_the_same_weights():
-    names = {"DS": "Dataset size", "LD": "Label diversity", "MD": "Model divergence"}
-    orderings = {
-        first: [",".join(x) for x in itertools.permutations(names) if x[0] == first]
-        for first in names
-    }
     printed = {
         label: printed_rounds("da_table1", label)
-        for label in [*names, *itertools.chain(*orderings.values())]
+        for label in [*NAMES, *itertools.chain(*ORDERINGS.values())]
     }
-    for alone, name in names.items():
+    for alone, name in NAMES.items():
         row, cells = printed[alone], []
         assert len(row) == 10
-        for labels in orderings.values():
+        for labels in ORDERINGS.values():
             others = [printed[label] for label in labels]
             equal = [sum(row[x] == other[x] for x in row) for other in others]
             apart = [
@@ -302,18 +356,18 @@ def test_what_table_1_has_for_rows_of_nearly_the_same_weights():
     high = {
         label: np.mean([row[75, 70], row[75, 75]]) for label, row in printed.items()
     }
-    with_ds = [high[label] for label in ("DS", *orderings["DS"])]
+    with_ds = [high[label] for label in ("DS", *ORDERINGS["DS"])]
     least, most = min(with_ds), max(with_ds)
     assert f"High at 75 % by up to {most - least:.0f} rounds (DS and" in DA
     assert f"begin with it: {least:.1f} to {most:.1f})" in DA
-    last = [printed[label][75, 75] for label in ("DS", *orderings["DS"])]
+    last = [printed[label][75, 75] for label in ("DS", *ORDERINGS["DS"])]
     apart = f"{max(last) - min(last):.0f} ({min(last):.0f} to {max(last):.0f})"
     assert f"in its last column by up to {apart}" in DA
-    first, second = (high[label] for label in orderings["MD"])
+    first, second = (high[label] for label in ORDERINGS["MD"])
     assert f"begin with Md need {first:.1f} and {second:.1f} rounds" in DA
     sooner = {
         f"{100 * (1 - printed[x][75, 70] / printed['DS'][75, 70]):.0f} % sooner than DS"
-        for x in orderings["MD"]
+        for x in ORDERINGS["MD"]
     }
     assert len(sooner) == 1 and f"begin with Md are {sooner.pop()}" in DA
     ours, _ = of_each_criterion_alone()
