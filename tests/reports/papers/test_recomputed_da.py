@@ -309,7 +309,10 @@ def test_the_six_orderings_fixed():
             moved.append(100 * np.mean(away))
     assert f"moves {min(moved):.1f} to {max(moved):.1f} % of that criterion's" in DA
     assert (min(same), max(same)) == (6, 8)
-    assert "has its very round in six to eight of the nine columns" in DA
+    assert "has exactly its round in six to eight of the nine columns" in DA
+    ld = rounds("femnist_alone", 0, "LD", DA_COLUMNS)
+    ordering = rounds("femnist_fixed_orderings", 0, "DS,MD,LD", DA_COLUMNS)
+    assert all(ld[x] == ordering[x] for x in reached)
     assert last == {69} and "70 % of the devices to 75 % in round 69" in DA
     assert min(later) == 0 and max(later) == 3
     words = f"{-min(apart):.2f} points below and {max(apart):.2f} points above"
@@ -335,19 +338,22 @@ def test_what_table_1_has_for_rows_of_nearly_the_same_weights():
         label: printed_rounds("da_table1", label)
         for label in [*NAMES, *itertools.chain(*ORDERINGS.values())]
     }
+    exchanged, far = {"DS": "DS", "LD": "MD", "MD": "LD"}, []
     for alone, name in NAMES.items():
         row, cells = printed[alone], []
         assert len(row) == 10
-        for labels in ORDERINGS.values():
+        for first, labels in ORDERINGS.items():
             others = [printed[label] for label in labels]
             equal = [sum(row[x] == other[x] for x in row) for other in others]
             apart = [
                 100 * np.mean([abs(row[x] / other[x] - 1) for x in row])
                 for other in others
             ]
+            far += apart if first != exchanged[alone] else []
             words = f"{apart[0]:.0f} and {apart[1]:.0f} %"
             cells.append(f"{equal[0]} and {equal[1]} ({words})")
         assert f"| {name} | {' | '.join(cells)} |" in DA, cells
+    assert f"first criterion are {min(far):.0f} to {max(far):.0f} % away" in DA
     for alone, first in (("MD", "LD,DS,MD"), ("LD", "MD,DS,LD")):
         row, other = printed[alone], printed[first]
         assert sum(row[x] == other[x] for x in row) == 6
@@ -364,13 +370,26 @@ def test_what_table_1_has_for_rows_of_nearly_the_same_weights():
     apart = f"{max(last) - min(last):.0f} ({min(last):.0f} to {max(last):.0f})"
     assert f"in its last column by up to {apart}" in DA
     first, second = (high[label] for label in ORDERINGS["MD"])
-    assert f"begin with Md need {first:.1f} and {second:.1f} rounds" in DA
+    assert f"begin with Md stand apart, with {first:.1f} and {second:.1f} rounds" in DA
+    assert all(least < high[label] < most for label in ORDERINGS["LD"])
     sooner = {
         f"{100 * (1 - printed[x][75, 70] / printed['DS'][75, 70]):.0f} % sooner than DS"
         for x in ORDERINGS["MD"]
     }
     assert len(sooner) == 1 and f"begin with Md are {sooner.pop()}" in DA
     ours, _ = of_each_criterion_alone()
+    ds, ld, md = (
+        [
+            np.array([np.mean([run[x] for x in columns]) for run in ours[label]])
+            for columns in LOW_TO_HIGH.values()
+        ]
+        for label in NAMES
+    )
+    *early, _ = (text(a - b, 1)[1:] for a, b in zip(md, ld))
+    words = f"at 75 % by {early[0]} (Low) and {early[1]} rounds (Mid), at 80 % by "
+    assert f"{words}{early[2]} and {early[3]}." in DA
+    words = f"{text(md[4] - (ds[4] + ld[4]) / 2, 1)[1:]} rounds later than the mean of"
+    assert f"would be MD, which is {words} DS and LD here" in DA
     later = [
         100 * (md[75, 70] / ds[75, 70] - 1) for md, ds in zip(ours["MD"], ours["DS"])
     ]

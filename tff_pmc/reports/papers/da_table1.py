@@ -131,8 +131,9 @@ def _notes(results: Results) -> list[str]:
     if {"MD", "LD"} & {*results.runs["label"]}:
         notes.append(
             "The paper's rows Model divergence and Label diversity probably have each "
-            "other's names: in six of ten cells they equal orderings that begin with "
-            "Ld and Md. Ours are true."
+            "other's names: in six of ten cells the first equals each ordering that "
+            "begins with Ld, and the second each that begins with Md. Our names are "
+            "right."
         )
     needed = [label for names in DA_STUDIES.values() for label in names]
     what = f"No run, so no row (nor {MEAN} and {BEST} of its six)"
